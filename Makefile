@@ -1,0 +1,58 @@
+# make serve · make test · make check · make bench · make torture
+# Each does its own set-up: a .venv, pinned by the lock files. Only Python 3.11+ and make are needed.
+
+PYTHON ?= python3
+BIN := .venv/bin
+ARGS ?=
+
+.PHONY: serve test check format bench torture lock clean
+
+serve: .venv/.ready
+	@$(BIN)/everyagent serve $(ARGS)
+
+test: check
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: .venv/.ready-dev
+	@$(BIN)/ruff format --check --quiet
+	@$(BIN)/ruff check --quiet
+	@$(BIN)/basedpyright
+	@$(BIN)/lint-imports
+
+format: .venv/.ready-dev
+	@$(BIN)/ruff format
+	@$(BIN)/ruff check --fix
+
+# Figures, with ratios. Needs two quiet cores; takes some minutes.
+bench: .venv/.ready-dev
+	@$(BIN)/python -m bench $(ARGS)
+
+# The long form of the kill -9 test.
+torture: .venv/.ready-dev
+	@EVERYAGENT_KILLS=1000 $(BIN)/python -m pytest -n 0 tests/torture $(ARGS)
+
+.venv/bin/pip:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "everyagent needs Python 3.11 or newer; '$(PYTHON)' is older. Try: make PYTHON=python3.12"; exit 1; }
+	@echo "Setting up .venv (once)"
+	@$(PYTHON) -m venv .venv
+
+.venv/.ready: requirements.lock pyproject.toml | .venv/bin/pip
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+.venv/.ready-dev: requirements-dev.lock .venv/.ready
+	@echo "Fetching the development tools (once)"
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@touch $@
+
+# Needs uv on the PATH; the lock files name versions and hashes, no addresses.
+lock:
+	uv pip compile pyproject.toml --group build --universal --python-version 3.11 --generate-hashes \
+	  --no-header --no-annotate -q -o requirements.lock
+	uv pip compile pyproject.toml --group dev --group build --universal --python-version 3.11 --generate-hashes \
+	  --no-header --no-annotate -q -c requirements.lock -o requirements-dev.lock
+
+clean:
+	rm -rf .venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,281 @@
+"""What a log is: the contract that SQLite meets today and PostgreSQL later.
+
+Called by `sessions/` alone. `testing/log_conformance.py` holds every implementation to it.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from typing import Literal, NamedTuple, Protocol, TypeAlias
+
+from msgspec import UNSET, Struct, UnsetType
+
+from everyagent.model.asks import AskKind
+from everyagent.model.events import SessionStatus
+from everyagent.model.sessions import FrameInfo, SearchHit
+from everyagent.model.usage import Usage
+
+FrameDirection: TypeAlias = Literal["from_agent", "to_agent", "from_client"]
+FrameForm: TypeAlias = Literal["json", "text", "bytes"]
+Order: TypeAlias = Literal["asc", "desc"]
+
+
+class NewEvent(NamedTuple):
+    """`body` is the encoded envelope, stored and sent as it is; it ends in `"raw":null}`.
+
+    `type` is its number in `TYPE_NUMBERS`; `frame` the number of the frame it was made from, 0 for none;
+    `text` is what full-text search shall find it by.
+    """
+
+    sequence: int
+    type: int
+    frame: int
+    body: bytes
+    text: str | None = None
+
+
+class NewFrame(NamedTuple):
+    """A native frame or a client's request, byte for byte. `form` is `json` only if it is valid UTF-8 JSON."""
+
+    number: int
+    direction: FrameDirection
+    form: FrameForm
+    body: bytes
+    first_sequence: int
+    last_sequence: int  # first - 1 when no event was made from it
+
+
+class NewAsk(NamedTuple):
+    ask_id: str
+    kind: AskKind
+    sequence: int
+    request: bytes
+
+
+class ClosedAsk(NamedTuple):
+    ask_id: str
+    answer: bytes
+    sequence: int
+
+
+class Input(Struct, frozen=True, kw_only=True):
+    """A message that waits for its turn. `item_id` is the id its user item will have; `body` is encoded JSON."""
+
+    item_id: str
+    body: bytes
+
+
+class Receipt(Struct, frozen=True, kw_only=True):
+    """What was answered to the request that first came with this Idempotency-Key."""
+
+    key: str
+    fingerprint: str
+    status: int
+    body: bytes
+    headers: dict[str, str] = {}
+
+
+class SessionRecord(Struct, frozen=True, kw_only=True):
+    """The session's row. `number` is the log's own short name for it.
+
+    `config` is encoded JSON the log does not read; `secrets` is sealed. `open_turn` is the sequence of the
+    `turn.started` that has no `turn.ended` yet, or 0. `live` says that a process was started for it.
+    """
+
+    number: int
+    session_id: str
+    agent: str
+    created_at: int
+    updated_at: int
+    config: bytes
+    secrets: bytes | None
+    epoch: int = 0
+    last_sequence: int = 0
+    last_frame: int = 0
+    last_at: int = 0
+    status: SessionStatus = "idle"
+    native_session_id: str | None = None
+    agent_mode: str = ""
+    permission_mode: str = "default"
+    model: str | None = None
+    variant: str | None = None
+    title: str | None = None
+    metadata: dict[str, str] = {}
+    usage: Usage = Usage()
+    cost_usd: float = 0.0
+    open_turn: int = 0
+    live: bool = False
+    pending_asks: int = 0
+    queued_inputs: int = 0
+
+
+class SessionChanges(Struct, frozen=True, kw_only=True):
+    """New values for the session's row, committed with the events that tell of them."""
+
+    status: SessionStatus | UnsetType = UNSET
+    native_session_id: str | None | UnsetType = UNSET
+    agent_mode: str | UnsetType = UNSET
+    permission_mode: str | UnsetType = UNSET
+    model: str | None | UnsetType = UNSET
+    variant: str | None | UnsetType = UNSET
+    title: str | None | UnsetType = UNSET
+    metadata: dict[str, str] | UnsetType = UNSET
+    usage: Usage | UnsetType = UNSET
+    cost_usd: float | UnsetType = UNSET
+    open_turn: int | UnsetType = UNSET
+    live: bool | UnsetType = UNSET
+    config: bytes | UnsetType = UNSET
+
+
+class Append(Struct, kw_only=True):
+    """One atomic step of a session. `expected` is the last sequence before it; `at` is in microseconds."""
+
+    session: int
+    epoch: int
+    expected: int
+    at: int
+    events: Sequence[NewEvent] = ()
+    frames: Sequence[NewFrame] = ()
+    changes: SessionChanges | None = None
+    asks: Sequence[NewAsk] = ()
+    closed_asks: Sequence[ClosedAsk] = ()
+    taken_inputs: Sequence[str] = ()
+    receipt: Receipt | None = None
+
+
+class EventQuery(Struct, frozen=True, kw_only=True):
+    """`after` is exclusive; in descending order it is the sequence to stop before (0: from the newest).
+
+    `types` are numbers; empty means all. `since` and `until` are microseconds, inclusive and exclusive.
+    `raw` puts each event's frame in place of its `"raw":null`.
+    """
+
+    session: int
+    after: int = 0
+    limit: int = 1000
+    types: frozenset[int] = frozenset()
+    order: Order = "asc"
+    since: int | None = None
+    until: int | None = None
+    raw: bool = False
+
+
+class StoredEvent(NamedTuple):
+    sequence: int
+    type: int
+    body: bytes
+
+
+class EventPage(NamedTuple):
+    events: list[StoredEvent]
+    more: bool
+
+
+class AskRecord(Struct, frozen=True, kw_only=True):
+    """`answer` is None while it is pending."""
+
+    ask_id: str
+    kind: AskKind
+    session: int
+    session_id: str
+    sequence: int
+    asked_at: int
+    request: bytes
+    answer: bytes | None
+
+
+class SessionQuery(Struct, frozen=True, kw_only=True):
+    """Newest first. `before` is the number of the last session of the page before."""
+
+    status: SessionStatus | None = None
+    agent: str | None = None
+    limit: int = 100
+    before: int | None = None
+
+
+class FeedPosition(NamedTuple):
+    """A place in the feed of all sessions: the commit, and the last sequence seen of it."""
+
+    commit: int
+    sequence: int
+
+
+class Chunk(Protocol):
+    """Consecutive events of one session. Readers at the same place share one chunk and its bytes."""
+
+    session: int
+    first: int
+    last: int
+    commit: int
+    events: Sequence[StoredEvent]
+
+    def sse(self) -> bytes:
+        """All its events as SSE frames (`id`, `event: message`, `data`), made once."""
+        ...
+
+
+class Log(Protocol):
+    """All methods are called from one event loop. Nothing is visible to a reader before it is committed.
+
+    Errors: `SessionNotFound`, `SessionExists`, `LogConflict`, `LogFenced`, `StorageFull`, `KeyReused`.
+    """
+
+    async def create(
+        self, record: SessionRecord, events: Sequence[NewEvent], receipt: Receipt | None = None
+    ) -> SessionRecord:
+        """A new session with its first events (from sequence 1); `record.number` is ignored and given anew."""
+        ...
+
+    async def claim(self, session_id: str) -> SessionRecord:
+        """Take the session over: its epoch rises, whoever held it before is fenced off."""
+        ...
+
+    def append(self, append: Append, *, patient: bool = False) -> Awaitable[None]:
+        """Commit it, in the order of the calls. Done means on disk.
+
+        With `patient`, a full disk is waited out (agent output must not be lost); otherwise it is
+        `StorageFull` at once. A conflict changes nothing.
+        """
+        ...
+
+    async def enqueue(self, session: int, input: Input, receipt: Receipt | None = None) -> None: ...
+    async def inputs(self, session: int) -> list[Input]: ...
+    async def session(self, session_id: str) -> SessionRecord: ...
+    async def session_by_number(self, number: int) -> SessionRecord: ...
+    async def sessions(self, query: SessionQuery) -> list[SessionRecord]:
+        """At most `limit + 1`: one more than asked for says that there is another page."""
+        ...
+
+    async def unfinished(self) -> list[SessionRecord]:
+        """What a daemon that died left behind: sessions with a live process, an open turn or queued inputs."""
+        ...
+
+    async def delete(self, session_id: str) -> None: ...
+    async def events(self, query: EventQuery) -> EventPage: ...
+    async def frames(self, session: int, after: int, limit: int) -> tuple[list[FrameInfo], bool]: ...
+    async def asks(self, session: int | None, *, pending: bool) -> list[AskRecord]: ...
+    async def ask(self, session: int, ask_id: str) -> AskRecord | None: ...
+    async def receipt(self, key: str) -> Receipt | None: ...
+    async def keep_receipt(self, receipt: Receipt) -> None: ...
+    async def search(self, text: str, session: int | None, limit: int) -> list[SearchHit]: ...
+
+    def tail(self, session: int, after: int) -> AsyncIterator[Chunk | None]:
+        """Everything after `after`, then live, without end; None when nothing came for 10 seconds.
+
+        Subscribe, mark, replay, live: no gap, no repeat. A reader holds a position and one chunk, no queue.
+        Ends when the session is deleted or the log is closed.
+        """
+        ...
+
+    def feed(self, after: FeedPosition | None) -> AsyncIterator[Chunk | None]:
+        """The same for all sessions, in commit order; from now on if `after` is None."""
+        ...
+
+    def head(self, session: int) -> int | None:
+        """The last committed sequence, if the log has it in memory."""
+        ...
+
+    @property
+    def full(self) -> bool:
+        """The disk was full at the last commit, and still is as far as we know."""
+        ...
+
+    async def close(self) -> None: ...

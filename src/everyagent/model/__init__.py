@@ -1,0 +1,1 @@
+"""The universal language: events, items, content parts, asks, usage, ids. Imports nothing of ours."""

@@ -1,0 +1,268 @@
+"""Events: everything that happens in a session, in one envelope.
+
+Start reading here. The order these events come in is `docs/invariants.md`.
+"""
+
+from typing import ClassVar, Generic, Literal, TypeAlias, TypeVar
+
+from msgspec import UNSET, Struct, UnsetType
+
+from everyagent.model.asks import PermissionReply, Question
+from everyagent.model.items import Item
+from everyagent.model.parts import Json
+from everyagent.model.usage import Usage
+
+EventSource: TypeAlias = Literal["agent", "daemon"]
+StopReason: TypeAlias = Literal[
+    "end_turn", "interrupted", "error", "max_turns", "max_tokens", "refusal", "budget", "terminated"
+]
+ErrorCode: TypeAlias = Literal[
+    "rate_limited",
+    "overloaded",
+    "auth",
+    "context_exceeded",
+    "model_not_found",
+    "network",
+    "agent_crashed",
+    "timeout",
+    "internal",
+]
+SessionStatus: TypeAlias = Literal["idle", "running", "waiting", "hibernated", "ended"]
+DeltaKind: TypeAlias = Literal["text", "reasoning", "tool_input", "tool_output"]
+
+
+class Data(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The payload of one event type; `type` is the envelope's."""
+
+    type: ClassVar[str]
+
+
+class StderrOutput(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The first 20 lines, and the last 50 when there were more between."""
+
+    truncated: bool
+    head: str | None = None
+    tail: str | None = None
+    total_lines: int | None = None
+
+
+class Retry(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """`max` is None where the agent sets no limit of its own."""
+
+    attempt: int
+    delay_ms: int
+    max: int | None = None
+
+
+class SessionStarted(Data, frozen=True, kw_only=True):
+    type: ClassVar[str] = "session.started"
+    metadata: dict[str, Json] | None = None
+
+
+class SessionUpdated(Data, frozen=True, kw_only=True):
+    """Only the fields that changed are there."""
+
+    type: ClassVar[str] = "session.updated"
+    status: SessionStatus | UnsetType = UNSET
+    model: str | None | UnsetType = UNSET
+    variant: str | None | UnsetType = UNSET
+    agent_mode: str | UnsetType = UNSET
+    permission_mode: str | UnsetType = UNSET
+    title: str | None | UnsetType = UNSET
+    metadata: dict[str, str] | UnsetType = UNSET
+
+
+class SessionEnded(Data, frozen=True, kw_only=True):
+    type: ClassVar[str] = "session.ended"
+    reason: Literal["completed", "error", "terminated"]
+    terminated_by: EventSource
+    message: str | None = None
+    exit_code: int | None = None
+    stderr: StderrOutput | None = None
+
+
+class TurnStarted(Data, frozen=True, kw_only=True):
+    type: ClassVar[str] = "turn.started"
+    turn_id: str
+    input_item_ids: list[str]
+
+
+class TurnEnded(Data, frozen=True, kw_only=True):
+    type: ClassVar[str] = "turn.ended"
+    turn_id: str
+    stop_reason: StopReason
+    usage: Usage | None = None
+    cost_usd: float | None = None
+    error: str | None = None
+
+
+class ItemStarted(Data, frozen=True, kw_only=True):
+    type: ClassVar[str] = "item.started"
+    item: Item
+
+
+class ItemDelta(Data, frozen=True, kw_only=True):
+    """`content_index` is the part of the item that grows."""
+
+    type: ClassVar[str] = "item.delta"
+    item_id: str
+    native_item_id: str | None
+    delta: str
+    content_index: int
+    kind: DeltaKind
+
+
+class ItemCompleted(Data, frozen=True, kw_only=True):
+    type: ClassVar[str] = "item.completed"
+    item: Item
+
+
+class Permission(Data, frozen=True, kw_only=True):
+    """What the agent wants to do. `action` names it in a word; `input` is what exactly would run."""
+
+    permission_id: str
+    action: str
+    status: Literal["requested", "approved", "denied"]
+    metadata: dict[str, Json] | None = None
+    tool: str | None = None
+    input: Json = None
+    options: list[PermissionReply] = []
+    suggestions: list[Json] = []
+    item_id: str | None = None
+    reply: PermissionReply | None = None
+    message: str | None = None
+
+
+class PermissionRequested(Permission, frozen=True, kw_only=True):
+    type: ClassVar[str] = "permission.requested"
+
+
+class PermissionResolved(Permission, frozen=True, kw_only=True):
+    """`source` says who resolved it: `daemon` also for a human's answer; `message` gives the reason."""
+
+    type: ClassVar[str] = "permission.resolved"
+
+
+class Questions(Data, frozen=True, kw_only=True):
+    """`prompt`, `options` and `response` are those of the first question."""
+
+    question_id: str
+    prompt: str
+    options: list[str]
+    status: Literal["requested", "answered", "rejected"]
+    questions: list[Question] = []
+    item_id: str | None = None
+    response: str | None = None
+    answers: list[list[str]] | None = None
+    message: str | None = None
+
+
+class QuestionRequested(Questions, frozen=True, kw_only=True):
+    type: ClassVar[str] = "question.requested"
+
+
+class QuestionResolved(Questions, frozen=True, kw_only=True):
+    type: ClassVar[str] = "question.resolved"
+
+
+class Tool(Data, frozen=True, kw_only=True):
+    """A call of one of the session's custom tools, which the client carries out."""
+
+    tool_id: str
+    name: str
+    input: Json
+    status: Literal["requested", "answered", "failed"]
+    output: str | None = None
+    is_error: bool | None = None
+    message: str | None = None
+
+
+class ToolRequested(Tool, frozen=True, kw_only=True):
+    type: ClassVar[str] = "tool.requested"
+
+
+class ToolResolved(Tool, frozen=True, kw_only=True):
+    type: ClassVar[str] = "tool.resolved"
+
+
+class Error(Data, frozen=True, kw_only=True):
+    """`retry` is there while the agent, or the daemon for it, tries again."""
+
+    type: ClassVar[str] = "error"
+    message: str
+    code: ErrorCode | None = None
+    details: dict[str, Json] | None = None
+    retry: Retry | None = None
+    exit_code: int | None = None
+    stderr: StderrOutput | None = None
+
+
+class Unparsed(Data, frozen=True, kw_only=True):
+    """A frame nobody knows. `location` names the parser; the frame itself is the event's `raw`."""
+
+    type: ClassVar[str] = "agent.unparsed"
+    error: str
+    location: str
+    raw_hash: str | None = None
+
+
+EventData: TypeAlias = (
+    SessionStarted
+    | SessionUpdated
+    | SessionEnded
+    | TurnStarted
+    | TurnEnded
+    | ItemStarted
+    | ItemDelta
+    | ItemCompleted
+    | PermissionRequested
+    | PermissionResolved
+    | QuestionRequested
+    | QuestionResolved
+    | ToolRequested
+    | ToolResolved
+    | Error
+    | Unparsed
+)
+
+#: Every event type in the order of its stored number (the log keeps the number): append only.
+EVENT_TYPES: tuple[type[EventData], ...] = (
+    SessionStarted,
+    SessionEnded,
+    SessionUpdated,
+    TurnStarted,
+    TurnEnded,
+    ItemStarted,
+    ItemDelta,
+    ItemCompleted,
+    PermissionRequested,
+    PermissionResolved,
+    QuestionRequested,
+    QuestionResolved,
+    Error,
+    Unparsed,
+    ToolRequested,
+    ToolResolved,
+)
+TYPE_NUMBERS: dict[str, int] = {data.type: number for number, data in enumerate(EVENT_TYPES, 1)}
+DATA_BY_TYPE: dict[str, type[EventData]] = {data.type: data for data in EVENT_TYPES}
+
+D = TypeVar("D")
+
+
+class Envelope(Struct, Generic[D], frozen=True, kw_only=True):
+    """`raw` stays last: its stored `null` is exchanged for the native frame when a client asks for it."""
+
+    event_id: str
+    sequence: int
+    time: str
+    session_id: str
+    native_session_id: str | None
+    source: EventSource
+    synthetic: bool
+    type: str
+    data: D
+    raw: Json = None
+
+
+Event: TypeAlias = Envelope[EventData]

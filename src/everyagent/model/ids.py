@@ -1,0 +1,43 @@
+"""Prefixed ids that sort by the time they were made."""
+
+import secrets
+import time
+
+_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+
+
+def _base32(number: int, width: int) -> str:
+    digits: list[str] = []
+    for _ in range(width):
+        digits.append(_ALPHABET[number & 31])
+        number >>= 5
+    return "".join(reversed(digits))
+
+
+class IdMaker:
+    """Time, then a counter, then what sets this maker apart: ids of one maker strictly increase.
+
+    `evt_` + 10 characters of milliseconds + 6 of counter + 10 of chance.
+    """
+
+    def __init__(self) -> None:
+        self._chance = _base32(secrets.randbits(50), 10)
+        self._millis = 0
+        self._head = ""
+        self._count = 0
+
+    def new(self, prefix: str) -> str:
+        millis = time.time_ns() // 1_000_000
+        if millis > self._millis:
+            self._millis, self._head, self._count = millis, _base32(millis, 10), 0
+        else:
+            self._count += 1
+        return f"{prefix}{self._head}{self._count:06x}{self._chance}"
+
+
+_maker = IdMaker()
+
+
+def new_id(prefix: str) -> str:
+    """A new id. Prefixes: `evt_` `itm_` `sess_` `turn_` `perm_` `ques_` `tool_` `req_`."""
+    return _maker.new(prefix)

@@ -1,0 +1,74 @@
+"""Content parts: what an item is made of."""
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+Json: TypeAlias = dict[str, object] | list[object] | str | int | float | bool | None
+
+
+class Part(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type"):
+    """A tagged part; the tag is its `type` on the wire."""
+
+
+class TextPart(Part, frozen=True, kw_only=True, tag="text"):
+    text: str
+
+
+class JsonPart(Part, frozen=True, kw_only=True, tag="json"):
+    json: Json
+
+
+class ToolCallPart(Part, frozen=True, kw_only=True, tag="tool_call"):
+    """`arguments` is JSON, as text: the agent's own bytes where it gave them."""
+
+    name: str
+    arguments: str
+    call_id: str
+    mcp_server: str | None = None
+
+
+class ToolResultPart(Part, frozen=True, kw_only=True, tag="tool_result"):
+    call_id: str
+    output: str
+    is_error: bool | None = None
+    exit_code: int | None = None
+    duration_ms: int | None = None
+
+
+class FileRefPart(Part, frozen=True, kw_only=True, tag="file_ref"):
+    """`diff` is a unified diff."""
+
+    path: str
+    action: Literal["read", "write", "patch"]
+    diff: str | None = None
+
+
+class ImagePart(Part, frozen=True, kw_only=True, tag="image"):
+    """`data` is base64, for an image that is in no file the reader could open."""
+
+    path: str
+    mime: str | None = None
+    data: str | None = None
+
+
+class ReasoningPart(Part, frozen=True, kw_only=True, tag="reasoning"):
+    text: str
+    visibility: Literal["public", "private"]
+
+
+class StatusPart(Part, frozen=True, kw_only=True, tag="status"):
+    label: str
+    detail: str | None = None
+
+
+ContentPart: TypeAlias = (
+    TextPart
+    | JsonPart
+    | ToolCallPart
+    | ToolResultPart
+    | FileRefPart
+    | ImagePart
+    | ReasoningPart
+    | StatusPart
+)

@@ -1,0 +1,133 @@
+"""Sessions as clients see them: what they ask for, and what they get to know."""
+
+from typing import Literal, TypeAlias
+
+from msgspec import UNSET, Struct, UnsetType
+
+from everyagent.model.asks import AskKind
+from everyagent.model.events import SessionStatus
+from everyagent.model.parts import Json
+from everyagent.model.tools import CustomTool, McpServer
+from everyagent.model.usage import Usage
+
+Delivery: TypeAlias = Literal["queue", "steer"]
+PERMISSION_MODES: tuple[str, ...] = ("default", "plan", "acceptEdits", "bypass")
+
+
+class CreateSession(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", forbid_unknown_fields=True):
+    """`agent` may be left out: then it is the server's default agent."""
+
+    agent: str | None = None
+    agent_mode: str | None = None
+    permission_mode: str | None = None
+    model: str | None = None
+    variant: str | None = None
+    directory: str | None = None
+    title: str | None = None
+    env: dict[str, str] = {}
+    mcp: dict[str, McpServer] = {}
+    tools: list[CustomTool] = []
+    system_prompt: str | None = None
+    metadata: dict[str, str] = {}
+
+
+class UpdateSession(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """What is left out stays as it is. A metadata value of null removes that key."""
+
+    agent_mode: str | UnsetType = UNSET
+    permission_mode: str | UnsetType = UNSET
+    model: str | None | UnsetType = UNSET
+    variant: str | None | UnsetType = UNSET
+    title: str | None | UnsetType = UNSET
+    metadata: dict[str, str | None] | UnsetType = UNSET
+
+
+class Attachment(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", forbid_unknown_fields=True):
+    """A file for the agent: a `path` on the daemon's machine, or `data` in base64."""
+
+    path: str | None = None
+    data: str | None = None
+    mime: str | None = None
+    filename: str | None = None
+
+
+class SendMessage(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", forbid_unknown_fields=True):
+    message: str
+    attachments: list[Attachment] = []
+    delivery: Delivery = "queue"
+
+
+class ForkSession(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", forbid_unknown_fields=True):
+    """`sequence` is the last event the fork keeps; left out, all of them."""
+
+    session_id: str | None = None
+    sequence: int | None = None
+    title: str | None = None
+    agent: str | None = None
+    model: str | None = None
+
+
+class ForkOrigin(Struct, frozen=True, kw_only=True, rename="camel"):
+    session_id: str
+    sequence: int
+
+
+class SessionInfo(Struct, frozen=True, kw_only=True, rename="camel"):
+    """`env` and `mcp` say what was given, never the secrets in it. Times are milliseconds since 1970."""
+
+    session_id: str
+    agent: str
+    agent_mode: str
+    permission_mode: str
+    model: str | None
+    variant: str | None
+    native_session_id: str | None
+    status: SessionStatus
+    ended: bool
+    event_count: int
+    created_at: int
+    updated_at: int
+    directory: str | None
+    title: str | None
+    metadata: dict[str, str]
+    env: list[str]
+    mcp: dict[str, Json]
+    tools: list[str]
+    system_prompt: str | None
+    usage: Usage
+    cost_usd: float
+    pending_asks: int
+    queued_messages: int
+    forked_from: ForkOrigin | None
+
+
+class AskInfo(Struct, frozen=True, kw_only=True, rename="camel"):
+    """`request` is the data of the event that asked, `answer` what was answered, if it was."""
+
+    ask_id: str
+    kind: AskKind
+    session_id: str
+    sequence: int
+    asked_at: int
+    pending: bool
+    request: Json
+    answer: Json
+
+
+class FrameInfo(Struct, frozen=True, kw_only=True, rename="camel"):
+    """One thing said. `sequences` are the events made from it; `body` is text where it was not JSON."""
+
+    number: int
+    time: str
+    direction: Literal["from_agent", "to_agent", "from_client"]
+    sequences: list[int]
+    body: Json
+
+
+class SearchHit(Struct, frozen=True, kw_only=True, rename="camel"):
+    session_id: str
+    sequence: int
+    time: str
+    title: str | None
+    agent: str
+    snippet: str

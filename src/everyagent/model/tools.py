@@ -1,0 +1,42 @@
+"""Tools a session brings along: MCP servers, and custom tools that the client carries out itself."""
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from everyagent.model.parts import Json
+
+
+class McpLocal(
+    Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", forbid_unknown_fields=True, tag="local"
+):
+    """An MCP server the agent starts."""
+
+    command: list[str]
+    env: dict[str, str] = {}
+    cwd: str | None = None
+    enabled: bool = True
+    timeout_ms: int | None = None
+
+
+class McpRemote(
+    Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", forbid_unknown_fields=True, tag="remote"
+):
+    """An MCP server the agent reaches over HTTP."""
+
+    url: str
+    headers: dict[str, str] = {}
+    transport: Literal["http", "sse"] = "http"
+    enabled: bool = True
+    timeout_ms: int | None = None
+
+
+McpServer: TypeAlias = McpLocal | McpRemote
+
+
+class CustomTool(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", forbid_unknown_fields=True):
+    """A tool that the client carries out: the agent calls it, the client answers the ask."""
+
+    name: str
+    description: str = ""
+    input_schema: dict[str, Json] = {}
