@@ -20,6 +20,7 @@ EveryagentError
 ├── TooLarge 413
 ├── UnsupportedMedia 415
 ├── AgentFailed 502           the agent did not start, or died
+├── VaultError 500            a stored secret does not open
 ├── Unavailable 503           shutting down, or too busy
 └── StorageFull 507           nothing was written; goes on by itself when there is room
 """
@@ -128,6 +129,12 @@ class UnsupportedMedia(EveryagentError):
 
 class AgentFailed(EveryagentError):
     code, status, title = "agent_failed", 502, "Agent Failed"
+
+
+class VaultError(EveryagentError):
+    """A secret that cannot be sealed or unsealed."""
+
+    code, title = "vault", "Secrets Unavailable"
 
 
 class Unavailable(EveryagentError):

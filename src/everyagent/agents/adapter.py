@@ -118,8 +118,8 @@ class Prompt(Struct, frozen=True, kw_only=True):
 class Change(Struct, frozen=True, kw_only=True):
     """What shall be different from now on; unset stays as it is."""
 
-    model: str | None | UnsetType = UNSET
-    variant: str | None | UnsetType = UNSET
+    model: str | UnsetType | None = UNSET
+    variant: str | UnsetType | None = UNSET
     agent_mode: str | UnsetType = UNSET
     permission_mode: str | UnsetType = UNSET
 
@@ -158,9 +158,13 @@ class Heard(Struct, frozen=True, gc=False):
 
 
 class Death(Struct, frozen=True, kw_only=True):
-    """How a conversation ended. `expected`: we closed it ourselves, nobody need be told."""
+    """How a conversation ended. `expected`: we closed it ourselves, nobody need be told.
+
+    `history_lost`: it could not resume, because the agent no longer has that native session.
+    """
 
     expected: bool
+    history_lost: bool = False
     exit_code: int | None = None
     signal: str | None = None
     stderr: StderrOutput | None = None

@@ -3,7 +3,8 @@
 Called by `sessions/` alone. `testing/log_conformance.py` holds every implementation to it.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from asyncio import Future
+from collections.abc import AsyncIterator, Sequence
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
@@ -13,7 +14,7 @@ from everyagent.model.events import SessionStatus
 from everyagent.model.sessions import FrameInfo, SearchHit
 from everyagent.model.usage import Usage
 
-FrameDirection: TypeAlias = Literal["from_agent", "to_agent", "from_client"]
+FrameDirection: TypeAlias = Literal["from_agent", "to_agent", "from_client", "daemon"]
 FrameForm: TypeAlias = Literal["json", "text", "bytes"]
 Order: TypeAlias = Literal["asc", "desc"]
 
@@ -33,7 +34,10 @@ class NewEvent(NamedTuple):
 
 
 class NewFrame(NamedTuple):
-    """A native frame or a client's request, byte for byte. `form` is `json` only if it is valid UTF-8 JSON."""
+    """A native frame or a client's request, byte for byte; or the daemon's own note of what made it act.
+
+    `form` is `json` only if it is valid UTF-8 JSON.
+    """
 
     number: int
     direction: FrameDirection
@@ -111,12 +115,12 @@ class SessionChanges(Struct, frozen=True, kw_only=True):
     """New values for the session's row, committed with the events that tell of them."""
 
     status: SessionStatus | UnsetType = UNSET
-    native_session_id: str | None | UnsetType = UNSET
+    native_session_id: str | UnsetType | None = UNSET
     agent_mode: str | UnsetType = UNSET
     permission_mode: str | UnsetType = UNSET
-    model: str | None | UnsetType = UNSET
-    variant: str | None | UnsetType = UNSET
-    title: str | None | UnsetType = UNSET
+    model: str | UnsetType | None = UNSET
+    variant: str | UnsetType | None = UNSET
+    title: str | UnsetType | None = UNSET
     metadata: dict[str, str] | UnsetType = UNSET
     usage: Usage | UnsetType = UNSET
     cost_usd: float | UnsetType = UNSET
@@ -219,7 +223,11 @@ class Log(Protocol):
     """
 
     async def create(
-        self, record: SessionRecord, events: Sequence[NewEvent], receipt: Receipt | None = None
+        self,
+        record: SessionRecord,
+        events: Sequence[NewEvent],
+        frames: Sequence[NewFrame] = (),
+        receipt: Receipt | None = None,
     ) -> SessionRecord:
         """A new session with its first events (from sequence 1); `record.number` is ignored and given anew."""
         ...
@@ -228,7 +236,7 @@ class Log(Protocol):
         """Take the session over: its epoch rises, whoever held it before is fenced off."""
         ...
 
-    def append(self, append: Append, *, patient: bool = False) -> Awaitable[None]:
+    def append(self, append: Append, *, patient: bool = False) -> "Future[None]":
         """Commit it, in the order of the calls. Done means on disk.
 
         With `patient`, a full disk is waited out (agent output must not be lost); otherwise it is

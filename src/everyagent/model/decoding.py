@@ -12,14 +12,19 @@ _data: dict[str, msgspec.json.Decoder[EventData]] = {
 
 
 class UnknownData(msgspec.Struct, frozen=True):
-    """The data of an event type newer than this code."""
+    """The data of an event newer than this code: a type, a part or a word that it does not know."""
 
     fields: Json
 
 
 def decode_event(body: bytes) -> Event | Envelope[UnknownData]:
-    """Never fails on a type it does not know: a newer daemon may send one."""
+    """Never fails on what it does not know: a newer daemon may send it."""
     envelope = _envelopes.decode(body)
-    decoder = _data.get(envelope.type)
-    data = decoder.decode(envelope.data) if decoder else UnknownData(msgspec.json.decode(envelope.data))
-    return msgspec.structs.replace(envelope, data=data)  # pyright: ignore[reportReturnType]
+    return msgspec.structs.replace(envelope, data=_decode_data(envelope))  # pyright: ignore[reportReturnType]
+
+
+def _decode_data(envelope: Envelope[msgspec.Raw]) -> EventData | UnknownData:
+    try:
+        return _data[envelope.type].decode(envelope.data)
+    except (KeyError, msgspec.ValidationError):
+        return UnknownData(msgspec.json.decode(envelope.data))

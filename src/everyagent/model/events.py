@@ -64,11 +64,11 @@ class SessionUpdated(Data, frozen=True, kw_only=True):
 
     type: ClassVar[str] = "session.updated"
     status: SessionStatus | UnsetType = UNSET
-    model: str | None | UnsetType = UNSET
-    variant: str | None | UnsetType = UNSET
+    model: str | UnsetType | None = UNSET
+    variant: str | UnsetType | None = UNSET
     agent_mode: str | UnsetType = UNSET
     permission_mode: str | UnsetType = UNSET
-    title: str | None | UnsetType = UNSET
+    title: str | UnsetType | None = UNSET
     metadata: dict[str, str] | UnsetType = UNSET
 
 

@@ -63,12 +63,5 @@ class StatusPart(Part, frozen=True, kw_only=True, tag="status"):
 
 
 ContentPart: TypeAlias = (
-    TextPart
-    | JsonPart
-    | ToolCallPart
-    | ToolResultPart
-    | FileRefPart
-    | ImagePart
-    | ReasoningPart
-    | StatusPart
+    TextPart | JsonPart | ToolCallPart | ToolResultPart | FileRefPart | ImagePart | ReasoningPart | StatusPart
 )

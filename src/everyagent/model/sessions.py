@@ -36,9 +36,9 @@ class UpdateSession(Struct, frozen=True, kw_only=True, rename="camel", forbid_un
 
     agent_mode: str | UnsetType = UNSET
     permission_mode: str | UnsetType = UNSET
-    model: str | None | UnsetType = UNSET
-    variant: str | None | UnsetType = UNSET
-    title: str | None | UnsetType = UNSET
+    model: str | UnsetType | None = UNSET
+    variant: str | UnsetType | None = UNSET
+    title: str | UnsetType | None = UNSET
     metadata: dict[str, str | None] | UnsetType = UNSET
 
 
@@ -119,7 +119,7 @@ class FrameInfo(Struct, frozen=True, kw_only=True, rename="camel"):
 
     number: int
     time: str
-    direction: Literal["from_agent", "to_agent", "from_client"]
+    direction: Literal["from_agent", "to_agent", "from_client", "daemon"]
     sequences: list[int]
     body: Json
 

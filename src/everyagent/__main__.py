@@ -1,0 +1,5 @@
+"""`python -m everyagent` is `everyagent`."""
+
+from everyagent.cli.main import main
+
+main()

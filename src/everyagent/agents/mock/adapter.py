@@ -1,0 +1,56 @@
+"""The mock agent as an adapter: always installed, needs no key."""
+
+import os
+
+from anyio.abc import TaskGroup
+
+import everyagent
+from everyagent.agents.adapter import AgentState, Capabilities, Catalog, Launch, Listener
+from everyagent.agents.mock import launch as program
+from everyagent.agents.mock.catalog import CAPABILITIES, CATALOG
+from everyagent.agents.mock.driver import MockConversation
+from everyagent.runtime.process import Process
+from everyagent.runtime.warden import Warden
+
+
+class MockAdapter:
+    """Conversations run as tasks of `nursery`. Without a `warden` it brings its own, and closes it."""
+
+    name = "mock"
+    title = "Mock agent"
+
+    def __init__(self, nursery: TaskGroup, warden: Warden | None = None) -> None:
+        self._nursery = nursery
+        self._warden = warden or Warden()
+        self._owns_warden = warden is None
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return CAPABILITIES
+
+    async def state(self) -> AgentState:
+        version = everyagent.__version__
+        return AgentState(installed=True, credentials_available=True, version=version, tested_version=version)
+
+    async def catalog(self) -> Catalog:
+        return CATALOG
+
+    async def install(self, *, reinstall: bool) -> AgentState:
+        """It comes with the package."""
+        return await self.state()
+
+    async def open(self, launch: Launch, listener: Listener) -> MockConversation:
+        process = await Process.start(
+            program.argv(),
+            directory=launch.directory,
+            environment=program.environment(launch, os.environ),
+            warden=self._warden,
+        )
+        conversation = MockConversation(process, listener)
+        await conversation.begin(launch)
+        self._nursery.start_soon(conversation.run)
+        return conversation
+
+    async def close(self) -> None:
+        if self._owns_warden:
+            await self._warden.close()

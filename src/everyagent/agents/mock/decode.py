@@ -1,0 +1,187 @@
+"""Native lines into drafts. Pure, and without state: the mock's frames name what they belong to."""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Literal, TypeVar, get_args
+
+import msgspec
+
+from everyagent.agents.adapter import Draft, Frame, Heard, NativeSession
+from everyagent.agents.mock import items, wire
+from everyagent.model.asks import Question, QuestionOption
+from everyagent.model.events import (
+    DeltaKind,
+    Error,
+    ErrorCode,
+    ItemCompleted,
+    ItemDelta,
+    ItemStarted,
+    PermissionRequested,
+    QuestionRequested,
+    Retry,
+    TurnEnded,
+    Unparsed,
+)
+from everyagent.model.usage import Usage
+from everyagent.runtime.framing import Line
+
+F = TypeVar("F", bound=wire.Frame)
+
+LOCATION = "agents/mock/decode.py"
+
+_heads = msgspec.json.Decoder(wire.Head)
+_pieces = msgspec.json.Decoder(wire.Piece)
+_HOT = b'{"type":"text",'
+_BROKEN = (ValueError, RecursionError)
+
+
+def decode(line: Line) -> Heard:
+    """Never fails: what it does not understand becomes an `Unparsed`, with the line as its frame."""
+    body = line.body
+    if line.cut:
+        return _unparsed(body, f"a line of {line.cut} bytes was cut after {len(body)}")
+    try:
+        if not body.isascii():
+            body.decode()  # msgspec does not look into what it skips
+        if body.startswith(_HOT):
+            return Heard(Frame("from_agent", body), _text(_pieces.decode(body)))
+        type = _heads.decode(body).type
+        if type not in _BY_TYPE:
+            return _unparsed(body, f"unknown frame type {type!r}")
+        return Heard(Frame("from_agent", body), _BY_TYPE[type](body))
+    except _BROKEN as problem:
+        return _unparsed(body, str(problem))
+
+
+def _unparsed(body: bytes, error: str) -> Heard:
+    draft = Unparsed(error=error, location=LOCATION, raw_hash=hashlib.sha256(body).hexdigest())
+    return Heard(Frame("from_agent", body, _form(body)), (draft,))
+
+
+def _form(body: bytes) -> Literal["json", "text", "bytes"]:
+    try:
+        body.decode()
+        msgspec.json.decode(body)
+    except UnicodeDecodeError:
+        return "bytes"
+    except _BROKEN:
+        return "text"
+    return "json"
+
+
+def _typed(shape: type[F], translate: Callable[[F], Sequence[Draft]]) -> Callable[[bytes], Sequence[Draft]]:
+    decoder = msgspec.json.Decoder(shape)
+    return lambda body: translate(decoder.decode(body))
+
+
+def _ready(frame: wire.Ready) -> Sequence[Draft]:
+    return (NativeSession(frame.session),)
+
+
+def _message_start(frame: wire.MessageStart) -> Sequence[Draft]:
+    return (ItemStarted(item=items.message(frame.id, frame.subagent, status="in_progress")),)
+
+
+def _delta(kind: DeltaKind) -> Callable[[wire.Piece], Sequence[Draft]]:
+    return lambda piece: (
+        ItemDelta(item_id=piece.id, native_item_id=piece.id, delta=piece.text, content_index=piece.index, kind=kind),
+    )
+
+
+_text = _delta("text")
+
+
+def _message_end(frame: wire.MessageEnd) -> Sequence[Draft]:
+    return (ItemCompleted(item=items.message(frame.id, frame.subagent, frame.content, status="completed")),)
+
+
+def _call_start(frame: wire.CallStart) -> Sequence[Draft]:
+    return (ItemStarted(item=items.call(frame)),)
+
+
+def _call_end(frame: wire.CallEnd) -> Sequence[Draft]:
+    return (ItemCompleted(item=items.call(frame)),)
+
+
+def _result_start(frame: wire.ResultStart) -> Sequence[Draft]:
+    return (ItemStarted(item=items.result(frame)),)
+
+
+def _result_end(frame: wire.ResultEnd) -> Sequence[Draft]:
+    return (ItemCompleted(item=items.result(frame)),)
+
+
+def _plan(frame: wire.Plan) -> Sequence[Draft]:
+    """Said in one frame, so it is begun and completed by it."""
+    return (ItemStarted(item=items.plan(frame, "in_progress")), ItemCompleted(item=items.plan(frame, "completed")))
+
+
+def _permission(frame: wire.Permission) -> Sequence[Draft]:
+    return (
+        PermissionRequested(
+            permission_id=frame.id,
+            action=frame.action,
+            status="requested",
+            tool=frame.tool,
+            input=frame.input,
+            options=["once", "always", "reject"],
+            suggestions=frame.suggestions,
+            item_id=frame.call,
+        ),
+    )
+
+
+def _questions(frame: wire.Questions) -> Sequence[Draft]:
+    first = frame.questions[0]
+    questions = [
+        Question(
+            prompt=each.prompt,
+            header=each.header,
+            options=[QuestionOption(label=option.label, description=option.description) for option in each.options],
+            multi_select=each.multi_select,
+        )
+        for each in frame.questions
+    ]
+    return (
+        QuestionRequested(
+            question_id=frame.id,
+            prompt=first.prompt,
+            options=[option.label for option in first.options],
+            status="requested",
+            questions=questions,
+        ),
+    )
+
+
+_ERROR_CODES: dict[str, ErrorCode] = {code: code for code in get_args(ErrorCode)}
+
+
+def _error(frame: wire.Error) -> Sequence[Draft]:
+    again = frame.retry
+    retry = Retry(attempt=again.attempt, delay_ms=again.delay_ms, max=again.max) if again else None
+    return (Error(message=frame.message, code=_ERROR_CODES.get(frame.code, "internal"), retry=retry),)
+
+
+def _turn_end(frame: wire.TurnEnd) -> Sequence[Draft]:
+    usage = Usage(input_tokens=frame.usage.input, output_tokens=frame.usage.output)
+    return (TurnEnded(turn_id="", stop_reason=frame.stop, usage=usage, cost_usd=frame.cost, error=frame.error),)
+
+
+_BY_TYPE: dict[str, Callable[[bytes], Sequence[Draft]]] = {
+    "ready": _typed(wire.Ready, _ready),
+    "message.start": _typed(wire.MessageStart, _message_start),
+    "text": _typed(wire.Piece, _text),
+    "reasoning": _typed(wire.Piece, _delta("reasoning")),
+    "message.end": _typed(wire.MessageEnd, _message_end),
+    "call.start": _typed(wire.CallStart, _call_start),
+    "call.input": _typed(wire.Piece, _delta("tool_input")),
+    "call.end": _typed(wire.CallEnd, _call_end),
+    "result.start": _typed(wire.ResultStart, _result_start),
+    "output": _typed(wire.Piece, _delta("tool_output")),
+    "result.end": _typed(wire.ResultEnd, _result_end),
+    "plan": _typed(wire.Plan, _plan),
+    "permission": _typed(wire.Permission, _permission),
+    "question": _typed(wire.Questions, _questions),
+    "error": _typed(wire.Error, _error),
+    "turn.end": _typed(wire.TurnEnd, _turn_end),
+}

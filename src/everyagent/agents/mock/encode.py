@@ -1,0 +1,57 @@
+"""Commands into native lines. Pure."""
+
+import msgspec
+
+from everyagent.agents.adapter import Change, Launch, Prompt
+from everyagent.errors import AgentFailed
+from everyagent.model.asks import Answer, PermissionAnswer, QuestionAnswer, ToolAnswer
+
+_encoder = msgspec.json.Encoder()
+
+
+def start(launch: Launch) -> bytes:
+    """Without secrets: frames are kept in the log. `launch.py` hands those over in the environment."""
+    return _line(
+        "start",
+        session=launch.native_session_id,
+        scratch=str(launch.scratch),
+        model=launch.model,
+        variant=launch.variant,
+        agent_mode=launch.agent_mode,
+        permission_mode=launch.permission_mode,
+        system_prompt=launch.system_prompt,
+        seed=launch.seed,
+        tools=[tool.name for tool in launch.tools],
+        mcp=list(launch.mcp),
+    )
+
+
+def prompt(prompt: Prompt) -> bytes:
+    return _line("prompt", item=prompt.item_id, text=prompt.text, attachments=prompt.attachments)
+
+
+def steer(prompt: Prompt) -> bytes:
+    return _line("steer", item=prompt.item_id, text=prompt.text, attachments=prompt.attachments)
+
+
+def answer(ask: str, answer: Answer) -> bytes:
+    match answer:
+        case PermissionAnswer():
+            return _line("answer", id=ask, reply=answer.reply, message=answer.message)
+        case QuestionAnswer():
+            return _line("answer", id=ask, answers=answer.answers, message=answer.message)
+        case ToolAnswer():
+            raise AgentFailed("The mock agent hears of a tool's output from the tools' server, not from the daemon.")
+
+
+def interrupt() -> bytes:
+    return _line("interrupt")
+
+
+def change(change: Change) -> bytes:
+    fields = msgspec.structs.asdict(change)
+    return _line("change", **{name: value for name, value in fields.items() if value is not msgspec.UNSET})
+
+
+def _line(type: str, **fields: object) -> bytes:
+    return _encoder.encode({"type": type, **fields}) + b"\n"

@@ -1,0 +1,21 @@
+"""How the mock program is started: by this Python, isolated, without site packages, so that it is there at once."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import everyagent
+from everyagent.agents.adapter import Launch
+from everyagent.runtime.environment import scrubbed
+
+_BOOT = "import sys; sys.path.append(sys.argv.pop(1)); from everyagent.agents.mock.program.main import main; main()"
+
+
+def argv() -> list[str]:
+    return [sys.executable, "-I", "-S", "-c", _BOOT, str(Path(everyagent.__file__).parents[1])]
+
+
+def environment(launch: Launch, source: Mapping[str, str]) -> dict[str, str]:
+    """`source` is the daemon's own environment."""
+    tools = {"MOCK_TOOLS_URL": launch.tools_url, "MOCK_TOOLS_TOKEN": launch.tools_token}
+    return scrubbed(source, session=launch.env) | {name: value for name, value in tools.items() if value}

@@ -1,0 +1,145 @@
+"""The directives that are no tool calls: talk, think, ask, fail in every way."""
+
+import os
+import time
+from collections.abc import Callable
+from typing import cast
+
+from everyagent.agents.mock.directives import Directive
+from everyagent.agents.mock.program import png
+from everyagent.agents.mock.program.flood import flood
+from everyagent.agents.mock.program.turn import Failed, Turn
+
+_VOCABULARY = ["the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog", "and", "writes", "it", "down"]
+_TODOS = ("Read the code", "Change the code", "Run the tests")
+
+
+def hello(turn: Turn, _: Directive) -> None:
+    turn.message("Hello! I am the mock agent. Send me [help] to see what I can do.")
+
+
+def text(turn: Turn, directive: Directive) -> None:
+    words = (_VOCABULARY[n % len(_VOCABULARY)] for n in range(directive.whole("words", 200)))
+    turn.message(" ".join(words), delay=directive.number("delay", 0))
+
+
+def reasoning(turn: Turn, _: Directive) -> None:
+    message = turn.new_id("msg")
+    turn.say("message.start", id=message)
+    thought = turn.stream(message, "The user wants to see me think, so I think.", kind="reasoning")
+    said = turn.stream(message, "I have thought about it.", index=1)
+    content = [{"type": "reasoning", "text": thought}, {"type": "text", "text": said}]
+    turn.say("message.end", id=message, content=content)
+
+
+def question(turn: Turn, _: Directive) -> None:
+    colours = [{"label": name, "description": f"{name} as can be"} for name in ("Red", "Green", "Blue")]
+    extras = [{"label": name} for name in ("Tests", "Docs", "Benchmarks")]
+    questions = [
+        {"header": "Colour", "prompt": "Which colour shall it be?", "options": colours, "multi_select": False},
+        {"header": "Extras", "prompt": "What else shall be made?", "options": extras, "multi_select": True},
+    ]
+    reply = turn.ask("question", turn.new_id("ques"), questions=questions)
+    if answers := cast(list[list[str]] | None, reply.get("answers")):
+        turn.message(f"You answered: {'; '.join(', '.join(each) for each in answers)}.")
+    else:
+        why = reply.get("message")
+        turn.message(f"You did not want to answer{f': {why}' if why else ''}.")
+
+
+def image(turn: Turn, _: Directive) -> None:
+    path = turn.settings.scratch / f"{turn.new_id('image')}.png"
+    path.write_bytes(png.gradient(16))
+    message = turn.new_id("msg")
+    turn.say("message.start", id=message)
+    said = turn.stream(message, "Here is a picture.")
+    content = [{"type": "text", "text": said}, {"type": "image", "path": str(path), "mime": "image/png"}]
+    turn.say("message.end", id=message, content=content)
+
+
+def plan(turn: Turn, _: Directive) -> None:
+    for done in range(len(_TODOS) + 1):
+        states = ["completed" if n < done else "in_progress" if n == done else "pending" for n in range(len(_TODOS))]
+        todos = [{"label": label, "detail": state} for label, state in zip(_TODOS, states, strict=True)]
+        turn.say("plan", id=turn.new_id("plan"), todos=todos)
+
+
+def slow(turn: Turn, directive: Directive) -> None:
+    deadline = time.monotonic() + directive.number("seconds", 30)
+    message = turn.new_id("msg")
+    turn.say("message.start", id=message)
+    said: list[str] = []
+    while time.monotonic() < deadline:
+        said.append(turn.stream(message, f"{_VOCABULARY[len(said) % len(_VOCABULARY)]} "))
+        turn.pause(directive.number("delay", 0.05))
+    turn.say("message.end", id=message, content=[{"type": "text", "text": "".join(said)}])
+
+
+def retry(turn: Turn, directive: Directive) -> None:
+    times = directive.whole("times", 2)
+    delay_ms = directive.whole("delay_ms", 20)
+    for attempt in range(1, times + 1):
+        again = {"attempt": attempt, "max": times, "delay_ms": delay_ms}
+        turn.say("error", code="overloaded", message="The model is overloaded; trying again.", retry=again)
+        turn.pause(delay_ms / 1000)
+    turn.message(f"It worked after {times} retries.")
+
+
+def error(turn: Turn, directive: Directive) -> None:
+    code = directive.text("code", "overloaded")
+    message = directive.text("message", f"The prompt asked for the error {code}.")
+    turn.say("error", code=code, message=message)
+    raise Failed(message)
+
+
+def crash(turn: Turn, directive: Directive) -> None:
+    message = turn.new_id("msg")
+    turn.say("message.start", id=message)
+    turn.stream(message, "I do not feel so")
+    for number in range(1, directive.whole("lines", 3) + 1):
+        os.write(2, f"mock: crash as asked for, line {number}\n".encode())
+    os._exit(directive.whole("code", 3))
+
+
+def exit(turn: Turn, _: Directive) -> None:
+    if not turn.memory.exited:
+        turn.memory.exited = True
+        turn.memory.save()
+        os.write(2, b"mock: exit as asked for\n")
+        os._exit(5)
+
+
+def hang(turn: Turn, _: Directive) -> None:
+    turn.pause(None)
+
+
+def unparsed(turn: Turn, _: Directive) -> None:
+    turn.write(b"%% this is no JSON at all\n")
+    turn.say("telemetry.v9", note="a type that nobody knows")
+
+
+def whoami(turn: Turn, _: Directive) -> None:
+    settings = turn.settings
+    facts = {
+        "session": turn.memory.session,
+        "turn": turn.number,
+        "model": settings.model,
+        "variant": settings.variant,
+        "agent mode": settings.agent_mode,
+        "permission mode": settings.permission_mode,
+        "directory": settings.directory,
+        "environment": " ".join(sorted(os.environ)),
+        "tools": " ".join(settings.tools),
+        "mcp servers": " ".join(settings.mcp),
+        "seed": f"{len(settings.seed or '')} characters",
+        "system prompt": settings.system_prompt,
+    }
+    turn.message("\n".join(f"{name}: {value}" for name, value in facts.items()))
+
+
+ACTS: dict[str, Callable[[Turn, Directive], None]] = {
+    act.__name__: act
+    for act in (
+        hello, text, reasoning, question, image, plan, slow, retry, error, crash, exit, hang, unparsed, flood, whoami
+    )
+}  # fmt: skip

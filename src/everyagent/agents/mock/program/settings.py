@@ -1,0 +1,43 @@
+"""What the daemon told the program about its session; changed by `change` frames."""
+
+from pathlib import Path
+
+PRICES = {"mock-small": (1.0, 5.0), "mock-large": (3.0, 15.0)}  # dollars a million tokens, in and out
+
+
+class Settings:
+    """`stubborn`: neither the end of stdin nor SIGTERM end the program any more."""
+
+    def __init__(self, directory: Path, scratch: Path) -> None:
+        self.directory = directory
+        self.scratch = scratch
+        self.model = "mock-small"
+        self.variant = "low"
+        self.agent_mode = "build"
+        self.permission_mode = "default"
+        self.system_prompt: str | None = None
+        self.seed: str | None = None
+        self.tools: list[str] = []
+        self.mcp: list[str] = []
+        self.tools_url: str | None = None
+        self.tools_token: str | None = None
+        self.stubborn = False
+
+    def change(self, fields: dict[str, object]) -> None:
+        """What is not there stays as it is; null takes the default back."""
+        self.model = _chosen(fields, "model", self.model, "mock-small")
+        self.variant = _chosen(fields, "variant", self.variant, "low")
+        self.agent_mode = _chosen(fields, "agent_mode", self.agent_mode, "build")
+        self.permission_mode = _chosen(fields, "permission_mode", self.permission_mode, "default")
+
+    @property
+    def planning(self) -> bool:
+        return "plan" in (self.agent_mode, self.permission_mode)
+
+    def cost(self, tokens_in: int, tokens_out: int) -> float:
+        price_in, price_out = PRICES.get(self.model, (0.0, 0.0))
+        return round((tokens_in * price_in + tokens_out * price_out) / 1_000_000, 9)
+
+
+def _chosen(fields: dict[str, object], name: str, now: str, default: str) -> str:
+    return str(fields[name] or default) if name in fields else now

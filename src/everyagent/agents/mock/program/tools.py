@@ -1,0 +1,161 @@
+"""The directives that are tool calls. Those next to each other go out in one message and run at the same time.
+
+What is slow to import is imported by the tool that needs it: the program starts in an instant.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, cast
+
+from everyagent.agents.mock.directives import Directive
+from everyagent.agents.mock.program.command import run_command
+from everyagent.agents.mock.program.outcome import Outcome
+from everyagent.agents.mock.program.turn import Turn
+
+
+class Call(NamedTuple):
+    """A call that was announced. `asks` says that it needs permission, unless something grants it already."""
+
+    id: str
+    message: str
+    result: str
+    name: str
+    input: dict[str, object]
+    run: Callable[[Turn, "Call"], Outcome]
+    asks: bool = False
+    mcp_server: str | None = None
+    subagent: str | None = None
+
+
+def play_tools(turn: Turn, directives: Sequence[Directive], *, subagent: str | None = None) -> None:
+    message = turn.new_id("msg")
+    turn.say("message.start", id=message, subagent=subagent)
+    text = turn.stream(message, f"Calling {', '.join(directive.name for directive in directives)}.")
+    calls = [_announce(turn, message, directive, subagent) for directive in directives]
+    turn.say("message.end", id=message, content=[{"type": "text", "text": text}], subagent=subagent)
+    turn.together([lambda call=call: _carry_out(turn, call) for call in calls])
+
+
+def _announce(turn: Turn, message: str, directive: Directive, subagent: str | None) -> Call:
+    made = Call(turn.new_id("call"), message, turn.new_id("res"), *TOOLS[directive.name](directive))
+    call = made._replace(subagent=subagent)
+    facts = {"id": call.id, "message": message, "name": call.name, "mcp_server": call.mcp_server, "subagent": subagent}
+    turn.say("call.start", **facts)
+    arguments = json.dumps(call.input, ensure_ascii=False)
+    for start in range(0, len(arguments), 16):
+        turn.say("call.input", id=call.id, text=arguments[start : start + 16])
+    turn.say("call.end", **facts, input=arguments)
+    return call
+
+
+def _carry_out(turn: Turn, call: Call) -> None:
+    refusal = _refusal(turn, call)
+    facts = {"id": call.result, "call": call.id, "message": call.message, "name": call.name, "subagent": call.subagent}
+    turn.say("result.start", **facts)
+    outcome = Outcome(refusal, is_error=True) if refusal else call.run(turn, call)
+    turn.say("result.end", **facts, **outcome.fields())
+    if refusal:
+        turn.message(f"I did not run {call.name}: {refusal}", subagent=call.subagent)
+
+
+def _refusal(turn: Turn, call: Call) -> str | None:
+    """Why the call must not run; asks for permission if that is how to find out."""
+    if turn.settings.planning:
+        return "refused: nothing is changed in plan mode"
+    mode = turn.settings.permission_mode
+    granted = mode == "bypass" or (mode == "acceptEdits" and call.name == "edit") or call.name in turn.memory.always
+    if granted or not call.asks:
+        return None
+    reply = turn.ask(
+        "permission",
+        turn.new_id("perm"),
+        call=call.id,
+        tool=call.name,
+        action=f"{call.name}: {next(iter(call.input.values()))}",
+        input=call.input,
+        suggestions=[{"always": call.name}],
+    )
+    if reply.get("reply") == "reject":
+        why = reply.get("message")
+        return f"rejected: {why}" if why else "rejected"
+    if reply.get("reply") == "always":
+        turn.memory.always.add(call.name)
+        turn.memory.save()
+    return None
+
+
+def _bash(turn: Turn, call: Call) -> Outcome:
+    return run_command(turn, call.result, str(call.input["command"]))
+
+
+def _made_up(turn: Turn, call: Call) -> Outcome:
+    output = f"{call.name} did what it was asked to."
+    turn.say("output", id=call.result, text=output)
+    return Outcome(output, duration_ms=0)
+
+
+def _edit(turn: Turn, call: Call) -> Outcome:
+    from everyagent.agents.mock.program.edit import add_line
+
+    return add_line(turn.settings.directory, str(call.input["path"]), str(call.input["line"]))
+
+
+def _custom(turn: Turn, call: Call) -> Outcome:
+    from everyagent.agents.mock.program.mcp import McpClient, McpError
+
+    there = turn.settings.tools
+    if not turn.settings.tools_url or call.name not in there:
+        return Outcome(f"This session has no tool {call.name}. It has: {', '.join(there) or 'none'}.", is_error=True)
+    client = McpClient(turn.settings.tools_url, turn.settings.tools_token)
+    turn.breakable(client.close)
+    try:
+        output, failed = client.call(call.name, call.input)
+    except McpError as error:
+        return Outcome(str(error), is_error=True)
+    turn.say("output", id=call.result, text=output)
+    return Outcome(output, is_error=failed)
+
+
+def _delegate(turn: Turn, call: Call) -> Outcome:
+    """The sub-agent's own items name this call."""
+    turn.message("I am the sub-agent. I look around.", subagent=call.id)
+    play_tools(turn, [Directive("tool", {"name": "bash", "command": "pwd"})], subagent=call.id)
+    turn.message("The sub-agent is done.", subagent=call.id)
+    return Outcome("The sub-agent looked around and is done.")
+
+
+class Plan(NamedTuple):
+    """What a directive calls; the fields as in `Call`."""
+
+    name: str
+    input: dict[str, object]
+    run: Callable[[Turn, Call], Outcome]
+    asks: bool = False
+    mcp_server: str | None = None
+
+
+def _plan_tool(directive: Directive) -> Plan:
+    name = directive.text("name", "bash")
+    if name == "bash":
+        return Plan(name, {"command": directive.text("command", "ls")}, _bash)
+    return Plan(name, {key: value for key, value in directive.options.items() if key != "name"}, _made_up)
+
+
+def _plan_custom(directive: Directive) -> Plan:
+    given = directive.options.get("input")
+    arguments = cast(dict[str, object], given) if isinstance(given, dict) else {}
+    return Plan(directive.text("name", "get_weather"), arguments, _custom, mcp_server="everyagent")
+
+
+TOOLS: dict[str, Callable[[Directive], Plan]] = {
+    "tool": _plan_tool,
+    "ask": lambda d: Plan("bash", {"command": d.text("command", "echo permitted")}, _bash, asks=True),
+    "diff": lambda d: Plan(
+        "edit", {"path": d.text("path", "mock.txt"), "line": d.text("line", "A line of the mock.")}, _edit, asks=True
+    ),
+    "mcp": lambda d: Plan(
+        d.text("name", "search"), {"query": d.text("query", "anything")}, _made_up, False, d.text("server", "docs")
+    ),
+    "custom": _plan_custom,
+    "subagent": lambda d: Plan("task", {"prompt": d.text("prompt", "Look around.")}, _delegate),
+}

@@ -1,0 +1,153 @@
+"""One turn as its directives see it: speaking, waiting, asking, all of it interruptible."""
+
+import re
+import threading
+from collections.abc import Callable, Iterable
+from queue import SimpleQueue
+from typing import NamedTuple, TypeAlias
+
+from everyagent.agents.mock.directives import Directive
+from everyagent.agents.mock.program.memory import Memory
+from everyagent.agents.mock.program.settings import Settings
+from everyagent.agents.mock.program.voice import Voice
+
+Reply: TypeAlias = dict[str, object]
+
+
+class Interrupted(Exception):
+    """Somebody wants the turn to end, or it has ended while a thread of it was still at work."""
+
+
+class Failed(Exception):
+    """The turn ends here, with an error."""
+
+
+class Prompt(NamedTuple):
+    """`steps` are its directives and the texts between them."""
+
+    text: str
+    steps: list[Directive | str]
+
+    def wants(self, name: str, flag: str) -> bool:
+        return any(isinstance(step, Directive) and step.name == name and step.flag(flag) for step in self.steps)
+
+
+class Turn:
+    """Ids hold the turn's number, so that they are unique in the native session, also after a resume."""
+
+    def __init__(self, prompt: Prompt, number: int, settings: Settings, memory: Memory, voice: Voice) -> None:
+        self.prompt = prompt
+        self.number = number
+        self.settings = settings
+        self.memory = memory
+        self.deaf = prompt.wants("hang", "deaf") or prompt.wants("hang", "stubborn")
+        self.spoken = 0
+        self.over = False
+        self._voice = voice
+        self._lock = threading.Lock()
+        self._interrupted = threading.Event()
+        self._ids = 0
+        self._waiting: dict[str, SimpleQueue[Reply | None]] = {}
+        self._breakers: list[Callable[[], None]] = []
+
+    def new_id(self, prefix: str) -> str:
+        with self._lock:
+            self._ids += 1
+            return f"{prefix}_{self.number}_{self._ids}"
+
+    def check(self) -> None:
+        if self.over or self._interrupted.is_set():
+            raise Interrupted
+
+    def pause(self, seconds: float | None) -> None:
+        """For ever, if None."""
+        if self._interrupted.wait(seconds):
+            raise Interrupted
+
+    def say(self, type: str, **fields: object) -> None:
+        with self._lock:
+            self.check()
+            self._voice.say(type, **fields)
+
+    def write(self, lines: bytes) -> None:
+        with self._lock:
+            self.check()
+            self._voice.write(lines)
+
+    def stream(self, message: str, text: str, *, kind: str = "text", index: int = 0, delay: float = 0) -> str:
+        """Word by word. Returns the text."""
+        for word in re.findall(r"\s*\S+|\s+$", text):
+            self.say(kind, id=message, index=index, text=word)
+            self.spoken += len(word)
+            if delay:
+                self.pause(delay)
+        return text
+
+    def message(self, text: str, *, delay: float = 0, subagent: str | None = None) -> str:
+        """A whole assistant message. Returns its id."""
+        message = self.new_id("msg")
+        self.say("message.start", id=message, subagent=subagent)
+        self.stream(message, text, delay=delay)
+        self.say("message.end", id=message, content=[{"type": "text", "text": text}], subagent=subagent)
+        return message
+
+    def ask(self, type: str, id: str, **fields: object) -> Reply:
+        """Say it and wait for the answer."""
+        return self._wait_for(id, lambda: self.say(type, id=id, **fields))
+
+    def together(self, jobs: Iterable[Callable[[], None]]) -> None:
+        """Run them at the same time; returns when all are done."""
+
+        def run(job: Callable[[], None]) -> None:
+            try:
+                job()
+            except Interrupted:
+                return
+
+        threads = [threading.Thread(target=run, args=(job,), daemon=True) for job in jobs]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.check()
+
+    def breakable(self, breaker: Callable[[], None]) -> None:
+        """Have it called if the turn is interrupted; at once if it was."""
+        with self._lock:
+            self._breakers.append(breaker)
+        if self._interrupted.is_set():
+            breaker()
+
+    def answer(self, id: str, reply: Reply) -> bool:
+        """False if nobody waits for it."""
+        waiting = self._waiting.get(id)
+        if waiting:
+            waiting.put(reply)
+        return waiting is not None
+
+    def interrupt(self) -> None:
+        if self.deaf:
+            return
+        self._interrupted.set()
+        for breaker in list(self._breakers):
+            breaker()
+        for waiting in list(self._waiting.values()):
+            waiting.put(None)
+
+    def end(self, stop: str, **fields: object) -> None:
+        """The last thing said in the turn; threads of it that still run fall silent."""
+        with self._lock:
+            self.over = True
+            self._voice.say("turn.end", stop=stop, **fields)
+
+    def _wait_for(self, id: str, begin: Callable[[], None]) -> Reply:
+        waiting: SimpleQueue[Reply | None] = SimpleQueue()
+        self._waiting[id] = waiting
+        try:
+            begin()
+            reply = waiting.get()
+        finally:
+            del self._waiting[id]
+        if reply is None:
+            raise Interrupted
+        return reply

@@ -1,0 +1,156 @@
+"""The ASGI application. Every request goes: request id -> gate -> route -> decode -> handler -> answer or problem."""
+
+import hashlib
+import time
+from collections.abc import Iterable
+
+from msgspec import Struct
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from everyagent.api import reading
+from everyagent.api.auth import Gate
+from everyagent.api.context import ApiSettings, Context
+from everyagent.api.idempotency import Idempotency, key_of
+from everyagent.api.metrics import Metrics, Reading
+from everyagent.api.problems import problem_response, unexpected
+from everyagent.api.routes import ROUTES, openapi_json, schema_json
+from everyagent.api.routing import Call, NoContent, Nothing, Route, Router, Spooled, Upload, encoded
+from everyagent.api.streaming import Download, EventStream, Readers
+from everyagent.errors import EveryagentError
+from everyagent.logs import get_logger
+from everyagent.model.ids import new_id
+from everyagent.sessions import Sessions
+
+_NOTHING = Nothing()
+_NO_BODY = hashlib.sha256().digest()
+
+
+def create_app(sessions: Sessions, settings: ApiSettings) -> "Api":
+    return Api(sessions, settings, ROUTES)
+
+
+class Api:
+    def __init__(self, sessions: Sessions, settings: ApiSettings, routes: Iterable[Route]) -> None:
+        routes = tuple(routes)
+        self.metrics = Metrics()
+        self.readers = Readers()
+        self.metrics.add(self._readings)
+        self._context = Context(
+            sessions=sessions,
+            settings=settings,
+            metrics=self.metrics,
+            readers=self.readers,
+            openapi=openapi_json,
+            schema=schema_json,
+        )
+        self._idempotency = Idempotency(sessions)
+        self._router = Router(routes)
+        self._gate = Gate(
+            token=settings.token,
+            hosts=settings.hosts,
+            origins=settings.origins,
+            public=[route.path for route in routes if route.public],
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            raise RuntimeError(f"Only HTTP is served here, not {scope['type']}.")
+        exchange = _Exchange(scope, send, self.metrics)
+        try:
+            answer = await self._answer(scope, receive, exchange)
+            await answer(scope, receive, exchange.send)
+        except ClientDisconnect:
+            return
+        except Exception as error:  # noqa: BLE001 - the last resort: a client always gets a problem, never a stack trace
+            await exchange.fail(error, receive)
+
+    async def _answer(self, scope: Scope, receive: Receive, exchange: "_Exchange") -> ASGIApp:
+        self._gate.check(scope)
+        route, path = self._router.find(scope["method"], scope["path"])
+        exchange.route = route.path
+        query = reading.decode_query(scope["query_string"], route.query)
+        if route.body is Spooled:
+            file, digest = await reading.spool(scope, receive, self._context.settings.max_upload)
+            with file:
+                return await self._handle(route, scope, receive, path, query, Spooled(file), digest)
+        body, digest = await self._body(route, scope, receive)
+        return await self._handle(route, scope, receive, path, query, body, digest)
+
+    async def _body(self, route: Route, scope: Scope, receive: Receive) -> tuple[object, bytes]:
+        if route.body is Upload:
+            return Upload(reading.pieces(scope, receive, self._context.settings.max_upload)), _NO_BODY
+        if route.decoder is None:
+            return _NOTHING, _NO_BODY
+        raw = await reading.whole(scope, receive, self._context.settings.max_body)
+        if raw:
+            reading.require_json(scope)
+        return reading.decode_json(raw, route.decoder), hashlib.sha256(raw).digest()
+
+    async def _handle(
+        self,
+        route: Route,
+        scope: Scope,
+        receive: Receive,
+        path: dict[str, str],
+        query: Struct,
+        body: object,
+        digest: bytes,
+    ) -> ASGIApp:
+        key = key_of(scope, digest) if route.effect else None
+        call = Call[object, object](self._context, scope, receive, path, query, body, key)
+        if key is None:
+            return await _run(route, call)
+        return await self._idempotency.once(key, lambda: _run(route, call))
+
+    def _readings(self) -> Iterable[Reading]:
+        yield Reading("everyagent_sse_readers", "gauge", "Event streams open now.", len(self.readers))
+
+
+class _Exchange:
+    """One request's way out: gives the answer its id, and knows whether it has begun."""
+
+    __slots__ = ("_begun", "_metrics", "_scope", "_send", "_start", "request_id", "route")
+
+    def __init__(self, scope: Scope, send: Send, metrics: Metrics) -> None:
+        self.request_id = new_id("req_")
+        self.route = ""
+        self._scope = scope
+        self._send = send
+        self._metrics = metrics
+        self._begun = False
+        self._start = time.perf_counter()
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._begun = True
+            message["headers"].append((b"x-request-id", self.request_id.encode()))
+            seconds = time.perf_counter() - self._start
+            self._metrics.answered(self._scope["method"], self.route, message["status"], seconds)
+        await self._send(message)
+
+    async def fail(self, error: Exception, receive: Receive) -> None:
+        known = error if isinstance(error, EveryagentError) else unexpected()
+        if known is not error:
+            self._log(error)
+        # An answer that has begun is left unfinished: the server cuts it, and the client knows.
+        if not self._begun:
+            await problem_response(known, self.request_id)(self._scope, receive, self.send)
+
+    def _log(self, error: Exception) -> None:
+
+        get_logger("everyagent.api").error(
+            "request failed", request_id=self.request_id, route=self.route, exc_info=error
+        )
+
+
+async def _run(route: Route, call: Call[object, object]) -> ASGIApp:
+    answer = await route.handler(call)
+    match answer:
+        case None:
+            return NoContent()
+        case Response() | EventStream() | Download():
+            return answer
+        case _:
+            return encoded(answer)

@@ -1,0 +1,87 @@
+"""The gate in front of every route: which Host we answer to, which Origin may ask, and who knows the token.
+
+A page in a browser must not reach the daemon: neither by a name it made point here, nor across origins.
+"""
+
+import hashlib
+import hmac
+from collections.abc import Collection, Iterable
+
+from starlette.types import Scope
+
+from everyagent.errors import Forbidden, Unauthorized
+
+
+class Gate:
+    """`hosts` are the names we answer to: alone, or with the port of the connection; or whole `Host` values.
+
+    `public` are paths that need no token. Without a `token`, none does.
+    """
+
+    def __init__(
+        self, *, token: str | None, hosts: Collection[str], origins: Collection[str], public: Collection[str]
+    ) -> None:
+        self._token = None if token is None else _digest(token.encode())
+        self._hosts = frozenset(host.lower() for host in hosts)
+        self._origins = frozenset(origin.lower() for origin in origins)
+        self._public = frozenset(public)
+
+    def check(self, scope: Scope) -> None:
+        """Raises `Forbidden` or `Unauthorized`."""
+        headers: list[tuple[bytes, bytes]] = scope["headers"]
+        host = self._checked_host(_all(headers, b"host"), scope)
+        for origin in _all(headers, b"origin"):
+            if origin not in (f"http://{host}", f"https://{host}") and origin not in self._origins:
+                raise Forbidden(
+                    f"The origin {origin!r} may not use this daemon. Start it with that origin allowed.", origin=origin
+                )
+        if self._token is not None and scope["path"] not in self._public:
+            self._check_token(self._token, headers)
+
+    def _checked_host(self, hosts: list[str], scope: Scope) -> str:
+        if len(hosts) != 1:
+            raise Forbidden("A request needs exactly one Host header.")
+        host = hosts[0]
+        if host in self._hosts:
+            return host
+        name, port = _split(host)
+        server: tuple[str, int | None] | None = scope.get("server")
+        if name in self._hosts and server is not None and port == server[1]:
+            return host
+        raise Forbidden(f"This daemon does not listen as {host!r}. Use the address it printed at its start.", host=host)
+
+    @staticmethod
+    def _check_token(token: bytes, headers: list[tuple[bytes, bytes]]) -> None:
+        given = list(_tokens(headers))
+        if not given:
+            raise Unauthorized(
+                "This needs the daemon's token: `Authorization: Bearer <token>` or `x-api-key: <token>`."
+            )
+        if not any(hmac.compare_digest(_digest(candidate), token) for candidate in given):
+            raise Unauthorized("The token is wrong. `everyagent token` prints the right one.")
+
+
+def _tokens(headers: list[tuple[bytes, bytes]]) -> Iterable[bytes]:
+    for name, value in headers:
+        if name == b"x-api-key":
+            yield value.strip()
+        elif name == b"authorization":
+            scheme, _, token = value.partition(b" ")
+            if scheme.lower() == b"bearer":
+                yield token.strip()
+
+
+def _digest(token: bytes) -> bytes:
+    return hashlib.sha256(token).digest()
+
+
+def _all(headers: list[tuple[bytes, bytes]], wanted: bytes) -> list[str]:
+    return [value.decode("latin-1").lower() for name, value in headers if name == wanted]
+
+
+def _split(host: str) -> tuple[str, int]:
+    """`localhost:2468` -> (`localhost`, 2468); the brackets of an IPv6 address stay with the name."""
+    name, colon, port = host.rpartition(":")
+    if not colon or host.endswith("]"):
+        return host, 80
+    return name, int(port) if port.isascii() and port.isdigit() else -1

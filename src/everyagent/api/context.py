@@ -1,0 +1,34 @@
+"""What every handler can reach: the sessions, and what belongs to the HTTP face itself."""
+
+from collections.abc import Callable, Collection
+
+from msgspec import Struct
+
+from everyagent import __version__
+from everyagent.api.metrics import Metrics
+from everyagent.api.streaming import Readers
+from everyagent.sessions import Sessions
+
+MIB = 1 << 20
+
+
+class ApiSettings(Struct, frozen=True, kw_only=True):
+    """`hosts` are names we listen on, or whole `Host` values; `origins` are pages that may use the API."""
+
+    token: str | None
+    hosts: Collection[str] = ("127.0.0.1", "localhost", "[::1]")
+    origins: Collection[str] = ()
+    max_body: int = 32 * MIB
+    max_upload: int = 1024 * MIB
+    version: str = __version__
+
+
+class Context(Struct, frozen=True, kw_only=True):
+    """`openapi` and `schema` make the encoded documents, once."""
+
+    sessions: Sessions
+    settings: ApiSettings
+    metrics: Metrics
+    readers: Readers
+    openapi: Callable[[], bytes]
+    schema: Callable[[], bytes]

@@ -1,0 +1,93 @@
+"""What is counted, for Prometheus. Counting is plain arithmetic; its library is loaded by the first scrape."""
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric
+
+BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+
+
+class Reading(Struct, frozen=True):
+    """One number at the moment of a scrape. Readings of the same name have the same kind, help and label names."""
+
+    name: str
+    kind: Literal["counter", "gauge"]
+    help: str
+    value: float
+    labels: dict[str, str] = {}
+
+
+#: Any part of the daemon may be a source: it is asked at every scrape.
+Source: TypeAlias = Callable[[], Iterable[Reading]]
+
+
+class Metrics:
+    def __init__(self) -> None:
+        self._requests: dict[tuple[str, str, int], int] = {}
+        self._latencies: dict[tuple[str, str], _Histogram] = {}
+        self._sources: list[Source] = []
+
+    def add(self, source: Source) -> None:
+        self._sources.append(source)
+
+    def answered(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Called when the answer's headers leave; how long a stream stays open is not its latency."""
+        request = (method, route, status)
+        self._requests[request] = self._requests.get(request, 0) + 1
+        histogram = self._latencies.get((method, route))
+        if histogram is None:
+            histogram = self._latencies[method, route] = _Histogram()
+        histogram.observe(seconds)
+
+    def exposition(self) -> bytes:
+        from prometheus_client.exposition import generate_latest
+        from prometheus_client.registry import CollectorRegistry
+
+        registry = CollectorRegistry(auto_describe=False)
+        registry.register(self)
+        return generate_latest(registry)
+
+    def collect(self) -> "Iterator[Metric]":
+        """prometheus-client's interface of a collector."""
+        from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+
+        requests = CounterMetricFamily(
+            "everyagent_http_requests", "Requests answered.", labels=["method", "route", "status"]
+        )
+        for (method, route, status), count in self._requests.items():
+            requests.add_metric([method, route, str(status)], count)
+        yield requests
+        latency = HistogramMetricFamily(
+            "everyagent_http_request_seconds", "Time to the answer's headers.", labels=["method", "route"]
+        )
+        for labels, histogram in self._latencies.items():
+            latency.add_metric(list(labels), histogram.cumulative(), histogram.total)
+        yield latency
+        families: dict[str, CounterMetricFamily | GaugeMetricFamily] = {}
+        for source in self._sources:
+            for reading in source():
+                kind = CounterMetricFamily if reading.kind == "counter" else GaugeMetricFamily
+                family = families.get(reading.name)
+                if family is None:
+                    family = families[reading.name] = kind(reading.name, reading.help, labels=list(reading.labels))
+                family.add_metric(list(reading.labels.values()), reading.value)
+        yield from families.values()
+
+
+class _Histogram:
+    def __init__(self) -> None:
+        self.counts = [0] * (len(BUCKETS) + 1)
+        self.total = 0.0
+
+    def observe(self, seconds: float) -> None:
+        self.counts[bisect_left(BUCKETS, seconds)] += 1
+        self.total += seconds
+
+    def cumulative(self) -> list[tuple[str, float]]:
+        bounds = [*(str(bound) for bound in BUCKETS), "+Inf"]
+        return [(bound, sum(self.counts[: index + 1])) for index, bound in enumerate(bounds)]

@@ -1,0 +1,226 @@
+"""The OpenAPI 3.1 document, made from the route table."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import get_args, get_origin
+
+import msgspec
+from msgspec import Struct
+
+from everyagent.api.problems import MEDIA_TYPE, Problem
+from everyagent.api.routing import Encoded, NoContent, Nothing, Route, Spooled, Upload
+from everyagent.api.schemas import JsonObject, event_components, schemas
+from everyagent.api.streaming import EventStream
+from everyagent.errors import (
+    BadRequest,
+    EveryagentError,
+    Forbidden,
+    KeyReused,
+    TooLarge,
+    Unauthorized,
+    UnsupportedMedia,
+)
+
+_REFS = "#/components/schemas/{name}"
+_PARAMETERS: dict[str, JsonObject] = {
+    "session_id": {"type": "string", "pattern": "^[A-Za-z0-9._~:-]{1,128}$"},
+}
+_ABOUT = (
+    "Every coding agent behind one API, with one durable event log. Bodies are camelCase, events are snake_case; "
+    "query parameters may be spelled either way. Errors are RFC 9457 problems."
+)
+_KEY: JsonObject = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "description": "Sent again with the same key, the request has no second effect and gets the first answer.",
+    "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
+}
+_SERVER_SENT_EVENT: JsonObject = {
+    "type": "object",
+    "description": "Each of the server-sent events.",
+    "required": ["id", "event", "data"],
+    "properties": {
+        "id": {"type": "string", "description": "Where to go on: the next request's Last-Event-ID."},
+        "event": {"const": "message"},
+        "data": {
+            "type": "string",
+            "contentMediaType": "application/json",
+            "contentSchema": {"$ref": _REFS.format(name="Event")},
+        },
+    },
+}
+_LAST_EVENT_ID: JsonObject = {
+    "name": "Last-Event-ID",
+    "in": "header",
+    "required": False,
+    "description": "The id of the last event seen; wins over `offset`.",
+    "schema": {"type": "string"},
+}
+
+
+def describe(routes: Sequence[Route], version: str) -> JsonObject:
+    shapes = [shape for route in routes for shape in _shapes(route)]
+    _, components = schemas([*shapes, Problem], _REFS)
+    components |= event_components(_REFS)
+    components["Problem"]["additionalProperties"] = True
+    paths: dict[str, dict[str, JsonObject]] = {}
+    for route in routes:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "everyagent",
+            "version": version,
+            "description": _ABOUT,
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": "/"}],
+        "security": [{"bearer": []}, {"apiKey": []}],
+        "tags": [{"name": tag} for tag in dict.fromkeys(route.tag for route in routes)],
+        "paths": paths,
+        "components": {
+            "schemas": components,
+            "securitySchemes": {
+                "bearer": {"type": "http", "scheme": "bearer"},
+                "apiKey": {"type": "apiKey", "in": "header", "name": "x-api-key"},
+            },
+        },
+    }
+
+
+def _shapes(route: Route) -> Iterable[object]:
+    """The structs of a route that the document names."""
+    if route.body is not Nothing and issubclass(route.body, Struct):
+        yield route.body
+    for answer in route.answers:
+        if (shape := _shape(answer)) is not None:
+            yield shape
+
+
+def _shape(answer: object) -> object | None:
+    """What an answer's JSON looks like, if it is JSON."""
+    if get_origin(answer) is Encoded:
+        return get_args(answer)[0]
+    if get_origin(answer) is list or (isinstance(answer, type) and issubclass(answer, Struct)):
+        return answer
+    return None
+
+
+def _operation(route: Route) -> JsonObject:
+    summary, _, description = (route.handler.__doc__ or "").partition("\n")
+    operation: JsonObject = {
+        "operationId": route.name,
+        "tags": [route.tag],
+        "summary": summary.strip(),
+        "parameters": [*_path_parameters(route), *_query_parameters(route), *_header_parameters(route)],
+        "responses": _responses(route),
+    }
+    if text := " ".join(description.split()):
+        operation["description"] = text
+    if body := _request_body(route):
+        operation["requestBody"] = body
+    if route.public:
+        operation["security"] = []
+    return operation
+
+
+def _path_parameters(route: Route) -> Iterable[JsonObject]:
+    for name in re.findall(r"{(\w+)}", route.path):
+        schema = _PARAMETERS.get(name, {"type": "string", "minLength": 1})
+        yield {"name": name, "in": "path", "required": True, "schema": schema}
+
+
+def _query_parameters(route: Route) -> Iterable[JsonObject]:
+    (root,), components = schemas([route.query], "{name}")
+    schema = components[str(root["$ref"])]
+    required = msgspec.convert(schema.get("required", []), list[str])
+    for name, found in msgspec.convert(schema["properties"], dict[str, JsonObject]).items():
+        yield {"name": name, "in": "query", "required": name in required, "schema": _never_null(found)}
+
+
+def _never_null(schema: JsonObject) -> JsonObject:
+    """A query parameter is left out, never null."""
+    if "default" in schema and schema["default"] is None:
+        del schema["default"]
+    if "enum" in schema:
+        values = msgspec.convert(schema["enum"], list[object])
+        return schema | {"enum": [value for value in values if value is not None]}
+    choices = [
+        choice for choice in msgspec.convert(schema.get("anyOf", []), list[JsonObject]) if choice != {"type": "null"}
+    ]
+    return choices[0] if len(choices) == 1 else schema
+
+
+def _header_parameters(route: Route) -> Iterable[JsonObject]:
+    if route.effect:
+        yield _KEY
+    if route.method == "GET" and EventStream in route.answers:
+        yield _LAST_EVENT_ID
+
+
+def _request_body(route: Route) -> JsonObject | None:
+    if route.body in (Upload, Spooled):
+        return {"required": True, "content": {media: {"schema": {}} for media in route.takes}}
+    if route.body is Nothing:
+        return None
+    fields = msgspec.structs.fields(route.body)  # pyright: ignore[reportArgumentType]
+    return {
+        "required": any(field.required for field in fields),
+        "content": {"application/json": {"schema": _reference(route.body)}},
+    }
+
+
+def _responses(route: Route) -> JsonObject:
+    responses: JsonObject = {}
+    for answer in route.answers:
+        status, response = _success(route, answer)
+        responses[status] = response
+    for status, errors in _errors(route).items():
+        codes = ", ".join(f"`{error.code}`" for error in errors)
+        responses[str(status)] = {
+            "description": f"{errors[0].title}: {codes}",
+            "content": {MEDIA_TYPE: {"schema": {"$ref": _REFS.format(name="Problem")}}},
+        }
+    return responses
+
+
+def _success(route: Route, answer: object) -> tuple[str, JsonObject]:
+    headers: JsonObject = {
+        "x-request-id": {"description": "The id of this request in the daemon's log.", "schema": {"type": "string"}}
+    }
+    headers |= {name: {"description": text, "schema": {"type": "string"}} for name, text in route.headers.items()}
+    if answer is None or answer is NoContent:
+        return "204", {"description": "Done.", "headers": headers}
+    if answer is EventStream:
+        events: JsonObject = {"schema": _SERVER_SENT_EVENT}
+        return "200", {
+            "description": "Events as they happen.",
+            "headers": headers,
+            "content": {"text/event-stream": events},
+        }
+    content = (
+        {media: {"schema": {"type": "string"}} for media in route.media}
+        if route.media
+        else {"application/json": {"schema": _reference(_shape(answer))}}
+    )
+    return "200", {"description": "Done.", "headers": headers, "content": content}
+
+
+def _errors(route: Route) -> dict[int, list[type[EveryagentError]]]:
+    errors: list[type[EveryagentError]] = [BadRequest, Forbidden, *route.errors]
+    if not route.public:
+        errors.append(Unauthorized)
+    if route.method in ("POST", "PUT", "PATCH"):
+        errors += [TooLarge, UnsupportedMedia]
+    if route.effect:
+        errors.append(KeyReused)
+    by_status: dict[int, list[type[EveryagentError]]] = {}
+    for error in dict.fromkeys(errors):
+        by_status.setdefault(error.status, []).append(error)
+    return dict(sorted(by_status.items()))
+
+
+def _reference(shape: object) -> JsonObject:
+    (schema,), _ = schemas([shape], _REFS)
+    return schema

@@ -1,0 +1,158 @@
+"""What a client sends, as structs: query strings and JSON bodies, or the 400 that names the field that is wrong."""
+
+import hashlib
+import re
+import tempfile
+from collections.abc import AsyncIterator
+from typing import BinaryIO, TypeVar, get_origin
+from urllib.parse import unquote_plus
+
+import msgspec
+from anyio import to_thread
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive, Scope
+
+from everyagent.errors import BadRequest, TooLarge, UnsupportedMedia
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+_PIECE = 1 << 20
+_AT = re.compile(r" - at `\$\.?(?P<path>.*)`$")
+_FIELD = re.compile(r"(?:unknown|required) field `(?P<name>[^`]*)`")
+
+
+def header(scope: Scope, name: bytes) -> str | None:
+    """The last value of a header, if it is there. `name` is in lower case."""
+    values = [value for key, value in scope["headers"] if key == name]
+    return values[-1].decode("latin-1") if values else None
+
+
+def media_type(scope: Scope) -> str:
+    return (header(scope, b"content-type") or "").partition(";")[0].strip().lower()
+
+
+def decode_query(raw: bytes, into: type[S]) -> S:
+    """Every parameter may be spelled in camelCase or snake_case; lists are repeated or separated by commas."""
+    fields = {field.encode_name: field for field in msgspec.structs.fields(into)}
+    values: dict[str, str | list[str]] = {}
+    for pair in raw.decode("latin-1").split("&") if raw else ():
+        given, _, text = pair.partition("=")
+        name, value = _camel(_unquoted(given)), _unquoted(text)
+        field = fields.get(name)
+        if field is None:
+            known = ", ".join(sorted(fields)) or "none"
+            raise BadRequest(f"Unknown query parameter `{name}`; there is: {known}.", field=name)
+        if get_origin(field.type) is list:
+            earlier = values.setdefault(name, [])
+            assert isinstance(earlier, list)
+            earlier.extend(part for part in value.split(",") if part)
+        elif name in values:
+            raise BadRequest(f"The query parameter `{name}` was given twice.", field=name)
+        else:
+            values[name] = value
+    try:
+        query = msgspec.convert(values, into, strict=False)
+    except msgspec.ValidationError as error:
+        raise _invalid("query", error) from None
+    for name in values:
+        if getattr(query, fields[name].name) is None:
+            raise BadRequest(f"The query parameter `{name}` cannot be null. Leave it out.", field=name)
+    return query
+
+
+def decode_json(body: bytes, decoder: msgspec.json.Decoder[S]) -> S:
+    try:
+        return decoder.decode(body or b"{}")
+    except msgspec.ValidationError as error:
+        raise _invalid("body", error) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BadRequest(f"The body is not JSON: {error}.") from None
+    except RecursionError:
+        raise BadRequest("The body is nested too deeply.") from None
+
+
+def require_json(scope: Scope) -> None:
+    """A form or a plain text can be posted across sites without asking us first; JSON cannot."""
+    found = media_type(scope)
+    if found != "application/json" and not found.endswith("+json"):
+        raise UnsupportedMedia("Send the body with `Content-Type: application/json`.", contentType=found or None)
+
+
+async def chunks(scope: Scope, receive: Receive, limit: int) -> AsyncIterator[bytes]:
+    """The body piece by piece; `TooLarge` as soon as it is known to be over the limit."""
+    announced = header(scope, b"content-length")
+    if announced is not None and announced.isdigit() and int(announced) > limit:
+        raise _too_large(limit)
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        piece: bytes = message.get("body", b"")
+        size += len(piece)
+        if size > limit:
+            raise _too_large(limit)
+        if piece:
+            yield piece
+        if not message.get("more_body", False):
+            return
+
+
+async def whole(scope: Scope, receive: Receive, limit: int) -> bytes:
+    return b"".join([piece async for piece in chunks(scope, receive, limit)])
+
+
+async def pieces(scope: Scope, receive: Receive, limit: int) -> AsyncIterator[bytes]:
+    """The same in pieces big enough to be worth a thread each."""
+    gathered: list[bytes] = []
+    size = 0
+    async for chunk in chunks(scope, receive, limit):
+        gathered.append(chunk)
+        size += len(chunk)
+        if size >= _PIECE:
+            yield b"".join(gathered)
+            gathered, size = [], 0
+    if gathered:
+        yield b"".join(gathered)
+
+
+async def spool(scope: Scope, receive: Receive, limit: int) -> tuple[BinaryIO, bytes]:
+    """The body in a file without a name, from its start, and the body's SHA-256."""
+    file = await to_thread.run_sync(tempfile.TemporaryFile)
+    digest = hashlib.sha256()
+    try:
+        async for piece in pieces(scope, receive, limit):
+            digest.update(piece)
+            await to_thread.run_sync(file.write, piece)
+        file.seek(0)
+    except BaseException:
+        file.close()
+        raise
+    return file, digest.digest()
+
+
+def _too_large(limit: int) -> TooLarge:
+    return TooLarge(f"The body is larger than the {limit} bytes that are taken here.", limit=limit)
+
+
+def _invalid(where: str, error: msgspec.ValidationError) -> BadRequest:
+    """msgspec's message, and the path of the field it is about."""
+    text = str(error)
+    at, named = _AT.search(text), _FIELD.search(text)
+    path = [at["path"]] if at and at["path"] else []
+    path += [named["name"]] if named else []
+    what = _AT.sub("", text)
+    field = ".".join(path)
+    return BadRequest(f"Wrong {where}: {what}{f' (at `{field}`)' if field else ''}.", field=field or None)
+
+
+def _unquoted(text: str) -> str:
+    try:
+        return unquote_plus(text, errors="strict")
+    except UnicodeDecodeError:
+        raise BadRequest("The query string is not UTF-8.") from None
+
+
+def _camel(name: str) -> str:
+    head, *rest = name.split("_")
+    return head + "".join(part.capitalize() for part in rest)

@@ -1,0 +1,50 @@
+"""Every route, and the documents that describe them."""
+
+from functools import cache
+
+import msgspec
+
+from everyagent import __version__
+from everyagent.api.routing import Route
+from everyagent.api.universal import agents, asks, events, export, files, frames, health, messages, search, sessions
+
+ROUTES: tuple[Route, ...] = tuple(
+    route
+    for table in (
+        health.routes,
+        agents.routes,
+        sessions.routes,
+        messages.routes,
+        events.routes,
+        frames.routes,
+        asks.routes,
+        export.routes,
+        search.routes,
+        files.routes,
+    )
+    for route in table.all
+)
+
+
+def openapi_document() -> dict[str, object]:
+    """The whole API as OpenAPI 3.1."""
+    from everyagent.api.openapi import describe  # needed by few, so not loaded at the start
+
+    return describe(ROUTES, __version__)
+
+
+def schema_document() -> dict[str, object]:
+    """JSON Schema 2020-12 of the universal events."""
+    from everyagent.api.schemas import event_schema
+
+    return event_schema()
+
+
+@cache
+def openapi_json() -> bytes:
+    return msgspec.json.encode(openapi_document())
+
+
+@cache
+def schema_json() -> bytes:
+    return msgspec.json.encode(schema_document())

@@ -1,0 +1,197 @@
+"""Routes as data: one description each, from which both the dispatching and the OpenAPI document are made.
+
+A handler's annotations say what it takes and gives: `Call[Query, Body]` in, a struct, a stream or None out.
+"""
+
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from types import NoneType, UnionType
+from typing import BinaryIO, Generic, Literal, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import Struct
+from starlette.responses import Response
+from starlette.routing import compile_path
+from starlette.types import Receive, Scope
+
+from everyagent.api.context import Context
+from everyagent.api.idempotency import Key
+from everyagent.api.streaming import EventStream
+from everyagent.errors import EveryagentError, MethodNotAllowed, NotFound
+from everyagent.sessions import Receipt, Sessions
+
+Method: TypeAlias = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+Q = TypeVar("Q")
+B = TypeVar("B")
+A = TypeVar("A")
+T = TypeVar("T")
+
+
+class Nothing(Struct, frozen=True, forbid_unknown_fields=True):
+    """No query parameters, or an empty body."""
+
+
+class Upload:
+    """A body that its handler takes piece by piece."""
+
+    def __init__(self, pieces: AsyncIterator[bytes]) -> None:
+        self.pieces = pieces
+
+
+class Spooled:
+    """A body that was put into a file first, so that a handler can go over it as it likes."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file = file
+
+
+class Call(Generic[Q, B]):
+    """One request, decoded. `key` is there if it came with an Idempotency-Key."""
+
+    __slots__ = ("body", "context", "key", "path", "query", "receive", "scope")
+
+    def __init__(
+        self, context: Context, scope: Scope, receive: Receive, path: dict[str, str], query: Q, body: B, key: Key | None
+    ) -> None:
+        self.context = context
+        self.scope = scope
+        self.receive = receive
+        self.path = path
+        self.query = query
+        self.body = body
+        self.key = key
+
+    @property
+    def sessions(self) -> Sessions:
+        return self.context.sessions
+
+    def receipt(self, answer: Callable[[T], Response]) -> Callable[[T], Receipt] | None:
+        """For an effect that commits in one transaction with the answer it will get."""
+        key = self.key
+        return None if key is None else lambda result: key.receipt(answer(result))
+
+
+class Encoded(Response, Generic[A]):
+    """A JSON answer of the shape `A`, as bytes: joined from stored ones, or needed twice."""
+
+    media_type = "application/json"
+
+
+def encoded(answer: A) -> Encoded[A]:
+    return Encoded(msgspec.json.encode(answer))
+
+
+class NoContent(Response):
+    """204."""
+
+    def __init__(self, headers: dict[str, str] | None = None) -> None:
+        super().__init__(status_code=204, headers=headers)
+
+
+class Route(Struct, frozen=True, kw_only=True):
+    """`answers` are the types a handler may return; `media` the media types of an answer that is not JSON.
+
+    `effect`: it changes something, so an Idempotency-Key applies. `public`: it needs no token.
+    `headers` are response headers worth a word; `takes` the media types of an uploaded body.
+    """
+
+    method: Method
+    path: str
+    tag: str
+    handler: Callable[[Call[object, object]], Awaitable[object]]
+    query: type[Struct]
+    body: type[Struct] | type[Upload] | type[Spooled]
+    answers: tuple[object, ...]
+    decoder: msgspec.json.Decoder[Struct] | None
+    errors: tuple[type[EveryagentError], ...] = ()
+    media: tuple[str, ...] = ()
+    takes: tuple[str, ...] = ()
+    headers: dict[str, str] = {}
+    effect: bool = False
+    public: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.handler.__name__
+
+
+class Routes:
+    """The routes of one concept, filled by decorating their handlers."""
+
+    def __init__(self, tag: str) -> None:
+        self.tag = tag
+        self.all: list[Route] = []
+
+    def add(
+        self,
+        method: Method,
+        path: str,
+        *errors: type[EveryagentError],
+        media: tuple[str, ...] = (),
+        takes: tuple[str, ...] = (),
+        headers: dict[str, str] | None = None,
+        effect: bool = False,
+        public: bool = False,
+    ) -> Callable[[Callable[[Call[Q, B]], Awaitable[A]]], Callable[[Call[Q, B]], Awaitable[A]]]:
+        def described(handler: Callable[[Call[Q, B]], Awaitable[A]]) -> Callable[[Call[Q, B]], Awaitable[A]]:
+            hints = get_type_hints(handler)
+            query, body = get_args(hints["call"])
+            route = Route(
+                method=method,
+                path=path,
+                tag=self.tag,
+                handler=handler,  # pyright: ignore[reportArgumentType]
+                query=query,
+                body=body,
+                answers=_alternatives(hints["return"]),
+                decoder=None
+                if body in (Upload, Spooled) or method in ("GET", "DELETE")
+                else msgspec.json.Decoder(body),
+                errors=errors,
+                media=media,
+                takes=takes,
+                headers=headers or {},
+                effect=effect,
+                public=public,
+            )
+            self.all.append(route)
+            return handler
+
+        return described
+
+
+class Router:
+    """Finds the route of a request: fixed paths at once, paths with parameters by their patterns."""
+
+    def __init__(self, routes: Iterable[Route]) -> None:
+        self._fixed: dict[str, dict[str, Route]] = {}
+        patterns: dict[str, dict[str, Route]] = {}
+        for route in routes:
+            methods = (patterns if "{" in route.path else self._fixed).setdefault(route.path, {})
+            methods[route.method] = route
+            if route.method == "GET" and EventStream not in route.answers:
+                methods["HEAD"] = route
+        self._patterns: list[tuple[re.Pattern[str], dict[str, Route]]] = [
+            (compile_path(path)[0], methods) for path, methods in patterns.items()
+        ]
+
+    def find(self, method: str, path: str) -> tuple[Route, dict[str, str]]:
+        methods, parameters = self._methods(path)
+        route = methods.get(method)
+        if route is None:
+            allow = sorted(methods)
+            raise MethodNotAllowed(f"{path} does not take {method}; it takes {', '.join(allow)}.", allow=allow)
+        return route, parameters
+
+    def _methods(self, path: str) -> tuple[dict[str, Route], dict[str, str]]:
+        if methods := self._fixed.get(path):
+            return methods, {}
+        for pattern, methods in self._patterns:
+            if match := pattern.match(path):
+                return methods, match.groupdict()
+        raise NotFound(f"There is nothing at {path}. GET /openapi.json lists every route.", path=path)
+
+
+def _alternatives(hint: object) -> tuple[object, ...]:
+    members = get_args(hint) if get_origin(hint) is UnionType else (hint,)
+    return tuple(None if member is NoneType else member for member in members)

@@ -1,0 +1,154 @@
+"""Answers that take their time: server-sent events, and downloads.
+
+A reader costs one chunk and its position; what it has not taken yet waits in the log, not here.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from types import TracebackType
+from typing import Protocol, runtime_checkable
+from urllib.parse import quote
+
+from starlette.types import Message, Receive, Scope, Send
+
+HEARTBEAT = b": heartbeat\n\n"
+_RETRY = b"retry: 1000\n\n"
+_SSE_HEADERS = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-cache"),
+    (b"x-accel-buffering", b"no"),
+]
+_LOCKED_DOWN = b"sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+
+
+class Hangup:
+    """Ends what the current task does inside `with` as soon as the client goes away, or `stop` is called.
+
+    It owns the one task that listens for that, which ends with it.
+    """
+
+    __slots__ = ("_receive", "_stopped", "_task", "_watch")
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._stopped = False
+
+    def __enter__(self) -> "Hangup":
+        self._task = asyncio.current_task()
+        self._watch = asyncio.ensure_future(self._listen())
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> bool:
+        self._watch.cancel()
+        if kind is asyncio.CancelledError and self._stopped and self._task is not None:
+            self._task.uncancel()
+            return True
+        return False
+
+    def stop(self) -> None:
+        if not self._stopped and self._task is not None:
+            self._stopped = True
+            self._task.cancel()
+
+    async def _listen(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        self.stop()
+
+
+class Readers:
+    """The event streams that are open now."""
+
+    def __init__(self) -> None:
+        self._open: set[Hangup] = set()
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def add(self, reader: Hangup) -> None:
+        self._open.add(reader)
+
+    def discard(self, reader: Hangup) -> None:
+        self._open.discard(reader)
+
+    def close(self) -> None:
+        """End them all, each after the frame it is at: the daemon goes down."""
+        for reader in tuple(self._open):
+            reader.stop()
+
+
+class EventStream:
+    """An ASGI answer: SSE bytes as they come; None stands for a heartbeat.
+
+    The events were subscribed to before this was made, so nothing is missed before the headers leave.
+    """
+
+    __slots__ = ("_chunks", "_readers")
+
+    def __init__(self, chunks: AsyncIterator[bytes | None], readers: Readers) -> None:
+        self._chunks = chunks
+        self._readers = readers
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with Hangup(receive) as hangup:
+            self._readers.add(hangup)
+            try:
+                await send({"type": "http.response.start", "status": 200, "headers": list(_SSE_HEADERS)})
+                await send(_body(_RETRY))
+                async for chunk in self._chunks:
+                    await send(_body(HEARTBEAT if chunk is None else chunk))
+            finally:
+                self._readers.discard(hangup)
+                await _close(self._chunks)
+        await send(_body(b"", more=False))
+
+
+class Download:
+    """An ASGI answer of bytes with their own media type. With a `size`, a short body is never passed off as whole."""
+
+    def __init__(
+        self, chunks: AsyncIterator[bytes], media_type: str, *, filename: str, size: int | None = None
+    ) -> None:
+        self._chunks = chunks
+        self._size = size
+        disposition = f"attachment; filename*=UTF-8''{quote(filename, safe='', errors='replace')}"
+        self._headers = [
+            (b"content-type", media_type.encode("latin-1")),
+            (b"content-disposition", disposition.encode("latin-1")),
+            (b"content-security-policy", _LOCKED_DOWN),
+            (b"x-content-type-options", b"nosniff"),
+        ]
+        if size is not None:
+            self._headers.append((b"content-length", str(size).encode()))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        sent, head = 0, scope["method"] == "HEAD"
+        with Hangup(receive):
+            try:
+                await send({"type": "http.response.start", "status": 200, "headers": self._headers})
+                if not head:
+                    async for chunk in self._chunks:
+                        part = chunk if self._size is None else chunk[: self._size - sent]
+                        await send(_body(part))
+                        sent += len(part)
+                        if sent == self._size:
+                            break
+            finally:
+                await _close(self._chunks)
+        # Left unfinished, the server cuts the connection, and the client knows.
+        if head or self._size in (None, sent):
+            await send(_body(b"", more=False))
+
+
+@runtime_checkable
+class _Closable(Protocol):
+    async def aclose(self) -> None: ...
+
+
+async def _close(chunks: object) -> None:
+    if isinstance(chunks, _Closable):
+        await chunks.aclose()
+
+
+def _body(body: bytes, *, more: bool = True) -> Message:
+    return {"type": "http.response.body", "body": body, "more_body": more}

@@ -1,0 +1,100 @@
+"""Tar archives unpacked into a confined directory, member by member. All calls block."""
+
+import gzip
+import os
+import posixpath
+import tarfile
+import zlib
+from typing import IO, BinaryIO, NamedTuple, Protocol, cast
+
+from everyagent.api.universal.confined import Confined
+from everyagent.api.universal.incoming import Incoming
+from everyagent.errors import BadRequest, Forbidden, TooLarge
+
+MAX_MEMBERS = 50_000
+_GZIP = b"\x1f\x8b"
+_MAX_HEADER = 1 << 20
+
+
+class Unpacked(NamedTuple):
+    paths: list[str]
+    total: int
+
+
+class _Source(Protocol):
+    def read(self, size: int = -1, /) -> bytes: ...
+    def seek(self, offset: int, whence: int = 0, /) -> int: ...
+    def tell(self) -> int: ...
+
+
+class _Bounded:
+    """What an archive may make us read: neither a header nor all of it can be blown up without end."""
+
+    def __init__(self, source: _Source, limit: int) -> None:
+        self._source = source
+        self._limit = limit
+
+    def read(self, size: int = -1) -> bytes:
+        if not 0 <= size <= _MAX_HEADER:
+            raise BadRequest("The archive has a header that is too large.")
+        self._check(self._source.tell() + size)
+        return self._source.read(size)
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        self._check(offset)
+        return self._source.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._source.tell()
+
+    def _check(self, position: int) -> None:
+        if position > self._limit:
+            raise TooLarge(f"The archive unpacks to more than {self._limit} bytes.", limit=self._limit)
+
+
+def unpack(archive: BinaryIO, directory: Confined, under: str, *, limit: int, listed: int) -> Unpacked:
+    """Files, directories and links that stay inside. Stops at the first member that is refused."""
+    packed = archive.read(2) == _GZIP
+    archive.seek(0)
+    source: _Source = gzip.GzipFile(fileobj=archive) if packed else archive
+    paths: list[str] = []
+    total = 0
+    try:
+        with tarfile.open(fileobj=cast(IO[bytes], _Bounded(source, limit + (limit >> 2))), mode="r:") as tar:
+            for member in tar:
+                total += 1
+                if total > MAX_MEMBERS:
+                    raise TooLarge(f"The archive has more than {MAX_MEMBERS} members.", limit=MAX_MEMBERS)
+                path = _place(tar, tarfile.data_filter(member, str(directory.root / under)), directory, under)
+                if len(paths) < listed:
+                    paths.append(path)
+    except tarfile.FilterError as error:
+        raise Forbidden(f"The archive was refused: {error}.") from None
+    except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile, UnicodeError, KeyError) as error:
+        raise BadRequest(f"The body is not a tar archive, or it is damaged: {error}.") from None
+    return Unpacked(paths, total)
+
+
+def _place(tar: tarfile.TarFile, member: tarfile.TarInfo, directory: Confined, under: str) -> str:
+    path = f"{under}/{member.name}"
+    if member.isdir():
+        return directory.mkdir(path)
+    if member.issym():
+        with directory.place(path, follow=False, create_parents=True) as place:
+            os.symlink(_staying_inside(member), place.name, dir_fd=place.parent)
+            return place.path
+    data = tar.extractfile(member)
+    if data is None:
+        raise BadRequest(f"The archive was refused: {member.name!r} is neither a file, a directory nor a link.")
+    with directory.place(path, create_parents=True) as place, data, Incoming(place, member.mode) as incoming:
+        incoming.copy(data)
+        incoming.keep()
+        return place.path
+
+
+def _staying_inside(link: tarfile.TarInfo) -> str:
+    """A link's target, if it is inside the archive as written. Who follows it through us is held inside anyway."""
+    target = posixpath.normpath(posixpath.join(posixpath.dirname(link.name), link.linkname))
+    if target.startswith(("/", "../")) or target == "..":
+        raise Forbidden(f"The archive was refused: the link {link.name!r} points outside.")
+    return link.linkname

@@ -1,0 +1,181 @@
+"""A directory that no path leads out of: not by `..`, not by an absolute path, not by a symbolic link.
+
+Every step holds an open directory, so renaming things meanwhile opens no way out either. All calls block.
+"""
+
+import errno
+import os
+import stat
+from collections import deque
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from everyagent.errors import BadRequest, Conflict, EveryagentError, Forbidden, NotFound, StorageFull
+
+_MAX_LINKS = 40
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Place(NamedTuple):
+    """An entry, whether it exists or not: its name in an open directory. `.` is the confined directory itself.
+
+    `path` is its real path, for the client to read.
+    """
+
+    parent: int
+    name: str
+    path: str
+
+    def stat(self) -> os.stat_result:
+        return os.stat(self.name, dir_fd=self.parent, follow_symlinks=False)
+
+
+class Confined:
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    @contextmanager
+    def place(self, path: str, *, follow: bool = True, create_parents: bool = False) -> Generator[Place]:
+        """Walk to an entry. Unless `follow`, a link at the very end is the entry itself, not what it points to.
+
+        Raises `BadRequest`, `Forbidden`, `NotFound`, also for what goes wrong inside the `with`.
+        """
+        with told(path):
+            walk = _Walk(self.root)
+            try:
+                yield walk.to(self._parts(path), follow=follow, create_parents=create_parents)
+            finally:
+                walk.close()
+
+    def mkdir(self, path: str) -> str:
+        """Make the directory and those above it, where they are missing."""
+        with self.place(path, create_parents=True) as place:
+            try:
+                os.mkdir(place.name, dir_fd=place.parent)
+            except FileExistsError:
+                if not is_directory(place.stat()):
+                    raise
+            return place.path
+
+    def _parts(self, path: str) -> list[str]:
+        if "\0" in path:
+            raise BadRequest("A path has no NUL in it.", field="path")
+        return relative_parts(path, self.root)
+
+
+class _Walk:
+    """The directories from the root down to where the walk stands."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._held = [os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)]
+        self._names: list[str] = []
+
+    def to(self, parts: list[str], *, follow: bool, create_parents: bool) -> Place:
+        ahead = deque(parts)
+        links = 0
+        while ahead:
+            part = ahead.popleft()
+            if part == "..":
+                self._up()
+                continue
+            target = _link_target(part, self._held[-1]) if ahead or follow else None
+            if target is not None:
+                links += 1
+                if links > _MAX_LINKS:
+                    raise BadRequest("The path goes through too many symbolic links.", field="path")
+                if target.startswith("/"):
+                    self._back_to_root()
+                ahead.extendleft(reversed(relative_parts(target, self._root)))
+            elif ahead:
+                self._down(part, create=create_parents)
+            else:
+                return Place(self._held[-1], part, str(self._root.joinpath(*self._names, part)))
+        return Place(self._held[-1], ".", str(self._root.joinpath(*self._names)))
+
+    def close(self) -> None:
+        for directory in self._held:
+            os.close(directory)
+
+    def _down(self, part: str, *, create: bool) -> None:
+        if create:
+            try:
+                os.mkdir(part, dir_fd=self._held[-1])
+            except FileExistsError:
+                pass
+        self._held.append(os.open(part, _DIRECTORY, dir_fd=self._held[-1]))
+        self._names.append(part)
+
+    def _up(self) -> None:
+        if len(self._held) == 1:
+            raise outside()
+        os.close(self._held.pop())
+        self._names.pop()
+
+    def _back_to_root(self) -> None:
+        while len(self._held) > 1:
+            self._up()
+
+
+def relative_parts(path: str, root: Path) -> list[str]:
+    """The steps from the root; an absolute path must begin with the root's own."""
+    pure = PurePosixPath(path)
+    if not pure.is_absolute():
+        return list(pure.parts)
+    if not pure.is_relative_to(root):
+        raise outside()
+    return list(pure.relative_to(root).parts)
+
+
+def outside() -> Forbidden:
+    return Forbidden("The path leads out of the session's directory.", field="path")
+
+
+def not_the_root(place: Place) -> Place:
+    if place.name == ".":
+        raise Forbidden("The session's directory itself stays as it is.", field="path")
+    return place
+
+
+def is_directory(status: os.stat_result) -> bool:
+    return stat.S_ISDIR(status.st_mode)
+
+
+def _link_target(name: str, parent: int) -> str | None:
+    try:
+        return os.readlink(name, dir_fd=parent)
+    except OSError as error:
+        if error.errno in (errno.EINVAL, errno.ENOENT):
+            return None
+        raise
+
+
+@contextmanager
+def told(path: str) -> Generator[None]:
+    """What the operating system refuses, as an error a client can act on."""
+    try:
+        yield
+    except OSError as error:
+        raise _explained(error, path) from error
+
+
+def _explained(error: OSError, path: str) -> EveryagentError:
+    match error.errno:
+        case errno.ENOENT:
+            return NotFound(f"There is no {path!r} in the session's directory.", path=path)
+        case errno.EACCES | errno.EPERM | errno.EROFS | errno.ELOOP:
+            return Forbidden(f"The daemon may not do that with {path!r}.", path=path)
+        case errno.ENOTDIR:
+            return BadRequest(f"A part of {path!r} is not a directory.", path=path)
+        case errno.EISDIR:
+            return BadRequest(f"{path!r} is a directory.", path=path)
+        case errno.EEXIST:
+            return Conflict(f"There is something at {path!r} already.", path=path)
+        case errno.ENOTEMPTY:
+            return Conflict(f"The directory {path!r} is not empty. Remove it with `recursive=true`.", path=path)
+        case errno.ENOSPC | errno.EDQUOT:
+            return StorageFull("The disk is full, so nothing was written.")
+        case _:
+            return BadRequest(f"{path!r} cannot be used so: {error.strerror}.", path=path)

@@ -1,0 +1,110 @@
+"""Events: pages of them, and streams. Both are the stored bytes, joined."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from everyagent.api.reading import header
+from everyagent.api.routing import Call, Encoded, NoContent, Nothing, Routes
+from everyagent.api.streaming import EventStream
+from everyagent.errors import BadRequest, OffsetOutOfRange, SessionNotFound
+from everyagent.model.events import TYPE_NUMBERS
+from everyagent.sessions import EventsRequest
+
+routes = Routes("events")
+
+Position = Annotated[int, Meta(ge=0, le=2**53 - 1, description="The last sequence seen; what follows it is returned.")]
+EventType = Annotated[str, Meta(extra_json_schema={"enum": sorted(TYPE_NUMBERS)})]
+Moment = Annotated[datetime, Meta(tz=True)]
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class EventsQuery(Struct, frozen=True, kw_only=True, rename="camel"):
+    """`since` is inclusive, `until` exclusive. In descending order, `offset` is where the page before ended."""
+
+    offset: Position = 0
+    limit: Annotated[int, Meta(ge=1, le=10_000)] = 1000
+    include_raw: bool = False
+    types: list[EventType] = []
+    order: Literal["asc", "desc"] = "asc"
+    since: Moment | None = None
+    until: Moment | None = None
+
+
+class TailQuery(Struct, frozen=True, kw_only=True, rename="camel"):
+    offset: Position = 0
+    include_raw: bool = False
+    types: list[EventType] = []
+
+
+class FeedQuery(Struct, frozen=True, kw_only=True, rename="camel"):
+    types: list[EventType] = []
+
+
+class Event(Struct, frozen=True):
+    """Any event. The documents hold the union of all event types in its place."""
+
+
+class EventList(Struct, frozen=True, kw_only=True, rename="camel"):
+    """`head` is the session's last sequence."""
+
+    events: list[Event]
+    has_more: bool
+    head: int
+
+
+@routes.add("GET", "/v1/sessions/{session_id}/events", SessionNotFound, OffsetOutOfRange)
+async def list_events(call: Call[EventsQuery, Nothing]) -> Encoded[EventList]:
+    """A page of a session's events."""
+    query = call.query
+    page = await call.sessions.events(
+        call.path["session_id"],
+        EventsRequest(
+            after=query.offset,
+            limit=query.limit,
+            types=query.types,
+            order=query.order,
+            since=_micros(query.since),
+            until=_micros(query.until),
+            raw=query.include_raw,
+        ),
+    )
+    tail = b'],"hasMore":%s,"head":%d}' % (b"true" if page.more else b"false", page.head)
+    return Encoded(b"".join((b'{"events":[', b",".join(page.bodies), tail)))
+
+
+@routes.add("GET", "/v1/sessions/{session_id}/events/sse", SessionNotFound, OffsetOutOfRange)
+async def tail_events(call: Call[TailQuery, Nothing]) -> EventStream | NoContent:
+    """A session's events as they happen, after those since `offset` or the `Last-Event-ID` header.
+
+    204 when the session has ended and everything was seen: a browser's EventSource then stops asking.
+    """
+    session_id, after, types = call.path["session_id"], _position(call), call.query.types
+    session = await call.sessions.get(session_id)
+    if session.ended and after == session.event_count:
+        return NoContent()
+    chunks = await call.sessions.tail(session_id, after=after, types=types, raw=call.query.include_raw)
+    return EventStream(chunks, call.context.readers)
+
+
+@routes.add("GET", "/v1/events/sse", OffsetOutOfRange)
+async def feed_events(call: Call[FeedQuery, Nothing]) -> EventStream:
+    """The events of all sessions from now on, or since the `Last-Event-ID` header."""
+    after = header(call.scope, b"last-event-id") or None
+    chunks = await call.sessions.feed(after=after, types=call.query.types)
+    return EventStream(chunks, call.context.readers)
+
+
+def _position(call: Call[TailQuery, Nothing]) -> int:
+    """The header wins: it is what an EventSource has really seen, while its URL stays the same."""
+    seen = header(call.scope, b"last-event-id")
+    if not seen:
+        return call.query.offset
+    if not (seen.isascii() and seen.isdigit() and len(seen) <= 16):
+        raise BadRequest(f"Last-Event-ID must be a sequence number, not {seen!r}.", field="Last-Event-ID")
+    return int(seen)
+
+
+def _micros(moment: datetime | None) -> int | None:
+    return None if moment is None else (moment - _EPOCH) // timedelta(microseconds=1)

@@ -1,0 +1,177 @@
+"""Files of a session, under `/v1/fs`: everything stays inside the session's directory."""
+
+import os
+from contextlib import ExitStack
+from functools import partial
+from typing import Annotated
+
+from anyio import to_thread
+from msgspec import Meta, Struct
+
+from everyagent.api.reading import media_type
+from everyagent.api.routing import Call, Nothing, Routes, Spooled, Upload
+from everyagent.api.streaming import Download
+from everyagent.api.universal import entries
+from everyagent.api.universal.confined import Confined, not_the_root
+from everyagent.api.universal.entries import FsEntry, FsStat, printable
+from everyagent.api.universal.incoming import Incoming
+from everyagent.errors import Conflict, Forbidden, NotFound, SessionNotFound, StorageFull, TooLarge, UnsupportedMedia
+from everyagent.sessions import Sessions
+
+routes = Routes("files")
+_ERRORS = (SessionNotFound, NotFound, Forbidden)
+_WRITE_ERRORS = (*_ERRORS, Conflict, StorageFull)
+_LISTED = 1024
+_PIECE = 1 << 18
+_TAR = ("application/x-tar", "application/gzip", "application/x-gzip")
+
+_RULE = "Relative to the session's directory, or absolute and inside it."
+FsPathText = Annotated[str, Meta(min_length=1, max_length=4096, description=_RULE)]
+
+
+class OptionalPathQuery(Struct, frozen=True, kw_only=True, rename="camel"):
+    session_id: str
+    path: FsPathText = "."
+
+
+class PathQuery(Struct, frozen=True, kw_only=True, rename="camel"):
+    session_id: str
+    path: FsPathText
+
+
+class RemoveQuery(Struct, frozen=True, kw_only=True, rename="camel"):
+    session_id: str
+    path: FsPathText
+    recursive: bool = False
+
+
+class MoveQuery(Struct, frozen=True, kw_only=True, rename="camel"):
+    session_id: str
+
+
+class FsWritten(Struct, frozen=True, kw_only=True, rename="camel"):
+    path: str
+    bytes_written: int
+
+
+class FsPath(Struct, frozen=True):
+    path: str
+
+
+class FsMove(Struct, frozen=True, kw_only=True, rename={"origin": "from"}, forbid_unknown_fields=True):
+    """`overwrite` replaces what is there, also a whole directory."""
+
+    origin: FsPathText
+    to: FsPathText
+    overwrite: bool = False
+
+
+class FsMoved(Struct, frozen=True, kw_only=True, rename={"origin": "from"}):
+    origin: str
+    to: str
+
+
+class FsUnpacked(Struct, frozen=True, kw_only=True):
+    """At most 1,024 paths are listed."""
+
+    paths: list[str]
+    truncated: bool
+
+
+@routes.add("GET", "/v1/fs/entries", *_ERRORS)
+async def list_entries(call: Call[OptionalPathQuery, Nothing]) -> list[FsEntry]:
+    """What is in a directory, by name."""
+    directory = await _directory(call.sessions, call.query.session_id)
+    return await to_thread.run_sync(entries.list_directory, directory, call.query.path)
+
+
+@routes.add("GET", "/v1/fs/stat", *_ERRORS)
+async def stat_entry(call: Call[PathQuery, Nothing]) -> FsStat:
+    """One file or directory."""
+    directory = await _directory(call.sessions, call.query.session_id)
+    return await to_thread.run_sync(entries.stat_entry, directory, call.query.path)
+
+
+@routes.add("GET", "/v1/fs/file", *_ERRORS, media=("application/octet-stream",))
+async def read_file(call: Call[PathQuery, Nothing]) -> Download:
+    """A file's bytes."""
+    directory = await _directory(call.sessions, call.query.session_id)
+    descriptor, status = await to_thread.run_sync(entries.open_file, directory, call.query.path)
+    name = os.path.basename(call.query.path)
+    return Download(_Outgoing(descriptor), "application/octet-stream", filename=name, size=status.st_size)
+
+
+@routes.add("PUT", "/v1/fs/file", *_WRITE_ERRORS, TooLarge, takes=("application/octet-stream",))
+async def write_file(call: Call[PathQuery, Upload]) -> FsWritten:
+    """A file's new bytes. Directories on the way are made; readers see the old file or the new one, never half."""
+    directory = await _directory(call.sessions, call.query.session_id)
+    with ExitStack() as held:
+        finding = directory.place(call.query.path, create_parents=True)
+        place = not_the_root(await to_thread.run_sync(held.enter_context, finding))
+        incoming = held.enter_context(await to_thread.run_sync(Incoming, place))
+        async for piece in call.body.pieces:
+            await to_thread.run_sync(incoming.write, piece)
+        await to_thread.run_sync(incoming.keep)
+        return FsWritten(path=printable(place.path), bytes_written=incoming.size)
+
+
+@routes.add("DELETE", "/v1/fs/entry", *_WRITE_ERRORS)
+async def remove_entry(call: Call[RemoveQuery, Nothing]) -> FsPath:
+    """Remove a file, a link or a directory."""
+    directory = await _directory(call.sessions, call.query.session_id)
+    removing = partial(entries.remove, directory, call.query.path, recursive=call.query.recursive)
+    return FsPath(path=await to_thread.run_sync(removing))
+
+
+@routes.add("POST", "/v1/fs/mkdir", *_WRITE_ERRORS, effect=True)
+async def make_directory(call: Call[PathQuery, Nothing]) -> FsPath:
+    """Make a directory, and those above it."""
+    directory = await _directory(call.sessions, call.query.session_id)
+    return FsPath(path=printable(await to_thread.run_sync(directory.mkdir, call.query.path)))
+
+
+@routes.add("POST", "/v1/fs/move", *_WRITE_ERRORS, effect=True)
+async def move_entry(call: Call[MoveQuery, FsMove]) -> FsMoved:
+    """Move or rename."""
+    directory = await _directory(call.sessions, call.query.session_id)
+    moving = partial(entries.move, directory, call.body.origin, call.body.to, overwrite=call.body.overwrite)
+    origin, to = await to_thread.run_sync(moving)
+    return FsMoved(origin=origin, to=to)
+
+
+@routes.add("POST", "/v1/fs/upload-batch", *_WRITE_ERRORS, TooLarge, UnsupportedMedia, takes=_TAR, effect=True)
+async def upload_batch(call: Call[OptionalPathQuery, Spooled]) -> FsUnpacked:
+    """Many files at once: a tar archive, plain or gzipped, unpacked under `path`."""
+    from everyagent.api.universal.archive import unpack  # needed by few, so not loaded at the start
+
+    found = media_type(call.scope)
+    if found not in _TAR:
+        raise UnsupportedMedia(f"Send a tar archive as one of {', '.join(_TAR)}.", contentType=found or None)
+    directory = await _directory(call.sessions, call.query.session_id)
+    limit = call.context.settings.max_upload
+    unpacking = partial(unpack, call.body.file, directory, call.query.path, limit=limit, listed=_LISTED)
+    done = await to_thread.run_sync(unpacking)
+    return FsUnpacked(paths=[printable(path) for path in done.paths], truncated=done.total > len(done.paths))
+
+
+async def _directory(sessions: Sessions, session_id: str) -> Confined:
+    return Confined(await sessions.directory(session_id))
+
+
+class _Outgoing:
+    """An open file, piece by piece."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def __aiter__(self) -> "_Outgoing":
+        return self
+
+    async def __anext__(self) -> bytes:
+        piece = await to_thread.run_sync(os.read, self._descriptor, _PIECE)
+        if not piece:
+            raise StopAsyncIteration
+        return piece
+
+    async def aclose(self) -> None:
+        os.close(self._descriptor)

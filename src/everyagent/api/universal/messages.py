@@ -1,0 +1,40 @@
+"""Messages: what a user tells the agent of a session."""
+
+from msgspec import Struct
+
+from everyagent.api.routing import Call, NoContent, Nothing, Routes
+from everyagent.api.streaming import EventStream
+from everyagent.errors import AgentFailed, Conflict, SessionEnded, SessionNotFound, StorageFull, UnsupportedChoice
+from everyagent.model.sessions import SendMessage
+
+routes = Routes("messages")
+_ERRORS = (SessionNotFound, SessionEnded, UnsupportedChoice, AgentFailed, StorageFull)
+
+
+class TurnQuery(Struct, frozen=True, kw_only=True, rename="camel"):
+    """`includeRaw`: each event with the native frame it was made from."""
+
+    include_raw: bool = False
+
+
+@routes.add(
+    "POST",
+    "/v1/sessions/{session_id}/messages",
+    *_ERRORS,
+    effect=True,
+    headers={"x-item-id": "The id that the message's item will have."},
+)
+async def send_message(call: Call[Nothing, SendMessage]) -> NoContent:
+    """A message. Answered when it is safe on disk; its turn comes when those before it are done."""
+    return _accepted(await call.sessions.send(call.path["session_id"], call.body, call.receipt(_accepted)))
+
+
+@routes.add("POST", "/v1/sessions/{session_id}/messages/stream", *_ERRORS, Conflict, effect=True)
+async def stream_message(call: Call[TurnQuery, SendMessage]) -> EventStream:
+    """A message, answered with the events of its turn."""
+    chunks = await call.sessions.stream_turn(call.path["session_id"], call.body, raw=call.query.include_raw)
+    return EventStream(chunks, call.context.readers)
+
+
+def _accepted(item_id: str) -> NoContent:
+    return NoContent({"x-item-id": item_id})

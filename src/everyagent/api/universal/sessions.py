@@ -1,0 +1,113 @@
+"""Sessions: made, listed, changed, forked, ended."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from everyagent.api.routing import Call, Encoded, Nothing, Routes, encoded
+from everyagent.errors import (
+    AgentFailed,
+    AgentNotInstalled,
+    SessionEnded,
+    SessionExists,
+    SessionNotFound,
+    StorageFull,
+    UnknownAgent,
+    UnsupportedChoice,
+)
+from everyagent.model.events import SessionStatus
+from everyagent.model.sessions import CreateSession, ForkSession, SessionInfo, UpdateSession
+
+routes = Routes("sessions")
+
+
+class SessionsQuery(Struct, frozen=True, kw_only=True, rename="camel"):
+    """`page` is the `nextPage` of the page before."""
+
+    status: SessionStatus | None = None
+    agent: str | None = None
+    limit: Annotated[int, Meta(ge=1, le=500)] = 100
+    page: str | None = None
+
+
+class SessionPage(Struct, frozen=True, kw_only=True, rename="camel"):
+    sessions: list[SessionInfo]
+    next_page: str | None
+
+
+class CreatedSession(SessionInfo, frozen=True, kw_only=True, rename="camel"):
+    healthy: Literal[True] = True
+
+
+class Cancelled(Struct, frozen=True):
+    """Whether a turn was running."""
+
+    cancelled: bool
+
+
+@routes.add("GET", "/v1/sessions")
+async def list_sessions(call: Call[SessionsQuery, Nothing]) -> SessionPage:
+    """Sessions, newest first."""
+    query = call.query
+    sessions, next_page = await call.sessions.list(
+        status=query.status, agent=query.agent, limit=query.limit, page=query.page
+    )
+    return SessionPage(sessions=sessions, next_page=next_page)
+
+
+_CREATE_ERRORS = (SessionExists, UnknownAgent, UnsupportedChoice, AgentNotInstalled, AgentFailed, StorageFull)
+
+
+@routes.add("POST", "/v1/sessions", *_CREATE_ERRORS, effect=True)
+async def create_session(call: Call[Nothing, CreateSession]) -> Encoded[CreatedSession]:
+    """A new session, with an id of the daemon's making."""
+    return _created(await call.sessions.create(None, call.body, call.receipt(_created)))
+
+
+@routes.add("POST", "/v1/sessions/{session_id}", *_CREATE_ERRORS, effect=True)
+async def create_named_session(call: Call[Nothing, CreateSession]) -> Encoded[CreatedSession]:
+    """A new session, with an id of yours."""
+    return _created(await call.sessions.create(call.path["session_id"], call.body, call.receipt(_created)))
+
+
+@routes.add("GET", "/v1/sessions/{session_id}", SessionNotFound)
+async def get_session(call: Call[Nothing, Nothing]) -> SessionInfo:
+    """A session as it is now."""
+    return await call.sessions.get(call.path["session_id"])
+
+
+@routes.add(
+    "PATCH", "/v1/sessions/{session_id}", SessionNotFound, SessionEnded, UnsupportedChoice, AgentFailed, StorageFull
+)
+async def update_session(call: Call[Nothing, UpdateSession]) -> SessionInfo:
+    """Another model, variant, mode, title or metadata from now on."""
+    return await call.sessions.update(call.path["session_id"], call.body)
+
+
+@routes.add("DELETE", "/v1/sessions/{session_id}", SessionNotFound, StorageFull)
+async def delete_session(call: Call[Nothing, Nothing]) -> None:
+    """Stop the session, and forget everything about it."""
+    await call.sessions.delete(call.path["session_id"])
+
+
+@routes.add("POST", "/v1/sessions/{session_id}/cancel", SessionNotFound, StorageFull, effect=True)
+async def cancel_turn(call: Call[Nothing, Nothing]) -> Cancelled:
+    """Stop the running turn, keep the session."""
+    return Cancelled(cancelled=await call.sessions.cancel(call.path["session_id"]))
+
+
+@routes.add("POST", "/v1/sessions/{session_id}/terminate", SessionNotFound, StorageFull, effect=True)
+async def terminate_session(call: Call[Nothing, Nothing]) -> None:
+    """End the session, and everything its agent started. Ending it again changes nothing."""
+    await call.sessions.terminate(call.path["session_id"])
+
+
+@routes.add("POST", "/v1/sessions/{session_id}/fork", SessionNotFound, *_CREATE_ERRORS, effect=True)
+async def fork_session(call: Call[Nothing, ForkSession]) -> Encoded[SessionInfo]:
+    """A new session that begins with this one's events, up to a sequence."""
+    return encoded(await call.sessions.fork(call.path["session_id"], call.body, call.receipt(encoded)))
+
+
+def _created(info: SessionInfo) -> Encoded[CreatedSession]:
+    return encoded(CreatedSession(**msgspec.structs.asdict(info)))

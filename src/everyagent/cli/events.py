@@ -1,0 +1,97 @@
+"""An event on one line, for people who watch a log go by."""
+
+import msgspec
+from rich.text import Text
+
+from everyagent.cli.asks import compact
+from everyagent.cli.screen import one_line
+from everyagent.cli.usage import cost, tokens
+from everyagent.client import AnyEvent
+from everyagent.model.events import (
+    Error,
+    ItemCompleted,
+    ItemDelta,
+    ItemStarted,
+    PermissionRequested,
+    PermissionResolved,
+    QuestionRequested,
+    QuestionResolved,
+    SessionEnded,
+    SessionUpdated,
+    ToolRequested,
+    ToolResolved,
+    TurnEnded,
+    TurnStarted,
+    Unparsed,
+)
+from everyagent.model.items import Item
+from everyagent.model.parts import FileRefPart, ReasoningPart, StatusPart, TextPart, ToolCallPart, ToolResultPart
+
+_STYLES = {"error": "red", "permission": "yellow", "question": "yellow", "tool": "yellow", "turn": "bold"}
+
+
+def line_of(event: AnyEvent) -> Text:
+    """Sequence, time of day, type, and what matters of the data."""
+    line = Text(f"{event.sequence:>6}  {event.time[11:23]}  ", style="dim")
+    line.append(f"{event.type:<20}  ", style=_STYLES.get(event.type.partition(".")[0], "cyan"))
+    line.append(_gist(event), style="not dim")
+    line.rstrip()
+    return line
+
+
+def _gist(event: AnyEvent) -> str:
+    match event.data:
+        case ItemStarted(item=item) | ItemCompleted(item=item):
+            return f"{item.role or item.kind}  {gist_of_item(item)}".rstrip()
+        case ItemDelta() as delta:
+            return f"{delta.kind}  {delta.delta!r}"
+        case SessionUpdated() as updated:
+            return ", ".join(f"{name}: {value}" for name, value in msgspec.to_builtins(updated).items())
+        case SessionEnded() as ended:
+            return f"{ended.reason} by {ended.terminated_by}  {ended.message or ''}".rstrip()
+        case TurnStarted() as started:
+            return started.turn_id
+        case TurnEnded() as ended:
+            facts = (ended.stop_reason, tokens(ended.usage), cost(ended.cost_usd), ended.error)
+            return "  ".join(fact for fact in facts if fact)
+        case PermissionRequested() | PermissionResolved() as ask:
+            return f"{ask.permission_id}  {ask.reply or ask.status}  {ask.tool or ask.action}: {compact(ask.input)}"
+        case QuestionRequested() | QuestionResolved() as ask:
+            return f"{ask.question_id}  {ask.status}  {one_line(ask.prompt)}"
+        case ToolRequested() | ToolResolved() as ask:
+            return f"{ask.tool_id}  {ask.status}  {ask.name}: {compact(ask.input)}"
+        case Error() as error:
+            return error_words(error)
+        case Unparsed() as unparsed:
+            return f"{unparsed.location}: {one_line(unparsed.error)}"
+        case _:
+            return ""
+
+
+def gist_of_item(item: Item) -> str:
+    gists: list[str] = []
+    for part in item.content:
+        match part:
+            case TextPart() | ReasoningPart():
+                gists.append(one_line(part.text))
+            case ToolCallPart():
+                gists.append(f"{part.name} {one_line(part.arguments)}")
+            case ToolResultPart():
+                gists.append(one_line(part.output))
+            case FileRefPart():
+                gists.append(f"{part.action} {part.path}")
+            case StatusPart():
+                gists.append(part.label)
+            case _:
+                gists.append(f"({type(part).__struct_config__.tag})")
+    return "  ".join(gists)
+
+
+def error_words(error: Error) -> str:
+    words = one_line(error.message, 300)
+    if error.code:
+        words += f" ({error.code})"
+    if error.retry:
+        of = f" of {error.retry.max}" if error.retry.max else ""
+        words += f"; attempt {error.retry.attempt}{of}, again in {error.retry.delay_ms / 1000:g} s"
+    return words

@@ -1,0 +1,56 @@
+"""The entry point: runs the command, and turns every expected failure into a sentence and an exit code."""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from everyagent.cli.exits import Exit, Failure
+
+
+def main() -> NoReturn:
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(words: Sequence[str]) -> int:
+    try:
+        code = _run(list(words))
+        sys.stdout.flush()
+        return code
+    except Failure as failure:
+        return _fail(str(failure), failure.code)
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
+    except Exception as error:
+        from everyagent.cli.failures import NOBODY_READS, explain
+
+        explained = explain(error)
+        if explained == NOBODY_READS:
+            # Python must not complain about it again when it flushes at the end.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return Exit.FAILED
+        if explained is None:
+            raise
+        return _fail(*explained)
+
+
+def _run(words: list[str]) -> int:
+    if words[:1] == ["serve"]:
+        from everyagent.cli.serving import plain_options, start
+
+        if (options := plain_options(words[1:])) is not None:
+            return start(options)
+    from cyclopts import CycloptsError
+
+    from everyagent.cli.app import app, help_for
+
+    try:
+        result = app(words, exit_on_error=False, print_error=False, result_action="return_value")
+    except CycloptsError as error:
+        raise Failure(f"{error}\nSee `{help_for(words)}`.", Exit.USAGE) from error
+    return result if isinstance(result, int) else Exit.OK
+
+
+def _fail(message: str, code: Exit) -> int:
+    print(f"error: {message}", file=sys.stderr)
+    return code

@@ -1,0 +1,76 @@
+"""Asking the person at the terminal what an agent wants to know."""
+
+from typing import assert_never
+
+from rich.text import Text
+
+from everyagent.cli.asks import compact
+from everyagent.cli.screen import err
+from everyagent.cli.terminal import Lines
+from everyagent.client.turn import Answer, Ask
+from everyagent.model.asks import PermissionAnswer, Question, QuestionAnswer, ToolAnswer
+from everyagent.model.events import PermissionRequested, QuestionRequested, ToolRequested
+
+
+async def answer(ask: Ask, lines: Lines) -> Answer:
+    match ask:
+        case PermissionRequested():
+            return await _permission(ask, lines)
+        case QuestionRequested():
+            return await _questions(ask, lines)
+        case ToolRequested():
+            _say(f"The custom tool {ask.name} was called with {compact(ask.input)}. What does it return?")
+            return ToolAnswer(output=await _line("> ", lines) or "")
+        case _:
+            assert_never(ask)
+
+
+async def _permission(ask: PermissionRequested, lines: Lines) -> PermissionAnswer:
+    """Ctrl-D is a no."""
+    _say(f"{ask.tool or ask.action} wants to run: {compact(ask.input, 2000)}")
+    always = "  [a] always" if not ask.options or "always" in ask.options else ""
+    while True:
+        match (await _line(f"  [y] once{always}  [n] no > ", lines) or "n").lower():
+            case "y" | "yes" | "once":
+                return PermissionAnswer(reply="once")
+            case "a" | "always" if always:
+                return PermissionAnswer(reply="always")
+            case "n" | "no" | "reject":
+                return PermissionAnswer(reply="reject", message=await _line("  why? > ", lines) or None)
+            case _:
+                continue
+
+
+async def _questions(ask: QuestionRequested, lines: Lines) -> QuestionAnswer:
+    """Ctrl-D or an empty line rejects them all."""
+    questions = ask.questions or [Question(prompt=ask.prompt)]
+    answers: list[list[str]] = []
+    for question in questions:
+        _say(f"{question.header}: {question.prompt}" if question.header else question.prompt)
+        for number, option in enumerate(question.options, 1):
+            err().print(f"  {number}  {option.label}" + (f"  – {option.description}" if option.description else ""))
+        several = "several numbers" if question.multi_select else "a number"
+        typed = await _line(f"  {several}, or your own words > " if question.options else "  > ", lines)
+        if not typed:
+            return QuestionAnswer(answers=None)
+        answers.append(chosen(question, typed))
+    return QuestionAnswer(answers=answers)
+
+
+def chosen(question: Question, typed: str) -> list[str]:
+    """Numbers are options, as many as the question takes; everything else is the person's own words."""
+    words = typed.replace(",", " ").split()
+    if not all(word.isdecimal() and 1 <= int(word) <= len(question.options) for word in words):
+        return [typed]
+    if len(words) > 1 and not question.multi_select:
+        return [typed]
+    return [question.options[int(word) - 1].label for word in words]
+
+
+def _say(text: str) -> None:
+    err().print(Text(text, style="yellow"))
+
+
+async def _line(prompt: str, lines: Lines) -> str | None:
+    err().print(prompt, end="")
+    return await lines.read()

@@ -1,0 +1,100 @@
+"""What people and programs see: tables and talk by rich, JSON by msgspec."""
+
+import os
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from functools import cache
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+#: Wide enough that nothing is wrapped or cut where a program reads along.
+_ENDLESS = 10_000
+
+
+@cache
+def out() -> Console:
+    return _console(stderr=False)
+
+
+@cache
+def err() -> Console:
+    return _console(stderr=True)
+
+
+def _console(*, stderr: bool) -> Console:
+    plain = bool(os.environ.get("NO_COLOR"))
+    terminal = (sys.stderr if stderr else sys.stdout).isatty()
+    return Console(
+        stderr=stderr,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        soft_wrap=stderr,
+        color_system=None if plain or not terminal else "auto",
+        width=None if terminal else _ENDLESS,
+    )
+
+
+def say(text: str, style: str | None = None) -> None:
+    """A line for the person at the terminal."""
+    err().print(Text(text, style=style or ""))
+
+
+def print_json(value: object) -> None:
+    """One document: indented for a person, on one line for a program."""
+    encoded = msgspec.json.encode(value)
+    if sys.stdout.isatty():
+        encoded = msgspec.json.format(encoded, indent=2)
+    print_line(encoded)
+
+
+def print_line(encoded: bytes) -> None:
+    """One document of a stream."""
+    sys.stdout.write(encoded.decode() + "\n")
+    sys.stdout.flush()
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> None:
+    """Columns two spaces apart, without lines: also good to read for `awk`."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for column in columns:
+        table.add_column(column, overflow="ellipsis", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    _print_unpadded(table)
+
+
+def print_facts(facts: Iterable[tuple[str, str | Text]]) -> None:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in facts:
+        table.add_row(name, value)
+    _print_unpadded(table)
+
+
+def _print_unpadded(table: Table) -> None:
+    """Without the spaces that rich fills each line up with."""
+    console = out()
+    with console.capture() as captured:
+        console.print(table)
+    sys.stdout.write("".join(line.rstrip() + "\n" for line in captured.get().splitlines()))
+    sys.stdout.flush()
+
+
+def age(millis: int) -> str:
+    """How long ago, in one unit."""
+    seconds = max(0, time.time() - millis / 1000)
+    for unit, size in (("d", 86_400), ("h", 3600), ("m", 60)):
+        if seconds >= size:
+            return f"{int(seconds // size)}{unit} ago"
+    return f"{int(seconds)}s ago"
+
+
+def one_line(text: str, width: int = 100) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= width else text[: width - 1] + "…"

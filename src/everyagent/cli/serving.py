@@ -1,0 +1,94 @@
+"""Starting the daemon. Imports little: from here to the first answer, every millisecond is somebody's wait."""
+
+import errno
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from urllib.parse import quote
+
+import anyio
+import msgspec
+
+from everyagent import config, daemon, logs
+from everyagent.cli.exits import Exit, Failure
+from everyagent.config import Settings
+
+_VALUED = frozenset({"host", "port", "data-dir", "token", "default-agent", "idle-timeout", "log-format"})
+_SWITCHES = frozenset({"no-token", "json"})
+
+
+def plain_options(words: Sequence[str]) -> dict[str, object] | None:
+    """Options in their plain forms, which need no parser to load; None: somebody who knows more must look at them."""
+    options: dict[str, object] = {}
+    rest = iter(words)
+    for word in rest:
+        name, given, value = word.removeprefix("--").partition("=")
+        if not word.startswith("--") or name in options:
+            return None
+        if name in _SWITCHES and not given:
+            options[name] = True
+        elif name in _VALUED and (text := value if given else next(rest, "")) and not text.startswith("-"):
+            options[name] = text
+        else:
+            return None
+    return options
+
+
+def start(options: Mapping[str, object]) -> int:
+    """Serve until stopped. `options` are settings, and `json` for how to say where it listens."""
+    settings = config.load({name: value for name, value in options.items() if name != "json"})
+    logs.set_up(settings.log_format)
+    announce = announce_json if options.get("json") else announce_to_people
+    try:
+        anyio.run(_serve, settings, announce, backend_options={"use_uvloop": True})
+    except* OSError as errors:
+        raise _refused(settings, errors) from errors
+    return Exit.OK
+
+
+def _refused(settings: Settings, error: BaseException) -> Failure:
+    """What the system did not let us do, and how to go on."""
+    match error:
+        case BaseExceptionGroup(exceptions=(first, *_)):
+            return _refused(settings, first)
+        case OSError(filename=str(file)):
+            return Failure(f"{file} cannot be used: {error.strerror}. Choose another folder with --data-dir.")
+        case OSError(errno=errno.EADDRINUSE):
+            return Failure(
+                f"Port {settings.port} on {settings.host} is taken, perhaps by another everyagent. "
+                "Stop it, or choose another port with --port (0 takes a free one)."
+            )
+        case _:
+            return Failure(f"Cannot listen on {settings.host}, port {settings.port}: {error}.")
+
+
+async def _serve(settings: Settings, announce: Callable[[daemon.Running], None]) -> None:
+    address = settings.data_dir / config.ADDRESS_FILE
+    with ExitStack() as at_the_end:
+
+        def ready(running: daemon.Running) -> None:
+            address.write_text(running.url + "\n")
+            at_the_end.callback(address.unlink, missing_ok=True)
+            announce(running)
+
+        await daemon.run(settings, ready=ready)
+
+
+def announce_to_people(running: daemon.Running) -> None:
+    """Where it listens, how to look at it, what it found, how to stop it. The token is in the fragment only."""
+    inspector = f"{running.url}/ui/" + (f"#token={quote(running.token, safe='')}" if running.token else "")
+    installed = [agent.id for agent in running.agents if agent.installed]
+    missing = [agent.id for agent in running.agents if not agent.installed]
+    lines = [
+        f"everyagent listens on {running.url}",
+        f"  inspector  {inspector}",
+        f"  agents     {', '.join(installed) or 'none'}",
+    ]
+    if missing:
+        lines.append(f"  missing    {', '.join(missing)}  (everyagent agents install {' '.join(missing)})")
+    lines.append("  stop       Ctrl-C")
+    print("\n".join(lines), flush=True)
+
+
+def announce_json(running: daemon.Running) -> None:
+    facts = {"url": running.url, "token": running.token, "agents": running.agents}
+    print(msgspec.json.encode(facts).decode(), flush=True)

@@ -1,0 +1,43 @@
+"""`everyagent sessions delete`."""
+
+import sys
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from everyagent.cli.exits import Exit, Failure
+from everyagent.cli.screen import print_json, say
+from everyagent.cli.target import HERE, Target
+
+
+def delete(
+    *sessions: str,
+    yes: Annotated[bool, Parameter(name=["--yes", "-y"], negative=(), show_default=False)] = False,
+    target: Target = HERE,
+) -> None:
+    """Delete sessions with everything that was said in them. There is no way back.
+
+    Parameters
+    ----------
+    sessions
+        Their ids.
+    yes
+        Do not ask.
+    """
+    if sessions and not yes:
+        _confirm(sessions)
+    with target.client() as client:
+        for session in sessions:
+            client.delete(session)
+    if target.json:
+        print_json({"deleted": sessions})
+    else:
+        say(f"Deleted: {', '.join(sessions)}." if sessions else "Nothing to do: no session named.")
+
+
+def _confirm(sessions: tuple[str, ...]) -> None:
+    if not sys.stdin.isatty():
+        raise Failure("Deleting cannot be undone, and nobody is there to ask. Say --yes.", Exit.USAGE)
+    say(f"Delete {', '.join(sessions)} with everything in it? [y/N] ")
+    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+        raise Failure("Nothing was deleted.")

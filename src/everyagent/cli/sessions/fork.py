@@ -1,0 +1,45 @@
+"""`everyagent sessions fork`."""
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from everyagent.cli.screen import print_json, say
+from everyagent.cli.target import HERE, Target
+
+
+def fork(
+    session: str,
+    /,
+    *,
+    at: Annotated[int | None, Parameter(name=["--at", "--sequence"])] = None,
+    new_id: Annotated[str | None, Parameter(name="--id")] = None,
+    title: str | None = None,
+    agent: str | None = None,
+    model: str | None = None,
+    target: Target = HERE,
+) -> None:
+    """A copy that goes its own way. Prints its id.
+
+    Parameters
+    ----------
+    session
+        The id of the one to copy.
+    at
+        The last event to keep, by its sequence. [default: all]
+    new_id
+        The copy's id. [default: made]
+    title
+        The copy's title.
+    agent
+        Go on with another agent.
+    model
+        Go on with another model.
+    """
+    with target.client() as client:
+        info = client.fork(session, new_id=new_id, sequence=at, title=title, agent=agent, model=model)
+    if target.json:
+        print_json(info)
+        return
+    print(info.session_id)
+    say(f'Go on with: everyagent run {info.agent} --session {info.session_id} "…"', "dim")

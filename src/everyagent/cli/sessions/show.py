@@ -1,0 +1,50 @@
+"""`everyagent sessions show`."""
+
+from everyagent.cli.asks import how_to_answer, summary
+from everyagent.cli.screen import age, out, print_facts, print_json
+from everyagent.cli.target import HERE, Target
+from everyagent.cli.usage import cost, tokens
+from everyagent.model.sessions import SessionInfo
+
+
+def show(session: str, /, *, target: Target = HERE) -> None:
+    """One session, and what it waits for.
+
+    Parameters
+    ----------
+    session
+        Its id.
+    """
+    with target.client() as client:
+        info = client.session(session)
+        asks = client.asks(session)
+    if target.json:
+        print_json({"session": info, "asks": asks})
+        return
+    print_facts(_facts(info))
+    for ask in asks:
+        out().print(f"\nwaits for an answer: {summary(ask.request)}")
+        out().print(f"  {how_to_answer(session, ask.ask_id, ask.kind)}")
+
+
+def _facts(info: SessionInfo) -> list[tuple[str, str]]:
+    origin = info.forked_from
+    facts = [
+        ("session", info.session_id),
+        ("title", info.title),
+        ("agent", info.agent),
+        ("status", info.status),
+        ("model", " ".join(word for word in (info.model, info.variant) if word)),
+        ("mode", info.agent_mode),
+        ("permissions", info.permission_mode),
+        ("directory", info.directory),
+        ("native id", info.native_session_id),
+        ("forked from", f"{origin.session_id} at {origin.sequence}" if origin else None),
+        ("created", age(info.created_at)),
+        ("updated", age(info.updated_at)),
+        ("events", str(info.event_count)),
+        ("queued", str(info.queued_messages) if info.queued_messages else None),
+        ("usage", " · ".join(fact for fact in (tokens(info.usage), cost(info.cost_usd)) if fact)),
+        *((f"metadata {key}", value) for key, value in info.metadata.items()),
+    ]
+    return [(name, value) for name, value in facts if value]

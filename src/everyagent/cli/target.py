@@ -1,0 +1,70 @@
+"""Which daemon a command talks to, as options that every such command has."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Group, Parameter
+
+from everyagent.client import AsyncClient, Client
+from everyagent.client.discovery import is_loopback
+from everyagent.config import ADDRESS_FILE, Settings, load, read_token
+
+#: Seconds that somebody at a terminal would wait for a daemon to come back.
+PATIENCE = 60.0
+
+_DAEMON = Group("Daemon", sort_key=100)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    url: Annotated[str | None, Parameter(group=_DAEMON)] = None
+    """Where the daemon is. [env: EVERYAGENT_URL]"""
+
+    token: Annotated[str | None, Parameter(group=_DAEMON)] = None
+    """Its token, if not the one in the data folder. [env: EVERYAGENT_TOKEN]"""
+
+    data_dir: Annotated[Path | None, Parameter(group=_DAEMON)] = None
+    """The data folder. [env: EVERYAGENT_DATA_DIR]"""
+
+    json: Annotated[bool, Parameter(negative=(), show_default=False)] = False
+    """Print JSON for programs; streams are one document a line."""
+
+    def settings(self) -> Settings:
+        return load({"token": self.token, "data_dir": self.data_dir})
+
+    def find(self) -> tuple[str, str | None]:
+        """The address and the token. This machine's own token never goes to another."""
+        settings = self.settings()
+        url = self.url or os.environ.get("EVERYAGENT_URL") or _last_address(settings.data_dir) or _address(settings)
+        return url, settings.token or (read_token(settings.data_dir) if is_loopback(url) else None)
+
+    def names_one(self) -> bool:
+        """Somebody said which daemon it must be."""
+        return bool(self.url or os.environ.get("EVERYAGENT_URL"))
+
+    def client(self) -> Client:
+        url, token = self.find()
+        return Client(url, token, attempts=2, patience=PATIENCE)
+
+    def async_client(self) -> AsyncClient:
+        url, token = self.find()
+        return AsyncClient(url, token, attempts=2, patience=PATIENCE)
+
+
+#: The daemon of this machine, read by people.
+HERE = Target()
+
+
+def _last_address(data_dir: Path) -> str | None:
+    try:
+        return (data_dir / ADDRESS_FILE).read_text().strip() or None
+    except OSError:
+        return None
+
+
+def _address(settings: Settings) -> str:
+    host = "127.0.0.1" if settings.host in {"0.0.0.0", "::", ""} else settings.host
+    return f"http://[{host}]:{settings.port}" if ":" in host else f"http://{host}:{settings.port}"

@@ -1,0 +1,147 @@
+"""One turn at the terminal: shows it as it happens, passes questions on to the person, listens for Ctrl-C."""
+
+import sys
+import time
+from contextlib import aclosing
+
+import anyio
+import msgspec
+from anyio.streams.memory import MemoryObjectReceiveStream
+
+from everyagent.cli import prompting
+from everyagent.cli.asks import curl_to_answer, how_to_answer, summary
+from everyagent.cli.exits import Exit
+from everyagent.cli.own import Reached
+from everyagent.cli.rendering import Renderer, last_line
+from everyagent.cli.screen import print_line
+from everyagent.cli.terminal import Lines, on_interrupts, someone_is_there
+from everyagent.client import AnyEvent, ApiError
+from everyagent.client.reading import encode_event
+from everyagent.client.turn import Ask, ask_in
+from everyagent.model.asks import AskKind
+from everyagent.model.events import (
+    PermissionResolved,
+    QuestionRequested,
+    QuestionResolved,
+    ToolRequested,
+    ToolResolved,
+    TurnEnded,
+)
+
+
+class Task:
+    def __init__(self, reached: Reached, session_id: str, *, json: bool) -> None:
+        self.waiting_elsewhere = False
+        self._client = reached.client
+        self._own = reached.own
+        self._session_id = session_id
+        self._json = json
+        self._someone = someone_is_there()
+        self._renderer = Renderer()
+        self._code = Exit.FAILED
+        self._prompts: dict[str, anyio.CancelScope] = {}
+        self._settled: set[str] = set()
+
+    async def run(self, text: str) -> Exit:
+        asks, to_answer = anyio.create_memory_object_stream[tuple[str, Ask]](1000)
+        async with asks, to_answer, anyio.create_task_group() as group:
+
+            def leave() -> None:
+                self._code = Exit.INTERRUPTED
+                group.cancel_scope.cancel()
+
+            group.start_soon(on_interrupts, self._stop_turn, leave)
+            if self._someone:
+                group.start_soon(self._answer_all, to_answer)
+            began = time.monotonic()
+            stream = self._client.stream_turn(self._session_id, text)
+            async with aclosing(stream):
+                async for event in stream:
+                    self._show(event)
+                    if asked := ask_in(event):
+                        if self._someone:
+                            await asks.send(asked)
+                        elif await self._pending(asked[0]):
+                            self._say_how(*asked)
+                            break
+                    if isinstance(event.data, TurnEnded):
+                        self._finish(event.data, time.monotonic() - began)
+            group.cancel_scope.cancel()
+        return self._code
+
+    def _show(self, event: AnyEvent) -> None:
+        if self._json:
+            print_line(encode_event(event))
+        else:
+            self._renderer.show(event)
+        match event.data:
+            case PermissionResolved(permission_id=ask_id) | QuestionResolved(question_id=ask_id):
+                self._withdraw(ask_id)
+            case ToolResolved(tool_id=ask_id):
+                self._withdraw(ask_id)
+            case _:
+                pass
+
+    def _finish(self, ended: TurnEnded, seconds: float) -> None:
+        match ended.stop_reason:
+            case "end_turn":
+                self._code = Exit.OK
+            case "interrupted":
+                self._code = Exit.INTERRUPTED
+            case _:
+                self._code = Exit.FAILED
+        self._renderer.say(last_line(ended, seconds, self._session_id), "dim")
+
+    async def _answer_all(self, asks: MemoryObjectReceiveStream[tuple[str, Ask]]) -> None:
+        """One after the other. An ask that somebody else answers, or that the turn's end settles, is withdrawn."""
+        lines = Lines(sys.stdin.fileno())
+        async for ask_id, ask in asks:
+            if ask_id in self._settled:
+                continue
+            with anyio.CancelScope() as scope:
+                self._prompts[ask_id] = scope
+                self._renderer.say("")
+                answer = await prompting.answer(ask, lines)
+                try:
+                    await self._client.answer(self._session_id, ask_id, answer)
+                except ApiError as error:
+                    self._renderer.say(f"! {error}", "red")
+
+    async def _pending(self, ask_id: str) -> bool:
+        """An earlier `always`, or the session's mode, may have answered it already."""
+        return any(ask.ask_id == ask_id for ask in await self._client.asks(self._session_id))
+
+    def _withdraw(self, ask_id: str) -> None:
+        self._settled.add(ask_id)
+        if scope := self._prompts.pop(ask_id, None):
+            scope.cancel()
+
+    async def _stop_turn(self) -> None:
+        self._renderer.say("Stopping the turn. Ctrl-C again leaves.", "yellow")
+        await self._client.cancel(self._session_id)
+
+    def _say_how(self, ask_id: str, ask: Ask) -> None:
+        """Nobody is here to answer: end with what can be done."""
+        self._code = Exit.WAITING
+        kind: AskKind = "permission"
+        if isinstance(ask, QuestionRequested):
+            kind = "question"
+        elif isinstance(ask, ToolRequested):
+            kind = "tool"
+        lines = [
+            f"The agent asks: {summary(msgspec.to_builtins(ask))}",
+            "There is no terminal here to ask a person at.",
+        ]
+        if self._own:
+            lines += [
+                "Start `everyagent serve` first, so that the session outlives this command and can be answered;",
+                "or let it go on without asking: --permission-mode bypass",
+            ]
+        else:
+            self.waiting_elsewhere = True
+            lines += [
+                f"The session {self._session_id} waits. Answer with:",
+                f"  {how_to_answer(self._session_id, ask_id, kind)}",
+                f"  {curl_to_answer(self._client.url, self._session_id, ask_id, kind)}",
+            ]
+        self._renderer.say("\n".join(lines))

@@ -1,0 +1,259 @@
+"""The client for asyncio and trio programs."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import aclosing
+from functools import update_wrapper
+from types import TracebackType
+from typing import Generic, ParamSpec, Self, TypeVar, overload
+
+import anyio
+import httpx2
+
+from everyagent.client import calls
+from everyagent.client.call import Call
+from everyagent.client.connection import Connection, finish, may_repeat, reason
+from everyagent.client.errors import ApiError, AskPending, Unreachable, api_error
+from everyagent.client.reading import AnyEvent
+from everyagent.client.tail import Cursor, FeedCursor, Gap, SessionCursor, Tail
+from everyagent.client.turn import Answer, Ask, Turn, TurnSelection, TurnSummary, ask_in
+from everyagent.model.sessions import Attachment
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class _Sent(Generic[P, T]):
+    """A function that makes a call, as a method that sends it."""
+
+    def __init__(self, make: Callable[P, Call[T]]) -> None:
+        self._make = make
+        self.__doc__ = make.__doc__
+
+    @overload
+    def __get__(self, client: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, client: "AsyncClient", owner: type) -> Callable[P, Coroutine[None, None, T]]: ...
+    def __get__(self, client: "AsyncClient | None", owner: type) -> Self | Callable[P, Coroutine[None, None, T]]:
+        if client is None:
+            return self
+
+        def send(*args: P.args, **kwargs: P.kwargs) -> Coroutine[None, None, T]:
+            return client.call(self._make(*args, **kwargs))
+
+        return update_wrapper(send, self._make)
+
+
+class AsyncClient:
+    """`async with AsyncClient() as client`. Without arguments: the daemon of this machine, with its token.
+
+    `patience` is how many seconds a stream that was once there waits for a daemon that went away.
+    """
+
+    def __init__(
+        self,
+        base_url: str | None = None,
+        token: str | None = None,
+        *,
+        timeout: float = 60.0,
+        patience: float = 300.0,
+        attempts: int = 5,
+        transport: httpx2.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._connection = Connection(base_url, token, timeout, patience, attempts)
+        self._http = httpx2.AsyncClient(
+            base_url=self._connection.url,
+            headers=self._connection.headers,
+            trust_env=self._connection.trust_env,
+            transport=transport,
+        )
+
+    @property
+    def url(self) -> str:
+        return self._connection.url
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        await self._http.aclose()
+
+    health = _Sent(calls.health)
+    openapi = _Sent(calls.openapi)
+    metrics = _Sent(calls.metrics)
+    agents = _Sent(calls.agents)
+    models = _Sent(calls.models)
+    modes = _Sent(calls.modes)
+    install = _Sent(calls.install)
+
+    sessions = _Sent(calls.sessions)
+    session = _Sent(calls.session)
+    create = _Sent(calls.create)
+    update = _Sent(calls.update)
+    delete = _Sent(calls.delete)
+    send = _Sent(calls.send)
+    cancel = _Sent(calls.cancel)
+    terminate = _Sent(calls.terminate)
+    fork = _Sent(calls.fork)
+    search = _Sent(calls.search)
+
+    asks = _Sent(calls.asks)
+    answer = _Sent(calls.answer)
+    reply_permission = _Sent(calls.reply_permission)
+    reply_question = _Sent(calls.reply_question)
+    reject_question = _Sent(calls.reject_question)
+    reply_tool = _Sent(calls.reply_tool)
+
+    event_page = _Sent(calls.event_page)
+    frames = _Sent(calls.frames)
+
+    list_files = _Sent(calls.list_files)
+    read_file = _Sent(calls.read_file)
+    write_file = _Sent(calls.write_file)
+    delete_file = _Sent(calls.delete_file)
+    make_directory = _Sent(calls.make_directory)
+    move_file = _Sent(calls.move_file)
+    stat_file = _Sent(calls.stat_file)
+    upload = _Sent(calls.upload)
+
+    async def events(
+        self,
+        session_id: str,
+        *,
+        offset: int = 0,
+        types: Sequence[str] = (),
+        include_raw: bool = False,
+        follow: bool = True,
+    ) -> AsyncGenerator[AnyEvent, None]:
+        """What happened after `offset`, then what happens, until the session ends; each event once, none missing.
+
+        `follow=False` stops at the newest event.
+        """
+        if follow:
+            cursor = SessionCursor(offset, filtered=bool(types))
+            stream = self._tail(calls.tail(session_id, types=types, include_raw=include_raw), cursor)
+            async with aclosing(stream):
+                async for event in stream:
+                    yield event
+            return
+        more = True
+        while more:
+            page = await self.event_page(session_id, offset=offset, types=types, include_raw=include_raw)
+            more = page.has_more
+            for event in page.events:
+                offset = event.sequence
+                yield event
+
+    async def feed(self, *, types: Sequence[str] = (), last_id: str | None = None) -> AsyncGenerator[AnyEvent, None]:
+        """The events of all sessions, from now on or after `last_id`, without end."""
+        stream = self._tail(calls.feed(types=types), FeedCursor(last_id))
+        async with aclosing(stream):
+            async for event in stream:
+                yield event
+
+    async def stream_turn(
+        self,
+        session_id: str,
+        message: str,
+        *,
+        attachments: Sequence[Attachment] = (),
+        include_raw: bool = False,
+    ) -> AsyncGenerator[AnyEvent, None]:
+        """Send a message and follow the turn that it starts, from `turn.started` to `turn.ended`."""
+        offset = (await self.session(session_id)).event_count
+        selection = TurnSelection(await self.send(session_id, message, attachments=attachments))
+        stream = self.events(session_id, offset=offset, include_raw=include_raw)
+        async with aclosing(stream):
+            async for event in stream:
+                if selection.take(event):
+                    yield event
+                if selection.done:
+                    return
+
+    async def run_turn(
+        self,
+        session_id: str,
+        message: str,
+        *,
+        attachments: Sequence[Attachment] = (),
+        answer: Callable[[Ask], Awaitable[Answer]] | None = None,
+    ) -> Turn:
+        """Send a message and wait for what comes of it. `answer` is asked whenever the agent asks."""
+        summary = TurnSummary(session_id)
+        stream = self.stream_turn(session_id, message, attachments=attachments)
+        async with aclosing(stream):
+            async for event in stream:
+                summary.add(event)
+                if asked := ask_in(event):
+                    ask_id, ask = asked
+                    if answer is None:
+                        if any(pending.ask_id == ask_id for pending in await self.asks(session_id)):
+                            raise AskPending(session_id, ask_id, ask)
+                        continue
+                    try:
+                        await self.answer(session_id, ask_id, await answer(ask))
+                    except ApiError as error:
+                        if error.code != "ask_closed":
+                            raise
+        return summary.turn()
+
+    async def export(self, session_id: str, *, format: calls.ExportFormat = "markdown") -> AsyncGenerator[bytes, None]:
+        """A whole session as a document, piece by piece."""
+        call = calls.export(session_id, format=format)
+        try:
+            async with self._http.stream("GET", call.path, params=call.params) as response:
+                if not response.is_success:
+                    raise api_error(response.status_code, await response.aread())
+                async for chunk in response.aiter_bytes():
+                    yield chunk
+        except httpx2.TransportError as error:
+            raise Unreachable(self.url, reason(error)) from error
+
+    async def call(self, call: Call[T]) -> T:
+        """Send any call; again, when the connection broke and that is safe."""
+        backoff = self._connection.backoff()
+        while True:
+            try:
+                response = await self._http.request(
+                    call.method,
+                    call.path,
+                    params=call.params,
+                    content=call.body,
+                    headers=call.headers(),
+                    timeout=self._connection.timeout(call),
+                )
+            except httpx2.TransportError as error:
+                seconds = backoff.failed() if may_repeat(call, error) else None
+                if seconds is None:
+                    raise Unreachable(self.url, reason(error)) from error
+                await anyio.sleep(seconds)
+            else:
+                return finish(call, response)
+
+    async def _tail(self, call: Call[None], cursor: Cursor) -> AsyncGenerator[AnyEvent, None]:
+        tail = Tail(call, cursor, self._connection.backoff(), self.url)
+        while not tail.done:
+            params, headers = tail.begin()
+            try:
+                async with self._http.stream(
+                    "GET", call.path, params=params, headers=headers, timeout=self._connection.silence()
+                ) as response:
+                    if response.status_code != 200:
+                        seconds = tail.refused(response.status_code, await response.aread())
+                    else:
+                        async for chunk in response.aiter_bytes():
+                            for event in tail.received(chunk):
+                                yield event
+                            if tail.done:
+                                return
+                        seconds = tail.lost("the stream ended")
+            except httpx2.TransportError as error:
+                seconds = tail.lost(reason(error))
+            except Gap:
+                seconds = tail.skipped()
+            if not tail.done:
+                await anyio.sleep(seconds)

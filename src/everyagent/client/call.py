@@ -1,0 +1,101 @@
+"""One request to the daemon as a value: what to send, and how to read what comes back."""
+
+from collections.abc import Callable, Mapping
+from typing import Generic, NamedTuple, TypeVar
+from urllib.parse import quote
+
+import msgspec
+from msgspec import Struct
+
+from everyagent.model.ids import new_id
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+Param = str | int | bool | None
+
+
+class Reply(NamedTuple):
+    """A successful answer, as far as a call reads it. Header names are lower case."""
+
+    body: bytes
+    headers: Mapping[str, str]
+
+
+class Call(Struct, Generic[T_co], frozen=True, kw_only=True):
+    """`key` makes a POST safe to send again; `timeout` None is the client's own."""
+
+    method: str
+    path: str
+    decode: Callable[[Reply], T_co]
+    params: dict[str, str] = {}
+    body: bytes | None = None
+    media: str = "application/json"
+    key: str | None = None
+    timeout: float | None = None
+
+    @property
+    def repeatable(self) -> bool:
+        """Sending it twice does what sending it once does, and answers the same."""
+        return self.method == "GET" or self.key is not None
+
+    def headers(self) -> dict[str, str]:
+        headers: dict[str, str] = {}
+        if self.body is not None:
+            headers["content-type"] = self.media
+        if self.key is not None:
+            headers["idempotency-key"] = self.key
+        return headers
+
+
+def path(*parts: str) -> str:
+    """`/v1/` and the parts, each one escaped."""
+    return "/v1/" + "/".join(quote(part, safe=":~") for part in parts)
+
+
+def params(**given: Param) -> dict[str, str]:
+    """Query parameters; what is None is left out."""
+    texts: dict[str, str] = {}
+    for name, value in given.items():
+        match value:
+            case None:
+                continue
+            case bool():
+                texts[name] = "true" if value else "false"
+            case _:
+                texts[name] = str(value)
+    return texts
+
+
+def decoded(shape: type[T]) -> Callable[[Reply], T]:
+    decoder = msgspec.json.Decoder(shape)
+    return lambda reply: decoder.decode(reply.body)
+
+
+def nothing(reply: Reply) -> None:
+    """For answers without a body."""
+
+
+def get(path: str, decode: Callable[[Reply], T], params: dict[str, str] | None = None) -> Call[T]:
+    return Call(method="GET", path=path, decode=decode, params=params or {})
+
+
+def post(
+    path: str,
+    decode: Callable[[Reply], T],
+    body: object = None,
+    *,
+    key: str | None = None,
+    params: dict[str, str] | None = None,
+    timeout: float | None = None,
+) -> Call[T]:
+    """Every POST carries an Idempotency-Key, so that it can be sent again when the connection broke."""
+    return Call(
+        method="POST",
+        path=path,
+        decode=decode,
+        params=params or {},
+        body=msgspec.json.encode({} if body is None else body),
+        key=key or new_id("key_"),
+        timeout=timeout,
+    )

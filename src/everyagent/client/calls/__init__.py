@@ -1,0 +1,68 @@
+"""Every route, as a function from arguments to a `Call`; nothing here sends anything."""
+
+from everyagent.client.calls.agents import agents, health, install, metrics, models, modes, openapi
+from everyagent.client.calls.asks import answer, asks, reject_question, reply_permission, reply_question, reply_tool
+from everyagent.client.calls.events import EventPage, ExportFormat, event_page, export, feed, frames, tail
+from everyagent.client.calls.files import (
+    delete_file,
+    list_files,
+    make_directory,
+    move_file,
+    read_file,
+    stat_file,
+    upload,
+    write_file,
+)
+from everyagent.client.calls.sessions import (
+    cancel,
+    create,
+    delete,
+    fork,
+    search,
+    send,
+    session,
+    sessions,
+    terminate,
+    update,
+)
+
+__all__ = [
+    "EventPage",
+    "ExportFormat",
+    "agents",
+    "answer",
+    "asks",
+    "cancel",
+    "create",
+    "delete",
+    "delete_file",
+    "event_page",
+    "export",
+    "feed",
+    "fork",
+    "frames",
+    "health",
+    "install",
+    "list_files",
+    "make_directory",
+    "metrics",
+    "models",
+    "modes",
+    "move_file",
+    "openapi",
+    "read_file",
+    "reject_question",
+    "reply_permission",
+    "reply_question",
+    "reply_tool",
+    "search",
+    "send",
+    "session",
+    "sessions",
+    "stat_file",
+    "tail",
+    "terminate",
+    "update",
+    "upload",
+    "write_file",
+]

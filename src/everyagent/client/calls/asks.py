@@ -1,0 +1,60 @@
+"""Calls about asks: which are open, and what is answered to them."""
+
+from collections.abc import Sequence
+from typing import assert_never
+
+from everyagent.client.call import Call, Reply, decoded, get, nothing, params, path, post
+from everyagent.client.shapes import AskList
+from everyagent.model.asks import Answer, PermissionAnswer, PermissionReply, QuestionAnswer, ToolAnswer
+from everyagent.model.sessions import AskInfo
+
+_asks = decoded(AskList)
+
+
+def asks(session_id: str | None = None, *, pending: bool = True) -> Call[list[AskInfo]]:
+    """Of one session, or the inbox of all of them."""
+    where = path("asks") if session_id is None else path("sessions", session_id, "asks")
+    return get(where, _ask_list, params(pending=pending))
+
+
+def answer(session_id: str, ask_id: str, answer: Answer) -> Call[None]:
+    """Whatever kind of ask it is. A second answer is an `ApiError` with code `ask_closed`."""
+    match answer:
+        case PermissionAnswer():
+            return reply_permission(session_id, ask_id, answer.reply, message=answer.message)
+        case QuestionAnswer(answers=None):
+            return reject_question(session_id, ask_id, message=answer.message)
+        case QuestionAnswer():
+            return reply_question(session_id, ask_id, answer.answers or [])
+        case ToolAnswer():
+            return reply_tool(session_id, ask_id, answer.output or "", is_error=answer.is_error)
+        case _:
+            assert_never(answer)
+
+
+def reply_permission(
+    session_id: str, permission_id: str, reply: PermissionReply, *, message: str | None = None
+) -> Call[None]:
+    """`message` tells the agent why, when the reply is `reject`."""
+    body = {"reply": reply} if message is None else {"reply": reply, "message": message}
+    return post(path("sessions", session_id, "permissions", permission_id, "reply"), nothing, body)
+
+
+def reply_question(session_id: str, question_id: str, answers: Sequence[Sequence[str]]) -> Call[None]:
+    """One list of labels or free texts for each question, in order."""
+    return post(path("sessions", session_id, "questions", question_id, "reply"), nothing, {"answers": answers})
+
+
+def reject_question(session_id: str, question_id: str, *, message: str | None = None) -> Call[None]:
+    body = {} if message is None else {"message": message}
+    return post(path("sessions", session_id, "questions", question_id, "reject"), nothing, body)
+
+
+def reply_tool(session_id: str, tool_id: str, output: str, *, is_error: bool = False) -> Call[None]:
+    """What a custom tool of the session returned."""
+    body = {"output": output, "isError": is_error}
+    return post(path("sessions", session_id, "tools", tool_id, "reply"), nothing, body)
+
+
+def _ask_list(reply: Reply) -> list[AskInfo]:
+    return _asks(reply).asks

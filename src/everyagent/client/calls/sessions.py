@@ -1,0 +1,156 @@
+"""Calls about sessions: make, list, change, talk to, stop, copy, find."""
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import UNSET, UnsetType
+
+from everyagent.client.call import Call, Reply, decoded, get, nothing, params, path, post
+from everyagent.client.shapes import Cancelled, Hits, SessionPage
+from everyagent.model.events import SessionStatus
+from everyagent.model.sessions import (
+    Attachment,
+    CreateSession,
+    Delivery,
+    ForkSession,
+    SearchHit,
+    SendMessage,
+    SessionInfo,
+    UpdateSession,
+)
+from everyagent.model.tools import CustomTool, McpServer
+
+_info = decoded(SessionInfo)
+_page = decoded(SessionPage)
+_cancelled = decoded(Cancelled)
+_hits = decoded(Hits)
+
+
+def sessions(
+    *,
+    status: SessionStatus | None = None,
+    agent: str | None = None,
+    limit: int | None = None,
+    page: str | None = None,
+) -> Call[SessionPage]:
+    """Newest first. `page` is the `next_page` of the page before."""
+    return get(path("sessions"), _page, params(status=status, agent=agent, limit=limit, page=page))
+
+
+def session(session_id: str) -> Call[SessionInfo]:
+    return get(path("sessions", session_id), _info)
+
+
+def create(
+    session_id: str | None = None,
+    *,
+    agent: str | None = None,
+    agent_mode: str | None = None,
+    permission_mode: str | None = None,
+    model: str | None = None,
+    variant: str | None = None,
+    directory: str | None = None,
+    title: str | None = None,
+    env: Mapping[str, str] | None = None,
+    mcp: Mapping[str, McpServer] | None = None,
+    tools: Sequence[CustomTool] = (),
+    system_prompt: str | None = None,
+    metadata: Mapping[str, str] | None = None,
+) -> Call[SessionInfo]:
+    """A new session. Without an id the daemon makes one; without an agent it takes its default."""
+    request = CreateSession(
+        agent=agent,
+        agent_mode=agent_mode,
+        permission_mode=permission_mode,
+        model=model,
+        variant=variant,
+        directory=directory,
+        title=title,
+        env=dict(env or {}),
+        mcp=dict(mcp or {}),
+        tools=list(tools),
+        system_prompt=system_prompt,
+        metadata=dict(metadata or {}),
+    )
+    return post(path("sessions") if session_id is None else path("sessions", session_id), _info, request)
+
+
+def update(
+    session_id: str,
+    *,
+    agent_mode: str | UnsetType = UNSET,
+    permission_mode: str | UnsetType = UNSET,
+    model: str | UnsetType | None = UNSET,
+    variant: str | UnsetType | None = UNSET,
+    title: str | UnsetType | None = UNSET,
+    metadata: Mapping[str, str | None] | UnsetType = UNSET,
+) -> Call[SessionInfo]:
+    """What is left out stays as it is. A metadata value of None removes that key."""
+    request = UpdateSession(
+        agent_mode=agent_mode,
+        permission_mode=permission_mode,
+        model=model,
+        variant=variant,
+        title=title,
+        metadata=UNSET if isinstance(metadata, UnsetType) else dict(metadata),
+    )
+    call = post(path("sessions", session_id), _info, request)
+    return Call(method="PATCH", path=call.path, decode=_info, body=call.body)
+
+
+def delete(session_id: str) -> Call[None]:
+    """The session, its events and its frames are gone."""
+    return Call(method="DELETE", path=path("sessions", session_id), decode=nothing)
+
+
+def send(
+    session_id: str,
+    message: str,
+    *,
+    attachments: Sequence[Attachment] = (),
+    delivery: Delivery = "queue",
+    key: str | None = None,
+) -> Call[str]:
+    """Accepted, not yet done. Returns the id that the message's item will have."""
+    request = SendMessage(message=message, attachments=list(attachments), delivery=delivery)
+    return post(path("sessions", session_id, "messages"), _item_id, request, key=key)
+
+
+def cancel(session_id: str) -> Call[bool]:
+    """Stop the turn, keep the session. False when no turn was running."""
+    return post(path("sessions", session_id, "cancel"), _was_cancelled)
+
+
+def terminate(session_id: str) -> Call[None]:
+    """End the session and its whole process tree. Doing it twice changes nothing."""
+    return post(path("sessions", session_id, "terminate"), nothing)
+
+
+def fork(
+    session_id: str,
+    *,
+    new_id: str | None = None,
+    sequence: int | None = None,
+    title: str | None = None,
+    agent: str | None = None,
+    model: str | None = None,
+) -> Call[SessionInfo]:
+    """A copy that goes its own way after `sequence` (left out: after everything there is)."""
+    request = ForkSession(session_id=new_id, sequence=sequence, title=title, agent=agent, model=model)
+    return post(path("sessions", session_id, "fork"), _info, request)
+
+
+def search(text: str, *, session_id: str | None = None, limit: int | None = None) -> Call[list[SearchHit]]:
+    """Full text, over the transcripts of all sessions or of one."""
+    return get(path("search"), _hit_list, params(q=text, session=session_id, limit=limit))
+
+
+def _item_id(reply: Reply) -> str:
+    return reply.headers.get("x-item-id", "")
+
+
+def _was_cancelled(reply: Reply) -> bool:
+    return _cancelled(reply).cancelled
+
+
+def _hit_list(reply: Reply) -> list[SearchHit]:
+    return _hits(reply).hits

@@ -1,0 +1,62 @@
+"""What both clients share: where to send, with which headers, limits and patience."""
+
+import httpx2
+import msgspec
+
+from everyagent.client.backoff import Backoff
+from everyagent.client.call import Call, Reply, T
+from everyagent.client.discovery import find_token, find_url, is_loopback
+from everyagent.client.errors import ClientError, api_error
+
+#: The daemon says something every 10 seconds; a stream that is silent for longer than this is dead.
+SILENCE = 30.0
+CONNECT = 5.0
+
+
+class Connection:
+    def __init__(self, base_url: str | None, token: str | None, timeout: float, patience: float, attempts: int) -> None:
+        self.url = (base_url or find_url()).rstrip("/")
+        self._token = token or find_token(self.url)
+        self._timeout = timeout
+        self._patience = patience
+        self._attempts = attempts
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"authorization": f"Bearer {self._token}"} if self._token else {}
+
+    @property
+    def trust_env(self) -> bool:
+        """A proxy is of no use on the way to our own machine."""
+        return not is_loopback(self.url)
+
+    def timeout(self, call: Call[T]) -> httpx2.Timeout:
+        return httpx2.Timeout(call.timeout or self._timeout, connect=CONNECT)
+
+    def silence(self) -> httpx2.Timeout:
+        return httpx2.Timeout(SILENCE, connect=CONNECT)
+
+    def backoff(self) -> Backoff:
+        return Backoff(attempts=self._attempts, patience=self._patience)
+
+
+def may_repeat(call: Call[T], error: httpx2.TransportError) -> bool:
+    """What never reached the daemon may always be sent again. A slow answer is not a lost one."""
+    if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
+        return True
+    return call.repeatable and not isinstance(error, httpx2.TimeoutException)
+
+
+def finish(call: Call[T], response: httpx2.Response) -> T:
+    if not response.is_success:
+        raise api_error(response.status_code, response.content)
+    try:
+        return call.decode(Reply(response.content, response.headers))
+    except msgspec.MsgspecError as error:
+        raise ClientError(
+            f"{response.url} answered something else than expected ({error}). Is it an everyagent daemon?"
+        ) from error
+
+
+def reason(error: httpx2.TransportError) -> str:
+    return str(error) or type(error).__name__

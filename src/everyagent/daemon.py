@@ -1,0 +1,129 @@
+"""The daemon: everything put together, and taken down again in the right order. The CLI runs it."""
+
+import signal
+import socket
+import sys
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import anyio.abc
+from msgspec import Struct
+
+from everyagent.agents.adapter import Adapter
+from everyagent.agents.mock.adapter import MockAdapter
+from everyagent.api.app import create_app
+from everyagent.api.context import ApiSettings
+from everyagent.api.server import serve
+from everyagent.clock import Clock, SystemClock
+from everyagent.config import Settings, ensure_token, is_loopback
+from everyagent.log.sqlite.log import SqliteLog
+from everyagent.sessions import AgentInfo, Agents, Sessions
+from everyagent.sessions.creation import Creation
+from everyagent.sessions.launching import Launcher
+from everyagent.sessions.policy import Policy
+from everyagent.sessions.secrets import Vault
+from everyagent.sessions.supervisor import Supervisor
+
+
+class Running(Struct, frozen=True, kw_only=True):
+    """A daemon that takes requests. `token` is None if it needs none."""
+
+    url: str
+    token: str | None
+    agents: list[AgentInfo]
+
+
+class Address:
+    """Where the daemon can be reached from this machine; known once it listens."""
+
+    url: str | None = None
+
+    def tools_url(self, session_id: str) -> str | None:
+        return f"{self.url}/v1/sessions/{session_id}/mcp" if self.url else None
+
+
+def known_adapters(tasks: anyio.abc.TaskGroup) -> Sequence[Adapter]:
+    """Every agent this version knows. What an adapter does beside its conversations runs in `tasks`."""
+    return [MockAdapter(tasks)]
+
+
+@asynccontextmanager
+async def sessions_of(
+    settings: Settings,
+    *,
+    policy: Policy,
+    clock: Clock | None = None,
+    address: Address | None = None,
+    adapters: Callable[[anyio.abc.TaskGroup], Sequence[Adapter]] = known_adapters,
+) -> AsyncGenerator[Sessions]:
+    """The sessions of a data folder, recovered and live; at the end every agent is gone and all is on disk."""
+    clock = clock or SystemClock()
+    address = address or Address()
+    settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    log = await SqliteLog.open(settings.data_dir, clock)
+    try:
+        async with anyio.create_task_group() as tasks:
+            agents = Agents(adapters(tasks))
+            vault = Vault.open(settings.data_dir / "vault.key")
+            launcher = Launcher(log, vault, settings.data_dir / "scratch", address.tools_url)
+            supervisor = Supervisor(log=log, agents=agents, launcher=launcher, tasks=tasks, clock=clock, policy=policy)
+            creation = Creation(
+                log=log,
+                agents=agents,
+                launcher=launcher,
+                clock=clock,
+                default_agent=settings.default_agent,
+                directory=Path.cwd(),
+            )
+            try:
+                await supervisor.recover()
+                tasks.start_soon(supervisor.sweep)
+                yield Sessions(log=log, agents=agents, supervisor=supervisor, creation=creation)
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await supervisor.close()
+                    await agents.close()
+                tasks.cancel_scope.cancel()
+    finally:
+        with anyio.CancelScope(shield=True):
+            await log.close()
+
+
+async def run(settings: Settings, *, ready: Callable[[Running], None], policy: Policy | None = None) -> None:
+    """Serve until cancelled or told to stop by SIGINT or SIGTERM."""
+    # The log's writer thread must not wait long for the interpreter while the event loop is busy.
+    sys.setswitchinterval(0.0005)
+    token = ensure_token(settings)
+    policy = policy or Policy(idle_timeout=settings.idle_timeout)
+    address = Address()
+    async with sessions_of(settings, policy=policy, address=address) as sessions:
+        infos = await sessions.agents.infos()
+        app = create_app(sessions, ApiSettings(token=token, hosts=_hosts(settings.host)))
+
+        def listening(port: int) -> None:
+            host = settings.host if is_loopback(settings.host) else "127.0.0.1"
+            address.url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+            ready(Running(url=address.url, token=token, agents=infos))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_until_signalled, tasks.cancel_scope)
+            await serve(app, settings.host, settings.port, listening)
+
+
+async def _until_signalled(serving: anyio.CancelScope) -> None:
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async for _ in signals:
+            serving.cancel()
+            return
+
+
+def _hosts(host: str) -> set[str]:
+    """The names a request may call us by."""
+    names = {"127.0.0.1", "localhost", "[::1]", f"[{host}]" if ":" in host else host}
+    if not is_loopback(host):
+        hostname = socket.gethostname()
+        names |= {hostname, socket.getfqdn()}
+        names |= {str(entry[4][0]) for entry in socket.getaddrinfo(hostname, None)}
+    return names

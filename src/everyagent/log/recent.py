@@ -1,0 +1,96 @@
+"""The newest chunks of all sessions, in memory under one budget, for readers that are close to the head."""
+
+from collections import deque
+from collections.abc import Sequence
+from weakref import ReferenceType, ref
+
+from everyagent.log.chunk import EventChunk
+
+#: Small chunks that a reader lacks are handed to it in pieces of about this size.
+JOINED_BYTES = 64 << 10
+#: What an event costs in memory beside its body.
+_EVENT_OVERHEAD = 200
+
+
+class _Ring:
+    """The kept chunks of one session by the sequence before them, its head, and the piece joined last, while in use."""
+
+    __slots__ = ("chunks", "head", "joined")
+
+    def __init__(self) -> None:
+        self.chunks: dict[int, EventChunk] = {}
+        self.head = 0
+        self.joined: ReferenceType[EventChunk] | None = None
+
+
+class Recent:
+    """What is not here is in the database; a reader that misses something reads it there."""
+
+    def __init__(self, budget: int, commit: int) -> None:
+        self.commit = commit
+        self._budget = budget
+        self._used = 0
+        self._rings: dict[int, _Ring] = {}
+        self._by_commit: dict[int, EventChunk] = {}
+        self._order: deque[EventChunk] = deque()
+
+    def publish(self, chunks: Sequence[EventChunk]) -> None:
+        """Committed chunks, in the order of their commits."""
+        for chunk in chunks:
+            self.commit = chunk.commit
+            ring = self._rings.setdefault(chunk.session, _Ring())
+            ring.head = chunk.last
+            ring.chunks[chunk.first - 1] = chunk
+            self._by_commit[chunk.commit] = chunk
+            self._order.append(chunk)
+            self._used += _cost(chunk)
+        while self._used > self._budget:
+            self._drop(self._order.popleft())
+
+    def forget(self, session: int) -> None:
+        ring = self._rings.get(session)
+        if ring is not None:
+            self._order = deque(chunk for chunk in self._order if chunk.session != session)
+            for chunk in list(ring.chunks.values()):
+                self._drop(chunk)
+
+    def head(self, session: int) -> int | None:
+        ring = self._rings.get(session)
+        return None if ring is None else ring.head
+
+    def after(self, session: int, sequence: int) -> EventChunk | None:
+        """What follows `sequence`, up to the head where that is little; the same object for every reader there."""
+        ring = self._rings.get(session)
+        chunk = None if ring is None else ring.chunks.get(sequence)
+        if ring is None or chunk is None or chunk.last == ring.head or chunk.size >= JOINED_BYTES:
+            return chunk
+        pieces, size = [chunk], chunk.size
+        while size < JOINED_BYTES and (chunk := ring.chunks.get(chunk.last)) is not None:
+            pieces.append(chunk)
+            size += chunk.size
+        made = ring.joined and ring.joined()
+        if made is None or made.first != pieces[0].first or made.last != pieces[-1].last:
+            made = EventChunk.joined(pieces)
+            ring.joined = ref(made)
+        return made
+
+    def edge(self, session: int, sequence: int) -> int | None:
+        """Where the first kept chunk after `sequence` begins: a replay that ends there goes on with shared chunks."""
+        ring = self._rings.get(session)
+        return None if ring is None else next((before for before in ring.chunks if before > sequence), None)
+
+    def committed(self, commit: int) -> EventChunk | None:
+        return self._by_commit.get(commit)
+
+    def _drop(self, chunk: EventChunk) -> None:
+        self._used -= _cost(chunk)
+        del self._by_commit[chunk.commit]
+        ring = self._rings[chunk.session]
+        del ring.chunks[chunk.first - 1]
+        if not ring.chunks:
+            del self._rings[chunk.session]
+
+
+def _cost(chunk: EventChunk) -> int:
+    """Its bodies, and once more as SSE."""
+    return 2 * chunk.size + _EVENT_OVERHEAD * len(chunk.events)

@@ -1,0 +1,69 @@
+"""Asks in the database: opened and closed with the events that tell of it."""
+
+from typing import cast
+
+import msgspec
+
+from everyagent.errors import AskClosed, AskNotFound, Conflict
+from everyagent.log.log import Append, AskRecord, ClosedAsk
+from everyagent.log.sqlite.connection import Connection
+from everyagent.log.sqlite.rows import SELECT_ASK, ask_record
+
+
+def find(connection: Connection, session: int, ask_id: str) -> AskRecord | None:
+    row = connection.execute(SELECT_ASK + "WHERE session = ? AND ask_id = ?", (session, ask_id)).fetchone()
+    return None if row is None else ask_record(row)
+
+
+def listing(connection: Connection, session: int | None, *, pending: bool) -> list[AskRecord]:
+    """In the order they were asked."""
+    rows = connection.execute(
+        SELECT_ASK
+        + f"WHERE (?1 IS NULL OR session = ?1) {'AND answer IS NULL' if pending else ''} ORDER BY asks.number",
+        (session,),
+    )
+    return [ask_record(row) for row in rows.fetchall()]
+
+
+def check(connection: Connection, step: Append) -> None:
+    """An ask is opened once and closed once."""
+    opened = {ask.ask_id for ask in step.asks}
+    for ask_id in opened:
+        if _answer(connection, step.session, ask_id) is not None:
+            raise Conflict(f"There is an ask {ask_id!r} in this session already. Nothing was written.")
+    for closed in step.closed_asks:
+        if closed.ask_id not in opened:
+            _check_pending(_answer(connection, step.session, closed.ask_id), closed)
+
+
+def _check_pending(found: tuple[bytes | None] | None, closed: ClosedAsk) -> None:
+    if found is None:
+        raise AskNotFound(f"There is no ask {closed.ask_id!r} in this session.")
+    if found[0] is not None:
+        raise AskClosed(
+            f"The ask {closed.ask_id!r} was answered before; the first answer stands.",
+            firstAnswer=msgspec.json.decode(found[0]),
+        )
+
+
+def _answer(connection: Connection, session: int, ask_id: str) -> tuple[bytes | None] | None:
+    row = connection.execute("SELECT answer FROM asks WHERE session = ? AND ask_id = ?", (session, ask_id))
+    return cast("tuple[bytes | None] | None", row.fetchone())
+
+
+def write(connection: Connection, step: Append, at: int) -> None:
+    for ask in step.asks:
+        connection.execute(
+            "INSERT INTO asks (session, ask_id, kind, sequence, asked_at, request) VALUES (?, ?, ?, ?, ?, ?)",
+            (step.session, ask.ask_id, ask.kind, ask.sequence, at, ask.request),
+        )
+    for closed in step.closed_asks:
+        connection.execute(
+            "UPDATE asks SET answer = ?, closed_sequence = ? WHERE session = ? AND ask_id = ?",
+            (closed.answer, closed.sequence, step.session, closed.ask_id),
+        )
+    connection.execute(
+        "UPDATE sessions SET pending_asks = (SELECT count(*) FROM asks WHERE session = ?1 AND answer IS NULL) "
+        "WHERE number = ?1",
+        (step.session,),
+    )

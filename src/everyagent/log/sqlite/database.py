@@ -1,0 +1,65 @@
+"""Connections to the database, each set up for what it does, and what their errors mean."""
+
+import errno
+from pathlib import Path
+from typing import cast
+
+import apsw
+
+from everyagent.errors import EveryagentError, StorageFull, Unavailable
+from everyagent.log.sqlite.connection import Connection
+
+#: How long a connection waits for another one of this process.
+BUSY_MILLIS = 10_000
+#: The write-ahead log's file is cut back to this size when it starts anew.
+WAL_KEPT_BYTES = 32 << 20
+FULL = "The disk is full, so nothing was written. Free some space; the daemon goes on by itself."
+
+
+class Database:
+    """`vfs` names an SQLite VFS; None is the system's own."""
+
+    def __init__(self, path: Path, vfs: str | None = None) -> None:
+        self.path = path
+        self._vfs = vfs
+
+    def writer(self) -> Connection:
+        """The only connection that writes. It never checkpoints by itself: a commit waits for one fsync, no more."""
+        return self._connect(
+            "journal_mode = wal", "synchronous = full", f"journal_size_limit = {WAL_KEPT_BYTES}", "cache_size = -4096"
+        )
+
+    def checkpointer(self) -> Connection:
+        return self._connect("synchronous = full", "cache_size = -256")
+
+    def reader(self) -> Connection:
+        return self._connect("query_only = on", "cache_size = -1024")
+
+    def _connect(self, *pragmas: str) -> Connection:
+        opened = apsw.Connection(str(self.path), vfs=self._vfs)
+        opened.set_busy_timeout(BUSY_MILLIS)
+        opened.wal_autocheckpoint(0)
+        opened.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        connection = cast("Connection", opened)
+        for pragma in ("temp_store = memory", *pragmas):
+            connection.execute(f"PRAGMA {pragma}").fetchall()
+        return connection
+
+
+def is_full(error: Exception, connection: Connection) -> bool:
+    match error:
+        case apsw.FullError():
+            return True
+        case apsw.IOError() | apsw.CantOpenError():
+            return connection.system_errno in (errno.ENOSPC, errno.EDQUOT)
+        case OSError():
+            return error.errno in (errno.ENOSPC, errno.EDQUOT)
+        case _:
+            return False
+
+
+def fault(error: Exception, connection: Connection) -> EveryagentError:
+    """What a caller is told of a database or blob that failed."""
+    if is_full(error, connection):
+        return StorageFull(FULL)
+    return Unavailable(f"The log could not be read or written ({error}). Nothing was acknowledged; try again.")

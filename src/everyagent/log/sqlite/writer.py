@@ -1,0 +1,224 @@
+"""The one thread that writes. It commits whatever has come in while the last commit ran: no timer, no fixed batch."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from typing import NamedTuple, TypeVar, cast
+
+import apsw
+
+from everyagent.clock import Clock
+from everyagent.errors import EveryagentError, StorageFull, Unavailable
+from everyagent.log.blobs import Blobs
+from everyagent.log.chunk import EventChunk
+from everyagent.log.sqlite import receipts
+from everyagent.log.sqlite.checkpoint import LARGE_PAGES, WORTHWHILE_PAGES, Checkpointer, checkpoint
+from everyagent.log.sqlite.connection import Connection
+from everyagent.log.sqlite.database import FULL, fault, is_full
+from everyagent.log.sqlite.debris import remove_slice
+from everyagent.log.sqlite.group import Group
+
+#: How often a full disk is tried again.
+RETRY_SECONDS = 0.25
+PRUNE_MICROS = 600 * 1_000_000
+
+T = TypeVar("T")
+Work = Callable[[Group], T]
+
+
+class Job(NamedTuple):
+    """`session` is 0 for work that belongs to none; jobs of one session keep their order."""
+
+    work: Work[object]
+    future: asyncio.Future[object]
+    session: int
+    patient: bool
+
+
+class Commit(NamedTuple):
+    """What came of a group: told to the event loop in one call."""
+
+    outcomes: Sequence[tuple[asyncio.Future[object], object]]
+    chunks: Sequence[EventChunk] = ()
+    deleted: Sequence[int] = ()
+
+
+class Writer:
+    """`tell` is called on the event loop, once a commit; outcomes that are exceptions are the job's failure."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        blobs: Blobs,
+        clock: Clock,
+        checkpointer: Checkpointer,
+        tell: Callable[[Commit], None],
+    ) -> None:
+        self.full = False
+        self._connection = connection
+        self._blobs = blobs
+        self._clock = clock
+        self._checkpointer = checkpointer
+        self._tell = tell
+        self._loop = asyncio.get_running_loop()
+        self._queue: SimpleQueue[Job | None] = SimpleQueue()
+        self._stopping = False
+        self._debris = True
+        self._orphans: set[bytes] = set()
+        self._pruned_at = 0
+        self._wal_pages = 0
+        row = connection.execute("SELECT coalesce(max(number), 0) FROM commits").fetchone()
+        self.last_commit = cast("tuple[int]", row)[0]
+        connection.set_wal_hook(self._on_wal)
+        self._thread = threading.Thread(target=self._run, name="log-writer", daemon=True)
+        self._thread.start()
+
+    def submit(self, work: Work[T], *, session: int = 0, patient: bool = False) -> asyncio.Future[T]:
+        future = self._loop.create_future()
+        if self._stopping:
+            future.set_exception(closed())
+        else:
+            self._queue.put(Job(work, future, session, patient))
+        return cast("asyncio.Future[T]", future)
+
+    def stop(self) -> None:
+        """From now on nothing is taken; what was taken before is still committed, if the disk has room."""
+        self._stopping = True
+        self._queue.put(None)
+
+    def join(self) -> None:
+        self._thread.join()
+        self._connection.close()
+
+    def _run(self) -> None:
+        held: list[Job] = []
+        stopped = False
+        try:
+            while not stopped:
+                arrived, stopped = self._take()
+                held = self._commit(held + self._admit(held, arrived))
+                self._tidy(idle=not arrived)
+        finally:
+            # Whatever ended it, nobody waits for a commit that will not come.
+            self._stopping = True
+            while not self._queue.empty():
+                job = self._queue.get()
+                held += [job] if job is not None else []
+            self._post(Commit([(job.future, closed()) for job in held]))
+
+    def _take(self) -> tuple[list[Job], bool]:
+        """Everything that waits now, and whether it is the last; while there is nothing to do, the next to come."""
+        jobs: list[Job] = []
+        try:
+            job = self._queue.get(timeout=RETRY_SECONDS) if self.full else self._queue.get(block=not self._debris)
+            while job is not None:
+                jobs.append(job)
+                job = self._queue.get_nowait()
+        except Empty:
+            return jobs, False
+        return jobs, True
+
+    def _admit(self, held: Sequence[Job], arrived: list[Job]) -> list[Job]:
+        """Behind appends that wait for room, impatient jobs of the same session fail at once."""
+        sessions = {job.session for job in held}
+        if not sessions:
+            return arrived
+        refused = [job for job in arrived if not job.patient and job.session in sessions]
+        self._post(Commit([(job.future, StorageFull(FULL)) for job in refused]))
+        return [job for job in arrived if job.patient or job.session not in sessions]
+
+    def _commit(self, jobs: list[Job]) -> list[Job]:
+        """Those that must wait until the disk has room."""
+        if not jobs and not self.full:
+            return []
+        try:
+            self._attempt(jobs)
+        except Exception as error:  # noqa: BLE001 - each job is tried alone, and hears of its own failure
+            return self._hold(jobs) if self._roll_back(error) else self._one_by_one(jobs)
+        return []
+
+    def _one_by_one(self, jobs: list[Job]) -> list[Job]:
+        """After a failure that is not the disk's room: only those jobs fail that fail alone."""
+        for index, job in enumerate(jobs):
+            try:
+                self._attempt([job])
+            except Exception as error:  # noqa: BLE001 - it goes to whoever waits for the job
+                if self._roll_back(error):
+                    return self._hold(jobs[index:])
+                known = isinstance(error, (apsw.Error, OSError))
+                self._post(Commit([(job.future, fault(error, self._connection) if known else error)]))
+        return []
+
+    def _hold(self, jobs: list[Job]) -> list[Job]:
+        self.full = True
+        self._checkpointer.want()
+        self._post(Commit([(job.future, StorageFull(FULL)) for job in jobs if not job.patient]))
+        return [job for job in jobs if job.patient]
+
+    def _attempt(self, jobs: Sequence[Job]) -> None:
+        """One transaction. Jobs that are refused are so alone; any other failure is raised, and nothing was done."""
+        connection = self._connection
+        group = Group(connection, self._blobs, self._clock, self.last_commit)
+        connection.execute("BEGIN IMMEDIATE")
+        outcomes: list[tuple[asyncio.Future[object], object]] = []
+        for job in jobs:
+            try:
+                outcomes.append((job.future, job.work(group)))
+            except EveryagentError as refusal:
+                outcomes.append((job.future, refusal))
+        if self.full:
+            connection.execute("UPDATE room SET tries = tries + 1")
+        chunks = group.finish()
+        connection.execute("COMMIT")
+        self.full = False
+        self.last_commit = group.last_commit
+        self._post(Commit(outcomes, chunks, group.deleted))
+        self._orphans |= group.orphans
+        self._debris = self._debris or bool(group.deleted)
+
+    def _roll_back(self, error: Exception) -> bool:
+        """Whether it was for want of room."""
+        full = is_full(error, self._connection)
+        if self._connection.in_transaction:
+            with suppress(apsw.Error):  # the transaction is over nevertheless; the next one tells if it is not
+                self._connection.execute("ROLLBACK")
+        return full
+
+    def _post(self, commit: Commit) -> None:
+        if commit.outcomes:
+            self._loop.call_soon_threadsafe(self._tell, commit)
+
+    def _remove_orphans(self) -> None:
+        while self._orphans:
+            digest = self._orphans.pop()
+            if not self._connection.execute("SELECT 1 FROM blobs WHERE digest = ?", (digest,)).fetchone():
+                self._blobs.remove(digest)
+
+    def _on_wal(self, _connection: Connection, _name: str, pages: int) -> int:
+        self._wal_pages = pages
+        return apsw.SQLITE_OK
+
+    def _tidy(self, *, idle: bool) -> None:
+        """Housekeeping that may fail: it is tried again."""
+        if self._wal_pages >= WORTHWHILE_PAGES and not self._checkpointer.working:
+            if self._wal_pages >= LARGE_PAGES:
+                checkpoint(self._connection)
+            self._checkpointer.want()
+        if self.full:
+            return
+        try:
+            self._remove_orphans()
+            if idle and self._debris:
+                self._debris = remove_slice(self._connection)
+            now = self._clock.micros()
+            if now - self._pruned_at > PRUNE_MICROS:
+                self._pruned_at = now
+                receipts.prune(self._connection, now)
+        except (apsw.Error, OSError) as error:
+            self.full = self._roll_back(error)
+
+
+def closed() -> Unavailable:
+    return Unavailable("The log is closed: the daemon is shutting down. Nothing was written; try again later.")

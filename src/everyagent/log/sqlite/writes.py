@@ -1,0 +1,207 @@
+"""Every change of the log, as work for one group commit. Each checks first and writes then: a refused one
+leaves no trace, whatever else is in the group."""
+
+from collections.abc import Sequence
+from functools import cache
+from itertools import pairwise
+from typing import cast
+
+import msgspec
+from msgspec import UNSET
+
+from everyagent.errors import Conflict, KeyReused, LogConflict, LogFenced, SessionExists
+from everyagent.log.log import Append, Input, NewEvent, NewFrame, Receipt, SessionChanges, SessionRecord
+from everyagent.log.sqlite import asks, receipts
+from everyagent.log.sqlite.group import Group
+from everyagent.log.sqlite.rows import (
+    SELECT_SESSION,
+    SESSION_COLUMNS,
+    column,
+    no_such_session,
+    session_record,
+    session_row,
+)
+
+_NO_FRAME = 1 << 62
+
+
+def create(
+    group: Group,
+    record: SessionRecord,
+    events: Sequence[NewEvent],
+    frames: Sequence[NewFrame],
+    receipt: Receipt | None,
+) -> SessionRecord:
+    _check_numbered(events, 0)
+    _check_rising(frames)
+    connection = group.connection
+    receipts.check_unused(connection, receipt, group.now)
+    if connection.execute("SELECT 1 FROM sessions WHERE session_id = ?", (record.session_id,)).fetchone():
+        raise SessionExists(f"There is a session {record.session_id!r} already. Choose another id.")
+    record = msgspec.structs.replace(
+        record,
+        last_sequence=len(events),
+        last_frame=frames[-1].number if frames else 0,
+        last_at=max(record.last_at, record.created_at),
+        pending_asks=0,
+        queued_inputs=0,
+    )
+    connection.execute(_insert_session_sql(), session_row(record)[1:])
+    number = connection.last_insert_rowid()
+    if events:
+        group.add_events(number, events, record.last_at)
+    if frames:
+        group.add_frames(number, frames, record.last_at)
+    if receipt is not None:
+        receipts.store(connection, receipt, group.now)
+    return msgspec.structs.replace(record, number=number)
+
+
+def claim(group: Group, session_id: str) -> SessionRecord:
+    connection = group.connection
+    connection.execute("UPDATE sessions SET epoch = epoch + 1 WHERE session_id = ?", (session_id,))
+    row = connection.execute(SELECT_SESSION + "WHERE session_id = ?", (session_id,)).fetchone()
+    if row is None:
+        raise no_such_session(session_id)
+    return session_record(row)
+
+
+def append(group: Group, step: Append) -> None:
+    _check_numbered(step.events, step.expected)
+    _check_rising(step.frames)
+    connection = group.connection
+    receipts.check_unused(connection, step.receipt, group.now)
+    asks.check(connection, step)
+    at = _advance(group, step)
+    if step.events:
+        group.add_events(step.session, step.events, at)
+    if step.frames:
+        group.add_frames(step.session, step.frames, at)
+    if step.asks or step.closed_asks:
+        asks.write(connection, step, at)
+    for item_id in step.taken_inputs:
+        connection.execute("DELETE FROM inputs WHERE session = ? AND item_id = ?", (step.session, item_id))
+    if step.taken_inputs:
+        _count_inputs(group, step.session)
+    if step.receipt is not None:
+        receipts.store(connection, step.receipt, group.now)
+
+
+def enqueue(group: Group, session: int, waiting: Input, receipt: Receipt | None) -> None:
+    connection = group.connection
+    receipts.check_unused(connection, receipt, group.now)
+    if not connection.execute("SELECT 1 FROM sessions WHERE number = ?", (session,)).fetchone():
+        raise no_such_session(session)
+    taken = (session, waiting.item_id)
+    if connection.execute("SELECT 1 FROM inputs WHERE session = ? AND item_id = ?", taken).fetchone():
+        raise Conflict(f"A message with the item id {waiting.item_id!r} waits already.")
+    connection.execute("INSERT INTO inputs (session, item_id, body) VALUES (?, ?, ?)", (*taken, waiting.body))
+    _count_inputs(group, session)
+    if receipt is not None:
+        receipts.store(connection, receipt, group.now)
+
+
+def keep_receipt(group: Group, receipt: Receipt) -> None:
+    """The first answer stays; coming again with the same one is no error."""
+    first = receipts.find(group.connection, receipt.key, group.now)
+    if first is None:
+        receipts.store(group.connection, receipt, group.now)
+    elif first.fingerprint != receipt.fingerprint:
+        raise KeyReused("This Idempotency-Key came with another request. Send each new request with a new key.")
+
+
+def delete(group: Group, session_id: str) -> None:
+    """The session is gone with this commit; its many rows are removed bit by bit after it."""
+    group.flush()
+    connection = group.connection
+    row = connection.execute("SELECT number FROM sessions WHERE session_id = ?", (session_id,)).fetchone()
+    if row is None:
+        raise no_such_session(session_id)
+    number = cast("int", row[0])
+    digests = connection.execute("SELECT digest FROM blobs WHERE session = ?", (number,)).fetchall()
+    for statement in (
+        "DELETE FROM sessions WHERE number = ?",
+        "DELETE FROM asks WHERE session = ?",
+        "DELETE FROM inputs WHERE session = ?",
+        "DELETE FROM blobs WHERE session = ?",
+        "INSERT INTO debris (session) VALUES (?)",
+    ):
+        connection.execute(statement, (number,))
+    group.orphans.update(cast("bytes", digest) for (digest,) in digests)
+    group.deleted.append(number)
+
+
+def _advance(group: Group, step: Append) -> int:
+    """Moves the session's row on if it is where the caller believes it to be; the time of the append."""
+    changed = _changed_columns(step.changes)
+    rows = group.connection.execute(
+        _advance_sql(tuple(changed)),
+        (
+            step.expected + len(step.events),
+            step.frames[-1].number if step.frames else 0,
+            step.at,
+            step.session,
+            step.epoch,
+            step.expected,
+            step.frames[0].number if step.frames else _NO_FRAME,
+            *changed.values(),
+        ),
+    ).fetchall()
+    if not rows:
+        raise _refusal(group, step)
+    return cast("int", rows[0][0])
+
+
+@cache
+def _advance_sql(changed: tuple[str, ...]) -> str:
+    more = "".join(f", {name} = ?{number}" for number, name in enumerate(changed, 8))
+    return (
+        "UPDATE sessions SET last_sequence = ?1, last_frame = max(last_frame, ?2), last_at = max(last_at, ?3), "
+        f"updated_at = max(updated_at, last_at, ?3){more} "
+        "WHERE number = ?4 AND epoch = ?5 AND last_sequence = ?6 AND last_frame < ?7 RETURNING last_at"
+    )
+
+
+def _changed_columns(changes: SessionChanges | None) -> dict[str, str | int | float | bytes | None]:
+    if changes is None:
+        return {}
+    values = ((name, getattr(changes, name)) for name in changes.__struct_fields__)
+    return {name: column(value) for name, value in values if value is not UNSET}
+
+
+def _refusal(group: Group, step: Append) -> Exception:
+    row = group.connection.execute(
+        "SELECT epoch, last_sequence, last_frame FROM sessions WHERE number = ?", (step.session,)
+    ).fetchone()
+    if row is None:
+        return no_such_session(step.session)
+    epoch, head, frame = cast("tuple[int, int, int]", row)
+    if epoch != step.epoch:
+        return LogFenced(f"The session was taken over (epoch {epoch}, not {step.epoch}). Nothing was written.", head)
+    if head != step.expected:
+        return LogConflict(f"The log's head is {head}, not {step.expected}. Nothing was written.", head)
+    return LogConflict(f"Frames up to {frame} are in the log already. Nothing was written.", head)
+
+
+def _check_numbered(events: Sequence[NewEvent], last: int) -> None:
+    if [event[0] for event in events] != list(range(last + 1, last + len(events) + 1)):
+        raise ValueError(f"the events after {last} are not numbered {last + 1}, {last + 2}, and so on")
+
+
+def _check_rising(frames: Sequence[NewFrame]) -> None:
+    numbers = [frame[0] for frame in frames]
+    if any(number >= after for number, after in pairwise(numbers)):
+        raise ValueError("the frames' numbers do not rise")
+
+
+def _count_inputs(group: Group, session: int) -> None:
+    group.connection.execute(
+        "UPDATE sessions SET queued_inputs = (SELECT count(*) FROM inputs WHERE session = ?1) WHERE number = ?1",
+        (session,),
+    )
+
+
+@cache
+def _insert_session_sql() -> str:
+    columns = SESSION_COLUMNS[1:]
+    return f"INSERT INTO sessions ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"

@@ -1,0 +1,133 @@
+"""Readers of the log: replay, then live. A reader is a position and at most one chunk, never a queue.
+
+Whatever is not in memory is replayed from storage; where both have it, the position decides, so nothing is
+missed and nothing comes twice.
+"""
+
+from collections import deque
+from collections.abc import AsyncIterator
+from typing import NamedTuple, Protocol
+
+from everyagent.errors import OffsetOutOfRange, SessionNotFound
+from everyagent.log.chunk import EventChunk
+from everyagent.log.log import FeedPosition
+from everyagent.log.recent import Recent
+from everyagent.log.signals import ALL_SESSIONS, Signal, Signals
+
+
+class Replay(NamedTuple):
+    """The session's committed head, and the next events after the position, if there are any."""
+
+    head: int
+    chunk: EventChunk | None
+
+
+class FeedMark(NamedTuple):
+    """A feed's position, and whether everything of its commit was seen."""
+
+    position: FeedPosition
+    whole: bool
+
+
+class FeedReplay(NamedTuple):
+    """Every commit up to `through` is in `chunks`, or gone with its session."""
+
+    chunks: list[EventChunk]
+    through: FeedMark
+
+
+class Storage(Protocol):
+    """Where readers find what is no longer, or not yet, in memory. Pages are bounded in bytes."""
+
+    async def replay(self, session: int, after: int, until: int | None) -> Replay:
+        """Raises `SessionNotFound`."""
+        ...
+
+    async def replay_feed(self, after: FeedMark, until: int) -> FeedReplay:
+        """`until` is the last commit to look at."""
+        ...
+
+
+class SessionTail(AsyncIterator[EventChunk | None]):
+    def __init__(self, recent: Recent, signals: Signals, storage: Storage, session: int, after: int) -> None:
+        self._recent = recent
+        self._signals = signals
+        self._storage = storage
+        self._session = session
+        self._position = after
+        self._started = False
+        self._signal: Signal | None = None
+
+    async def __anext__(self) -> EventChunk | None:
+        while not self._signals.closed:
+            if self._signal is not None and not await self._signal.wait():
+                return None
+            self._signal = None
+            chunk = self._recent.after(self._session, self._position) or await self._older()
+            if chunk is not None:
+                self._started = True
+                self._position = chunk.last
+                return chunk
+        raise StopAsyncIteration
+
+    async def _older(self) -> EventChunk | None:
+        """The next chunk from storage; or none, with the signal for what comes next."""
+        if self._position < 0:
+            raise out_of_range(self._position, 0)
+        signal = self._signals.next(self._session)
+        if self._started and self._recent.head(self._session) == self._position:
+            self._signal = signal
+            return None
+        try:
+            head, chunk = await self._storage.replay(
+                self._session, self._position, self._recent.edge(self._session, self._position)
+            )
+        except SessionNotFound:
+            if not self._started:
+                raise
+            raise StopAsyncIteration from None
+        if chunk is None:
+            if self._position > head:
+                raise out_of_range(self._position, head)
+            self._signal = signal
+        self._started = True
+        return chunk
+
+
+class Feed(AsyncIterator[EventChunk | None]):
+    """All sessions, in the order of their commits. After `_mark` come the chunks that were replayed ahead, if any."""
+
+    def __init__(self, recent: Recent, signals: Signals, storage: Storage, after: FeedPosition | None) -> None:
+        self._recent = recent
+        self._signals = signals
+        self._storage = storage
+        self._mark = FeedMark(after or FeedPosition(recent.commit, 0), whole=after is None)
+        self._replayed: deque[EventChunk] = deque()
+        self._signal: Signal | None = None
+
+    async def __anext__(self) -> EventChunk | None:
+        while not self._signals.closed:
+            if self._replayed:
+                return self._replayed.popleft()
+            if self._signal is not None and not await self._signal.wait():
+                return None
+            self._signal = None
+            (commit, _), whole = self._mark
+            if not 0 <= commit <= self._recent.commit:
+                raise out_of_range(commit, self._recent.commit)
+            if whole and commit == self._recent.commit:
+                self._signal = self._signals.next(ALL_SESSIONS)
+            elif whole and (chunk := self._recent.committed(commit + 1)) is not None:
+                self._mark = FeedMark(FeedPosition(chunk.commit, chunk.last), whole=True)
+                return chunk
+            else:
+                chunks, self._mark = await self._storage.replay_feed(self._mark, self._recent.commit)
+                self._replayed.extend(chunks)
+        raise StopAsyncIteration
+
+
+def out_of_range(position: int, head: int) -> OffsetOutOfRange:
+    return OffsetOutOfRange(
+        f"The position {position} is outside the log, which reaches from 0 (its start) to {head} (its head now).",
+        head=head,
+    )

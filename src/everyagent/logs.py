@@ -1,0 +1,93 @@
+"""Structured logs on stderr. structlog is loaded with the first line that is logged: it would double the start.
+
+Every part of the daemon takes its logger from here; the CLI says once how lines shall look.
+"""
+
+import logging
+import sys
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger, Processor
+
+    from everyagent.config import LogFormat
+
+Level = Literal["info", "warning"]
+
+
+class Logger:
+    """An event in a few words, and facts as keywords."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def info(self, event: str, **facts: object) -> None:
+        _logs.bound(self._name).info(event, **facts)
+
+    def warning(self, event: str, **facts: object) -> None:
+        _logs.bound(self._name).warning(event, **facts)
+
+    def error(self, event: str, **facts: object) -> None:
+        _logs.bound(self._name).error(event, **facts)
+
+    def exception(self, event: str, **facts: object) -> None:
+        """With the traceback of the error that is being handled."""
+        _logs.bound(self._name).error(event, exc_info=True, **facts)
+
+
+def get_logger(name: str) -> Logger:
+    return Logger(name)
+
+
+def set_up(log_format: "LogFormat", level: Level = "info") -> None:
+    """`auto` is `console` on a terminal. What libraries say by `logging` looks the same, from warnings on."""
+    _logs.choose(log_format, level)
+
+
+class _Logs:
+    def __init__(self) -> None:
+        self._format: LogFormat = "auto"
+        self._level: Level = "info"
+        self._ready = False
+
+    def choose(self, log_format: "LogFormat", level: Level) -> None:
+        self._format, self._level, self._ready = log_format, level, False
+        if "structlog" in sys.modules:
+            self._configure()
+
+    def bound(self, name: str) -> "FilteringBoundLogger":
+        import structlog
+
+        if not self._ready:
+            self._configure()
+        return structlog.get_logger().bind(logger=name)
+
+    def _configure(self) -> None:
+        import structlog
+
+        steps: list[Processor] = [
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+        ]
+        if self._format == "console" or (self._format == "auto" and sys.stderr.isatty()):
+            last: Processor = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        else:
+            steps.append(structlog.processors.format_exc_info)
+            last = structlog.processors.JSONRenderer()
+        structlog.configure(
+            processors=[*steps, last],
+            wrapper_class=structlog.make_filtering_bound_logger(self._level),
+            logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
+        )
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(
+            structlog.stdlib.ProcessorFormatter(
+                processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, last], foreign_pre_chain=steps
+            )
+        )
+        logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
+        self._ready = True
+
+
+_logs = _Logs()

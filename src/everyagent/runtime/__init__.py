@@ -1,0 +1,1 @@
+"""Child processes: spawn, frame, watch, kill. Called by the drivers of `agents/`."""

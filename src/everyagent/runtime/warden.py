@@ -1,0 +1,90 @@
+"""No orphans: what this daemon started does not outlive it, however it dies. One a daemon; drivers spawn with it."""
+
+import secrets
+import subprocess
+import sys
+from functools import partial
+
+import anyio
+from anyio import to_thread
+
+from everyagent.runtime import tree
+from everyagent.runtime.environment import DAEMON_MARKER, SPAWN_MARKER
+
+CLOSE_LIMIT = 10.0
+
+
+class Warden:
+    """Holds a small process of its own session that sees the daemon's end as the end of a pipe.
+
+    `boot_id` marks everything this daemon starts, for that process to find.
+    """
+
+    def __init__(self) -> None:
+        self.boot_id = secrets.token_hex(8)
+        self._watcher: subprocess.Popen[bytes] | None = None
+        self._census = _Census()
+
+    def watch(self) -> None:
+        """Call before each spawn: starts the watching process, again if somebody killed it."""
+        if self._watcher:
+            if self._watcher.poll() is None:
+                return
+            _let_go(self._watcher)
+        self._watcher = subprocess.Popen(
+            [sys.executable, "-I", "-S", tree.__file__, DAEMON_MARKER, self.boot_id],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            env={},
+            bufsize=0,
+            start_new_session=True,
+        )
+
+    async def kill_spawn(self, spawn: str, *, limit: float) -> bool:
+        """Kill every process that descends from one spawn, until none is left. False if some are after `limit`."""
+        known: set[tree.Entry] = set()
+        with anyio.move_on_after(limit) as scope:
+            while known := tree.members(await self._census.take(), spawn, known):
+                tree.kill(known)
+                await anyio.sleep(0.005)
+        return not scope.cancelled_caught
+
+    async def close(self) -> None:
+        """The daemon goes down in order: the watching process kills what is left, if anything is, and ends."""
+        if self._watcher:
+            _let_go(self._watcher)
+            await to_thread.run_sync(partial(_await_end, self._watcher))
+            self._watcher = None
+
+
+class _Census:
+    """Snapshots of all processes. Those who ask while one is being taken share the next one."""
+
+    def __init__(self) -> None:
+        self._lock = anyio.Lock()
+        self._next = 0  # number of the snapshot that will begin next
+        self._latest: list[tree.Entry] = []
+
+    async def take(self) -> list[tree.Entry]:
+        """A snapshot that was begun after this call."""
+        wanted = self._next
+        async with self._lock:
+            if self._next == wanted:
+                self._next += 1
+                self._latest = await to_thread.run_sync(tree.snapshot, SPAWN_MARKER)
+            return self._latest
+
+
+def _let_go(watcher: subprocess.Popen[bytes]) -> None:
+    assert watcher.stdin
+    watcher.stdin.close()
+
+
+def _await_end(watcher: subprocess.Popen[bytes]) -> None:
+    try:
+        watcher.wait(CLOSE_LIMIT)
+    except subprocess.TimeoutExpired:
+        watcher.kill()
+        watcher.wait(CLOSE_LIMIT)

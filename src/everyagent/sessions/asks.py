@@ -1,0 +1,202 @@
+"""The open asks of a session: each `*.requested` gets exactly one `*.resolved`."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple, TypeAlias, assert_never
+
+from msgspec import convert
+from msgspec.structs import replace
+
+from everyagent.errors import BadRequest
+from everyagent.model.asks import Answer, AskKind, PermissionAnswer, QuestionAnswer, ToolAnswer
+from everyagent.model.events import (
+    PermissionRequested,
+    PermissionResolved,
+    QuestionRequested,
+    QuestionResolved,
+    ToolRequested,
+    ToolResolved,
+)
+
+Request: TypeAlias = PermissionRequested | QuestionRequested | ToolRequested
+Resolution: TypeAlias = PermissionResolved | QuestionResolved | ToolResolved
+
+
+class PendingAsk(NamedTuple):
+    """`key` is the adapter's name for it, `request` what clients saw."""
+
+    key: str
+    request: Request
+
+
+class Asks:
+    def __init__(self, ids: Callable[[str], str]) -> None:
+        self._ids = ids
+        self._pending: dict[str, PendingAsk] = {}
+
+    def __len__(self) -> int:
+        return len(self._pending)
+
+    def pending(self, ask_id: str) -> PendingAsk | None:
+        return self._pending.get(ask_id)
+
+    def open(self, data: Request, items: Mapping[str, str]) -> Request | None:
+        """The request under its universal id; None if that ask is open already."""
+        key = ask_id_of(data)
+        if any(ask.key == key for ask in self._pending.values()):
+            return None
+        request = _with_id(data, self._ids(_PREFIXES[kind_of(data)]), items)
+        self._pending[ask_id_of(request)] = PendingAsk(key, request)
+        return request
+
+    def resolve(self, ask_id: str, answer: Answer) -> Resolution:
+        """The event an answer makes. The ask stays open until `forget`: it must be on disk first."""
+        return resolution(self._pending[ask_id].request, answer)
+
+    def resolved_by_agent(self, data: Resolution) -> Resolution | None:
+        """An ask that the agent withdrew or settled itself, under its universal id; None if it is not open."""
+        key = ask_id_of(data)
+        for ask_id, ask in self._pending.items():
+            if ask.key == key:
+                del self._pending[ask_id]
+                return _resolved_as(ask.request, data)
+        return None
+
+    def abandon(self, why: str) -> Iterator[Resolution]:
+        for ask in list(self._pending.values()):
+            yield _abandoned(ask.request, why)
+        self._pending.clear()
+
+    def observe(self, request: Request) -> None:
+        self._pending[ask_id_of(request)] = PendingAsk(ask_id_of(request), request)
+
+    def forget(self, data: Request | Resolution) -> None:
+        self._pending.pop(ask_id_of(data), None)
+
+
+_PREFIXES: dict[AskKind, str] = {"permission": "perm_", "question": "ques_", "tool": "tool_"}
+
+
+def kind_of(data: Request | Resolution) -> AskKind:
+    match data:
+        case PermissionRequested() | PermissionResolved():
+            return "permission"
+        case QuestionRequested() | QuestionResolved():
+            return "question"
+        case ToolRequested() | ToolResolved():
+            return "tool"
+        case _:
+            assert_never(data)
+
+
+def ask_id_of(data: Request | Resolution) -> str:
+    match data:
+        case PermissionRequested() | PermissionResolved():
+            return data.permission_id
+        case QuestionRequested() | QuestionResolved():
+            return data.question_id
+        case ToolRequested() | ToolResolved():
+            return data.tool_id
+        case _:
+            assert_never(data)
+
+
+def answer_of(data: Resolution) -> Answer:
+    """The answer that a resolution tells of."""
+    match data:
+        case PermissionResolved():
+            return PermissionAnswer(reply=data.reply or "reject", message=data.message)
+        case QuestionResolved():
+            return QuestionAnswer(answers=data.answers, message=data.message)
+        case ToolResolved():
+            return ToolAnswer(output=data.output, is_error=bool(data.is_error))
+        case _:
+            assert_never(data)
+
+
+def resolution(request: Request, answer: Answer) -> Resolution:
+    match request, answer:
+        case PermissionRequested(), PermissionAnswer():
+            return replace(
+                _permission(request),
+                status="denied" if answer.reply == "reject" else "approved",
+                reply=answer.reply,
+                message=answer.message,
+            )
+        case QuestionRequested(), QuestionAnswer():
+            answers = answer.answers
+            if answers is not None and len(answers) != max(1, len(request.questions)):
+                raise BadRequest(
+                    f"This ask has {len(request.questions)} questions, and {len(answers)} answers came. "
+                    "Send one list of chosen labels for each question, in order."
+                )
+            return replace(
+                _question(request),
+                status="rejected" if answers is None else "answered",
+                answers=answers,
+                response=", ".join(answers[0]) if answers else None,
+                message=answer.message,
+            )
+        case ToolRequested(), ToolAnswer():
+            return replace(
+                _tool(request),
+                status="failed" if answer.output is None else "answered",
+                output=answer.output,
+                is_error=answer.is_error or None,
+            )
+        case _:
+            raise BadRequest(f"This ask is a {kind_of(request)}: answer it as one.", kind=kind_of(request))
+
+
+def _permission(request: PermissionRequested) -> PermissionResolved:
+    return convert(request, PermissionResolved, from_attributes=True)
+
+
+def _question(request: QuestionRequested) -> QuestionResolved:
+    return convert(request, QuestionResolved, from_attributes=True)
+
+
+def _tool(request: ToolRequested) -> ToolResolved:
+    return convert(request, ToolResolved, from_attributes=True)
+
+
+def _abandoned(request: Request, why: str) -> Resolution:
+    match request:
+        case PermissionRequested():
+            return resolution(request, PermissionAnswer(reply="reject", message=why))
+        case QuestionRequested():
+            return resolution(request, QuestionAnswer(answers=None, message=why))
+        case ToolRequested():
+            return replace(resolution(request, ToolAnswer(output=None)), message=why)
+        case _:
+            assert_never(request)
+
+
+def _resolved_as(request: Request, data: Resolution) -> Resolution:
+    """The agent's resolution with everything its request told."""
+    match request, data:
+        case PermissionRequested(), PermissionResolved():
+            return replace(_permission(request), status=data.status, reply=data.reply, message=data.message)
+        case QuestionRequested(), QuestionResolved():
+            return replace(
+                _question(request),
+                status=data.status,
+                answers=data.answers,
+                response=data.response,
+                message=data.message,
+            )
+        case ToolRequested(), ToolResolved():
+            return replace(_tool(request), status=data.status, output=data.output, is_error=data.is_error)
+        case _:
+            return _abandoned(request, "The agent resolved it as something else than it asked.")
+
+
+def _with_id(data: Request, ask_id: str, items: Mapping[str, str]) -> Request:
+    match data:
+        case PermissionRequested():
+            return replace(data, permission_id=ask_id, item_id=items.get(data.item_id or ""))
+        case QuestionRequested():
+            return replace(data, question_id=ask_id, item_id=items.get(data.item_id or ""))
+        case ToolRequested():
+            return replace(data, tool_id=ask_id)
+        case _:
+            assert_never(data)

@@ -1,0 +1,31 @@
+"""What a session was created with, beyond its row: kept as JSON that the log does not read."""
+
+import msgspec
+from msgspec import Struct
+
+from everyagent.log.log import SessionRecord
+from everyagent.model.parts import Json
+from everyagent.model.sessions import ForkOrigin
+from everyagent.model.tools import CustomTool, McpServer
+
+
+class SessionConfig(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """`env` holds names and `mcp` a redacted view; the values are in `SessionSecrets`."""
+
+    directory: str
+    system_prompt: str | None = None
+    tools: list[CustomTool] = []
+    env: list[str] = []
+    mcp: dict[str, Json] = {}
+    forked_from: ForkOrigin | None = None
+
+
+class SessionSecrets(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Sealed before it is stored; never in an event, a frame or an answer."""
+
+    env: dict[str, str] = {}
+    mcp: dict[str, McpServer] = {}
+
+
+def config_of(record: SessionRecord) -> SessionConfig:
+    return msgspec.json.decode(record.config, type=SessionConfig)

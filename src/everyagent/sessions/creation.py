@@ -1,0 +1,156 @@
+"""How sessions come to be: created, or forked from another."""
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from everyagent.clock import Clock
+from everyagent.errors import BadRequest, OffsetOutOfRange
+from everyagent.log.log import Append, EventQuery, Log, Receipt, SessionRecord, StoredEvent
+from everyagent.model.events import SessionStarted
+from everyagent.model.ids import new_id
+from everyagent.model.parts import Json
+from everyagent.model.sessions import CreateSession, ForkOrigin, ForkSession, SessionInfo
+from everyagent.sessions.agents import Agents, Choice, choose
+from everyagent.sessions.config import SessionConfig, SessionSecrets, config_of
+from everyagent.sessions.fork import retell
+from everyagent.sessions.info import info_of
+from everyagent.sessions.launching import Launcher
+from everyagent.sessions.order import Woven
+from everyagent.sessions.scribe import Scribe
+from everyagent.sessions.secrets import redacted
+
+_SESSION_ID = re.compile(r"[A-Za-z0-9._~:-]{1,128}")
+InfoReceipt = Callable[[SessionInfo], Receipt]
+
+
+class Creation:
+    def __init__(
+        self, *, log: Log, agents: Agents, launcher: Launcher, clock: Clock, default_agent: str, directory: Path
+    ) -> None:
+        self._log = log
+        self._agents = agents
+        self._launcher = launcher
+        self._clock = clock
+        self._default_agent = default_agent
+        self._default_directory = directory
+
+    async def create(self, session_id: str | None, request: CreateSession, receipt: InfoReceipt | None) -> SessionInfo:
+        agent = request.agent or self._default_agent
+        choice = choose(
+            await self._agents.adapter(agent).catalog(),
+            model=request.model,
+            variant=request.variant,
+            agent_mode=request.agent_mode,
+            permission_mode=request.permission_mode,
+        )
+        config = SessionConfig(
+            directory=self._directory(request.directory),
+            system_prompt=request.system_prompt,
+            tools=request.tools,
+            env=sorted(request.env),
+            mcp=redacted(request.mcp),
+        )
+        secrets = SessionSecrets(env=request.env, mcp=request.mcp)
+        record = self._record(_checked_id(session_id), agent, choice, config, secrets)
+        record = replace(record, title=request.title, metadata=request.metadata)
+        cause: Json = {"request": "create", "agent": agent, "config": msgspec.to_builtins(config)}
+        step = Scribe(record, self._clock).begin()
+        step.cause("from_client", msgspec.json.encode(cause))
+        step.tell([Woven(SessionStarted(metadata=_started(agent, choice)), True)])
+        return await self._write(record, step.finish(), receipt)
+
+    async def fork(self, session_id: str, request: ForkSession, receipt: InfoReceipt | None) -> SessionInfo:
+        """A new session with this one's past up to a sequence; its agent is seeded with the transcript."""
+        origin = await self._log.session(session_id)
+        head = origin.last_sequence
+        cut = head if request.sequence is None else request.sequence
+        if not 1 <= cut <= head:
+            raise OffsetOutOfRange(f"This session's events are 1 to {head}; it cannot be forked at {cut}.", head=head)
+        agent = request.agent or origin.agent
+        same = agent == origin.agent
+        choice = choose(
+            await self._agents.adapter(agent).catalog(),
+            model=request.model or (origin.model if same else None),
+            variant=origin.variant if same and not request.model else None,
+            agent_mode=origin.agent_mode if same else None,
+            permission_mode=origin.permission_mode if same else None,
+        )
+        config = replace(config_of(origin), forked_from=ForkOrigin(session_id=session_id, sequence=cut))
+        secrets = self._launcher.secrets_of(origin)
+        record = self._record(_checked_id(request.session_id), agent, choice, config, secrets)
+        title = origin.title if request.title is None else request.title
+        record = replace(record, title=title, metadata=origin.metadata)
+        past = await self._past(origin.number, cut)
+        metadata = _started(agent, choice)
+        metadata["forked_from"] = {"session_id": session_id, "sequence": cut}
+        cause = msgspec.json.encode({"request": "fork", "session_id": session_id, "sequence": cut})
+        return await self._write(record, retell(record, past, metadata, cause, self._clock), receipt)
+
+    async def _past(self, session: int, cut: int) -> list[StoredEvent]:
+        past: list[StoredEvent] = []
+        while len(past) < cut:
+            page = await self._log.events(EventQuery(session=session, after=len(past), limit=cut - len(past)))
+            past += page.events
+        return past
+
+    async def _write(self, record: SessionRecord, append: Append, receipt: InfoReceipt | None) -> SessionInfo:
+        head, frame = append.events[-1].sequence, append.frames[-1].number
+        record = replace(record, last_sequence=head, last_frame=frame, last_at=append.at)
+        info = info_of(record)
+        await self._log.create(record, append.events, append.frames, receipt(info) if receipt else None)
+        return info
+
+    def _record(
+        self, session_id: str, agent: str, choice: Choice, config: SessionConfig, secrets: SessionSecrets
+    ) -> SessionRecord:
+        now = self._clock.micros()
+        return SessionRecord(
+            number=0,
+            session_id=session_id,
+            agent=agent,
+            created_at=now,
+            updated_at=now,
+            config=msgspec.json.encode(config),
+            secrets=self._launcher.seal(secrets, session_id),
+            agent_mode=choice.agent_mode,
+            permission_mode=choice.permission_mode,
+            model=choice.model,
+            variant=choice.variant,
+        )
+
+    def _directory(self, asked: str | None) -> str:
+        directory = Path(asked).expanduser() if asked else self._default_directory
+        if not directory.is_absolute():
+            raise BadRequest(f"`directory` must be an absolute path; {asked!r} is not.", field="directory")
+        if "\0" in str(directory) or not directory.is_dir() or not os.access(directory, os.R_OK | os.X_OK):
+            raise BadRequest(
+                f"There is no directory {str(directory)!r} on the daemon's machine that it may use.", field="directory"
+            )
+        return str(directory.resolve())
+
+
+def _checked_id(session_id: str | None) -> str:
+    if session_id is None:
+        return new_id("sess_")
+    if not _SESSION_ID.fullmatch(session_id):
+        raise BadRequest(
+            "A session id is 1 to 128 letters, digits or any of `._~:-`. Choose another, or let one be made: "
+            "POST /v1/sessions.",
+            field="sessionId",
+        )
+    return session_id
+
+
+def _started(agent: str, choice: Choice) -> dict[str, Json]:
+    return {
+        "agent": agent,
+        "agent_mode": choice.agent_mode,
+        "permission_mode": choice.permission_mode,
+        "model": choice.model,
+        "variant": choice.variant,
+    }

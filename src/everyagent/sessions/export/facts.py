@@ -1,0 +1,52 @@
+"""What stands at the head of an export, and how foreign text is made fit to show."""
+
+import re
+
+import msgspec
+
+from everyagent.clock import rfc3339
+from everyagent.model.sessions import SessionInfo
+
+_TERMINAL_CODES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
+_CONTROL = {code: chr(0x2400 + code) for code in range(32) if code not in (9, 10)} | {0x7F: "\u2421"}
+
+
+def shown(text: str) -> str:
+    """Without terminal colours; control characters as their pictures, line ends as line feeds."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return _TERMINAL_CODES.sub("", text).translate(_CONTROL)
+
+
+def indented(arguments: str) -> str:
+    """JSON laid out for reading; anything else as it is."""
+    try:
+        return msgspec.json.format(arguments, indent=2)
+    except msgspec.DecodeError:
+        return arguments
+
+
+def title_of(info: SessionInfo) -> str:
+    return " ".join(shown(info.title or info.session_id).split())
+
+
+def facts_of(info: SessionInfo) -> list[tuple[str, str]]:
+    usage = info.usage
+    facts = [
+        ("Session", info.session_id),
+        ("Agent", info.agent),
+        ("Model", info.model),
+        ("Directory", info.directory),
+        ("Created", rfc3339(info.created_at * 1000)),
+        ("Status", info.status),
+        ("Tokens", f"{usage.input_tokens} in, {usage.output_tokens} out" if usage.output_tokens else None),
+        ("Cost", f"{info.cost_usd:.4f} USD" if info.cost_usd else None),
+        ("Forked from", f"{info.forked_from.session_id} at {info.forked_from.sequence}" if info.forked_from else None),
+    ]
+    return [(name, " ".join(shown(value).split())) for name, value in facts if value]
+
+
+def data_uri(mime: str | None, data: str | None) -> str | None:
+    """An image that a browser may be given; None for what is no plain picture."""
+    if mime in ("image/png", "image/jpeg", "image/gif", "image/webp") and data and re.fullmatch(r"[\w+/=]+", data):
+        return f"data:{mime};base64,{data}"
+    return None

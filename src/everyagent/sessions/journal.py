@@ -1,0 +1,106 @@
+"""What a live session knows of itself, and how it gets to the log: in order, with a bound on what is on its way."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from everyagent.clock import Clock
+from everyagent.errors import EveryagentError
+from everyagent.log.log import FrameDirection, Log, SessionRecord
+from everyagent.logs import get_logger
+from everyagent.model.events import SessionStatus, SessionUpdated
+from everyagent.sessions.order import Order, Woven
+from everyagent.sessions.policy import Policy
+from everyagent.sessions.scribe import Scribe, Step
+
+logger = get_logger(__name__)
+
+
+class Journal:
+    """`lost` is called once, when the log refuses a step because somebody else writes to the session."""
+
+    def __init__(
+        self, record: SessionRecord, *, log: Log, clock: Clock, policy: Policy, lost: Callable[[], None]
+    ) -> None:
+        self.record = record
+        self.order = Order()
+        self.status: SessionStatus = record.status
+        self._scribe = Scribe(record, clock)
+        self._status_before: SessionStatus = record.status
+        self._log = log
+        self._max_waiting = policy.max_waiting_events
+        self._lost: Callable[[], None] | None = lost
+        self._waiting = 0
+        self._room = asyncio.Event()
+
+    @property
+    def ended(self) -> bool:
+        return self.status == "ended"
+
+    @property
+    def native_session_id(self) -> str | None:
+        return self._scribe.native_session_id
+
+    # -- status ---------------------------------------------------------------------------------------------
+
+    def settle(self, step: Step, rest: SessionStatus = "idle") -> None:
+        """Tell the status if it changed; it is `rest` when no turn runs."""
+        if not self.ended:
+            busy = "waiting" if len(self.order.asks) else "running"
+            self.set_status(step, busy if self.order.turn_id else rest)
+
+    def set_status(self, step: Step, status: SessionStatus) -> None:
+        if status != self.status:
+            self.status = status
+            step.tell([Woven(SessionUpdated(status=status), True)])
+
+    def end(self, step: Step) -> None:
+        """After `session.ended` was told."""
+        self.status = "ended"
+        step.change(status="ended", live=False)
+
+    # -- writing --------------------------------------------------------------------------------------------
+
+    def begin(self, direction: FrameDirection, cause: bytes | Mapping[str, object]) -> Step:
+        """A step made by this frame, or by what the daemon notes in place of one."""
+        self._status_before = self.status
+        step = self._scribe.begin()
+        step.cause(direction, cause if isinstance(cause, bytes) else msgspec.json.encode(cause))
+        return step
+
+    def listen(self) -> Step:
+        """A step made by what the agent says: each frame is its own cause."""
+        self._status_before = self.status
+        return self._scribe.begin()
+
+    async def write(self, step: Step, *, patient: bool = False) -> None:
+        """Commit and wait for it. If it fails, it did not happen. Not `patient`: a full disk fails at once."""
+        try:
+            await self._log.append(step.finish(), patient=patient)
+        except EveryagentError:
+            step.undo()
+            self.status = self._status_before
+            raise
+
+    def commit(self, step: Step) -> None:
+        """Commit after all that was committed before, without waiting. A full disk is waited out."""
+        append = step.finish()
+        count = len(append.events)
+        self._waiting += count
+        self._log.append(append, patient=True).add_done_callback(lambda done: self._committed(done, count))
+
+    async def room(self) -> None:
+        """Wait while too many events are on their way to the disk: back-pressure on whoever makes them."""
+        while self._waiting > self._max_waiting:
+            self._room.clear()
+            await self._room.wait()
+
+    def _committed(self, done: "asyncio.Future[None]", count: int) -> None:
+        self._waiting -= count
+        self._room.set()
+        error = None if done.cancelled() else done.exception()
+        if error and self._lost:
+            logger.error("the log refused the session's events", session=self.record.session_id, error=str(error))
+            lost, self._lost = self._lost, None
+            lost()

@@ -1,0 +1,50 @@
+"""Why a command is refused, in words that say what to do instead."""
+
+import msgspec
+
+from everyagent.errors import (
+    AskClosed,
+    AskNotFound,
+    EveryagentError,
+    OffsetOutOfRange,
+    SessionEnded,
+    StorageFull,
+    UnsupportedChoice,
+)
+from everyagent.log.log import Log
+from everyagent.model.parts import Json
+
+
+def session_ended(session_id: str) -> SessionEnded:
+    return SessionEnded(
+        "This session has ended; it takes no more messages or changes. Fork it, or create a new one.",
+        sessionId=session_id,
+    )
+
+
+def disk_full() -> StorageFull:
+    return StorageFull("The disk is full, so nothing was written. Free some space; the daemon goes on by itself.")
+
+
+def cannot_steer(title: str) -> UnsupportedChoice:
+    return UnsupportedChoice(
+        f'{title} takes no messages into a running turn. Send it with "delivery": "queue", or cancel the turn first.',
+        field="delivery",
+    )
+
+
+def offset_outside(offset: int, head: int) -> OffsetOutOfRange:
+    return OffsetOutOfRange(
+        f"The offset {offset} is outside this session, whose last event is {head}. Give the last sequence you have "
+        f"seen, 0 to {head}. (Seen a higher one? Then the session was deleted and made anew.)",
+        head=head,
+    )
+
+
+async def closed_ask(log: Log, session: int, ask_id: str) -> EveryagentError:
+    """An ask that is not open: answered before, or never asked."""
+    record = await log.ask(session, ask_id)
+    if record is None or record.answer is None:
+        return AskNotFound(f"This session has no ask {ask_id!r}. GET /asks lists the open ones.", askId=ask_id)
+    first: Json = msgspec.json.decode(record.answer)
+    return AskClosed("This ask was answered before; the first answer stands.", askId=ask_id, firstAnswer=first)

@@ -1,0 +1,264 @@
+"""The facade: everything a client can ask of sessions, in the words of the API. Every face calls this."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec import UNSET, Struct
+from msgspec.structs import replace
+
+from everyagent.agents.adapter import Change
+from everyagent.errors import BadRequest
+from everyagent.log.log import (
+    EventQuery,
+    Log,
+    Receipt,
+    SessionQuery,
+    SessionRecord,
+)
+from everyagent.model.asks import Answer, ToolAnswer
+from everyagent.model.events import SessionStatus, SessionUpdated
+from everyagent.model.parts import Json
+from everyagent.model.sessions import (
+    AskInfo,
+    CreateSession,
+    ForkSession,
+    FrameInfo,
+    SearchHit,
+    SendMessage,
+    SessionInfo,
+    UpdateSession,
+)
+from everyagent.sessions.agents import Agents, choose
+from everyagent.sessions.attachments import checked
+from everyagent.sessions.config import config_of
+from everyagent.sessions.creation import Creation, InfoReceipt
+from everyagent.sessions.export import Export, ExportFormat, open_export
+from everyagent.sessions.info import info_of
+from everyagent.sessions.refusals import closed_ask, disk_full, offset_outside, session_ended
+from everyagent.sessions.supervisor import Supervisor
+from everyagent.sessions.tails import Tails, feed_position, type_numbers
+
+
+class EventsRequest(Struct, frozen=True, kw_only=True):
+    """`after` is the last sequence seen; times are RFC 3339."""
+
+    after: int = 0
+    limit: int = 1000
+    types: Sequence[str] = ()
+    order: Literal["asc", "desc"] = "asc"
+    since: int | None = None
+    until: int | None = None
+    raw: bool = False
+
+
+class EventsPage(Struct, frozen=True):
+    bodies: list[bytes]
+    more: bool
+    head: int
+
+
+class Sessions:
+    def __init__(self, *, log: Log, agents: Agents, supervisor: Supervisor, creation: Creation) -> None:
+        self.agents = agents
+        self._log = log
+        self._supervisor = supervisor
+        self._creation = creation
+        self._tails = Tails(log)
+
+    # -- sessions -------------------------------------------------------------------------------------------
+
+    async def create(
+        self, session_id: str | None, request: CreateSession, receipt: InfoReceipt | None = None
+    ) -> SessionInfo:
+        self._refuse_if_full()
+        return await self._creation.create(session_id, request, receipt)
+
+    async def fork(self, session_id: str, request: ForkSession, receipt: InfoReceipt | None = None) -> SessionInfo:
+        self._refuse_if_full()
+        return await self._creation.fork(session_id, request, receipt)
+
+    async def get(self, session_id: str) -> SessionInfo:
+        return info_of(await self._log.session(session_id))
+
+    async def list(
+        self, *, status: SessionStatus | None, agent: str | None, limit: int, page: str | None
+    ) -> tuple[list[SessionInfo], str | None]:
+        if page is not None and not page.isdecimal():
+            raise BadRequest(f"{page!r} is no page. Use the `nextPage` of the page before, as it came.")
+        before = int(page) if page else None
+        records = await self._log.sessions(SessionQuery(status=status, agent=agent, limit=limit, before=before))
+        more = str(records[limit - 1].number) if len(records) > limit else None
+        return [info_of(record) for record in records[:limit]], more
+
+    async def update(self, session_id: str, request: UpdateSession) -> SessionInfo:
+        self._refuse_if_full()
+        await self._writable(session_id)
+        async with self._supervisor.hold(session_id) as actor:
+            record = actor.record
+            model = record.model if request.model is UNSET else request.model
+            keep_variant = request.model is UNSET or request.variant is not UNSET
+            choice = choose(
+                await actor.adapter.catalog(),
+                model=model,
+                variant=request.variant if request.variant is not UNSET else record.variant if keep_variant else None,
+                agent_mode=record.agent_mode if request.agent_mode is UNSET else request.agent_mode,
+                permission_mode=record.permission_mode if request.permission_mode is UNSET else request.permission_mode,
+            )
+            metadata = record.metadata
+            if request.metadata is not UNSET:
+                merged = {**metadata, **request.metadata}
+                metadata = {key: value for key, value in merged.items() if value is not None}
+            new = replace(
+                record,
+                model=choice.model,
+                variant=choice.variant,
+                agent_mode=choice.agent_mode,
+                permission_mode=choice.permission_mode,
+                title=record.title if request.title is UNSET else request.title,
+                metadata=metadata,
+            )
+            updated = msgspec.convert(_changed(record, new, SessionUpdated.__struct_fields__), SessionUpdated)
+            change = msgspec.convert(_changed(record, new, Change.__struct_fields__), Change)
+            if updated != SessionUpdated():
+                await actor.update(updated, change, new)
+        return await self.get(session_id)
+
+    async def terminate(self, session_id: str) -> None:
+        if (await self._log.session(session_id)).status != "ended":
+            async with self._supervisor.hold(session_id) as actor:
+                await actor.terminate()
+
+    async def delete(self, session_id: str) -> None:
+        """End it, then forget it: its events are gone."""
+        await self.terminate(session_id)
+        self._supervisor.forget(session_id)
+        await self._log.delete(session_id)
+
+    # -- talking --------------------------------------------------------------------------------------------
+
+    async def send(self, session_id: str, message: SendMessage, receipt: Callable[[str], Receipt] | None = None) -> str:
+        self._refuse_if_full()
+        message = checked(message)
+        await self._writable(session_id)
+        async with self._supervisor.hold(session_id) as actor:
+            return await actor.send(message, receipt)
+
+    async def stream_turn(self, session_id: str, message: SendMessage, *, raw: bool) -> AsyncIterator[bytes | None]:
+        record = await self._log.session(session_id)
+        item_id = await self.send(session_id, replace(message, delivery="queue"))
+        return self._tails.turn(record.number, record.last_sequence, item_id, raw=raw)
+
+    async def cancel(self, session_id: str) -> bool:
+        await self._writable(session_id)
+        actor = self._supervisor.live(session_id)
+        return await actor.cancel() if actor else False
+
+    async def asks(self, session_id: str | None, *, pending: bool) -> "list[AskInfo]":
+        session = (await self._log.session(session_id)).number if session_id else None
+        return [
+            AskInfo(
+                ask_id=ask.ask_id,
+                kind=ask.kind,
+                session_id=ask.session_id,
+                sequence=ask.sequence,
+                asked_at=ask.asked_at // 1000,
+                pending=ask.answer is None,
+                request=msgspec.json.decode(ask.request),
+                answer=msgspec.json.decode(ask.answer) if ask.answer else None,
+            )
+            for ask in await self._log.asks(session, pending=pending)
+        ]
+
+    async def answer(self, session_id: str, ask_id: str, answer: Answer) -> None:
+        self._refuse_if_full()
+        actor = self._supervisor.live(session_id)
+        if actor is None:
+            raise await closed_ask(self._log, (await self._log.session(session_id)).number, ask_id)
+        await actor.answer(ask_id, answer)
+
+    async def call_tool(self, session_id: str, name: str, input: Json) -> ToolAnswer:
+        actor = self._supervisor.live(session_id)
+        if actor is None:
+            return ToolAnswer(output="The session is not running.", is_error=True)
+        return await actor.call_tool(name, input)
+
+    # -- reading --------------------------------------------------------------------------------------------
+
+    async def events(self, session_id: str, request: EventsRequest) -> EventsPage:
+        record = await self._at(session_id, request.after)
+        page = await self._log.events(
+            EventQuery(
+                session=record.number,
+                after=request.after,
+                limit=request.limit,
+                types=type_numbers(request.types),
+                order=request.order,
+                since=request.since,
+                until=request.until,
+                raw=request.raw,
+            )
+        )
+        return EventsPage([event.body for event in page.events], page.more, record.last_sequence)
+
+    async def frames(self, session_id: str, *, after: int, limit: int) -> "tuple[list[FrameInfo], bool]":
+        record = await self._log.session(session_id)
+        return await self._log.frames(record.number, after, limit)
+
+    async def tail(
+        self, session_id: str, *, after: int, types: Sequence[str], raw: bool
+    ) -> AsyncIterator[bytes | None]:
+        record = await self._at(session_id, after)
+        return self._tails.session(record.number, after, type_numbers(types), raw=raw)
+
+    async def feed(self, *, after: str | None, types: Sequence[str]) -> AsyncIterator[bytes | None]:
+        return self._tails.feed(feed_position(after), type_numbers(types))
+
+    async def search(self, text: str, *, session_id: str | None, limit: int) -> "list[SearchHit]":
+        session = (await self._log.session(session_id)).number if session_id else None
+        return await self._log.search(text, session, limit)
+
+    async def export(self, session_id: str, format: ExportFormat) -> AsyncIterator[bytes]:
+        record = await self._log.session(session_id)
+        return self._exported(record, open_export(format, info_of(record)))
+
+    async def _exported(self, record: SessionRecord, export: Export) -> AsyncIterator[bytes]:
+        yield export.opening()
+        query = EventQuery(session=record.number, types=type_numbers(sorted(export.types)))
+        while True:
+            page = await self._log.events(query)
+            yield b"".join(export.event(event.body) for event in page.events)
+            if not page.more:
+                break
+            query = replace(query, after=page.events[-1].sequence)
+        yield export.closing()
+
+    async def directory(self, session_id: str) -> Path:
+        return Path(config_of(await self._log.session(session_id)).directory)
+
+    async def receipt(self, key: str) -> Receipt | None:
+        return await self._log.receipt(key)
+
+    async def keep_receipt(self, receipt: Receipt) -> None:
+        await self._log.keep_receipt(receipt)
+
+    # -- checks ---------------------------------------------------------------------------------------------
+
+    async def _at(self, session_id: str, after: int) -> SessionRecord:
+        record = await self._log.session(session_id)
+        if not 0 <= after <= record.last_sequence:
+            raise offset_outside(after, record.last_sequence)
+        return record
+
+    async def _writable(self, session_id: str) -> None:
+        if (await self._log.session(session_id)).status == "ended":
+            raise session_ended(session_id)
+
+    def _refuse_if_full(self) -> None:
+        if self._log.full:
+            raise disk_full()
+
+
+def _changed(old: SessionRecord, new: SessionRecord, names: Sequence[str]) -> dict[str, object]:
+    return {name: getattr(new, name) for name in names if getattr(new, name) != getattr(old, name)}

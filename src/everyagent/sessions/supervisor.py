@@ -1,0 +1,141 @@
+"""Which sessions are live: starts actors, lets idle ones go, picks up what a dead daemon left behind."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+
+import anyio
+import anyio.abc
+
+from everyagent.clock import Clock
+from everyagent.errors import Unavailable
+from everyagent.log.log import EventQuery, Log, SessionRecord
+from everyagent.logs import get_logger
+from everyagent.model.decoding import UnknownData, decode_event
+from everyagent.sessions.actor import Actor
+from everyagent.sessions.agents import Agents
+from everyagent.sessions.launching import Launcher
+from everyagent.sessions.order import Order
+from everyagent.sessions.policy import Policy
+from everyagent.sessions.world import World
+
+logger = get_logger(__name__)
+
+
+class Supervisor:
+    def __init__(
+        self,
+        *,
+        log: Log,
+        agents: Agents,
+        launcher: Launcher,
+        tasks: anyio.abc.TaskGroup,
+        clock: Clock,
+        policy: Policy,
+    ) -> None:
+        self._log = log
+        self._agents = agents
+        self._tasks = tasks
+        self._policy = policy
+        self._world = World(log, clock, policy, self._spawn, launcher.launch_for)
+        self._actors: dict[str, Actor] = {}
+        self._loading: dict[str, asyncio.Lock] = {}
+        self._closing = False
+
+    def live(self, session_id: str) -> Actor | None:
+        return self._actors.get(session_id)
+
+    def actors(self) -> list[Actor]:
+        return list(self._actors.values())
+
+    @asynccontextmanager
+    async def hold(self, session_id: str) -> AsyncGenerator[Actor]:
+        """The session's actor, brought to life if need be; it stays while it is held."""
+        if self._closing:
+            raise Unavailable("The daemon is shutting down. Try again when it is back.")
+        actor = self._actors.get(session_id) or await self._load(session_id)
+        actor.users += 1
+        try:
+            yield actor
+        finally:
+            actor.users -= 1
+
+    async def _load(self, session_id: str) -> Actor:
+        lock = self._loading.setdefault(session_id, asyncio.Lock())
+        async with lock:
+            actor = self._actors.get(session_id)
+            if actor is None:
+                record = await self._log.claim(session_id)
+                actor = self._actors[session_id] = await self._actor(record)
+                self._loading.pop(session_id, None)
+            return actor
+
+    async def _actor(self, record: SessionRecord) -> Actor:
+        inputs = await self._log.inputs(record.number)
+        return Actor(record, self._agents.adapter(record.agent), self._world, inputs)
+
+    def forget(self, session_id: str) -> None:
+        self._actors.pop(session_id, None)
+
+    def _spawn(self, function: Callable[..., object], *args: object) -> None:
+        self._tasks.start_soon(self._guarded, function, args)
+
+    async def _guarded(self, function: Callable[..., object], args: tuple[object, ...]) -> None:
+        """One session's fault must not end the others: it is logged, and the daemon goes on."""
+        try:
+            await function(*args)  # pyright: ignore[reportGeneralTypeIssues]
+        except Exception:
+            logger.exception("a session's task failed")
+
+    # -- life and rest --------------------------------------------------------------------------------------
+
+    async def recover(self) -> None:
+        """Tell the end of every turn that a dead daemon left open, then go on with what was queued."""
+        for record in await self._log.unfinished():
+            try:
+                await self._recover(record)
+            except Exception:
+                logger.exception("a session could not be recovered", session=record.session_id)
+
+    async def _recover(self, record: SessionRecord) -> None:
+        if record.agent not in self._agents.names():
+            return
+        async with self.hold(record.session_id) as actor:
+            record = actor.record
+            if record.live or record.open_turn:
+                await actor.recover(await self._observed(record))
+            self._spawn(actor.advance)
+
+    async def _observed(self, record: SessionRecord) -> Order:
+        order = Order()
+        after = record.open_turn - 1
+        while record.open_turn:
+            page = await self._log.events(EventQuery(session=record.number, after=after, limit=1000))
+            for stored in page.events:
+                data = decode_event(stored.body).data
+                if not isinstance(data, UnknownData):
+                    order.observe(data)
+            if not page.more:
+                break
+            after = page.events[-1].sequence
+        return order
+
+    async def sweep(self) -> None:
+        """For ever: agents that were idle for long go, actors without an agent or work are forgotten."""
+        while True:
+            await anyio.sleep(self._policy.sweep_every)
+            for session_id, actor in list(self._actors.items()):
+                if not actor.idle or actor.users:
+                    continue
+                if not actor.live:
+                    del self._actors[session_id]
+                elif anyio.current_time() - actor.idle_since > self._policy.idle_timeout:
+                    self._spawn(actor.hibernate)
+
+    async def close(self) -> None:
+        """End every agent, tell what was cut; nothing new is taken."""
+        self._closing = True
+        async with anyio.create_task_group() as tasks:
+            for actor in self._actors.values():
+                tasks.start_soon(self._guarded, actor.shut_down, ())
+        self._actors.clear()

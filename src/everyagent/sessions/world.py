@@ -1,0 +1,19 @@
+"""What every live session stands in."""
+
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+from everyagent.agents.adapter import Launch
+from everyagent.clock import Clock
+from everyagent.log.log import Log, SessionRecord
+from everyagent.sessions.policy import Policy
+
+
+class World(NamedTuple):
+    """`spawn` runs an async function beside everything else; what goes wrong in it is logged."""
+
+    log: Log
+    clock: Clock
+    policy: Policy
+    spawn: Callable[..., None]
+    launch_for: Callable[[SessionRecord], Awaitable[Launch]]

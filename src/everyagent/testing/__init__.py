@@ -1,0 +1,1 @@
+"""For users, too: the order rules, conformance suites for logs and adapters."""

@@ -1,0 +1,89 @@
+"""A real daemon in a process of its own, for tests that kill it, restart it, or talk to it as users do."""
+
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import httpx2
+
+#: A daemon that is not up by then has failed.
+START_LIMIT_SECONDS = 60.0
+TOKEN = "a-token-for-tests"
+
+
+class DaemonProcess:
+    """`everyagent serve` on a free port. Starts with `start`, may be killed and started again on the same data."""
+
+    def __init__(self, data_dir: Path, *flags: str) -> None:
+        self.data_dir = data_dir
+        self.url = ""
+        self._flags = flags
+        self._process: subprocess.Popen[bytes] | None = None
+        self._printed = data_dir.with_name(f"{data_dir.name}.out")
+
+    @property
+    def pid(self) -> int:
+        assert self._process
+        return self._process.pid
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"authorization": f"Bearer {TOKEN}"}
+
+    def start(self) -> float:
+        """Seconds from the start to the first 200 of `/v1/health`."""
+        words = ["serve", "--port", "0", "--data-dir", str(self.data_dir), "--token", TOKEN, *self._flags]
+        began = time.monotonic()
+        with self._printed.open("wb") as printed:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "everyagent", *words], stdout=printed, stderr=printed
+            )
+        self.url = self._printed_url(began)
+        while not self._healthy():
+            self._check_start(began)
+        return time.monotonic() - began
+
+    def output(self) -> str:
+        """What the daemon printed since its last start."""
+        return self._printed.read_text(errors="replace")
+
+    def _printed_url(self, began: float) -> str:
+        while True:
+            found = re.search(r"http://[\w.\[\]:]+:\d+", self.output())
+            if found:
+                return found[0]
+            self._check_start(began)
+
+    def _check_start(self, began: float) -> None:
+        assert self._process
+        if self._process.poll() is not None or time.monotonic() - began > START_LIMIT_SECONDS:
+            raise AssertionError(f"the daemon did not start:\n{self.output()}")
+        time.sleep(0.005)
+
+    def _healthy(self) -> bool:
+        try:
+            return httpx2.get(f"{self.url}/v1/health").status_code == 200
+        except httpx2.TransportError:
+            return False
+
+    def kill(self) -> None:
+        """`kill -9`: nothing is tidied up."""
+        assert self._process
+        self._process.send_signal(signal.SIGKILL)
+        self._process.wait()
+
+    def kill_after(self, seconds: float) -> threading.Timer:
+        timer = threading.Timer(seconds, self.kill)
+        timer.start()
+        return timer
+
+    def stop(self) -> int:
+        """Politely; its exit code."""
+        assert self._process
+        if self._process.poll() is None:
+            self._process.terminate()
+        return self._process.wait(START_LIMIT_SECONDS)

@@ -1,0 +1,1 @@
+"""What every log must do, rule by rule; `log_conformance.py` gathers them."""

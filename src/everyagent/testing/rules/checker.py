@@ -1,0 +1,77 @@
+"""All the rules over one session's events, fed one by one or at once."""
+
+from collections.abc import Iterable, Iterator
+
+from msgspec import Raw, Struct
+from msgspec.json import Decoder
+
+from everyagent.model.decoding import decode_event
+from everyagent.testing.rules.asks import RuleF
+from everyagent.testing.rules.envelope import EventId, Origin, RuleI, Sequence, Time
+from everyagent.testing.rules.items import RuleB, RuleC, RuleD, RuleH
+from everyagent.testing.rules.rule import AnyEvent, Rule
+from everyagent.testing.rules.turns import RuleA, RuleE, RuleG
+
+_keys = Decoder(dict[str, Raw])
+
+
+class Violation(Struct, frozen=True, kw_only=True):
+    """`rule` is a letter of `docs/invariants.md`, or the name of one of the envelope's rules."""
+
+    rule: str
+    sequence: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"rule {self.rule}, at sequence {self.sequence}: {self.message}"
+
+
+class Rules:
+    """All rules over one session's events, from its first on. `violations` grows as they are broken."""
+
+    def __init__(self, *, include_raw: bool = False) -> None:
+        self.violations: list[Violation] = []
+        self._sequence = 0
+        self._rules: list[Rule] = [
+            Sequence(),
+            EventId(),
+            Time(),
+            Origin(),
+            RuleA(),
+            RuleB(),
+            RuleC(),
+            RuleD(),
+            RuleE(),
+            RuleF(),
+            RuleG(),
+            RuleH(),
+            RuleI(include_raw=include_raw),
+        ]
+
+    def feed(self, event: AnyEvent) -> None:
+        self._sequence = event.sequence
+        for rule in self._rules:
+            self._note(rule, rule.see(event))
+
+    def feed_body(self, body: bytes) -> None:
+        """The same for an event as it was sent, where also a `raw` that is not there can be seen."""
+        if "raw" not in _keys.decode(body):
+            self.violations.append(Violation(rule="i", sequence=self._sequence + 1, message="there is no `raw`"))
+        self.feed(decode_event(body))
+
+    def finish(self) -> list[Violation]:
+        """The session is at rest, so nothing may be open any more. A stream cut anywhere is not finished."""
+        for rule in self._rules:
+            self._note(rule, rule.end())
+        return self.violations
+
+    def _note(self, rule: Rule, messages: Iterator[str]) -> None:
+        self.violations += [Violation(rule=rule.name, sequence=self._sequence, message=each) for each in messages]
+
+
+def check(events: Iterable[AnyEvent], *, include_raw: bool = False) -> list[Violation]:
+    """What a whole session, at rest, has broken; empty when all is well."""
+    rules = Rules(include_raw=include_raw)
+    for event in events:
+        rules.feed(event)
+    return rules.finish()

@@ -1,0 +1,214 @@
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import anyio
+import pytest
+from mock_stage import LIMIT, Ear, stage
+
+from everyagent.agents.adapter import NativeSession, Prompt
+from everyagent.errors import AgentFailed
+from everyagent.model.events import (
+    Error,
+    ItemDelta,
+    ItemStarted,
+    PermissionRequested,
+    QuestionRequested,
+    TurnEnded,
+)
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+async def wait_for_pid(file: Path) -> int:
+    with anyio.fail_after(LIMIT):
+        while not (file.exists() and file.read_text().strip()):
+            await anyio.sleep(0.01)
+    return int(file.read_text())
+
+
+async def wait_until_gone(pid: int) -> None:
+    with anyio.fail_after(LIMIT):
+        while alive(pid):
+            await anyio.sleep(0.01)
+
+
+def output_started(ear: Ear) -> object:
+    return [delta for delta in ear.all(ItemDelta) if delta.kind == "tool_output"] or None
+
+
+STATES: dict[str, Callable[[Ear], object]] = {
+    "[slow]": lambda ear: len(ear.all(ItemDelta)) > 3 or None,
+    "[hang]": lambda ear: True,
+    "[ask]": lambda ear: ear.all(PermissionRequested) or None,
+    "[ask] [diff]": lambda ear: len(ear.all(PermissionRequested)) == 2 or None,
+    "[question]": lambda ear: ear.all(QuestionRequested) or None,
+    "[tool command='echo on; sleep 600']": output_started,
+    "[tool command='echo on; sleep 600 & sleep 600'] [ask]": output_started,
+    "[retry times=100 delay_ms=100000]": lambda ear: ear.all(Error) or None,
+    "[text words=10000 delay=0.01]": lambda ear: len(ear.all(ItemDelta)) > 3 or None,
+    "[flood events=100000000]": lambda ear: len(ear.all(ItemDelta)) > 100 or None,
+}
+
+
+@pytest.mark.parametrize("prompt", STATES)
+async def test_an_interrupt_ends_the_turn_in_any_state(tmp_path: Path, prompt: str) -> None:
+    async with stage(tmp_path) as on:
+        await on.say(f"{prompt} never said")
+        await on.ear.until(lambda: STATES[prompt](on.ear))
+        began = anyio.current_time()
+        await on.conversation.interrupt()
+        assert (await on.ear.next(TurnEnded)).stop_reason == "interrupted"
+        assert anyio.current_time() - began < 5
+        assert (await on.turn("still here")).stop_reason == "end_turn"
+        assert on.ear.texts()[-1] == "still here"
+        assert "never said" not in on.ear.texts()
+
+
+async def test_an_interrupt_kills_the_running_command(tmp_path: Path) -> None:
+    async with stage(tmp_path) as on:
+        await on.say("[tool command='echo $$ > pid; sleep 600']")
+        pid = await wait_for_pid(tmp_path / "pid")
+        await on.conversation.interrupt()
+        await on.ear.next(TurnEnded)
+        await wait_until_gone(pid)
+
+
+async def test_an_interrupt_between_turns_changes_nothing(tmp_path: Path) -> None:
+    async with stage(tmp_path) as on:
+        await on.conversation.interrupt()
+        assert (await on.turn("hi")).stop_reason == "end_turn"
+        await on.conversation.interrupt()
+        assert (await on.turn("hi")).stop_reason == "end_turn"
+
+
+async def test_a_deaf_hang_ends_only_with_the_process(tmp_path: Path) -> None:
+    async with stage(tmp_path) as on:
+        await on.say("[hang deaf=true]")
+        await on.conversation.interrupt()
+        await on.conversation.steer(Prompt(item_id="i", text="hear?"))
+        await on.ear.until(lambda: on.ear.texts() or None)
+        assert on.ear.all(TurnEnded) == []
+        await on.conversation.close()
+        assert (await on.ear.death()).exit_code == 0
+
+
+async def test_a_stubborn_process_is_killed(tmp_path: Path) -> None:
+    async with stage(tmp_path) as on:
+        await on.say("hi [hang stubborn=true]")
+        await on.ear.until(lambda: on.ear.texts() or None)
+        await on.conversation.close()
+        assert (await on.ear.death()).signal == "SIGKILL"
+
+
+async def test_a_steering_message_is_heard_during_the_turn(tmp_path: Path) -> None:
+    async with stage(tmp_path) as on:
+        await on.say("[slow]")
+        await on.ear.next(ItemDelta)
+        await on.conversation.steer(Prompt(item_id="i", text="faster"))
+        await on.ear.until(lambda: "(steered: faster)" in on.ear.texts() or None)
+        assert on.ear.all(TurnEnded) == []
+
+
+async def test_a_crash_is_told_once_with_code_and_stderr(tmp_path: Path) -> None:
+    async with stage(tmp_path) as on:
+        await on.say("[crash lines=200]")
+        death = await on.ear.death()
+        assert (death.expected, death.exit_code, death.signal) == (False, 3, None)
+        assert death.stderr
+        assert (death.stderr.truncated, death.stderr.total_lines) == (True, 200)
+        assert death.message == "The mock agent ended with exit code 3: mock: crash as asked for, line 200"
+        assert len(on.ear.all(ItemStarted)) == 1
+        assert "".join(delta.delta for delta in on.ear.all(ItemDelta)) == "I do not feel so"
+        with pytest.raises(AgentFailed):
+            await on.say("anyone there?")
+
+
+async def test_it_exits_before_any_output_only_once_in_a_session(tmp_path: Path) -> None:
+    async with stage(tmp_path) as on:
+        native = await on.native_id()
+        await on.say("[exit] hello again")
+        assert (await on.ear.death()).exit_code == 5
+        assert on.ear.all(ItemStarted) == []
+    async with stage(tmp_path, native_session_id=native) as on:
+        await on.turn("[exit] hello again")
+        assert on.ear.texts() == ["hello again"]
+
+
+async def test_a_resumed_session_keeps_its_id_and_never_repeats_a_key(tmp_path: Path) -> None:
+    keys: list[str] = []
+    native: str | None = None
+    for number in (1, 2, 3):
+        async with stage(tmp_path, native_session_id=native) as on:
+            native = native or await on.native_id()
+            await on.turn("[whoami] [tool command=true]")
+            assert on.ear.all(NativeSession) == [NativeSession(native)]
+            assert f"turn: {number}\n" in on.ear.texts()[0]
+            keys += [started.item.item_id for started in on.ear.all(ItemStarted)]
+            await on.conversation.close()
+            assert (await on.ear.death()).expected
+    assert len(keys) == len(set(keys)) == 12
+
+
+async def test_an_unknown_native_session_fails_with_a_clear_message(tmp_path: Path) -> None:
+    async with stage(tmp_path, native_session_id="mock-nix") as on:
+        death = await on.ear.death()
+        assert (death.expected, death.exit_code) == (False, 4)
+        assert "cannot resume: no session mock-nix" in (death.message or "")
+
+
+async def test_close_takes_all_that_the_agent_started_with_it(tmp_path: Path) -> None:
+    async with stage(tmp_path) as on:
+        await on.turn("[tool command='setsid sh -c \"echo \\$\\$ > pid; exec sleep 600\" & sleep 0']")
+        pid = await wait_for_pid(tmp_path / "pid")
+        assert alive(pid)
+        await on.conversation.close()
+        assert not alive(pid)
+        assert len(on.ear.deaths) == 1
+        await on.conversation.close(force=True)
+
+
+async def test_a_process_that_is_killed_is_a_death_with_a_signal(tmp_path: Path) -> None:
+    async with stage(tmp_path) as on:
+        await on.say("[tool command='echo $PPID > pid; sleep 600']")
+        os.kill(await wait_for_pid(tmp_path / "pid"), 9)
+        death = await on.ear.death()
+        assert (death.expected, death.exit_code, death.signal) == (False, None, "SIGKILL")
+
+
+async def test_what_we_say_is_heard_too_in_order_and_without_secrets(tmp_path: Path) -> None:
+    async with stage(tmp_path, tools_url="http://127.0.0.1:1/", tools_token="s3cret", env={"KEY": "k3y"}) as on:
+        await on.turn("hi")
+        directions = [heard.frame.direction for heard in on.ear.heard_all]
+        assert directions[0] == "to_agent"
+        prompt = next(n for n, heard in enumerate(on.ear.heard_all) if heard.frame.body.startswith(b'{"type":"prompt"'))
+        reply = next(n for n, heard in enumerate(on.ear.heard_all) if heard.frame.body.startswith(b'{"type":"mess'))
+        assert prompt < reply
+        said = b"".join(heard.frame.body for heard in on.ear.heard_all)
+        assert b"s3cret" not in said
+        assert b"k3y" not in said
+
+
+async def test_a_missing_directory_is_a_clear_failure(tmp_path: Path) -> None:
+    with pytest.raises(ExceptionGroup) as raised:
+        async with stage(tmp_path, directory=tmp_path / "nowhere"):
+            raise AssertionError
+    assert raised.group_contains(AgentFailed, match="does not exist")
+
+
+async def test_a_cancelled_nursery_still_ends_the_process_and_tells(tmp_path: Path) -> None:
+    ears: list[Ear] = []
+    with anyio.CancelScope() as scope:
+        async with stage(tmp_path) as on:
+            ears.append(on.ear)
+            await on.say("[tool command='echo $PPID > pid; sleep 600']")
+            await wait_for_pid(tmp_path / "pid")
+            scope.cancel()
+            await anyio.sleep_forever()
+    assert not alive(int((tmp_path / "pid").read_text()))
+    assert [death.expected for death in ears[0].deaths] == [True]

@@ -1,0 +1,63 @@
+"""The documents tell the truth about the routes and the events."""
+
+import re
+from pathlib import Path
+
+import jsonschema_rs
+import msgspec
+import pytest
+
+from everyagent.api.routes import ROUTES, openapi_document, schema_document
+from everyagent.model.events import EVENT_TYPES
+from tests.api.served import Served
+
+SEEDS = Path(__file__).parents[1] / "model" / "seeds.jsonl"
+
+
+def test_every_route_is_in_the_document() -> None:
+    paths = msgspec.convert(openapi_document()["paths"], dict[str, dict[str, object]])
+    described = {(method.upper(), path) for path, methods in paths.items() for method in methods}
+    assert described == {(route.method, route.path) for route in ROUTES}
+    assert len({route.name for route in ROUTES}) == len(ROUTES)
+    assert all(route.handler.__doc__ for route in ROUTES)
+
+
+def test_every_reference_leads_somewhere() -> None:
+    document = msgspec.json.encode(openapi_document()).decode()
+    schemas = msgspec.convert(openapi_document()["components"], dict[str, dict[str, object]])["schemas"]
+    assert set(re.findall(r'"#/components/schemas/([^"]+)"', document)) <= set(schemas)
+
+
+def test_every_schema_is_valid_json_schema() -> None:
+    schemas = msgspec.convert(openapi_document()["components"], dict[str, dict[str, dict[str, object]]])["schemas"]
+    for name, schema in schemas.items():
+        assert jsonschema_rs.meta.is_valid(schema), name
+    jsonschema_rs.validator_for(schema_document())
+
+
+def test_the_event_schema_knows_every_type_and_tells_them_apart() -> None:
+    validator = jsonschema_rs.validator_for(schema_document())
+    event = {
+        "event_id": "evt_1",
+        "sequence": 1,
+        "time": "2025-01-01T00:00:00Z",
+        "session_id": "s",
+        "native_session_id": None,
+        "source": "agent",
+        "synthetic": False,
+        "raw": None,
+    }
+    turn = {"type": "turn.started", "data": {"turn_id": "turn_1", "input_item_ids": []}}
+    assert validator.is_valid(event | turn)
+    assert not validator.is_valid(event | turn | {"type": "turn.ended"})
+    assert not validator.is_valid(event | turn | {"type": "turn.unknown"})
+    defs = msgspec.convert(schema_document()["$defs"], dict[str, dict[str, object]])
+    assert {f"{data.__name__}Event" for data in EVENT_TYPES} <= set(defs)
+
+
+@pytest.mark.parametrize("path", ["/openapi.json", "/v1/schema.json"])
+async def test_the_documents_are_served(served: Served, path: str) -> None:
+    made = openapi_document() if path == "/openapi.json" else schema_document()
+    response = await served.client.get(path)
+    assert response.headers["content-type"] == "application/json"
+    assert response.json() == made

@@ -1,0 +1,32 @@
+"""What the tests of the CLI talk about: a real daemon in a process of its own, and the CLI in this one."""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+COMMAND = [sys.executable, "-c", "from everyagent.cli.main import main; main()"]
+
+
+class Daemon(msgspec.Struct, frozen=True):
+    url: str
+    token: str
+    data_dir: Path
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    code: int
+    out: str
+    err: str
+
+
+Cli = Callable[..., Outcome]
+Golden = Callable[[str, str], None]
+
+
+def environment(data_dir: Path) -> dict[str, str]:
+    """Nothing of the person's own settings."""
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("EVERYAGENT_")}
+    return ours | {"EVERYAGENT_DATA_DIR": str(data_dir), "EVERYAGENT_CONFIG": str(data_dir / "config.toml")}

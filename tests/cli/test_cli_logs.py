@@ -1,0 +1,49 @@
+"""What the daemon writes to stderr."""
+
+import json
+import subprocess
+import sys
+
+
+def logged(code: str) -> tuple[str, str]:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    return done.stdout, done.stderr
+
+
+def test_json_lines_carry_the_facts_and_stdout_stays_clean():
+    out, err = logged(
+        "from everyagent import logs\n"
+        "logs.set_up('json')\n"
+        "logger = logs.get_logger('everyagent.test')\n"
+        "logger.info('session started', session='s1')\n"
+        "try:\n    1 / 0\n"
+        "except ZeroDivisionError:\n    logger.exception('it failed')\n"
+        "import logging\n"
+        "logging.getLogger('uvicorn').warning('a library says %s', 'this')\n"
+    )
+    started, failed, library = [json.loads(line) for line in err.splitlines()]
+    assert out == ""
+    assert (started["event"], started["session"], started["level"]) == ("session started", "s1", "info")
+    assert started["logger"] == "everyagent.test"
+    assert "ZeroDivisionError" in failed["exception"]
+    assert (library["event"], library["level"]) == ("a library says this", "warning")
+
+
+def test_console_lines_are_for_people():
+    _, err = logged("from everyagent import logs; logs.set_up('console'); logs.get_logger('x').info('hello', a=1)")
+    assert "hello" in err
+    assert "a=1" in err
+    assert not err.startswith("{")
+
+
+def test_a_level_leaves_out_what_is_below():
+    _, err = logged("from everyagent import logs; logs.set_up('json', 'warning'); logs.get_logger('x').info('hello')")
+    assert err == ""
+
+
+def test_structlog_is_loaded_with_the_first_line():
+    out, _ = logged(
+        "import sys; from everyagent import logs; logs.set_up('json'); logger = logs.get_logger('x')\n"
+        "print('structlog' in sys.modules); logger.info('now'); print('structlog' in sys.modules)"
+    )
+    assert out.split() == ["False", "True"]

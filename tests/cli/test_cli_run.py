@@ -1,0 +1,164 @@
+"""`everyagent run`: with a running daemon, with its own, with and without a person at the terminal."""
+
+import json
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from command_line import COMMAND, Cli, Daemon, Golden, environment
+from typist import Typist
+
+from everyagent.client import Client
+
+
+def test_words_go_to_stdout_and_everything_else_to_stderr(cli: Cli, golden: Golden):
+    outcome = cli("run", "mock", '[hello] [reasoning] [tool name=bash command="echo hi"] [unparsed]')
+    assert outcome.code == 0
+    golden("run.out", outcome.out)
+    golden("run.err", outcome.err)
+
+
+def test_with_json_stdout_is_the_events_of_the_turn(cli: Cli):
+    outcome = cli("run", "mock", "[hello]", "--json")
+    events = [json.loads(line) for line in outcome.out.splitlines()]
+    assert events[0]["type"] == "turn.started"
+    assert events[-1]["type"] == "turn.ended"
+
+
+def test_the_session_is_ended_unless_it_is_kept(cli: Cli, client: Client):
+    cli("run", "mock", "[hello]")
+    assert client.sessions(limit=1).sessions[0].ended
+    cli("run", "mock", "[hello]", "--keep")
+    assert not client.sessions(limit=1).sessions[0].ended
+
+
+def test_a_named_session_goes_on(cli: Cli, client: Client, tmp_path: Path):
+    for _ in range(2):
+        assert cli("run", "mock", "[hello]", "--session", "goes-on", "--directory", str(tmp_path)).code == 0
+    info = client.session("goes-on")
+    assert not info.ended
+    assert info.directory == str(tmp_path)
+    assert len([e for e in client.events("goes-on", follow=False) if e.type == "turn.ended"]) == 2
+    assert cli("run", "other", "[hello]", "--session", "goes-on").code == 2
+
+
+@pytest.mark.parametrize(
+    ("prompt", "code"),
+    [("[hello]", 0), ("[error code=overloaded]", 1), ("[crash]", 1), ("[ask]", 3), ("[question]", 3)],
+)
+def test_the_exit_code_says_how_it_went(cli: Cli, prompt: str, code: int):
+    assert cli("run", "mock", prompt).code == code
+
+
+def test_what_the_permission_mode_settles_is_not_asked_for(cli: Cli, tmp_path: Path):
+    words = ("--permission-mode", "bypass", "--directory", str(tmp_path))
+    assert cli("run", "mock", "[ask] [diff]", *words).code == 0
+
+
+def test_without_a_terminal_an_ask_says_how_to_answer_and_the_session_waits(cli: Cli, client: Client, golden: Golden):
+    outcome = cli("run", "mock", "[ask]")
+    golden("waiting.err", outcome.err)
+    info = client.sessions(limit=1).sessions[0]
+    assert info.status == "waiting"
+    [ask] = client.asks(info.session_id)
+    assert f"everyagent sessions answer {info.session_id} {ask.ask_id}" in outcome.err
+
+
+def test_an_unknown_agent_or_mode_is_said_with_what_there_is(cli: Cli):
+    unknown = cli("run", "nobody", "hi")
+    assert unknown.code == 1
+    assert "mock" in unknown.err
+    assert "acceptEdits" in cli("run", "mock", "hi", "--permission-mode", "nope").err
+
+
+def test_it_brings_its_own_daemon_where_none_runs(no_daemon: Cli):
+    outcome = no_daemon("run", "mock", "[hello]", "--session", "mine")
+    assert outcome.code == 0
+    assert "I am the mock agent" in outcome.out
+    again = no_daemon("run", "mock", "and you?", "--session", "mine")
+    assert again.code == 0
+    assert "and you?" in again.out
+
+
+def test_its_own_daemon_cannot_wait_for_an_answer_and_says_so(no_daemon: Cli):
+    outcome = no_daemon("run", "mock", "[ask]")
+    assert outcome.code == 3
+    assert "everyagent serve" in outcome.err
+
+
+@pytest.mark.parametrize(
+    "words", [("run", "mock", "[text words=2000]"), ("run", "mock", "[hello]", "--json")], ids=" ".join
+)
+def test_a_reader_that_has_enough_is_no_reason_to_complain(daemon: Daemon, words: tuple[str, ...]):
+    with subprocess.Popen(
+        COMMAND + list(words), env=environment(daemon.data_dir), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout
+        assert process.stderr
+        process.stdout.read(10)
+        process.stdout.close()
+        assert "Traceback" not in process.stderr.read().decode()
+
+
+@pytest.fixture
+def typist(tmp_path: Path):
+    with Typist(environment(tmp_path / "data") | {"EVERYAGENT_PORT": "9", "NO_COLOR": "1"}) as typist:
+        yield typist
+
+
+def test_a_permission_is_asked_for_and_given(typist: Typist):
+    typist.start("run", "mock", "[ask]")
+    typist.wait_for("wants to run: echo permitted")
+    typist.wait_for("[n] no >")
+    typist.type("maybe")
+    typist.wait_for("[n] no >", times=2)
+    typist.type("y")
+    assert typist.end() == 0
+    assert "└ permitted" in typist.seen
+
+
+def test_a_permission_is_refused_with_a_reason(typist: Typist):
+    typist.start("run", "mock", "[ask]")
+    typist.wait_for("[n] no >")
+    typist.type("n")
+    typist.wait_for("why? >")
+    typist.type("too risky")
+    assert typist.end() == 0
+    assert "too risky" in typist.seen.rpartition("I did not run")[2]
+
+
+def test_questions_are_answered_by_number_and_by_words(typist: Typist):
+    typist.start("run", "mock", "[question]")
+    typist.wait_for("a number, or your own words >")
+    typist.type("mauve")
+    typist.wait_for("several numbers, or your own words >")
+    typist.type("1, 3")
+    assert typist.end() == 0
+    assert "You answered: mauve; Tests, Benchmarks." in typist.seen
+
+
+def test_ctrl_c_stops_the_turn_and_twice_leaves(typist: Typist):
+    typist.start("run", "mock", "[slow seconds=30]")
+    typist.wait_for("quick")
+    typist.signal(signal.SIGINT)
+    typist.wait_for("Stopping the turn")
+    assert typist.end() == 130
+    assert "interrupted" in typist.seen
+
+
+def test_ctrl_c_twice_leaves_an_agent_that_does_not_listen(typist: Typist):
+    typist.start("run", "mock", "[text words=3] [hang]", "--session", "hangs")
+    typist.wait_for(" ")
+    typist.signal(signal.SIGINT)
+    typist.wait_for("Ctrl-C again leaves")
+    typist.signal(signal.SIGINT)
+    assert typist.end() == 130
+
+
+def test_ctrl_c_at_a_question_withdraws_it(typist: Typist):
+    typist.start("run", "mock", "[ask]")
+    typist.wait_for("[n] no >")
+    typist.signal(signal.SIGINT)
+    assert typist.end() == 130
+    assert "interrupted" in typist.seen

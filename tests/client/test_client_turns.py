@@ -1,0 +1,79 @@
+"""Sending, retrying, and turns, in both clients."""
+
+import msgspec
+import pytest
+from fake_daemon import TOKEN, FakeDaemon
+
+from everyagent.client import AskPending, AsyncClient, Client, Turn, backoff
+from everyagent.client.turn import Ask
+from everyagent.model.asks import PermissionAnswer
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backoff, "FIRST", 0.001)
+
+
+def without_ids(turn: Turn) -> dict[str, object]:
+    facts = msgspec.to_builtins(turn)
+    return {name: facts[name] for name in ("stop_reason", "text", "usage", "cost_usd", "error")}
+
+
+async def test_a_turn_is_what_came_of_the_message_in_both_clients(daemon: FakeDaemon):
+    daemon.take_turn("someone_else", "before")
+    async with AsyncClient(daemon.url, TOKEN) as client:
+        by_async = await client.run_turn("s1", "Hi")
+    with Client(daemon.url, TOKEN) as client:
+        by_sync = client.run_turn("s1", "Hi")
+    assert without_ids(by_async) == without_ids(by_sync)
+    assert (by_async.text, by_async.stop_reason, by_async.cost_usd) == ("You said Hi", "end_turn", 0.5)
+    assert len(by_async.items) == 2
+
+
+async def test_a_message_whose_answer_was_lost_is_sent_again_and_taken_once(daemon: FakeDaemon):
+    daemon.drops = 2
+    async with AsyncClient(daemon.url, TOKEN) as client:
+        turn = await client.run_turn("s1", "Hi")
+    assert turn.text == "You said Hi"
+    assert len(daemon.keys) == 1
+    assert len([r for r in daemon.requests if r.url.path.endswith("/messages")]) == 3
+
+
+async def test_reads_are_tried_again_a_bounded_number_of_times(daemon: FakeDaemon):
+    daemon.drops = 3
+    with Client(daemon.url, TOKEN, attempts=5) as client:
+        assert client.health().version == "9"
+
+
+async def test_an_ask_with_nobody_to_answer_is_an_error_that_names_it(daemon: FakeDaemon):
+    daemon.ask_first = True
+    async with AsyncClient(daemon.url, TOKEN) as client:
+        with pytest.raises(AskPending, match="perm_1"):
+            await client.run_turn("s1", "Hi")
+
+
+async def test_an_ask_that_the_daemon_settled_itself_needs_nobody(daemon: FakeDaemon):
+    daemon.ask_first, daemon.ask_waits = True, False
+    async with AsyncClient(daemon.url, TOKEN) as client:
+        assert (await client.run_turn("s1", "Hi")).text == "You said Hi"
+    with Client(daemon.url, TOKEN) as client:
+        assert client.run_turn("s1", "Hi").text == "You said Hi"
+
+
+async def test_asks_are_answered_in_place(daemon: FakeDaemon):
+    daemon.ask_first = True
+
+    async def allow(ask: Ask) -> PermissionAnswer:
+        return PermissionAnswer(reply="once")
+
+    async with AsyncClient(daemon.url, TOKEN) as client:
+        assert (await client.run_turn("s1", "Hi", answer=allow)).text == "You said Hi"
+    assert daemon.requests[-1].url.path.endswith("/perm_1/reply")
+
+
+async def test_the_token_goes_with_every_request(daemon: FakeDaemon):
+    with Client(daemon.url, TOKEN) as client:
+        client.health()
+    assert daemon.requests[-1].headers["authorization"] == f"Bearer {TOKEN}"

@@ -1,0 +1,61 @@
+"""The newest chunks in memory: shared, joined, bounded."""
+
+from everyagent.log.chunk import EventChunk
+from everyagent.log.log import StoredEvent
+from everyagent.log.recent import JOINED_BYTES, Recent
+
+
+def chunk(session: int, first: int, last: int, commit: int, size: int = 100) -> EventChunk:
+    events = [StoredEvent(sequence, 1, b"x" * size) for sequence in range(first, last + 1)]
+    return EventChunk(session, events, commit)
+
+
+def test_a_reader_that_lacks_several_small_chunks_gets_them_in_one_shared_piece() -> None:
+    recent = Recent(1 << 20, 0)
+    recent.publish([chunk(1, 1, 2, 1), chunk(2, 1, 1, 2), chunk(1, 3, 3, 3), chunk(1, 4, 6, 4)])
+    joined = recent.after(1, 0)
+    assert joined is not None
+    assert (joined.first, joined.last, [event.sequence for event in joined.events]) == (1, 6, [1, 2, 3, 4, 5, 6])
+    assert joined.sse() == chunk(1, 1, 6, 0).sse()
+    assert recent.after(1, 0) is joined
+    assert recent.after(1, 1) is None
+    assert recent.after(1, 6) is None
+    assert recent.after(1, 3) is recent.committed(4)
+    assert (recent.head(1), recent.head(2), recent.head(3)) == (6, 1, None)
+
+
+def test_pieces_stay_small() -> None:
+    recent = Recent(1 << 24, 0)
+    recent.publish([chunk(1, number, number, number, size=JOINED_BYTES // 2) for number in range(1, 11)])
+    joined = recent.after(1, 0)
+    assert joined is not None
+    assert joined.last == 2
+
+
+def test_memory_is_bounded_and_the_oldest_go_first() -> None:
+    recent = Recent(10_000, 0)
+    recent.publish([chunk(number % 3, number, number, number, size=1000) for number in range(1, 100)])
+    kept = [number for number in range(1, 100) if recent.committed(number)]
+    assert kept == [96, 97, 98, 99]
+    assert recent.commit == 99
+    recent.publish([chunk(7, 1, 1, 100, size=20_000)])
+    assert not any(recent.committed(number) for number in range(1, 101))
+    assert recent.head(7) is None
+
+
+def test_a_replay_ends_where_shared_chunks_begin() -> None:
+    recent = Recent(1 << 20, 0)
+    recent.publish([chunk(1, 11, 20, 1), chunk(1, 21, 30, 2)])
+    assert [recent.edge(1, position) for position in (0, 5, 10, 15, 20, 25, 30)] == [10, 10, 20, 20, None, None, None]
+    assert recent.edge(2, 0) is None
+
+
+def test_a_forgotten_session_leaves_nothing() -> None:
+    recent = Recent(10_000, 0)
+    recent.publish([chunk(1, 1, 1, 1), chunk(2, 1, 1, 2), chunk(1, 2, 2, 3)])
+    recent.forget(1)
+    recent.forget(1)
+    assert (recent.head(1), recent.after(1, 0), recent.committed(1), recent.committed(3)) == (None, None, None, None)
+    assert recent.after(2, 0) is recent.committed(2)
+    recent.publish([chunk(3, number, number, 3 + number, size=1000) for number in range(1, 50)])
+    assert recent.committed(2) is None

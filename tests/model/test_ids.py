@@ -1,0 +1,35 @@
+"""Ids: a prefix that says what it is, an order that says when, and never the same twice."""
+
+import itertools
+import time
+
+import pytest
+
+from everyagent.model.ids import IdMaker, new_id
+
+
+@pytest.mark.parametrize("prefix", ["evt_", "itm_", "sess_", "turn_", "perm_", "ques_", "tool_", "req_"])
+def test_an_id_has_its_prefix_and_one_length(prefix: str):
+    made = new_id(prefix)
+    assert made.startswith(prefix)
+    assert len(made) == len(prefix) + 26
+    assert made.removeprefix(prefix).isalnum()
+
+
+def test_a_hundred_thousand_ids_are_unique_and_sorted():
+    made = [new_id("evt_") for _ in range(100_000)]
+    assert all(one < next for one, next in itertools.pairwise(made))
+
+
+def test_ids_of_two_makers_differ_though_made_at_once():
+    one, other = IdMaker(), IdMaker()
+    assert not {one.new("x") for _ in range(10_000)} & {other.new("x") for _ in range(10_000)}
+
+
+def test_ids_go_on_increasing_when_the_clock_is_put_back(monkeypatch: pytest.MonkeyPatch):
+    maker = IdMaker()
+    before = [maker.new("evt_") for _ in range(3)]
+    now = time.time_ns()
+    monkeypatch.setattr(time, "time_ns", lambda: now - 3600 * 10**9)
+    after = [maker.new("evt_") for _ in range(3)]
+    assert [*before, *after] == sorted({*before, *after})

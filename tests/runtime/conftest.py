@@ -1,0 +1,18 @@
+from collections.abc import AsyncGenerator
+
+import pytest
+
+from everyagent.runtime.warden import Warden
+
+
+@pytest.fixture(params=[False, True], ids=["asyncio", "uvloop"])
+def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, bool]]:
+    """Both loops: descriptors are watched differently by each."""
+    return "asyncio", {"use_uvloop": request.param}
+
+
+@pytest.fixture
+async def warden() -> AsyncGenerator[Warden]:
+    warden = Warden()
+    yield warden
+    await warden.close()

@@ -1,0 +1,201 @@
+import os
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+from living import alive, wait_for_pid, wait_until
+
+from everyagent.errors import AgentFailed, AgentNotInstalled
+from everyagent.runtime.exit import Exit
+from everyagent.runtime.framing import Line
+from everyagent.runtime.process import Process
+from everyagent.runtime.warden import Warden
+
+ENVIRONMENT = {"PATH": os.environ["PATH"]}
+
+
+async def start(warden: Warden, folder: Path, *argv: str) -> Process:
+    return await Process.start(argv, directory=folder, environment=ENVIRONMENT, warden=warden)
+
+
+async def shell(warden: Warden, folder: Path, script: str) -> Process:
+    return await start(warden, folder, "sh", "-c", script)
+
+
+async def all_lines(process: Process) -> list[Line]:
+    with anyio.fail_after(30):
+        return [line async for batch in process.lines() for line in batch]
+
+
+async def test_lines_come_out_as_they_went_in(warden: Warden, tmp_path: Path) -> None:
+    process = await shell(warden, tmp_path, "cat")
+    await process.write(b"one\ntwo\r\n\nlast")
+    process.close_stdin()
+    assert [line.body for line in await all_lines(process)] == [b"one", b"two", b"", b"last"]
+    assert await process.stop() == Exit(code=0)
+
+
+async def test_a_frame_bigger_than_the_pipe_goes_through_whole(warden: Warden, tmp_path: Path) -> None:
+    process = await shell(warden, tmp_path, "cat")
+    frame = b"x" * 5_000_000 + b"\n"
+    received: list[Line] = []
+
+    async def read() -> None:
+        received.extend(await all_lines(process))
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(read)
+        await process.write(frame)
+        await process.write(b"next\n")
+        process.close_stdin()
+    assert [len(line.body) for line in received] == [5_000_000, 4]
+    await process.stop()
+
+
+async def test_a_line_over_the_limit_is_cut_without_growing_memory(warden: Warden, tmp_path: Path) -> None:
+    program = "import os\nfor _ in range(200): os.write(1, b'x' * 1048576)\nos.write(1, b'\\nnext\\n')"
+    process = await start(warden, tmp_path, sys.executable, "-c", program)
+    lines = await all_lines(process)
+    assert [(len(line.body), line.cut) for line in lines] == [(64 * 1024 * 1024, 200 * 1024 * 1024), (4, 0)]
+    await process.stop()
+
+
+async def test_nothing_is_read_while_the_reader_is_busy(warden: Warden, tmp_path: Path) -> None:
+    program = (
+        "import os\nfor n in range(1000):\n os.write(1, b'x' * 9999 + b'\\n')\n open('written', 'w').write(str(n))"
+    )
+    process = await start(warden, tmp_path, sys.executable, "-c", program)
+    batches = process.lines()
+    received = len(await anext(batches))
+    written = tmp_path / "written"
+    stalled = -1
+
+    def at_rest() -> bool:
+        """Twice the same number in a row, well below the last."""
+        nonlocal stalled
+        before, stalled = stalled, int(written.read_text() or -1) if written.exists() else -1
+        return before == stalled > 0
+
+    await wait_until(at_rest, every=0.3)
+    assert stalled < 500
+    async for batch in batches:
+        received += len(batch)
+    assert received == 1000
+    await process.stop()
+
+
+async def test_the_lines_end_with_the_process_even_if_a_child_holds_its_stdout(warden: Warden, tmp_path: Path) -> None:
+    stray = "setsid sh -c 'echo $$ > pid; exec sleep 600' & while [ ! -s pid ]; do sleep 0.01; done"
+    process = await shell(warden, tmp_path, f"{stray}; echo said; printf half")
+    assert [line.body for line in await all_lines(process)] == [b"said", b"half"]
+    pid = await wait_for_pid(tmp_path / "pid")
+    assert alive(pid)
+    await process.stop()
+    assert not alive(pid)
+
+
+async def test_a_nudge_makes_a_silent_process_yield(warden: Warden, tmp_path: Path) -> None:
+    process = await shell(warden, tmp_path, "cat")
+    batches = process.lines()
+    process.nudge()
+    with anyio.fail_after(30):
+        assert await anext(batches) == []
+    await batches.aclose()
+    await process.stop(0)
+
+
+async def test_stdin_that_nobody_reads_any_more_is_a_clear_failure(warden: Warden, tmp_path: Path) -> None:
+    process = await shell(warden, tmp_path, "exec 0<&-; echo closed; sleep 600")
+    batches = process.lines()
+    assert await anext(batches) == [Line(b"closed")]
+    with pytest.raises(AgentFailed, match="closed its input"):
+        await process.write(b"anyone?\n")
+    with pytest.raises(AgentFailed, match="is closed"):
+        await process.write(b"anyone?\n")
+    await batches.aclose()
+    await process.stop(0)
+
+
+async def test_stopping_breaks_off_a_write_that_waits(warden: Warden, tmp_path: Path) -> None:
+    process = await shell(warden, tmp_path, "sleep 600")
+    failures: list[AgentFailed] = []
+
+    async def write() -> None:
+        try:
+            await process.write(b"x" * 10_000_000)
+        except AgentFailed as failure:
+            failures.append(failure)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(write)
+        await anyio.wait_all_tasks_blocked()
+        await process.stop(0)
+    assert len(failures) == 1
+
+
+@pytest.mark.parametrize(
+    ("script", "grace", "expected"),
+    [
+        ("cat; exit 7", 30, Exit(code=7)),
+        ("sleep 600", 0.2, Exit(signal="SIGTERM")),
+        ("trap '' TERM; echo ready; while true; do sleep 600; done", 0.2, Exit(signal="SIGKILL")),
+    ],
+)
+async def test_stop_is_as_polite_as_it_can_be(
+    warden: Warden, tmp_path: Path, script: str, grace: float, expected: Exit
+) -> None:
+    process = await shell(warden, tmp_path, f"echo up; {script}")
+    batches = process.lines()
+    await anext(batches)
+    assert await process.stop(grace) == expected
+    assert await process.stop(grace) == expected
+    await batches.aclose()
+
+
+async def test_stop_takes_the_whole_tree(warden: Warden, tmp_path: Path) -> None:
+    script = """
+    sleep 600 & echo $! > child
+    setsid sh -c 'echo $$ > own_session; exec sleep 600' &
+    (setsid sh -c '(echo $$ > double; exec sleep 600) &' &)
+    env -i /bin/sleep 600 & echo $! > no_environment
+    trap '' TERM
+    sleep 600
+    """
+    process = await shell(warden, tmp_path, script)
+    names = ("child", "own_session", "double", "no_environment")
+    pids = [await wait_for_pid(tmp_path / name) for name in names]
+    bystander = await shell(warden, tmp_path, "cat")
+    await process.stop(0)
+    assert [alive(pid) for pid in pids] == [False] * 4
+    assert alive(bystander.pid)
+    await bystander.stop()
+
+
+async def test_stderr_is_kept_and_read_while_stdout_is_not(warden: Warden, tmp_path: Path) -> None:
+    process = await shell(warden, tmp_path, "i=0; while [ $i -lt 20000 ]; do echo line $i >&2; i=$((i+1)); done")
+    with anyio.fail_after(30):
+        await process.wait()
+    assert process.stderr
+    assert process.stderr.total_lines == 20000
+    assert process.last_words == "line 19999"
+    await process.stop()
+
+
+async def test_a_missing_program_or_directory_says_so(warden: Warden, tmp_path: Path) -> None:
+    with pytest.raises(AgentNotInstalled, match="no-such-program"):
+        await start(warden, tmp_path, "no-such-program")
+    with pytest.raises(AgentFailed, match="does not exist"):
+        await start(warden, tmp_path / "nowhere", "cat")
+
+
+async def test_no_descriptor_is_left_open(warden: Warden, tmp_path: Path) -> None:
+    async def once() -> None:
+        process = await shell(warden, tmp_path, "echo hi; cat")
+        await process.stop(0)
+
+    await once()
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(5):
+        await once()
+    assert len(os.listdir("/proc/self/fd")) == before

@@ -1,0 +1,294 @@
+"""How sessions live: turns, rests, deaths, restarts, changes."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import anyio
+import pytest
+
+from everyagent.errors import AskClosed, AskNotFound, SessionEnded, UnsupportedChoice
+from everyagent.model.asks import PermissionAnswer, QuestionAnswer
+from everyagent.model.events import (
+    Error,
+    ItemCompleted,
+    PermissionResolved,
+    QuestionRequested,
+    QuestionResolved,
+    SessionUpdated,
+    TurnEnded,
+    TurnStarted,
+)
+from everyagent.model.items import text_of
+from everyagent.model.sessions import ForkSession, SendMessage, UpdateSession
+from everyagent.testing.rules import check
+
+from .conftest import Opened, Talk
+
+pytestmark = pytest.mark.anyio
+Create = Callable[..., Awaitable[Talk]]
+
+
+def texts(events: list[object]) -> str:
+    data = [event.data for event in events]  # pyright: ignore[reportAttributeAccessIssue]
+    return " ".join(text_of(each.item) for each in data if isinstance(each, ItemCompleted))
+
+
+async def test_messages_during_a_turn_are_queued_and_get_turns_of_their_own(opened: Opened, create: Create) -> None:
+    async with opened() as sessions:
+        talk = await create(sessions)
+        items = [await talk.send(f"number {number} [text words=3]") for number in range(4)]
+        await talk.at_rest()
+        started = [event.data for event in await talk.events() if isinstance(event.data, TurnStarted)]
+        assert [turn.input_item_ids for turn in started] == [[item] for item in items]
+
+
+async def test_a_queued_message_survives_a_restart(opened: Opened, create: Create) -> None:
+    async with opened() as sessions:
+        talk = await create(sessions)
+        await talk.send("[slow seconds=60]")
+        waiting = await talk.send("after the restart")
+        await talk.until(lambda info: info.status == "running")
+    async with opened() as sessions:
+        talk = Talk(sessions, talk.id)
+        await talk.at_rest()
+        events = await talk.events()
+        assert [waiting] in [event.data.input_item_ids for event in events if isinstance(event.data, TurnStarted)]
+        assert check(events, include_raw=True) == []
+
+
+async def test_an_idle_session_hibernates_and_the_next_message_resumes_it_natively(
+    opened: Opened, create: Create
+) -> None:
+    async with opened(idle_timeout=0.1) as sessions:
+        talk = await create(sessions)
+        await talk.say("hello")
+        info = await talk.until(lambda info: info.status == "hibernated")
+        again = await talk.say("[whoami]")
+        assert (await talk.info()).native_session_id == info.native_session_id
+        assert "turn: 2" in texts([*again])
+
+
+async def test_an_agent_that_dies_mid_turn_tells_one_story_and_the_session_goes_on(
+    opened: Opened, create: Create
+) -> None:
+    async with opened() as sessions:
+        talk = await create(sessions)
+        events = await talk.say("words [crash]")
+        errors = [event.data for event in events if isinstance(event.data, Error)]
+        ended = [event.data for event in events if isinstance(event.data, TurnEnded)]
+        assert [(error.code, error.exit_code) for error in errors] == [("agent_crashed", 3)]
+        assert errors[0].stderr is not None
+        assert [turn.stop_reason for turn in ended] == ["error"]
+        assert any(isinstance(event.data, ItemCompleted) and event.data.item.status == "failed" for event in events)
+        assert "hello again" in texts([*await talk.say("hello again")])
+
+
+async def test_an_agent_that_dies_before_it_said_anything_is_started_again_within_a_budget(
+    opened: Opened, create: Create
+) -> None:
+    async with opened() as sessions:
+        talk = await create(sessions)
+        await talk.say("hello")
+        events = await talk.say("[exit] still here")
+        retries = [event.data.retry for event in events if isinstance(event.data, Error) and event.data.retry]
+        assert [(retry.attempt, retry.max) for retry in retries] == [(1, 2)]
+        assert [event.data.stop_reason for event in events if isinstance(event.data, TurnEnded)] == ["end_turn"]
+
+
+async def test_a_lost_native_history_is_told_and_replaced_by_the_transcript(
+    opened: Opened, create: Create, tmp_path: Path
+) -> None:
+    async with opened(idle_timeout=0.1) as sessions:
+        talk = await create(sessions)
+        await talk.say("remember the word aardvark")
+        before = await talk.until(lambda info: info.status == "hibernated")
+        for file in (tmp_path / "data" / "scratch").rglob("*.json"):
+            file.unlink()
+        events = await talk.say("hello")
+        told = [event.data for event in events if isinstance(event.data, Error)]
+        assert told[0].details == {"history_lost": True}
+        after = await talk.info()
+        assert after.native_session_id not in (None, before.native_session_id)
+        assert [event.data.stop_reason for event in events if isinstance(event.data, TurnEnded)] == ["end_turn"]
+
+
+async def test_cancel_stops_the_turn_and_keeps_the_session(opened: Opened, create: Create) -> None:
+    async with opened() as sessions:
+        talk = await create(sessions)
+        assert await sessions.cancel(talk.id) is False
+        await talk.send("[slow seconds=60]")
+        assert await sessions.cancel(talk.id) is True
+        await talk.at_rest()
+        ended = [event.data.stop_reason for event in await talk.events() if isinstance(event.data, TurnEnded)]
+        assert ended == ["interrupted"]
+        assert "hello" in texts([*await talk.say("hello")])
+
+
+async def test_a_turn_that_does_not_hear_the_interrupt_is_ended_by_force(opened: Opened, create: Create) -> None:
+    async with opened(interrupt_grace=0.3) as sessions:
+        talk = await create(sessions)
+        await talk.say("hello")
+        await talk.send("[hang deaf=true]")
+        await talk.until(lambda info: info.status == "running")
+        await anyio.sleep(0)
+        assert await sessions.cancel(talk.id)
+        await talk.at_rest()
+        ended = [event.data.stop_reason for event in await talk.events() if isinstance(event.data, TurnEnded)]
+        assert ended == ["end_turn", "interrupted"]
+        assert "hello" in texts([*await talk.say("hello")])
+
+
+async def test_an_ask_is_answered_once_and_a_second_answer_hears_of_the_first(opened: Opened, create: Create) -> None:
+    async with opened() as sessions:
+        talk = await create(sessions)
+        await talk.send("[ask]")
+        await talk.until(lambda info: info.status == "waiting")
+        (ask,) = await sessions.asks(talk.id, pending=True)
+        await sessions.answer(talk.id, ask.ask_id, PermissionAnswer(reply="reject", message="not today"))
+        with pytest.raises(AskClosed) as refused:
+            await sessions.answer(talk.id, ask.ask_id, PermissionAnswer(reply="once"))
+        assert refused.value.facts["firstAnswer"] == {
+            "kind": "permission",
+            "reply": "reject",
+            "message": "not today",
+        }
+        with pytest.raises(AskNotFound):
+            await sessions.answer(talk.id, "perm_unknown", PermissionAnswer(reply="once"))
+        await talk.at_rest()
+        resolved = [event.data for event in await talk.events() if isinstance(event.data, PermissionResolved)]
+        assert [(each.status, each.message) for each in resolved] == [("denied", "not today")]
+
+
+async def test_questions_are_answered_one_list_for_each(opened: Opened, create: Create) -> None:
+    async with opened() as sessions:
+        talk = await create(sessions)
+        await talk.send("[question]")
+        await talk.until(lambda info: info.status == "waiting")
+        (ask,) = await sessions.asks(None, pending=True)
+        (asked,) = [event.data for event in await talk.events() if isinstance(event.data, QuestionRequested)]
+        assert [question.multi_select for question in asked.questions] == [False, True]
+        answers = [["Blue"], ["Tests", "something else"]]
+        await sessions.answer(talk.id, ask.ask_id, QuestionAnswer(answers=answers))
+        await talk.at_rest()
+        events = await talk.events()
+        (resolved,) = [event.data for event in events if isinstance(event.data, QuestionResolved)]
+        assert (resolved.status, resolved.answers, resolved.response) == ("answered", answers, "Blue")
+        assert "something else" in texts([*events])
+
+
+async def test_asks_of_a_cut_turn_are_resolved_with_a_reason(opened: Opened, create: Create) -> None:
+    async with opened() as sessions:
+        talk = await create(sessions)
+        await talk.send("[ask]")
+        await talk.until(lambda info: info.status == "waiting")
+        await sessions.cancel(talk.id)
+        await talk.at_rest()
+        (resolved,) = [event.data for event in await talk.events() if isinstance(event.data, PermissionResolved)]
+        assert resolved.status == "denied"
+        assert resolved.message
+
+
+async def test_a_message_can_be_steered_into_the_running_turn(opened: Opened, create: Create) -> None:
+    async with opened() as sessions:
+        talk = await create(sessions)
+        await talk.send("[slow seconds=60]")
+        await talk.until(lambda info: info.event_count > 10)
+        await sessions.send(talk.id, SendMessage(message="to the left", delivery="steer"))
+        with anyio.fail_after(30):
+            while b"steered: to the left" not in b"".join(await talk.bodies()):
+                await anyio.sleep(0.02)
+        await sessions.cancel(talk.id)
+        await talk.at_rest()
+        events = await talk.events()
+        assert len([event for event in events if isinstance(event.data, TurnStarted)]) == 1
+        assert check(events, include_raw=True) == []
+
+
+async def test_model_variant_and_modes_change_mid_session(opened: Opened, create: Create) -> None:
+    async with opened() as sessions:
+        talk = await create(sessions)
+        await talk.say("hello")
+        change = UpdateSession(model="mock-large", variant="high", permission_mode="bypass", title="A title")
+        info = await sessions.update(talk.id, change)
+        assert (info.model, info.variant, info.permission_mode, info.title) == (
+            "mock-large",
+            "high",
+            "bypass",
+            "A title",
+        )
+        told = texts([*await talk.say("[whoami] [ask]")])
+        assert "mock-large" in told
+        assert "high" in told
+        updates = [event.data for event in await talk.events() if isinstance(event.data, SessionUpdated)]
+        assert SessionUpdated(model="mock-large", variant="high", permission_mode="bypass", title="A title") in updates
+        with pytest.raises(UnsupportedChoice, match="mock-small"):
+            await sessions.update(talk.id, UpdateSession(model="gpt-1"))
+
+
+async def test_after_terminate_the_session_is_over_and_takes_nothing_more(opened: Opened, create: Create) -> None:
+    async with opened() as sessions:
+        talk = await create(sessions)
+        await talk.send("[slow seconds=60]")
+        await talk.send("never said")
+        await talk.until(lambda info: info.status == "running")
+        await sessions.terminate(talk.id)
+        await sessions.terminate(talk.id)
+        with pytest.raises(SessionEnded):
+            await talk.send("hello")
+        with pytest.raises(SessionEnded):
+            await sessions.update(talk.id, UpdateSession(title="late"))
+        events = await talk.events()
+        assert events[-1].type == "session.ended"
+        assert check(events, include_raw=True) == []
+
+
+async def test_a_restart_ends_the_open_turn_once_and_the_next_message_resumes(opened: Opened, create: Create) -> None:
+    async with opened() as sessions:
+        talk = await create(sessions)
+        await talk.say("hello")
+        native = (await talk.info()).native_session_id
+        await talk.send("[slow seconds=60]")
+        await talk.until(lambda info: info.status == "running")
+    async with opened() as sessions:
+        talk = Talk(sessions, talk.id)
+        assert (await talk.info()).status == "hibernated"
+        assert "turn: 3" in texts([*await talk.say("[whoami]")])
+        assert (await talk.info()).native_session_id == native
+        events = await talk.events()
+        ended = [event.data.stop_reason for event in events if isinstance(event.data, TurnEnded)]
+        assert ended == ["end_turn", "interrupted", "end_turn"]
+        assert check(events, include_raw=True) == []
+
+
+async def test_a_fork_has_the_past_up_to_its_cut_and_goes_its_own_way(opened: Opened, create: Create) -> None:
+    async with opened() as sessions:
+        talk = await create(sessions)
+        await talk.say("the first thing")
+        cut = (await talk.info()).event_count
+        await talk.say("the second thing")
+        fork = await sessions.fork(talk.id, ForkSession(session_id="the-fork", sequence=cut))
+        assert fork.forked_from is not None
+        forked = Talk(sessions, "the-fork")
+        told = texts([*await forked.events()])
+        assert "the first thing" in told
+        assert "the second thing" not in told
+        await forked.say("the third thing")
+        events = await forked.events()
+        assert check(events, include_raw=True) == []
+        assert "the third thing" not in texts([*await talk.events()])
+
+
+async def test_secrets_of_a_session_reach_its_agent_and_nobody_else(
+    opened: Opened, create: Create, tmp_path: Path
+) -> None:
+    async with opened() as sessions:
+        talk = await create(sessions, env={"MY_SECRET": "hunter2-hunter2"})
+        info = await talk.info()
+        assert info.env == ["MY_SECRET"]
+        assert "MY_SECRET" in texts([*await talk.say("[whoami]")])
+        assert b"hunter2" not in b"".join(await talk.bodies())
+        frames, _ = await sessions.frames(talk.id, after=0, limit=1000)
+        assert "hunter2" not in repr(frames)
+    for file in (tmp_path / "data").rglob("*"):
+        if file.is_file():
+            assert b"hunter2" not in file.read_bytes(), file

@@ -1,0 +1,177 @@
+"""`kill -9` under load, again and again: what a client was told is there afterwards, in order, once."""
+
+import asyncio
+import os
+import random
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import anyio
+import httpx2
+import msgspec
+import pytest
+
+from everyagent.testing.daemon import DaemonProcess
+from everyagent.testing.rules import Rules
+
+pytestmark = pytest.mark.anyio
+
+KILLS = int(os.environ.get("EVERYAGENT_KILLS", "100"))
+SESSIONS = [f"session-{number}" for number in range(4)]
+PROMPTS = [
+    "[text words=40]",
+    "hello [tool name=bash command='echo hi']",
+    "[ask] [hello]",
+    "[reasoning] [flood events=300 size=50]",
+    "[question]",
+]
+
+
+class Head(msgspec.Struct):
+    sequence: int
+    type: str
+
+
+class Witness:
+    """What the clients of one session were told: every event body, and every message that was taken."""
+
+    def __init__(self, session_id: str) -> None:
+        self.session_id = session_id
+        self.bodies: list[bytes] = []
+        self.taken: list[str] = []
+
+    def saw(self, body: bytes) -> None:
+        head = msgspec.json.decode(body, type=Head)
+        assert head.sequence == len(self.bodies) + 1, f"after {len(self.bodies)} came {head.sequence}"
+        self.bodies.append(body)
+
+
+async def frames(response: httpx2.Response) -> AsyncIterator[bytes]:
+    rest = b""
+    async for piece in response.aiter_raw():
+        *whole, rest = (rest + piece).split(b"\n\n")
+        for frame in whole:
+            for line in frame.split(b"\n"):
+                if line.startswith(b"data: "):
+                    yield line[6:]
+
+
+async def watch(client: httpx2.AsyncClient, witness: Witness) -> None:
+    url = f"/v1/sessions/{witness.session_id}/events/sse?offset={len(witness.bodies)}"
+    async with client.stream("GET", url, timeout=None) as response:
+        assert response.status_code == 200
+        async for body in frames(response):
+            witness.saw(body)
+
+
+async def talk(client: httpx2.AsyncClient, witness: Witness, chance: random.Random) -> None:
+    """Send messages and answer asks, until the daemon is gone."""
+    path = f"/v1/sessions/{witness.session_id}"
+    while True:
+        answer = await client.post(f"{path}/messages", json={"message": chance.choice(PROMPTS)})
+        assert answer.status_code == 204, answer.text
+        witness.taken.append(answer.headers["x-item-id"])
+        for _ in range(10):
+            await answer_asks(client, path)
+            await asyncio.sleep(0.01)
+
+
+async def answer_asks(client: httpx2.AsyncClient, path: str) -> None:
+    for ask in (await client.get(f"{path}/asks")).json()["asks"]:
+        if ask["kind"] == "permission":
+            reply = await client.post(f"{path}/permissions/{ask['askId']}/reply", json={"reply": "once"})
+        else:
+            reply = await client.post(f"{path}/questions/{ask['askId']}/reply", json={"answers": [["a"], ["b"]]})
+        assert reply.status_code in (204, 404, 409), reply.text
+
+
+async def until_killed(daemon: DaemonProcess, witnesses: list[Witness], chance: random.Random) -> None:
+    async def guarded(work: object, *args: object) -> None:
+        try:
+            await work(*args)  # pyright: ignore[reportGeneralTypeIssues, reportCallIssue]
+        except httpx2.TransportError:
+            return
+
+    killing = daemon.kill_after(chance.uniform(0.02, 0.5))
+    async with (
+        httpx2.AsyncClient(base_url=daemon.url, headers=daemon.headers, timeout=30) as client,
+        anyio.create_task_group() as tasks,
+    ):
+        for witness in witnesses:
+            tasks.start_soon(guarded, watch, client, witness)
+            tasks.start_soon(guarded, talk, client, witness, chance)
+    killing.join()
+
+
+async def log_of(client: httpx2.AsyncClient, session_id: str) -> list[bytes]:
+    bodies: list[bytes] = []
+    while True:
+        page = await client.get(f"/v1/sessions/{session_id}/events?limit=5000&offset={len(bodies)}")
+        events = msgspec.json.decode(page.content, type=Page)
+        bodies += [bytes(event) for event in events.events]
+        if not events.hasMore:
+            return bodies
+
+
+class Page(msgspec.Struct):
+    events: list[msgspec.Raw]
+    hasMore: bool
+
+
+async def at_rest(client: httpx2.AsyncClient, session_id: str) -> None:
+    with anyio.fail_after(120):
+        while True:
+            info = (await client.get(f"/v1/sessions/{session_id}")).json()
+            if info["status"] in ("idle", "hibernated") and not info["queuedMessages"]:
+                return
+            await answer_asks(client, f"/v1/sessions/{session_id}")
+            await asyncio.sleep(0.05)
+
+
+def agents_of(daemon: DaemonProcess) -> list[int]:
+    """Processes whose environment names this daemon's scratch folders."""
+    found: list[int] = []
+    mark = str(daemon.data_dir).encode()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal() and int(entry.name) != os.getpid():
+            try:
+                environment = (entry / "environ").read_bytes()
+            except OSError:
+                continue
+            if mark in environment and b"EVERYAGENT_SPAWN=" in environment:
+                found.append(int(entry.name))
+    return found
+
+
+async def test_nothing_a_client_was_told_is_lost_by_kill_9(tmp_path: Path) -> None:
+    chance = random.Random(20260101)
+    daemon = DaemonProcess(tmp_path / "data", "--default-agent", "mock")
+    witnesses = [Witness(session_id) for session_id in SESSIONS]
+    daemon.start()
+    async with httpx2.AsyncClient(base_url=daemon.url, headers=daemon.headers) as client:
+        for session_id in SESSIONS:
+            created = await client.post(f"/v1/sessions/{session_id}", json={"directory": str(tmp_path)})
+            assert created.status_code == 200, created.text
+    starts: list[float] = []
+    for _ in range(KILLS):
+        await until_killed(daemon, witnesses, chance)
+        starts.append(daemon.start())
+    async with httpx2.AsyncClient(base_url=daemon.url, headers=daemon.headers, timeout=30) as client:
+        for witness in witnesses:
+            await at_rest(client, witness.session_id)
+            log = await log_of(client, witness.session_id)
+            assert log[: len(witness.bodies)] == witness.bodies
+            rules = Rules()
+            for body in log:
+                rules.feed_body(body)
+            assert rules.finish() == []
+            whole = b"\n".join(log)
+            for item_id in witness.taken:
+                assert whole.count(b'"input_item_ids":["%b"]' % item_id.encode()) == 1, f"{item_id} was lost or doubled"
+    assert sum(len(witness.bodies) for witness in witnesses) > 10 * KILLS
+    daemon.kill()
+    with anyio.fail_after(30):
+        while agents_of(daemon):
+            await asyncio.sleep(0.05)
+    starts.sort()
+    assert starts[len(starts) // 2] < 20, f"a restart took {starts[len(starts) // 2]:.1f} s"
