@@ -80,7 +80,7 @@ async def sessions_of(
             try:
                 await supervisor.recover()
                 tasks.start_soon(supervisor.sweep)
-                yield Sessions(log=log, agents=agents, supervisor=supervisor, creation=creation)
+                yield Sessions(log=log, agents=agents, supervisor=supervisor, creation=creation, launcher=launcher)
             finally:
                 with anyio.CancelScope(shield=True):
                     await supervisor.close()

@@ -18,9 +18,10 @@ from everyagent.errors import (
     UnknownAgent,
 )
 from everyagent.log.log import Receipt
-from everyagent.model.asks import Answer, PermissionAnswer
+from everyagent.model.asks import Answer, PermissionAnswer, ToolAnswer
 from everyagent.model.events import TYPE_NUMBERS, SessionStatus
 from everyagent.model.ids import new_id
+from everyagent.model.parts import Json
 from everyagent.model.sessions import (
     AskInfo,
     CreateSession,
@@ -31,6 +32,7 @@ from everyagent.model.sessions import (
     SessionInfo,
     UpdateSession,
 )
+from everyagent.model.tools import CustomTool
 from everyagent.model.usage import Usage
 from everyagent.sessions import AgentInfo, EventsPage, EventsRequest
 
@@ -280,6 +282,17 @@ class FakeSessions:
     async def directory(self, session_id: str) -> Path:
         await self.get(session_id)
         return self.root
+
+    async def tools(self, session_id: str) -> "list[CustomTool]":
+        await self.get(session_id)
+        return [CustomTool(name="get_weather")]
+
+    def tools_token(self, session_id: str) -> str:
+        return f"tools of {session_id}"
+
+    async def call_tool(self, session_id: str, name: str, input: Json) -> ToolAnswer:
+        await self.get(session_id)
+        return ToolAnswer(output=f"{name} of {input}")
 
     async def receipt(self, key: str) -> Receipt | None:
         return self.receipts.get(key)

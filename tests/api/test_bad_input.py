@@ -162,7 +162,7 @@ async def test_a_fault_of_ours_is_a_500_without_its_story(served: Served, capsys
     response = await served.client.post("/v1/sessions")
     refused = problem(response, 500, "internal")
     assert "secret" not in response.text
-    logged = capsys.readouterr().out
+    logged = capsys.readouterr().err
     assert "a secret inside" in logged
     assert str(refused["request_id"]) in logged
 

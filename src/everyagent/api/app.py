@@ -1,6 +1,7 @@
 """The ASGI application. Every request goes: request id -> gate -> route -> decode -> handler -> answer or problem."""
 
 import hashlib
+import re
 import time
 from collections.abc import Iterable
 
@@ -24,6 +25,7 @@ from everyagent.model.ids import new_id
 from everyagent.sessions import Sessions
 
 _NOTHING = Nothing()
+_TOOLS = re.compile("/v1/sessions/([^/]+)/mcp")
 _NO_BODY = hashlib.sha256().digest()
 
 
@@ -52,6 +54,7 @@ class Api:
             hosts=settings.hosts,
             origins=settings.origins,
             public=[route.path for route in routes if route.public],
+            token_of=self._token_of,
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -103,6 +106,10 @@ class Api:
         if key is None:
             return await _run(route, call)
         return await self._idempotency.once(key, lambda: _run(route, call))
+
+    def _token_of(self, path: str) -> str | None:
+        tools = _TOOLS.fullmatch(path)
+        return self._context.sessions.tools_token(tools[1]) if tools else None
 
     def _readings(self) -> Iterable[Reading]:
         yield Reading("everyagent_sse_readers", "gauge", "Event streams open now.", len(self.readers))

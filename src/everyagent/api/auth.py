@@ -5,7 +5,7 @@ A page in a browser must not reach the daemon: neither by a name it made point h
 
 import hashlib
 import hmac
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from starlette.types import Scope
 
@@ -15,16 +15,24 @@ from everyagent.errors import Forbidden, Unauthorized
 class Gate:
     """`hosts` are the names we answer to: alone, or with the port of the connection; or whole `Host` values.
 
-    `public` are paths that need no token. Without a `token`, none does.
+    `public` are paths that need no token. Without a `token`, none does. `token_of` gives the token that opens
+    one path and nothing else, if that path has such a one.
     """
 
     def __init__(
-        self, *, token: str | None, hosts: Collection[str], origins: Collection[str], public: Collection[str]
+        self,
+        *,
+        token: str | None,
+        hosts: Collection[str],
+        origins: Collection[str],
+        public: Collection[str],
+        token_of: Callable[[str], str | None],
     ) -> None:
         self._token = None if token is None else _digest(token.encode())
         self._hosts = frozenset(host.lower() for host in hosts)
         self._origins = frozenset(origin.lower() for origin in origins)
         self._public = frozenset(public)
+        self._token_of = token_of
 
     def check(self, scope: Scope) -> None:
         """Raises `Forbidden` or `Unauthorized`."""
@@ -36,7 +44,8 @@ class Gate:
                     f"The origin {origin!r} may not use this daemon. Start it with that origin allowed.", origin=origin
                 )
         if self._token is not None and scope["path"] not in self._public:
-            self._check_token(self._token, headers)
+            own = self._token_of(scope["path"])
+            self._check_token([self._token, _digest(own.encode())] if own else [self._token], headers)
 
     def _checked_host(self, hosts: list[str], scope: Scope) -> str:
         if len(hosts) != 1:
@@ -51,13 +60,13 @@ class Gate:
         raise Forbidden(f"This daemon does not listen as {host!r}. Use the address it printed at its start.", host=host)
 
     @staticmethod
-    def _check_token(token: bytes, headers: list[tuple[bytes, bytes]]) -> None:
+    def _check_token(tokens: list[bytes], headers: list[tuple[bytes, bytes]]) -> None:
         given = list(_tokens(headers))
         if not given:
             raise Unauthorized(
                 "This needs the daemon's token: `Authorization: Bearer <token>` or `x-api-key: <token>`."
             )
-        if not any(hmac.compare_digest(_digest(candidate), token) for candidate in given):
+        if not any(hmac.compare_digest(_digest(candidate), token) for candidate in given for token in tokens):
             raise Unauthorized("The token is wrong. `everyagent token` prints the right one.")
 
 

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from everyagent.api.problems import MEDIA_TYPE, Problem
-from everyagent.api.routing import Encoded, NoContent, Nothing, Route, Spooled, Upload
+from everyagent.api.routing import Accepted, Encoded, NoContent, Nothing, Route, Spooled, Upload
 from everyagent.api.schemas import JsonObject, event_components, schemas
 from everyagent.api.streaming import EventStream
 from everyagent.errors import (
@@ -192,6 +192,8 @@ def _success(route: Route, answer: object) -> tuple[str, JsonObject]:
     headers |= {name: {"description": text, "schema": {"type": "string"}} for name, text in route.headers.items()}
     if answer is None or answer is NoContent:
         return "204", {"description": "Done.", "headers": headers}
+    if answer is Accepted:
+        return "202", {"description": "Taken in; there is nothing to answer.", "headers": headers}
     if answer is EventStream:
         events: JsonObject = {"schema": _SERVER_SENT_EVENT}
         return "200", {

@@ -6,7 +6,19 @@ import msgspec
 
 from everyagent import __version__
 from everyagent.api.routing import Route
-from everyagent.api.universal import agents, asks, events, export, files, frames, health, messages, search, sessions
+from everyagent.api.universal import (
+    agents,
+    asks,
+    events,
+    export,
+    files,
+    frames,
+    health,
+    messages,
+    search,
+    sessions,
+    tools,
+)
 
 ROUTES: tuple[Route, ...] = tuple(
     route
@@ -21,6 +33,7 @@ ROUTES: tuple[Route, ...] = tuple(
         export.routes,
         search.routes,
         files.routes,
+        tools.routes,
     )
     for route in table.all
 )

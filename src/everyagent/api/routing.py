@@ -6,7 +6,7 @@ A handler's annotations say what it takes and gives: `Call[Query, Body]` in, a s
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from types import NoneType, UnionType
-from typing import BinaryIO, Generic, Literal, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
+from typing import BinaryIO, Generic, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Struct
@@ -86,6 +86,13 @@ class NoContent(Response):
 
     def __init__(self, headers: dict[str, str] | None = None) -> None:
         super().__init__(status_code=204, headers=headers)
+
+
+class Accepted(Response):
+    """202: taken in, and there is nothing to answer."""
+
+    def __init__(self) -> None:
+        super().__init__(status_code=202)
 
 
 class Route(Struct, frozen=True, kw_only=True):
@@ -193,5 +200,5 @@ class Router:
 
 
 def _alternatives(hint: object) -> tuple[object, ...]:
-    members = get_args(hint) if get_origin(hint) is UnionType else (hint,)
+    members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     return tuple(None if member is NoneType else member for member in members)

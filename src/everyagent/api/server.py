@@ -9,6 +9,7 @@ from uvicorn.config import Config
 from uvicorn.server import Server
 
 from everyagent.api.app import Api
+from everyagent.api.connection import Connection
 
 _GRACE_SECONDS = 5
 
@@ -21,7 +22,7 @@ async def serve(app: Api, host: str, port: int, ready: Callable[[int], None]) ->
     listener = listen(host, port)
     config = Config(
         app,
-        http="httptools",
+        http=Connection,
         ws="none",
         lifespan="off",
         loop="none",

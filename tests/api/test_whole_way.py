@@ -1,0 +1,121 @@
+"""The real facade behind the API: a mock agent's turn, seen through every route that shows it."""
+
+import ssl
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import anyio
+import anyio.abc
+import httpx2
+import msgspec
+import pytest
+
+from everyagent.api.app import create_app
+from everyagent.api.context import ApiSettings
+from everyagent.api.server import serve
+from everyagent.config import Settings
+from everyagent.daemon import sessions_of
+from everyagent.model.decoding import decode_event
+from everyagent.model.events import TurnEnded
+from everyagent.sessions.policy import Policy
+from tests.api.served import TOKEN
+
+
+@pytest.fixture
+async def client(tmp_path: Path) -> AsyncIterator[httpx2.AsyncClient]:
+    settings = Settings(data_dir=tmp_path / "data", default_agent="mock")
+    async with sessions_of(settings, policy=Policy()) as sessions, anyio.create_task_group() as tasks:
+        app = create_app(sessions, ApiSettings(token=TOKEN))
+
+        async def run(*, task_status: anyio.abc.TaskStatus[int]) -> None:
+            await serve(app, "127.0.0.1", 0, task_status.started)
+
+        port = await tasks.start(run)
+        no_tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        base = f"http://127.0.0.1:{port}"
+        async with httpx2.AsyncClient(base_url=base, headers={"x-api-key": TOKEN}, verify=no_tls, timeout=30) as client:
+            made = await client.post("/v1/sessions/mine", json={"agent": "mock", "directory": str(tmp_path)})
+            assert made.status_code == 200, made.text
+            yield client
+        tasks.cancel_scope.cancel()
+
+
+async def turn(client: httpx2.AsyncClient, message: str) -> list[bytes]:
+    """Send a message and take the events of its turn, as their bytes."""
+    response = await client.post("/v1/sessions/mine/messages/stream", json={"message": message})
+    assert response.status_code == 200, response.text
+    return [line.removeprefix(b"data: ") for line in response.content.split(b"\n") if line.startswith(b"data: ")]
+
+
+async def test_a_turn_is_the_same_bytes_in_every_stream_and_page(client: httpx2.AsyncClient) -> None:
+    streamed = await turn(client, "[hello]")
+    first, last = decode_event(streamed[0]), decode_event(streamed[-1])
+    assert isinstance(last.data, TurnEnded)
+    page = await client.get(f"/v1/sessions/mine/events?offset={first.sequence - 1}&limit={len(streamed)}")
+    assert page.content.startswith(b'{"events":[' + b",".join(streamed) + b'],"hasMore":')
+    followed: list[bytes] = []
+    url = "/v1/sessions/mine/events/sse"
+    async with client.stream("GET", url, headers={"last-event-id": str(first.sequence - 1)}) as response:
+        async for line in response.aiter_lines():
+            if line.startswith("data: "):
+                followed.append(line.removeprefix("data: ").encode())
+            if len(followed) == len(streamed):
+                break
+    assert followed == streamed
+
+
+async def test_raw_frames_come_on_demand(client: httpx2.AsyncClient) -> None:
+    await turn(client, "[hello]")
+    plain = (await client.get("/v1/sessions/mine/events")).json()["events"]
+    raw = (await client.get("/v1/sessions/mine/events?include_raw=true")).json()["events"]
+    assert all(event["raw"] is None for event in plain)
+    assert all(event["raw"] is not None for event in raw)
+    frames = (await client.get("/v1/sessions/mine/frames")).json()["frames"]
+    assert {frame["direction"] for frame in frames} >= {"from_agent", "to_agent", "from_client"}
+
+
+async def test_an_ask_is_listed_answered_once_and_the_turn_goes_on(client: httpx2.AsyncClient) -> None:
+    assert (await client.post("/v1/sessions/mine/messages", json={"message": "[ask]"})).status_code == 204
+    asks: list[dict[str, str]] = []
+    with anyio.fail_after(30):
+        while not asks:
+            asks = (await client.get("/v1/asks")).json()["asks"]
+            await anyio.sleep(0.01)
+    url = f"/v1/sessions/mine/permissions/{asks[0]['askId']}/reply"
+    assert (await client.post(url, json={"reply": "once"})).status_code == 204
+    again = await client.post(url, json={"reply": "reject"})
+    assert (again.status_code, again.json()["code"]) == (409, "ask_closed")
+    with anyio.fail_after(30):
+        while (await client.get("/v1/sessions/mine")).json()["status"] != "idle":
+            await anyio.sleep(0.01)
+    types = [event["type"] for event in (await client.get("/v1/sessions/mine/events")).json()["events"]]
+    assert types.index("permission.requested") < types.index("permission.resolved") < types.index("turn.ended")
+
+
+async def test_a_message_sent_twice_with_one_key_is_one_message(client: httpx2.AsyncClient) -> None:
+    key = {"idempotency-key": "once"}
+    answers = [
+        await client.post("/v1/sessions/mine/messages", json={"message": "[hello]"}, headers=key) for _ in range(3)
+    ]
+    assert {answer.status_code for answer in answers} == {204}
+    assert len({answer.headers["x-item-id"] for answer in answers}) == 1
+    await turn(client, "[hello]")
+    started = (await client.get("/v1/sessions/mine/events?types=turn.started")).json()["events"]
+    assert len(started) == 2
+
+
+async def test_a_session_can_be_forked_exported_searched_and_ended(client: httpx2.AsyncClient) -> None:
+    await turn(client, "a marmalade sandwich")
+    fork = await client.post("/v1/sessions/mine/fork", json={"sessionId": "other"})
+    assert fork.json()["forkedFrom"]["sessionId"] == "mine"
+    for format in ("markdown", "html", "jsonl"):
+        assert "marmalade" in (await client.get(f"/v1/sessions/mine/export?format={format}")).text
+    assert (await client.get("/v1/search?q=marmalade")).json()["hits"]
+    assert (await client.post("/v1/sessions/mine/terminate")).status_code == 204
+    stream = await client.get("/v1/sessions/mine/events/sse")
+    last = [line for line in stream.text.split("\n") if line.startswith("id: ")][-1].removeprefix("id: ")
+    assert msgspec.json.decode(stream.text.split("data: ")[-1])["type"] == "session.ended"
+    again = await client.get("/v1/sessions/mine/events/sse", headers={"last-event-id": last})
+    assert again.status_code == 204
+    refused = await client.post("/v1/sessions/mine/messages", json={"message": "hello?"})
+    assert (refused.status_code, refused.json()["code"]) == (409, "session_ended")
