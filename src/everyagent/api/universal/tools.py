@@ -5,14 +5,13 @@ Each session's is its own, opened by a token of its own: an agent never sees the
 
 from typing import Literal
 
-import msgspec
 from msgspec import Struct
 
 from everyagent import __version__
 from everyagent.api.routing import Accepted, Call, Encoded, Nothing, Routes, encoded
 from everyagent.errors import SessionNotFound
 from everyagent.model.parts import Json
-from everyagent.sessions import Sessions
+from everyagent.model.tools import CustomTool
 
 routes = Routes("tools")
 #: The revisions we speak; of those a client names, the one it asked for, else our newest.
@@ -40,19 +39,21 @@ class RpcAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
 async def call_custom_tools(call: Call[Nothing, RpcCall]) -> Encoded[RpcAnswer] | Accepted:
     """The session's custom tools over MCP, for its agent. A call waits until the client has answered it."""
     request = call.body
+    tools = await call.sessions.tools(call.path["session_id"])
     if request.id is None:
         return Accepted()
-    result = await _result(call.sessions, call.path["session_id"], request)
+    result = await _result(call, tools)
     if result is None:
         error: Json = {"code": _METHOD_NOT_FOUND, "message": f"There is no method {request.method}."}
         return encoded(RpcAnswer(id=request.id, error=error))
     return encoded(RpcAnswer(id=request.id, result=result))
 
 
-async def _result(sessions: Sessions, session_id: str, request: RpcCall) -> Json:
-    match request.method:
+async def _result(call: Call[Nothing, RpcCall], tools: list[CustomTool]) -> Json:
+    params = call.body.params
+    match call.body.method:
         case "initialize":
-            asked = request.params.get("protocolVersion")
+            asked = params.get("protocolVersion")
             return {
                 "protocolVersion": asked if asked in REVISIONS else REVISIONS[0],
                 "capabilities": {"tools": {}},
@@ -61,33 +62,23 @@ async def _result(sessions: Sessions, session_id: str, request: RpcCall) -> Json
         case "ping":
             return {}
         case "tools/list":
-            return {"tools": [msgspec.to_builtins(tool) for tool in await _tools(sessions, session_id)]}
+            return {"tools": [_shown(tool) for tool in tools]}
         case "tools/call":
-            return await _call(sessions, session_id, request.params)
+            name, known = params.get("name"), [tool.name for tool in tools]
+            if not isinstance(name, str) or name not in known:
+                return _told(f"This session has no tool {name!r}. It has: {', '.join(known) or 'none'}.", failed=True)
+            answer = await call.sessions.call_tool(call.path["session_id"], name, params.get("arguments"))
+            return _told(answer.output or "", failed=answer.is_error or answer.output is None)
         case _:
             return None
 
 
-class McpTool(Struct, frozen=True, kw_only=True, rename="camel"):
-    name: str
-    description: str
-    input_schema: dict[str, Json]
-
-
-async def _tools(sessions: Sessions, session_id: str) -> list[McpTool]:
-    return [
-        McpTool(name=tool.name, description=tool.description, input_schema={"type": "object"} | tool.input_schema)
-        for tool in await sessions.tools(session_id)
-    ]
-
-
-async def _call(sessions: Sessions, session_id: str, params: dict[str, Json]) -> Json:
-    name, arguments = params.get("name"), params.get("arguments")
-    known = [tool.name for tool in await sessions.tools(session_id)]
-    if not isinstance(name, str) or name not in known:
-        return _told(f"This session has no tool {name!r}. It has: {', '.join(known) or 'none'}.", failed=True)
-    answer = await sessions.call_tool(session_id, name, arguments)
-    return _told(answer.output or "", failed=answer.is_error or answer.output is None)
+def _shown(tool: CustomTool) -> Json:
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "inputSchema": {"type": "object", **tool.input_schema},
+    }
 
 
 def _told(text: str, *, failed: bool) -> Json:
