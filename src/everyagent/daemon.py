@@ -12,12 +12,13 @@ import anyio.abc
 from msgspec import Struct
 
 from everyagent.agents.adapter import Adapter
+from everyagent.agents.claude.adapter import ClaudeAdapter
 from everyagent.agents.mock.adapter import MockAdapter
 from everyagent.api.app import create_app
 from everyagent.api.context import ApiSettings
 from everyagent.api.server import serve
 from everyagent.clock import Clock, SystemClock
-from everyagent.config import Settings, ensure_token, is_loopback
+from everyagent.config import Settings, default_data_dir, ensure_token, is_loopback
 from everyagent.log.sqlite.log import SqliteLog
 from everyagent.sessions import AgentInfo, Agents, Sessions
 from everyagent.sessions.creation import Creation
@@ -44,9 +45,10 @@ class Address:
         return f"{self.url}/v1/sessions/{session_id}/mcp" if self.url else None
 
 
-def known_adapters(tasks: anyio.abc.TaskGroup) -> Sequence[Adapter]:
+def known_adapters(tasks: anyio.abc.TaskGroup, data_dir: Path | None = None) -> Sequence[Adapter]:
     """Every agent this version knows. What an adapter does beside its conversations runs in `tasks`."""
-    return [MockAdapter(tasks)]
+    folder = (data_dir or default_data_dir()) / "agents"
+    return [MockAdapter(tasks), ClaudeAdapter(tasks, folder)]
 
 
 @asynccontextmanager
@@ -56,7 +58,7 @@ async def sessions_of(
     policy: Policy,
     clock: Clock | None = None,
     address: Address | None = None,
-    adapters: Callable[[anyio.abc.TaskGroup], Sequence[Adapter]] = known_adapters,
+    adapters: Callable[[anyio.abc.TaskGroup], Sequence[Adapter]] | None = None,
 ) -> AsyncGenerator[Sessions]:
     """The sessions of a data folder, recovered and live; at the end every agent is gone and all is on disk."""
     clock = clock or SystemClock()
@@ -65,7 +67,7 @@ async def sessions_of(
     log = await SqliteLog.open(settings.data_dir, clock)
     try:
         async with anyio.create_task_group() as tasks:
-            agents = Agents(adapters(tasks))
+            agents = Agents(adapters(tasks) if adapters else known_adapters(tasks, settings.data_dir))
             vault = Vault.open(settings.data_dir / "vault.key")
             launcher = Launcher(log, vault, settings.data_dir / "scratch", address.tools_url)
             supervisor = Supervisor(log=log, agents=agents, launcher=launcher, tasks=tasks, clock=clock, policy=policy)

@@ -35,11 +35,14 @@ from everyagent.model.sessions import (
 from everyagent.model.tools import CustomTool
 from everyagent.model.usage import Usage
 from everyagent.sessions import AgentInfo, EventsPage, EventsRequest
+from everyagent.sessions.counts import Counts
 
 MODES = [Mode(id="default", name="Default", description="Ask for what matters.")]
 
 
 class FakeAgents:
+    counts = Counts()
+
     def names(self) -> list[str]:
         return ["mock"]
 
@@ -282,6 +285,9 @@ class FakeSessions:
     async def directory(self, session_id: str) -> Path:
         await self.get(session_id)
         return self.root
+
+    def live(self) -> int:
+        return 0
 
     async def tools(self, session_id: str) -> "list[CustomTool]":
         await self.get(session_id)

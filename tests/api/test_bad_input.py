@@ -96,6 +96,13 @@ async def test_a_wrong_query_parameter_is_400_that_names_it(served: Served, quer
     assert refused.get("field", field) == field
 
 
+async def test_an_unknown_event_type_is_400(served: Served) -> None:
+    served.sessions.add("mine")
+    for types in ("item.eaten", "error,item.eaten", ""):
+        response = await served.client.get(f"/v1/sessions/mine/events?types={types}")
+        assert problem(response, 400, "invalid_request")["field"] == "types"
+
+
 async def test_query_parameters_may_be_spelled_in_either_way(served: Served) -> None:
     served.sessions.add("mine")
     for spelling in ("include_raw=true", "includeRaw=true", "types=error,item.delta", "types=error&types=item.delta"):

@@ -1,17 +1,15 @@
 """The documents tell the truth about the routes and the events."""
 
 import re
-from pathlib import Path
 
 import jsonschema_rs
 import msgspec
 import pytest
+from schemathesis.specs.openapi.definitions import OPENAPI_31_VALIDATOR
 
 from everyagent.api.routes import ROUTES, openapi_document, schema_document
 from everyagent.model.events import EVENT_TYPES
 from tests.api.served import Served
-
-SEEDS = Path(__file__).parents[1] / "model" / "seeds.jsonl"
 
 
 def test_every_route_is_in_the_document() -> None:
@@ -26,6 +24,11 @@ def test_every_reference_leads_somewhere() -> None:
     document = msgspec.json.encode(openapi_document()).decode()
     schemas = msgspec.convert(openapi_document()["components"], dict[str, dict[str, object]])["schemas"]
     assert set(re.findall(r'"#/components/schemas/([^"]+)"', document)) <= set(schemas)
+
+
+def test_the_document_is_valid_openapi() -> None:
+    errors = list(OPENAPI_31_VALIDATOR.iter_errors(openapi_document()))
+    assert not errors
 
 
 def test_every_schema_is_valid_json_schema() -> None:

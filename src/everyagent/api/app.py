@@ -112,7 +112,19 @@ class Api:
         return self._context.sessions.tools_token(tools[1]) if tools else None
 
     def _readings(self) -> Iterable[Reading]:
+        sessions = self._context.sessions
+        counts = sessions.agents.counts
         yield Reading("everyagent_sse_readers", "gauge", "Event streams open now.", len(self.readers))
+        yield Reading("everyagent_live_sessions", "gauge", "Sessions whose agent runs now.", sessions.live())
+        for agent, events in counts.events.items():
+            yield Reading("everyagent_events", "counter", "Events written.", events, {"agent": agent})
+        for (agent, reason), turns in counts.turns.items():
+            labels = {"agent": agent, "stop_reason": reason}
+            yield Reading("everyagent_turns", "counter", "Turns ended.", turns, labels)
+        for agent, deaths in counts.deaths.items():
+            yield Reading("everyagent_agent_deaths", "counter", "Agents that ended.", deaths, {"agent": agent})
+        for agent, frames in counts.unknown_frames.items():
+            yield Reading("everyagent_unknown_frames", "counter", "Frames nobody knew.", frames, {"agent": agent})
 
 
 class _Exchange:

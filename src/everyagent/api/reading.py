@@ -45,7 +45,7 @@ def decode_query(raw: bytes, into: type[S]) -> S:
         if get_origin(field.type) is list:
             earlier = values.setdefault(name, [])
             assert isinstance(earlier, list)
-            earlier.extend(part for part in value.split(",") if part)
+            earlier += value.split(",")
         elif name in values:
             raise BadRequest(f"The query parameter `{name}` was given twice.", field=name)
         else:

@@ -43,7 +43,8 @@ class Actor:
         self._policy = policy = world.policy
         self._spawn = world.spawn
         self._launch_for = world.launch_for
-        self._journal = Journal(record, log=world.log, clock=world.clock, policy=policy, lost=self._disown)
+        self._counts = world.counts
+        self._journal = Journal(record, world, self._disown)
         self._link = Link(adapter, self, policy)
         self._inputs = deque(inputs)
         self._turn: Turn | None = None
@@ -328,6 +329,7 @@ class Actor:
             self._link.drop()
             if self._ending:
                 return
+            self._counts.deaths[self.adapter.name] += 1
             turn = self._turn
             step = self._journal.begin("daemon", {"cause": "agent_exited", "death": death})
             step.change(live=False)

@@ -1,12 +1,12 @@
 """The agents this daemon knows, and what each offers."""
 
-from collections import Counter
 from collections.abc import Sequence
 
 from msgspec import Struct
 
 from everyagent.agents.adapter import Adapter, Capabilities, Catalog
 from everyagent.errors import UnknownAgent, UnsupportedChoice
+from everyagent.sessions.counts import Counts
 
 
 class AgentInfo(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -28,7 +28,7 @@ class AgentInfo(Struct, frozen=True, kw_only=True, rename="camel"):
 class Agents:
     def __init__(self, adapters: Sequence[Adapter]) -> None:
         self._adapters = {adapter.name: adapter for adapter in adapters}
-        self.unknown_frames: Counter[str] = Counter()
+        self.counts = Counts()
 
     def names(self) -> list[str]:
         return list(self._adapters)
@@ -57,7 +57,7 @@ class Agents:
             login=state.login,
             problem=state.problem,
             capabilities=adapter.capabilities,
-            unknown_frames=self.unknown_frames[adapter.name],
+            unknown_frames=self.counts.unknown_frames[adapter.name],
         )
 
     async def models(self, agent: str) -> Catalog:

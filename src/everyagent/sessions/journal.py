@@ -5,14 +5,13 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from everyagent.clock import Clock
 from everyagent.errors import EveryagentError
-from everyagent.log.log import FrameDirection, Log, SessionRecord
+from everyagent.log.log import Append, FrameDirection, SessionRecord
 from everyagent.logs import get_logger
 from everyagent.model.events import SessionStatus, SessionUpdated
 from everyagent.sessions.order import Order, Woven
-from everyagent.sessions.policy import Policy
 from everyagent.sessions.scribe import Scribe, Step
+from everyagent.sessions.world import World
 
 logger = get_logger(__name__)
 
@@ -20,16 +19,15 @@ logger = get_logger(__name__)
 class Journal:
     """`lost` is called once, when the log refuses a step because somebody else writes to the session."""
 
-    def __init__(
-        self, record: SessionRecord, *, log: Log, clock: Clock, policy: Policy, lost: Callable[[], None]
-    ) -> None:
+    def __init__(self, record: SessionRecord, world: World, lost: Callable[[], None]) -> None:
         self.record = record
         self.order = Order()
         self.status: SessionStatus = record.status
-        self._scribe = Scribe(record, clock)
+        self._scribe = Scribe(record, world.clock)
         self._status_before: SessionStatus = record.status
-        self._log = log
-        self._max_waiting = policy.max_waiting_events
+        self._log = world.log
+        self._counts = world.counts
+        self._max_waiting = world.policy.max_waiting_events
         self._lost: Callable[[], None] | None = lost
         self._waiting = 0
         self._room = asyncio.Event()
@@ -77,7 +75,7 @@ class Journal:
     async def write(self, step: Step, *, patient: bool = False) -> None:
         """Commit and wait for it. If it fails, it did not happen. Not `patient`: a full disk fails at once."""
         try:
-            await self._log.append(step.finish(), patient=patient)
+            await self._log.append(self._finished(step), patient=patient)
         except EveryagentError:
             step.undo()
             self.status = self._status_before
@@ -85,10 +83,19 @@ class Journal:
 
     def commit(self, step: Step) -> None:
         """Commit after all that was committed before, without waiting. A full disk is waited out."""
-        append = step.finish()
+        append = self._finished(step)
         count = len(append.events)
         self._waiting += count
         self._log.append(append, patient=True).add_done_callback(lambda done: self._committed(done, count))
+
+    def _finished(self, step: Step) -> Append:
+        append = step.finish()
+        self._counts.events[self.record.agent] += len(append.events)
+        if step.stop_reason:
+            self._counts.turns[self.record.agent, step.stop_reason] += 1
+        if step.unparsed:
+            self._counts.unknown_frames[self.record.agent] += step.unparsed
+        return append
 
     async def room(self) -> None:
         """Wait while too many events are on their way to the disk: back-pressure on whoever makes them."""

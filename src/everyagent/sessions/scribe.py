@@ -26,10 +26,12 @@ from everyagent.model.events import (
     QuestionRequested,
     QuestionResolved,
     SessionUpdated,
+    StopReason,
     ToolRequested,
     ToolResolved,
     TurnEnded,
     TurnStarted,
+    Unparsed,
 )
 from everyagent.model.ids import new_id
 from everyagent.model.items import Item
@@ -80,6 +82,8 @@ class Step:
         self._changes: dict[str, object] = {}
         self.taken: list[str] = []
         self.receipt: Receipt | None = None
+        self.stop_reason: StopReason | None = None
+        self.unparsed = 0
 
     def cause(self, direction: FrameDirection, body: bytes, form: FrameForm = "json") -> None:
         """From here on, what is told was made from this frame."""
@@ -130,12 +134,15 @@ class Step:
                 self.change(open_turn=sequence)
             case TurnEnded():
                 self.change(open_turn=0)
+                self.stop_reason = data.stop_reason
                 if data.usage:
                     self._scribe.usage += data.usage
                     self.change(usage=self._scribe.usage)
                 if data.cost_usd:
                     self._scribe.cost_usd += data.cost_usd
                     self.change(cost_usd=self._scribe.cost_usd)
+            case Unparsed():
+                self.unparsed += 1
             case SessionUpdated():
                 self.change(**{name: value for name in _UPDATED if (value := getattr(data, name)) is not msgspec.UNSET})
             case _:

@@ -72,6 +72,10 @@ class Sessions:
         self._creation = creation
         self._tails = Tails(log)
 
+    def live(self) -> int:
+        """How many sessions have an agent running now."""
+        return sum(actor.live for actor in self._supervisor.actors())
+
     # -- sessions -------------------------------------------------------------------------------------------
 
     async def create(

@@ -37,7 +37,7 @@ class Supervisor:
         self._agents = agents
         self._tasks = tasks
         self._policy = policy
-        self._world = World(log, clock, policy, self._spawn, launcher.launch_for)
+        self._world = World(log, clock, policy, agents.counts, self._spawn, launcher.launch_for)
         self._actors: dict[str, Actor] = {}
         self._loading: dict[str, asyncio.Lock] = {}
         self._closing = False

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from everyagent.agents.adapter import Launch
 from everyagent.clock import Clock
 from everyagent.log.log import Log, SessionRecord
+from everyagent.sessions.counts import Counts
 from everyagent.sessions.policy import Policy
 
 
@@ -15,5 +16,6 @@ class World(NamedTuple):
     log: Log
     clock: Clock
     policy: Policy
+    counts: Counts
     spawn: Callable[..., None]
     launch_for: Callable[[SessionRecord], Awaitable[Launch]]

@@ -1,0 +1,13 @@
+"""What the daemon has counted since it started; `/metrics` and `/v1/agents` show it."""
+
+from collections import Counter
+
+
+class Counts:
+    """By agent; turns by agent and stop reason."""
+
+    def __init__(self) -> None:
+        self.events: Counter[str] = Counter()
+        self.turns: Counter[tuple[str, str]] = Counter()
+        self.deaths: Counter[str] = Counter()
+        self.unknown_frames: Counter[str] = Counter()
