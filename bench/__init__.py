@@ -1,0 +1,1 @@
+"""What is fast, what is small, and by how much. `make bench`, or `python -m bench --help`."""

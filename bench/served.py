@@ -1,0 +1,102 @@
+"""A daemon to measure: on a core of its own, with its data in a folder that goes away."""
+
+import tempfile
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from bench.figure import Unmeasured
+from bench.machine import core_seconds, cores, cpu_seconds, descendants, move, on_core
+from everyagent.client import Client
+from everyagent.testing.daemon import TOKEN, DaemonProcess
+
+
+@contextmanager
+def folder() -> Generator[Path]:
+    with tempfile.TemporaryDirectory(prefix="everyagent-bench-", ignore_cleanup_errors=True) as path:
+        yield Path(path)
+
+
+class Served:
+    """A running daemon, and the client that tells it what to do."""
+
+    def __init__(self, process: DaemonProcess, client: Client, directory: Path) -> None:
+        self.pid = process.pid
+        self.client = client
+        self._directory = directory
+        parts = urlsplit(process.url)
+        self.address = (parts.hostname or "", parts.port or 0)
+
+    def get(self, path: str) -> bytes:
+        """A request, as it goes over the wire."""
+        host, port = self.address
+        return f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nAuthorization: Bearer {TOKEN}\r\n\r\n".encode()
+
+    def create(self, session_id: str) -> None:
+        self.client.create(session_id, agent="mock", directory=str(self._directory))
+
+    def warm(self, session_id: str) -> int:
+        """A new session whose agent runs, away from the daemon's core. Returns its head."""
+        self.create(session_id)
+        self.client.run_turn(session_id, "[hello]")
+        for pid in descendants(self.pid):
+            with suppress(FileNotFoundError):
+                move(pid, cores().load)
+        return self.idle(session_id)
+
+    def idle(self, session_id: str, limit: float = 30.0) -> int:
+        """Wait until the session's turn is over. Returns its head."""
+        deadline = time.monotonic() + limit
+        while time.monotonic() < deadline:
+            session = self.client.session(session_id)
+            if session.status == "idle":
+                return session.event_count
+            time.sleep(0.02)
+        raise Unmeasured(f"the session {session_id} was still at work after {limit:.0f} s")
+
+    def cpu(self) -> float:
+        """Seconds it has used, without its agents."""
+        return cpu_seconds(self.pid)
+
+    def agents_cpu(self) -> float:
+        return cpu_seconds(*descendants(self.pid))
+
+
+class Busy:
+    """Who was busy, in seconds, from when this was made until it is stopped."""
+
+    def __init__(self, daemon: Served) -> None:
+        self._daemon = daemon
+        self._before = self._now()
+
+    def stop(self) -> None:
+        daemon, load, core, clock = (after - before for before, after in zip(self._before, self._now(), strict=True))
+        self.seconds = clock
+        self.daemon = daemon
+        self.load = load
+        self.others = max(0.0, core - daemon)
+
+    def _now(self) -> tuple[float, float, float, float]:
+        load = self._daemon.agents_cpu() + time.process_time()
+        return self._daemon.cpu(), load, core_seconds(cores().daemon), time.perf_counter()
+
+    def __str__(self) -> str:
+        """How full the cores were; what others took of the daemon's, it could not have."""
+        shares = f"daemon's core {self.daemon / self.seconds:.0%}, load's {self.load / self.seconds:.0%} busy"
+        return f"{shares}, others took {self.others / self.seconds:.0%}"
+
+
+@contextmanager
+def served() -> Generator[Served]:
+    """The daemon runs on one core, this process on the other."""
+    with folder() as path:
+        process = DaemonProcess(path / "data")
+        try:
+            with on_core(cores().daemon):
+                process.start()
+            with on_core(cores().load), Client(process.url, TOKEN) as client:
+                yield Served(process, client, path)
+        finally:
+            process.stop()

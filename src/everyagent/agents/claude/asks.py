@@ -1,0 +1,258 @@
+"""What Claude Code asks of its user - permissions, questions, plans, forms - and what it is answered. Pure."""
+
+from typing import TypeAlias
+
+import msgspec
+from msgspec import Raw, Struct
+
+from everyagent.agents.claude import wire
+from everyagent.errors import AgentFailed
+from everyagent.model.asks import Answer, PermissionAnswer, Question, QuestionAnswer, QuestionOption
+from everyagent.model.events import PermissionRequested, PermissionResolved, QuestionRequested, QuestionResolved
+from everyagent.model.parts import Json
+
+Requested: TypeAlias = PermissionRequested | QuestionRequested
+Resolved: TypeAlias = PermissionResolved | QuestionResolved
+
+APPROVE_EDITS = "Yes, and accept edits"
+APPROVE = "Yes, and ask before edits"
+KEEP_PLANNING = "No, keep planning"
+_YES, _NO = "yes", "no"
+_DECLINED = "The user declined."
+_WITHDRAWN = "The agent withdrew it."
+
+
+class PermissionAsk(Struct, frozen=True):
+    tool: str
+    suggestions: list[object]
+
+
+class QuestionsAsk(Struct, frozen=True):
+    input: dict[str, object]
+    questions: list[str]
+
+
+class PlanAsk(Struct, frozen=True):
+    """The agent wants its plan approved, and to leave plan mode."""
+
+
+class FormAsk(Struct, frozen=True):
+    """An MCP server's elicitation: the fields of its form, in the order they are asked."""
+
+    fields: list[str]
+    types: list[str | None]
+
+
+Ask: TypeAlias = PermissionAsk | QuestionsAsk | PlanAsk | FormAsk
+
+_questions = msgspec.json.Decoder(wire.QuestionInput)
+_plans = msgspec.json.Decoder(wire.PlanInput)
+_objects = msgspec.json.Decoder(dict[str, object])
+
+
+# -- asking -----------------------------------------------------------------------------------------------------
+
+
+def tool(key: str, request: wire.CanUseTool, plan: str | None) -> tuple[Ask, Requested]:
+    """`plan` is what the call itself said, which the request may leave out."""
+    match request.tool_name:
+        case "AskUserQuestion":
+            return _asked(key, request)
+        case "ExitPlanMode":
+            return PlanAsk(), _plan(key, request, _plans.decode(request.input).plan or plan)
+        case _:
+            ask = PermissionAsk(request.tool_name, request.permission_suggestions or [])
+            return ask, _permission(key, request)
+
+
+def form(key: str, request: wire.Elicitation) -> tuple[Ask, Requested]:
+    schema = request.requested_schema or wire.Schema()
+    fields = [name for name in request.property_order or schema.properties if name in schema.properties]
+    types = [schema.properties[name].type for name in fields]
+    if not fields:
+        where = f" {request.url}" if request.url else ""
+        questions = [Question(prompt=f"{request.message}{where}", header=request.mcp_server_name, options=_yes_or_no())]
+    else:
+        questions = [_field(request, name, schema.properties[name]) for name in fields]
+    return FormAsk(fields, types), _requested(key, questions, None)
+
+
+def withdrawn(key: str, ask: Ask) -> Resolved:
+    match ask:
+        case PermissionAsk():
+            return PermissionResolved(
+                permission_id=key, action=ask.tool, status="denied", reply="reject", message=_WITHDRAWN
+            )
+        case QuestionsAsk() | PlanAsk() | FormAsk():
+            return QuestionResolved(question_id=key, prompt="", options=[], status="rejected", message=_WITHDRAWN)
+
+
+def plan_of(input: Raw) -> str | None:
+    try:
+        return _plans.decode(input).plan
+    except msgspec.ValidationError:
+        return None
+
+
+def _permission(key: str, request: wire.CanUseTool) -> PermissionRequested:
+    facts: dict[str, Json] = {
+        "description": request.description,
+        "blocked_path": request.blocked_path,
+        "reason": request.decision_reason,
+        "mcp_server": request.mcp_server.name if request.mcp_server else None,
+        "agent_id": request.agent_id,
+    }
+    return PermissionRequested(
+        permission_id=key,
+        action=request.tool_name,
+        status="requested",
+        metadata={name: value for name, value in facts.items() if value is not None} or None,
+        tool=request.tool_name,
+        input=msgspec.json.decode(request.input),
+        options=["once", "always", "reject"],
+        suggestions=request.permission_suggestions or [],
+        item_id=request.tool_use_id,
+    )
+
+
+def _asked(key: str, request: wire.CanUseTool) -> tuple[Ask, Requested]:
+    asked = _questions.decode(request.input).questions
+    questions = [
+        Question(
+            prompt=each.question,
+            header=each.header,
+            options=[QuestionOption(label=option.label, description=option.description) for option in each.options],
+            multi_select=each.multiSelect,
+        )
+        for each in asked
+    ]
+    ask = QuestionsAsk(_objects.decode(request.input), [each.question for each in asked])
+    return ask, _requested(key, questions, request.tool_use_id)
+
+
+def _plan(key: str, request: wire.CanUseTool, plan: str | None) -> QuestionRequested:
+    prompt = f"Claude wants to leave plan mode and carry out this plan:\n\n{plan or '(no plan was written)'}"
+    options = [
+        QuestionOption(label=APPROVE_EDITS, description="Carry it out; files are edited without asking"),
+        QuestionOption(label=APPROVE, description="Carry it out; every edit is asked for"),
+        QuestionOption(label=KEEP_PLANNING, description="Stay in plan mode; any other text says what to change"),
+    ]
+    return _requested(key, [Question(prompt=prompt, header="Plan", options=options)], request.tool_use_id)
+
+
+def _field(request: wire.Elicitation, name: str, field: wire.SchemaProperty) -> Question:
+    title = field.title or name
+    what = f"{request.message}\n\n{title}" + (f": {field.description}" if field.description else "")
+    options: list[QuestionOption] = []
+    if field.enum:
+        names = field.enumNames or []
+        options = [
+            QuestionOption(label=str(value), description=names[index] if index < len(names) else None)
+            for index, value in enumerate(field.enum)
+        ]
+    elif field.type == "boolean":
+        options = _yes_or_no()
+    return Question(prompt=what, header=request.mcp_server_name, options=options)
+
+
+def _yes_or_no() -> list[QuestionOption]:
+    return [QuestionOption(label=_YES), QuestionOption(label=_NO)]
+
+
+def _requested(key: str, questions: list[Question], item: str | None) -> QuestionRequested:
+    first = questions[0] if questions else Question(prompt="")
+    return QuestionRequested(
+        question_id=key,
+        prompt=first.prompt,
+        options=[option.label for option in first.options],
+        status="requested",
+        questions=questions,
+        item_id=item,
+    )
+
+
+# -- answering --------------------------------------------------------------------------------------------------
+
+
+def response(ask: Ask, answer: Answer) -> dict[str, object]:
+    """What the agent's request is answered with."""
+    match ask, answer:
+        case PermissionAsk(), PermissionAnswer():
+            return _permitted(ask, answer)
+        case QuestionsAsk(), QuestionAnswer():
+            return _answered(ask, answer)
+        case PlanAsk(), QuestionAnswer():
+            return _decided(answer)
+        case FormAsk(), QuestionAnswer():
+            return _filled(ask, answer)
+        case _:
+            raise AgentFailed("The answer is of another kind than the question; the agent was not told.")
+
+
+def _permitted(ask: PermissionAsk, answer: PermissionAnswer) -> dict[str, object]:
+    match answer.reply:
+        case "once":
+            return {"behavior": "allow"}
+        case "always":
+            rule = {
+                "type": "addRules",
+                "rules": [{"toolName": ask.tool}],
+                "behavior": "allow",
+                "destination": "session",
+            }
+            return {"behavior": "allow", "updatedPermissions": ask.suggestions or [rule]}
+        case "reject":
+            return _denied(answer.message)
+
+
+def _answered(ask: QuestionsAsk, answer: QuestionAnswer) -> dict[str, object]:
+    if answer.answers is None:
+        return _denied(answer.message)
+    answers = {question: ", ".join(chosen) for question, chosen in zip(ask.questions, answer.answers, strict=False)}
+    return {"behavior": "allow", "updatedInput": {**ask.input, "answers": answers}}
+
+
+def _decided(answer: QuestionAnswer) -> dict[str, object]:
+    """Any text that is not one of the options is what the plan lacks."""
+    words = [word for chosen in answer.answers or [] for word in chosen]
+    text = ", ".join(words)
+    match text:
+        case "" | "No, keep planning":
+            return _denied(answer.message)
+        case "Yes, and accept edits":
+            mode = "acceptEdits"
+        case "Yes, and ask before edits":
+            mode = "default"
+        case _:
+            return _denied(text)
+    return {
+        "behavior": "allow",
+        "updatedPermissions": [{"type": "setMode", "mode": mode, "destination": "session"}],
+    }
+
+
+def _filled(ask: FormAsk, answer: QuestionAnswer) -> dict[str, object]:
+    if answer.answers is None:
+        return {"action": "decline"}
+    if not ask.fields:
+        return {"action": "decline" if answer.answers == [[_NO]] else "accept"}
+    filled = zip(ask.fields, ask.types, answer.answers, strict=False)
+    return {"action": "accept", "content": {name: _typed(type, ", ".join(words)) for name, type, words in filled}}
+
+
+def _typed(type: str | None, text: str) -> object:
+    """As the form's schema wants it; what cannot be read so goes as it is, for the server to refuse."""
+    match type:
+        case "boolean":
+            return text.strip().lower() in (_YES, "true", "1", "on")
+        case "integer" | "number":
+            try:
+                return int(text) if type == "integer" else float(text)
+            except ValueError:
+                return text
+        case _:
+            return text
+
+
+def _denied(message: str | None) -> dict[str, object]:
+    return {"behavior": "deny", "message": message or _DECLINED}

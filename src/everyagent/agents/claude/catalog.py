@@ -1,0 +1,98 @@
+"""What Claude Code can do, and what can be chosen. Models are asked of the program itself."""
+
+from contextlib import aclosing
+from pathlib import Path
+
+import anyio
+import msgspec
+
+from everyagent.agents.adapter import Capabilities, Catalog, Launch, Model
+from everyagent.agents.claude import encode, launch, wire
+from everyagent.agents.claude.modes import AGENT_MODES, PERMISSION_MODES
+from everyagent.errors import AgentFailed
+from everyagent.runtime.process import Process
+from everyagent.runtime.warden import Warden
+
+CAPABILITIES = Capabilities(
+    plan_mode=True,
+    permissions=True,
+    questions=True,
+    tool_calls=True,
+    tool_results=True,
+    text_messages=True,
+    images=True,
+    file_attachments=True,
+    session_lifecycle=True,
+    error_events=True,
+    reasoning=True,
+    status=True,
+    command_execution=True,
+    file_changes=True,
+    mcp_tools=True,
+    streaming_deltas=True,
+    item_started=True,
+    shared_process=False,
+    variants=True,
+    custom_tools=True,
+    subagents=True,
+    usage=True,
+    steering=True,
+    resume=True,
+    system_prompt=True,
+    model_change=True,
+    mode_change=True,
+)
+
+_EFFORTS = ["low", "medium", "high", "xhigh", "max"]
+ASK_LIMIT = 30.0
+
+_responses = msgspec.json.Decoder(wire.ControlResponse)
+_initialized = msgspec.json.Decoder(wire.Initialized)
+
+
+def catalog(models: list[wire.ModelInfo]) -> Catalog:
+    """Any model name is taken: the program knows more of them than it lists."""
+    return Catalog(
+        models=[
+            Model(id=model.value, name=model.display_name, variants=model.supported_effort_levels) for model in models
+        ],
+        default_model="default",
+        agent_modes=AGENT_MODES,
+        permission_modes=PERMISSION_MODES,
+        open_models=True,
+    )
+
+
+#: What is offered where the program is not there to be asked.
+UNASKED = catalog(
+    [
+        wire.ModelInfo(value=name, display_name=name.title(), supported_effort_levels=_EFFORTS)
+        for name in ("default", "opus", "sonnet", "haiku")
+    ]
+)
+
+
+async def asked(binary: str, folder: Path, environment: dict[str, str], warden: Warden) -> Catalog:
+    """Start the program only to hear what it offers. Raises `AgentFailed`."""
+    nobody = Launch(session_id="", directory=folder, scratch=folder, permission_mode="default", agent_mode="build")
+    process = await Process.start(
+        launch.argv(binary, nobody, None), directory=folder, environment=environment, warden=warden
+    )
+    try:
+        with anyio.move_on_after(ASK_LIMIT):
+            await process.write(encode.initialize("catalog"))
+            async with aclosing(process.lines()) as batches:
+                async for lines in batches:
+                    for line in lines:
+                        if models := _models(line.body):
+                            return catalog(models)
+    finally:
+        await process.stop(0)
+    raise AgentFailed(f"Claude Code did not say which models it has. {process.last_words or ''}".strip())
+
+
+def _models(body: bytes) -> list[wire.ModelInfo]:
+    try:
+        return _initialized.decode(_responses.decode(body).response.response).models
+    except msgspec.MsgspecError:
+        return []

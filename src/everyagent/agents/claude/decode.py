@@ -1,0 +1,294 @@
+"""Native lines into drafts. Pure but for what it remembers of the conversation: one decoder for each process."""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Literal, TypeAlias, TypeVar
+
+import msgspec
+
+from everyagent.agents.adapter import Draft, Frame, Heard, NativeSession
+from everyagent.agents.claude import asks, failures, items, notices, results, turns, wire
+from everyagent.agents.claude.asks import Ask
+from everyagent.agents.claude.modes import updated
+from everyagent.agents.claude.results import Call
+from everyagent.agents.claude.speech import Speech
+from everyagent.model.events import Error, ItemCompleted, ItemStarted, TurnEnded, TurnStarted, Unparsed
+from everyagent.model.parts import TextPart, ToolResultPart
+from everyagent.runtime.framing import Line
+
+F = TypeVar("F", bound=msgspec.Struct)
+Handler: TypeAlias = Callable[["Decoder", bytes], Sequence[Draft] | None]
+
+LOCATION = "agents/claude/decode.py"
+_HOT = b'{"type":"stream_event","event":{"type":"content_block_delta",'
+_BROKEN = (ValueError, RecursionError)
+_INTERRUPTED = "[Request interrupted by user"
+
+_heads = msgspec.json.Decoder(wire.Head)
+_deltas = msgspec.json.Decoder(wire.StreamDelta)
+_subtypes = msgspec.json.Decoder(wire.Subtype)
+_tools = msgspec.json.Decoder(wire.CanUseTool)
+_forms = msgspec.json.Decoder(wire.Elicitation)
+_receipts = msgspec.json.Decoder(wire.Receipt)
+_stream_events = msgspec.json.Decoder(wire.StreamEvent)
+
+
+class Unserved(msgspec.Struct, frozen=True):
+    """A request of the agent's that nobody serves, so it must be refused for the agent not to wait for ever."""
+
+    request_id: str
+    subtype: str
+
+
+class Decoder:
+    """`asides` is what the driver has to see to after each batch; it takes them out.
+
+    `mode` is the permission mode the agent is known to be in, `prompt` the uuid of the message it works on.
+    """
+
+    def __init__(self, mode: str = "default") -> None:
+        self.mode = mode
+        self.prompt: str | None = None
+        self.asks: dict[str, Ask] = {}
+        self.asides: list[wire.ControlReply | Unserved] = []
+        self.history_lost = False
+        self._speech = Speech()
+        self._session: str | None = None
+        self._cost = 0.0
+        self._failure_told = False
+
+    def decode(self, line: Line) -> Heard:
+        """Never fails: what it does not understand becomes an `Unparsed`, with the line as its frame."""
+        body = line.body
+        if line.cut:
+            return _unparsed(body, f"a line of {line.cut} bytes was cut after {len(body)}")
+        try:
+            if not body.isascii():
+                body.decode()  # msgspec does not look into what it skips
+            hot = body.startswith(_HOT)
+            drafts = self._speech.delta(_deltas.decode(body)) if hot else self._dispatch(body)
+        except _BROKEN as problem:
+            return _unparsed(body, str(problem))
+        if drafts is None:
+            return _unparsed(body, f"unknown frame {_name(body)!r}")
+        return Heard(Frame("from_agent", body), drafts)
+
+    def _dispatch(self, body: bytes) -> Sequence[Draft] | None:
+        head = _heads.decode(body)
+        name = f"{head.type}/{head.subtype}" if head.type == "system" else head.type
+        handler = MAPPED.get(name)
+        if handler:
+            return handler(self, body)
+        return () if name in IGNORED else None
+
+    # -- what is said -----------------------------------------------------------------------------------------
+
+    def stream(self, body: bytes) -> Sequence[Draft] | None:
+        frame = _stream_events.decode(body)
+        if frame.event.type == "content_block_delta":
+            return self._speech.delta(_deltas.decode(body))
+        return self._speech.event(frame)
+
+    def assistant(self, frame: wire.Assistant) -> Sequence[Draft]:
+        if not frame.is_api_error_message:
+            return self._speech.said(frame)
+        self._failure_told = True
+        return (failures.told(frame, _text(frame.message)),)
+
+    def user(self, frame: wire.User) -> Sequence[Draft]:
+        """Our own messages are items already, so the agent's echo of them is not told."""
+        if frame.isReplay:
+            return ()
+        content = frame.message.content
+        returned = [] if isinstance(content, str) else [block for block in content if block.type == "tool_result"]
+        if returned:
+            return [draft for block in returned for draft in self._result(frame, block)]
+        text = _text(frame.message)
+        if not text or text.startswith(_INTERRUPTED):
+            return ()
+        part = TextPart(text=text)
+        if frame.parent_tool_use_id:
+            return items.whole(
+                items.message(
+                    frame.uuid, subagent=frame.parent_tool_use_id, role="user", content=[part], status="completed"
+                )
+            )
+        return items.whole(items.system(frame.uuid, part))
+
+    def _result(self, frame: wire.User, block: wire.Block) -> Sequence[Draft]:
+        call = self._speech.calls.pop(block.tool_use_id, Call("unknown", None))
+        self._speech.plans.pop(block.tool_use_id, None)
+        item = results.result(block, frame.tool_use_result, call, subagent=frame.parent_tool_use_id)
+        empty = ToolResultPart(call_id=block.tool_use_id, output="")
+        begun = msgspec.structs.replace(item, status="in_progress", content=[empty], error=None)
+        return (ItemStarted(item=begun), ItemCompleted(item=item))
+
+    # -- turns ------------------------------------------------------------------------------------------------
+
+    def init(self, frame: wire.Init) -> Sequence[Draft]:
+        """Comes at the start of every turn, also of those that a background task's end begins."""
+        drafts: list[Draft] = [TurnStarted(turn_id="", input_item_ids=[])]
+        if frame.session_id and frame.session_id != self._session:
+            self._session = frame.session_id
+            drafts.insert(0, NativeSession(frame.session_id))
+        return [*drafts, *self._in_mode(frame.permissionMode)]
+
+    def result(self, frame: wire.Result) -> Sequence[Draft]:
+        if turns.lost_history(frame):
+            self.history_lost = True
+            return ()
+        drafts = list(self._speech.end_all())
+        ended = turns.ended(frame, self._cost)
+        if ended.stop_reason == "error" and not self._failure_told:
+            drafts.append(turns.error(frame))
+        self._cost = max(self._cost, frame.total_cost_usd)
+        self._failure_told = False
+        if frame.origin and self.prompt and self.prompt not in frame.user_message_uuids:
+            return drafts  # the agent's own turn; the one we asked for comes next
+        self.prompt = None
+        return [*drafts, ended]
+
+    # -- control ----------------------------------------------------------------------------------------------
+
+    def asked(self, frame: wire.ControlRequest) -> Sequence[Draft]:
+        match _subtypes.decode(frame.request).subtype:
+            case "can_use_tool":
+                request = _tools.decode(frame.request)
+                ask, drafted = asks.tool(frame.request_id, request, self._speech.plans.get(request.tool_use_id))
+            case "elicitation":
+                ask, drafted = asks.form(frame.request_id, _forms.decode(frame.request))
+            case subtype:
+                self.asides.append(Unserved(frame.request_id, subtype))
+                return ()
+        self.asks[frame.request_id] = ask
+        return (drafted,)
+
+    def withdrawn(self, frame: wire.ControlCancel) -> Sequence[Draft]:
+        ask = self.asks.pop(frame.request_id, None)
+        return (asks.withdrawn(frame.request_id, ask),) if ask else ()
+
+    def replied(self, frame: wire.ControlResponse) -> Sequence[Draft]:
+        """An interrupt may take back the prompt before its turn began; then no result will tell of its end."""
+        reply = frame.response
+        self.asides.append(reply)
+        if self.prompt and self.prompt in _receipts.decode(reply.response).cancelled:
+            self.prompt = None
+            return (TurnEnded(turn_id="", stop_reason="interrupted"),)
+        return ()
+
+    # -- the agent about itself -------------------------------------------------------------------------------
+
+    def status(self, frame: wire.Status) -> Sequence[Draft]:
+        if frame.status == "compacting":
+            return notices.compacting(frame)
+        return self._in_mode(frame.permissionMode)
+
+    def _in_mode(self, mode: str | None) -> Sequence[Draft]:
+        if mode is None or mode == self.mode:
+            return ()
+        self.mode = mode
+        return (updated(mode),)
+
+
+def _typed(shape: type[F], handle: Callable[[Decoder, F], Sequence[Draft]]) -> Handler:
+    decoder = msgspec.json.Decoder(shape)
+    return lambda self, body: handle(self, decoder.decode(body))
+
+
+def _notice(shape: type[F], tell: Callable[[F], Sequence[Draft]]) -> Handler:
+    decoder = msgspec.json.Decoder(shape)
+    return lambda _, body: tell(decoder.decode(body))
+
+
+def _sentence(name: str) -> Handler:
+    return _notice(wire.Notice, partial(notices.sentence, name))
+
+
+def _retry(frame: wire.ApiRetry) -> tuple[Error]:
+    return (failures.retrying(frame),)
+
+
+#: Every frame that becomes events. `docs/agents/claude.md` says what each becomes.
+MAPPED: dict[str, Handler] = {
+    "stream_event": Decoder.stream,
+    "assistant": _typed(wire.Assistant, Decoder.assistant),
+    "user": _typed(wire.User, Decoder.user),
+    "result": _typed(wire.Result, Decoder.result),
+    "control_request": _typed(wire.ControlRequest, Decoder.asked),
+    "control_cancel_request": _typed(wire.ControlCancel, Decoder.withdrawn),
+    "control_response": _typed(wire.ControlResponse, Decoder.replied),
+    "conversation_reset": _notice(wire.ConversationReset, notices.reset),
+    "rate_limit_event": _notice(wire.RateLimit, notices.rate_limit),
+    "auth_status": _notice(wire.AuthStatus, notices.auth_status),
+    "tool_use_summary": _sentence("tool_use_summary"),
+    "system/init": _typed(wire.Init, Decoder.init),
+    "system/status": _typed(wire.Status, Decoder.status),
+    "system/api_retry": _notice(wire.ApiRetry, _retry),
+    "system/compact_boundary": _notice(wire.CompactBoundary, notices.compacted),
+    "system/permission_denied": _notice(wire.PermissionDenied, notices.denied),
+    "system/task_started": _notice(wire.Task, notices.task_started),
+    "system/task_progress": _notice(wire.Task, notices.task_progress),
+    "system/task_notification": _notice(wire.Task, notices.task_ended),
+    "system/hook_started": _notice(wire.Hook, notices.hook_started),
+    "system/hook_response": _notice(wire.Hook, notices.hook_ended),
+    "system/informational": _sentence("informational"),
+    "system/notification": _sentence("notification"),
+    "system/local_command_output": _sentence("local_command_output"),
+    "system/model_fallback": _sentence("model_fallback"),
+    "system/model_refusal_fallback": _sentence("model_fallback"),
+    "system/model_refusal_no_fallback": _sentence("model_refusal"),
+    "system/mirror_error": _sentence("mirror_error"),
+    "system/session_writes_lost": _sentence("session_writes_lost"),
+    "system/session_title_changed": _notice(wire.TitleChanged, notices.titled),
+}
+
+#: Frames that are known and tell a client nothing that another event does not.
+IGNORED: frozenset[str] = frozenset(
+    {
+        "keep_alive",
+        "command_lifecycle",
+        "tool_progress",
+        "prompt_suggestion",
+        "active_goal",
+        "system/thinking_tokens",
+        "system/background_tasks_changed",
+        "system/task_updated",
+        "system/session_state_changed",
+        "system/control_request_progress",
+        "system/hook_progress",
+        "system/plugin_install",
+        "system/worker_shutting_down",
+        "system/commands_changed",
+        "system/files_persisted",
+        "system/memory_recall",
+        "system/elicitation_complete",
+    }
+)
+
+
+def _text(message: wire.Message) -> str:
+    if isinstance(message.content, str):
+        return message.content
+    return "\n".join(block.text for block in message.content if block.type == "text")
+
+
+def _name(body: bytes) -> str:
+    head = _heads.decode(body)
+    return f"{head.type}/{head.subtype}" if head.subtype else head.type
+
+
+def _unparsed(body: bytes, error: str) -> Heard:
+    draft = Unparsed(error=error, location=LOCATION, raw_hash=hashlib.sha256(body).hexdigest())
+    return Heard(Frame("from_agent", body, _form(body)), (draft,))
+
+
+def _form(body: bytes) -> Literal["json", "text", "bytes"]:
+    try:
+        body.decode()
+        msgspec.json.decode(body)
+    except UnicodeDecodeError:
+        return "bytes"
+    except _BROKEN:
+        return "text"
+    return "json"

@@ -1,0 +1,63 @@
+"""Commands into native lines. Pure: what has to be read from disk was read before."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from everyagent.agents.claude import asks
+from everyagent.agents.claude.asks import Ask
+from everyagent.model.asks import Answer
+
+_encoder = msgspec.json.Encoder()
+
+
+def initialize(request_id: str) -> bytes:
+    """The answer names models and commands; until it comes nothing else need be waited for."""
+    return request(request_id, "initialize", hooks=None)
+
+
+def prompt(uuid: str, content: str | Sequence[object]) -> bytes:
+    """A user's message. During a turn the agent takes it in after the next tool, else as a turn of its own."""
+    message = {"role": "user", "content": content}
+    return _line(type="user", message=message, parent_tool_use_id=None, session_id="", uuid=uuid)
+
+
+def text(words: str) -> dict[str, object]:
+    return {"type": "text", "text": words}
+
+
+def interrupt(request_id: str) -> bytes:
+    """Messages that wait for their turn are taken back, too: stopped means that nothing goes on by itself."""
+    return request(request_id, "interrupt", cancel_queued=True)
+
+
+def set_model(request_id: str, model: str | None) -> bytes:
+    return request(request_id, "set_model", model=model)
+
+
+def set_mode(request_id: str, mode: str) -> bytes:
+    return request(request_id, "set_permission_mode", mode=mode)
+
+
+def set_effort(request_id: str, effort: str | None) -> bytes:
+    return request(request_id, "apply_flag_settings", settings={"effortLevel": effort})
+
+
+def answer(request_id: str, ask: Ask, answer: Answer) -> bytes:
+    return _response(subtype="success", request_id=request_id, response=asks.response(ask, answer))
+
+
+def refuse(request_id: str, subtype: str) -> bytes:
+    return _response(subtype="error", request_id=request_id, error=f"This host does not serve {subtype} requests.")
+
+
+def request(request_id: str, subtype: str, **fields: object) -> bytes:
+    return _line(type="control_request", request_id=request_id, request={"subtype": subtype, **fields})
+
+
+def _response(**fields: object) -> bytes:
+    return _line(type="control_response", response=fields)
+
+
+def _line(**fields: object) -> bytes:
+    return _encoder.encode(fields) + b"\n"

@@ -1,0 +1,99 @@
+"""How Claude Code is started for a session: its arguments, its environment, its MCP servers."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from everyagent.agents.adapter import Launch
+from everyagent.agents.claude import modes
+from everyagent.model.tools import McpLocal, McpServer
+from everyagent.runtime.environment import scrubbed
+
+#: The server under which the session's custom tools are offered.
+TOOLS_SERVER = "everyagent"
+_PROTOCOL = (
+    *("-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"),
+    *("--include-partial-messages", "--include-hook-events", "--permission-prompt-tool", "stdio"),
+)
+_PREFIXES = ("ANTHROPIC_", "AWS_", "GOOGLE_", "VERTEX_", "OTEL_")
+_NAMES = frozenset(
+    {
+        "CLAUDE_CODE_OAUTH_TOKEN",
+        "CLAUDE_CODE_USE_BEDROCK",
+        "CLAUDE_CODE_USE_VERTEX",
+        "CLAUDE_CODE_SKIP_BEDROCK_AUTH",
+        "CLAUDE_CODE_SKIP_VERTEX_AUTH",
+        "CLAUDE_CODE_MAX_RETRIES",
+        "CLAUDE_CODE_MAX_OUTPUT_TOKENS",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
+        "CLAUDE_CODE_TMPDIR",
+        "CLAUDE_CONFIG_DIR",
+        "CLOUD_ML_REGION",
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "NO_PROXY",
+        "http_proxy",
+        "https_proxy",
+        "no_proxy",
+        "IS_SANDBOX",
+    }
+)
+
+
+def argv(binary: str, launch: Launch, mcp_config: Path | None) -> list[str]:
+    """Secrets are never in it: every process of the machine can read the arguments of every other."""
+    mode = modes.native(launch.permission_mode, launch.agent_mode)
+    words = [binary, *_PROTOCOL, "--permission-mode", mode]
+    if mode == modes.BYPASS:
+        words.append("--dangerously-skip-permissions")
+    if launch.native_session_id:
+        words += ["--resume", launch.native_session_id]
+    if launch.model and launch.model != "default":
+        words += ["--model", launch.model]
+    if launch.variant:
+        words += ["--effort", launch.variant]
+    if launch.system_prompt:
+        words += ["--append-system-prompt", launch.system_prompt]
+    if mcp_config:
+        words += ["--mcp-config", str(mcp_config)]
+    if launch.tools_url:
+        words += ["--allowedTools", f"mcp__{TOOLS_SERVER}"]
+    return words
+
+
+def environment(launch: Launch, source: Mapping[str, str]) -> dict[str, str]:
+    """`source` is the daemon's own environment: of it, what names an account or a way to the API passes."""
+    allowed = [name for name in source if name in _NAMES or name.startswith(_PREFIXES)]
+    own = {"DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_ENTRYPOINT": "sdk-cli"}
+    if modes.native(launch.permission_mode, launch.agent_mode) == modes.BYPASS and os.geteuid() == 0:
+        own["IS_SANDBOX"] = "1"
+    return scrubbed(source, allow=allowed, session=own | launch.env)
+
+
+def write_mcp_config(launch: Launch) -> Path | None:
+    """The session's servers, in a file that only this user can read, since they may hold secrets."""
+    servers = {name: _server(server) for name, server in launch.mcp.items() if server.enabled}
+    if launch.tools_url:
+        headers = {"Authorization": f"Bearer {launch.tools_token}"} if launch.tools_token else {}
+        servers[TOOLS_SERVER] = {"type": "http", "url": launch.tools_url, "headers": headers}
+    if not servers:
+        return None
+    launch.scratch.mkdir(parents=True, exist_ok=True)
+    path = launch.scratch / "mcp.json"
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(msgspec.json.encode({"mcpServers": servers}))
+    return path
+
+
+def _server(server: McpServer) -> dict[str, object]:
+    if isinstance(server, McpLocal):
+        command, *arguments = server.command
+        config: dict[str, object] = {"type": "stdio", "command": command, "args": arguments, "env": server.env}
+        if server.cwd:
+            config["cwd"] = server.cwd
+    else:
+        config = {"type": server.transport, "url": server.url, "headers": server.headers}
+    return config | ({"timeout": server.timeout_ms} if server.timeout_ms else {})

@@ -1,0 +1,89 @@
+"""What Claude Code tells about itself - hooks, tasks, compaction, limits - as status items. Pure."""
+
+from collections.abc import Sequence
+
+from everyagent.agents.adapter import Draft
+from everyagent.agents.claude import items, wire
+from everyagent.agents.claude.failures import REMEDY
+from everyagent.model.events import Error, ItemCompleted, ItemStarted, SessionUpdated
+from everyagent.model.items import Item, ItemStatus
+from everyagent.model.parts import StatusPart
+
+
+def compacting(frame: wire.Status) -> Sequence[Draft]:
+    return _notice(frame.uuid, "compaction", "Compacting the conversation")
+
+
+def compacted(frame: wire.CompactBoundary) -> Sequence[Draft]:
+    facts = frame.compact_metadata
+    sizes = f"{facts.pre_tokens} tokens became {facts.post_tokens}" if facts.pre_tokens is not None else None
+    return _notice(frame.uuid, "compaction", f"Conversation compacted ({facts.trigger})", sizes)
+
+
+def denied(frame: wire.PermissionDenied) -> Sequence[Draft]:
+    return _notice(frame.uuid, "permission_denied", f"{frame.tool_name} was denied without asking", frame.message)
+
+
+def task_started(frame: wire.Task) -> Sequence[Draft]:
+    return _task(frame, f"Task started: {frame.description or frame.task_id}")
+
+
+def task_progress(frame: wire.Task) -> Sequence[Draft]:
+    return _task(frame, frame.description or "Task goes on")
+
+
+def task_ended(frame: wire.Task) -> Sequence[Draft]:
+    return _task(frame, f"Task {frame.status or 'ended'}", frame.summary)
+
+
+def hook_started(frame: wire.Hook) -> Sequence[Draft]:
+    return (ItemStarted(item=_hook(frame, "in_progress")),)
+
+
+def hook_ended(frame: wire.Hook) -> Sequence[Draft]:
+    failed = frame.outcome not in (None, "success") or bool(frame.exit_code)
+    return (ItemCompleted(item=_hook(frame, "failed" if failed else "completed")),)
+
+
+def sentence(name: str, frame: wire.Notice) -> Sequence[Draft]:
+    text = frame.content or frame.text or frame.summary or frame.error
+    return _notice(frame.uuid, name, text) if text else ()
+
+
+def titled(frame: wire.TitleChanged) -> Sequence[Draft]:
+    return (SessionUpdated(title=frame.title),)
+
+
+def reset(frame: wire.ConversationReset) -> Sequence[Draft]:
+    return _notice(frame.uuid, "conversation_reset", "The agent's memory of the conversation was cleared")
+
+
+def rate_limit(frame: wire.RateLimit) -> Sequence[Draft]:
+    """Nothing is told while all is well."""
+    info = frame.rate_limit_info
+    if info.status == "allowed":
+        return ()
+    details = {"limit": info.rateLimitType, "resets_at": info.resetsAt, "utilization": info.utilization}
+    facts = ", ".join(f"{name} {value}" for name, value in details.items() if value is not None)
+    if info.status == "rejected":
+        return (Error(message=f"The account's limit is reached ({facts}).", code="rate_limited"),)
+    return _notice(frame.uuid, "rate_limit", "The account's limit is near", facts)
+
+
+def auth_status(frame: wire.AuthStatus) -> Sequence[Draft]:
+    return (Error(message=f"{frame.error} {REMEDY}", code="auth"),) if frame.error else ()
+
+
+def _task(frame: wire.Task, label: str, detail: str | None = None) -> Sequence[Draft]:
+    return _notice(frame.uuid, "task", label, detail, parent=frame.tool_use_id)
+
+
+def _hook(frame: wire.Hook, state: ItemStatus) -> Item:
+    part = StatusPart(label=f"Hook {frame.hook_name}", detail=frame.output or None)
+    return items.status(frame.hook_id, "hook", [part], state=state)
+
+
+def _notice(
+    key: str, name: str, label: str, detail: str | None = None, *, parent: str | None = None
+) -> Sequence[Draft]:
+    return items.whole(items.status(key, name, [StatusPart(label=label, detail=detail)], parent=parent))

@@ -1,0 +1,85 @@
+"""The Claude Code program on this machine: where it is, which version, who is logged in."""
+
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from everyagent.agents import packages
+from everyagent.agents.packages import Program
+from everyagent.errors import AgentNotInstalled
+
+TESTED_VERSION = "2.1.325"
+BINARY_VARIABLE = "EVERYAGENT_CLAUDE_BIN"
+_KNOWN = {"linux-x64": (365_842_960, "0dc4f4a9a165fc60746d7ae8489712e5fc352f1e7ad4eb22e7141bd0812eb0cf")}
+_KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
+_CLOUDS = ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX")
+
+
+def pinned() -> Program:
+    """The platform's native binary, which the npm package only wraps."""
+    name = packages.platform_name()
+    size, digest = _KNOWN.get(name, (0, ""))
+    return Program(
+        package=f"@anthropic-ai/claude-code-{name}",
+        version=TESTED_VERSION,
+        member="package/claude",
+        size=size,
+        sha256=digest,
+    )
+
+
+def find(folder: Path, environment: Mapping[str, str]) -> str | None:
+    """The one that was named, else the one on the PATH, else the one we installed into `folder`."""
+    named = environment.get(BINARY_VARIABLE)
+    if named:
+        return named if os.access(named, os.X_OK) else None
+    on_path = shutil.which("claude", path=environment.get("PATH"))
+    if on_path:
+        return on_path
+    ours = packages.installed(pinned(), folder)
+    return str(ours) if ours else None
+
+
+def located(folder: Path, environment: Mapping[str, str]) -> str:
+    path = find(folder, environment)
+    if path:
+        return path
+    named = environment.get(BINARY_VARIABLE)
+    if named:
+        raise AgentNotInstalled(f"{BINARY_VARIABLE} names {named}, and there is no program. Correct or unset it.")
+    raise AgentNotInstalled("Claude Code is not on this machine. Run `everyagent agents install claude`.")
+
+
+class _Account(Struct, frozen=True, rename="camel"):
+    email_address: str | None = None
+
+
+class _Settings(Struct, frozen=True, rename="camel"):
+    oauth_account: _Account | None = None
+
+
+def login(environment: Mapping[str, str]) -> str | None:
+    """Who pays, in a few words; None if nobody is logged in. No secret is read, only whether there is one."""
+    for name in _KEYS:
+        if environment.get(name):
+            return name
+    for name in _CLOUDS:
+        if environment.get(name):
+            return name.removeprefix("CLAUDE_CODE_USE_").title()
+    home = Path(environment.get("HOME") or Path.home())
+    folder = Path(environment.get("CLAUDE_CONFIG_DIR") or home / ".claude")
+    if not (folder / ".credentials.json").is_file():
+        return None
+    return _email(home / ".claude.json") or "a Claude account"
+
+
+def _email(path: Path) -> str | None:
+    try:
+        settings = msgspec.json.decode(path.read_bytes(), type=_Settings)
+    except (OSError, msgspec.MsgspecError):
+        return None
+    return settings.oauth_account.email_address if settings.oauth_account else None

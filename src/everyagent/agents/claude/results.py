@@ -1,0 +1,137 @@
+"""What a tool returned, as a universal item. Pure; used by `decode.py`."""
+
+import re
+
+import msgspec
+from msgspec import Raw, Struct
+
+from everyagent.agents.claude import patches
+from everyagent.agents.claude.items import server_and_tool
+from everyagent.agents.claude.wire import Block, Spent, Structured
+from everyagent.model.items import Item
+from everyagent.model.parts import ContentPart, FileRefPart, ImagePart, JsonPart, ToolResultPart
+
+_blocks = msgspec.json.Decoder(list[Block])
+_structured = msgspec.json.Decoder(Structured)
+_spent = msgspec.json.Decoder(Spent)
+_EXIT_CODE = re.compile(r"Exit code (\d+)\b")
+_EDITS = frozenset({"Edit", "MultiEdit", "NotebookEdit"})
+_FILES = _EDITS | {"Read", "Write"}
+
+
+class Call(Struct, frozen=True):
+    """A call that has no result yet. `name` is the agent's own name for the tool, `message` the item that asked."""
+
+    name: str
+    message: str | None
+
+
+class _Output(Struct, frozen=True):
+    text: str
+    images: list[ImagePart]
+
+
+def result_key(call_id: str) -> str:
+    return f"{call_id} result"
+
+
+def result(block: Block, structured: Raw, call: Call, *, subagent: str | None) -> Item:
+    """`structured` is what the tool returned to the agent itself, in a shape of each tool's own."""
+    output = _output(block)
+    failed = bool(block.is_error)
+    known = _known(structured) if call.name == "Bash" or call.name in _FILES else None
+    part = ToolResultPart(
+        call_id=block.tool_use_id,
+        output=output.text,
+        is_error=failed,
+        exit_code=_exit_code(output.text, failed, known) if call.name == "Bash" else None,
+        duration_ms=_duration(structured),
+    )
+    key = result_key(block.tool_use_id)
+    return Item(
+        item_id=key,
+        native_item_id=block.tool_use_id,
+        parent_id=call.message,
+        kind="tool_result",
+        role="tool",
+        status="failed" if failed else "completed",
+        content=[part, *_details(call, structured, known, output)],
+        subagent=subagent,
+        name=server_and_tool(call.name)[1],
+        error=output.text if failed else None,
+    )
+
+
+def _details(call: Call, structured: Raw, known: Structured | None, output: _Output) -> list[ContentPart]:
+    """What the text does not tell: files and their diffs, images, fields."""
+    if known is not None and call.name in _FILES:
+        return [*_file(call.name, known), *_at(known, output.images)]
+    if call.name == "Bash" or not bytes(structured).startswith(b"{"):
+        return [*output.images]
+    return [*output.images, JsonPart(json=msgspec.json.decode(structured))]
+
+
+def _file(tool: str, known: Structured) -> list[ContentPart]:
+    path = known.filePath or known.notebook_path or (known.file.filePath if known.file else None)
+    if not path:
+        return []
+    if tool == "Read":
+        return [FileRefPart(path=path, action="read")]
+    diff = None
+    if known.structuredPatch:
+        diff = patches.edited(path, known.structuredPatch)
+    elif known.originalFile is None and isinstance(known.content, str):
+        diff = patches.created(path, known.content)
+    return [FileRefPart(path=path, action="patch" if tool in _EDITS else "write", diff=diff)]
+
+
+def _at(known: Structured, images: list[ImagePart]) -> list[ImagePart]:
+    """Images that were read from a file are that file."""
+    path = known.file.filePath if known.file else None
+    return [msgspec.structs.replace(image, path=path) for image in images] if path else images
+
+
+def _output(block: Block) -> _Output:
+    body = bytes(block.content)
+    if body == b"null":
+        return _Output("", [])
+    if not body.startswith(b"["):
+        content = msgspec.json.decode(body)
+        return _Output(content if isinstance(content, str) else body.decode(), [])
+    texts: list[str] = []
+    images: list[ImagePart] = []
+    for each in _blocks.decode(body):
+        if each.type == "text":
+            texts.append(each.text)
+        elif each.type == "image" and each.source:
+            images.append(
+                ImagePart(path=each.source.url or "image", mime=each.source.media_type, data=each.source.data)
+            )
+        else:
+            texts.append(f"[{each.type}]")
+    return _Output("\n".join(texts), images)
+
+
+def _known(structured: Raw) -> Structured | None:
+    """None where the tool failed, or its result has another shape than this version's."""
+    try:
+        return _structured.decode(structured)
+    except msgspec.ValidationError:
+        return None
+
+
+def _exit_code(output: str, failed: bool, known: Structured | None) -> int | None:
+    if failed:
+        found = _EXIT_CODE.match(output)
+        return int(found[1]) if found else None
+    ended = known is not None and not known.interrupted and not known.backgroundTaskId
+    return 0 if ended else None
+
+
+def _duration(structured: Raw) -> int | None:
+    try:
+        spent = _spent.decode(structured)
+    except msgspec.ValidationError:
+        return None
+    millis = spent.totalDurationMs if spent.totalDurationMs is not None else spent.durationMs
+    return None if millis is None else round(millis)

@@ -1,0 +1,84 @@
+"""The end of a turn: why it ended, what it used, what it cost. Pure; used by `decode.py`."""
+
+from everyagent.agents.claude import failures, wire
+from everyagent.model.events import Error, StopReason, TurnEnded
+from everyagent.model.usage import Usage
+
+_BY_SUBTYPE: dict[str, StopReason] = {"error_max_turns": "max_turns", "error_max_budget_usd": "budget"}
+_BY_MODEL: dict[str, StopReason] = {"max_tokens": "max_tokens", "refusal": "refusal"}
+_DIAGNOSTIC = "[ede_diagnostic]"
+_LOST = "No conversation found with session ID"
+
+
+def lost_history(frame: wire.Result) -> bool:
+    """The native session that was to be resumed is gone. The process ends by itself after saying so."""
+    return frame.is_error and any(error.startswith(_LOST) for error in frame.errors)
+
+
+def ended(frame: wire.Result, told_cost: float) -> TurnEnded:
+    """`told_cost` is what earlier turns of this process were told to cost."""
+    reason = _reason(frame)
+    return TurnEnded(
+        turn_id="",
+        stop_reason=reason,
+        usage=_usage(frame),
+        cost_usd=_cost(frame, told_cost),
+        error=complaint(frame) if reason not in ("end_turn", "interrupted") and frame.is_error else None,
+    )
+
+
+def error(frame: wire.Result) -> Error:
+    """For a turn that failed without the failure being told before."""
+    if frame.terminal_reason == "prompt_too_long":
+        return failures.failure(complaint(frame), "context_exceeded", frame.api_error_status)
+    text = complaint(frame)
+    return failures.failure(
+        text, failures.code_of(frame.api_error, frame.api_error_status, text), frame.api_error_status
+    )
+
+
+def complaint(frame: wire.Result) -> str:
+    said = [frame.result, *frame.errors]
+    words = [each for each in said if each and not each.startswith(_DIAGNOSTIC)]
+    return "\n".join(words) or "The agent ended the turn without an answer that could be read."
+
+
+def _reason(frame: wire.Result) -> StopReason:
+    if (frame.terminal_reason or "").startswith("aborted"):
+        return "interrupted"
+    if frame.is_error:
+        return _BY_SUBTYPE.get(frame.subtype, "error")
+    return _BY_MODEL.get(frame.stop_reason or "", "end_turn")
+
+
+def _usage(frame: wire.Result) -> Usage | None:
+    models = frame.model_usage_since_last_result
+    if models:
+        total = Usage()
+        for each in models.values():
+            total += Usage(
+                input_tokens=each.inputTokens,
+                output_tokens=each.outputTokens,
+                cache_read_tokens=each.cacheReadInputTokens,
+                cache_write_tokens=each.cacheCreationInputTokens,
+                reasoning_tokens=each.thinkingTokens,
+            )
+        return total
+    usage = frame.usage
+    if usage is None:
+        return None
+    details = usage.output_tokens_details
+    return Usage(
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cache_read_tokens=usage.cache_read_input_tokens or 0,
+        cache_write_tokens=usage.cache_creation_input_tokens or 0,
+        reasoning_tokens=details.thinking_tokens if details else 0,
+    )
+
+
+def _cost(frame: wire.Result, told_cost: float) -> float:
+    models = frame.model_usage_since_last_result
+    if models is not None:
+        return round(sum(each.costUSD for each in models.values()), 9)
+    return round(max(0.0, frame.total_cost_usd - told_cost), 9)

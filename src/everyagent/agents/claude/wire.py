@@ -1,0 +1,387 @@
+"""Claude Code's native messages, as they come from it: one JSON object a line, named by `type` and `subtype`.
+
+Permissive on purpose: only what is used is named, and what may be missing has a default.
+"""
+
+from typing import Any, TypeAlias
+
+from msgspec import Raw, Struct
+
+Content: TypeAlias = "str | list[Block]"
+
+
+class Frame(Struct, frozen=True, kw_only=True, gc=False):
+    """`parent_tool_use_id` is the call whose sub-agent speaks; None for the agent itself."""
+
+    uuid: str = ""
+    session_id: str = ""
+
+
+class Head(Struct, frozen=True, gc=False):
+    type: str
+    subtype: str | None = None
+
+
+# -- what the model says, as it comes -------------------------------------------------------------------------
+
+
+class DeltaBody(Struct, frozen=True, gc=False):
+    type: str
+    text: str = ""
+    thinking: str = ""
+    partial_json: str = ""
+
+
+class DeltaEvent(Struct, frozen=True, gc=False):
+    delta: DeltaBody
+    index: int = 0
+
+
+class StreamDelta(Struct, frozen=True, gc=False):
+    """A `stream_event` that carries a `content_block_delta`: the frame there is most of."""
+
+    event: DeltaEvent
+    parent_tool_use_id: str | None = None
+    api_message_id: str | None = None
+
+
+class Source(Struct, frozen=True):
+    type: str = ""
+    media_type: str | None = None
+    data: str | None = None
+    url: str | None = None
+
+
+class Block(Struct, frozen=True):
+    """Any content block; `type` says which fields count."""
+
+    type: str
+    text: str = ""
+    thinking: str = ""
+    id: str = ""
+    name: str = ""
+    input: Raw = Raw(b"{}")
+    tool_use_id: str = ""
+    content: Raw = Raw(b"null")
+    is_error: bool | None = None
+    source: Source | None = None
+
+
+class Message(Struct, frozen=True):
+    content: Content = ""
+    id: str = ""
+
+
+class StreamBody(Struct, frozen=True):
+    type: str
+    index: int = 0
+    content_block: Block | None = None
+    message: Message | None = None
+
+
+class StreamEvent(Frame, frozen=True, kw_only=True):
+    event: StreamBody
+    parent_tool_use_id: str | None = None
+    api_message_id: str | None = None
+
+
+class Assistant(Frame, frozen=True, kw_only=True):
+    """A finished block of a message; whole messages where the agent itself, not a model, speaks."""
+
+    message: Message
+    parent_tool_use_id: str | None = None
+    error: str | None = None
+    is_api_error_message: bool = False
+    api_error: str | None = None
+    api_error_status: int | None = None
+    aborted: bool = False
+
+
+class User(Frame, frozen=True, kw_only=True):
+    message: Message
+    parent_tool_use_id: str | None = None
+    tool_use_result: Raw = Raw(b"null")
+    isReplay: bool = False
+    isSynthetic: bool = False
+
+
+# -- structured results of the agent's own tools ----------------------------------------------------------------
+
+
+class Hunk(Struct, frozen=True):
+    oldStart: int
+    oldLines: int
+    newStart: int
+    newLines: int
+    lines: list[str]
+
+
+class ReadFile(Struct, frozen=True):
+    filePath: str | None = None
+    type: str | None = None
+
+
+class Structured(Struct, frozen=True):
+    filePath: str | None = None
+    structuredPatch: list[Hunk] | None = None
+    originalFile: str | None = None
+    content: Any = None
+    file: ReadFile | None = None
+    interrupted: bool = False
+    backgroundTaskId: str | None = None
+    notebook_path: str | None = None
+
+
+class Spent(Struct, frozen=True):
+    """How long a tool took, where its result tells."""
+
+    totalDurationMs: float | None = None
+    durationMs: float | None = None
+
+
+class Todo(Struct, frozen=True):
+    content: str
+    status: str = "pending"
+
+
+class TodoInput(Struct, frozen=True):
+    todos: list[Todo]
+
+
+class PlanInput(Struct, frozen=True):
+    plan: str | None = None
+
+
+# -- the control channel ----------------------------------------------------------------------------------------
+
+
+class McpServerName(Struct, frozen=True):
+    name: str | None = None
+
+
+class CanUseTool(Struct, frozen=True):
+    tool_name: str
+    input: Raw
+    tool_use_id: str = ""
+    description: str | None = None
+    permission_suggestions: list[Any] | None = None
+    blocked_path: str | None = None
+    decision_reason: str | None = None
+    mcp_server: McpServerName | None = None
+    agent_id: str | None = None
+
+
+class AskedOption(Struct, frozen=True):
+    label: str
+    description: str | None = None
+
+
+class AskedQuestion(Struct, frozen=True):
+    question: str
+    header: str | None = None
+    options: list[AskedOption] = []
+    multiSelect: bool = False
+
+
+class QuestionInput(Struct, frozen=True):
+    questions: list[AskedQuestion]
+
+
+class SchemaProperty(Struct, frozen=True):
+    type: str | None = None
+    title: str | None = None
+    description: str | None = None
+    enum: list[Any] | None = None
+    enumNames: list[str] | None = None
+
+
+class Schema(Struct, frozen=True):
+    properties: dict[str, SchemaProperty] = {}
+
+
+class Elicitation(Struct, frozen=True):
+    """An MCP server asks the user something: for the fields of a form, or to open an address."""
+
+    message: str
+    mcp_server_name: str = ""
+    mode: str | None = None
+    url: str | None = None
+    requested_schema: Schema | None = None
+    property_order: list[str] | None = None
+
+
+class Subtype(Struct, frozen=True):
+    subtype: str
+
+
+class ControlRequest(Struct, frozen=True):
+    request_id: str
+    request: Raw
+
+
+class ControlCancel(Struct, frozen=True):
+    request_id: str
+
+
+class ControlReply(Struct, frozen=True):
+    subtype: str
+    request_id: str
+    response: Raw = Raw(b"{}")
+    error: str | None = None
+    error_code: str | None = None
+
+
+class ControlResponse(Struct, frozen=True):
+    response: ControlReply
+
+
+class Receipt(Struct, frozen=True):
+    """Of an interrupt: the messages that were taken back with it."""
+
+    cancelled: list[str] = []
+
+
+class ModelInfo(Struct, frozen=True, rename="camel"):
+    value: str
+    display_name: str | None = None
+    resolved_model: str | None = None
+    supported_effort_levels: list[str] = []
+
+
+class Initialized(Struct, frozen=True):
+    models: list[ModelInfo] = []
+
+
+# -- what the agent tells about itself ----------------------------------------------------------------------------
+
+
+class Init(Frame, frozen=True, kw_only=True):
+    permissionMode: str | None = None
+
+
+class Status(Frame, frozen=True, kw_only=True):
+    status: str | None = None
+    permissionMode: str | None = None
+
+
+class ApiRetry(Frame, frozen=True, kw_only=True):
+    attempt: int
+    max_retries: int | None = None
+    retry_delay_ms: float = 0
+    error_status: int | None = None
+    error: str = "unknown"
+
+
+class CompactMetadata(Struct, frozen=True):
+    trigger: str = "auto"
+    pre_tokens: int | None = None
+    post_tokens: int | None = None
+
+
+class CompactBoundary(Frame, frozen=True, kw_only=True):
+    compact_metadata: CompactMetadata = CompactMetadata()
+
+
+class PermissionDenied(Frame, frozen=True, kw_only=True):
+    tool_name: str
+    message: str = ""
+
+
+class Task(Frame, frozen=True, kw_only=True):
+    """All frames about background tasks and sub-agents share these fields."""
+
+    task_id: str
+    tool_use_id: str | None = None
+    description: str | None = None
+    status: str | None = None
+    summary: str | None = None
+
+
+class Hook(Frame, frozen=True, kw_only=True):
+    hook_id: str
+    hook_name: str = "hook"
+    output: str | None = None
+    exit_code: int | None = None
+    outcome: str | None = None
+
+
+class Notice(Frame, frozen=True, kw_only=True):
+    """A frame that is a sentence for the user, under whatever name."""
+
+    content: str | None = None
+    text: str | None = None
+    summary: str | None = None
+    error: str | None = None
+
+
+class TitleChanged(Frame, frozen=True, kw_only=True):
+    title: str | None = None
+
+
+class ConversationReset(Frame, frozen=True, kw_only=True):
+    trigger: str = "clear"
+
+
+class RateLimitInfo(Struct, frozen=True):
+    status: str = "allowed"
+    resetsAt: float | None = None
+    rateLimitType: str | None = None
+    utilization: float | None = None
+
+
+class RateLimit(Frame, frozen=True, kw_only=True):
+    rate_limit_info: RateLimitInfo = RateLimitInfo()
+
+
+class AuthStatus(Frame, frozen=True, kw_only=True):
+    error: str | None = None
+
+
+# -- the end of a turn ----------------------------------------------------------------------------------------------
+
+
+class OutputDetails(Struct, frozen=True):
+    thinking_tokens: int = 0
+
+
+class TurnUsage(Struct, frozen=True):
+    """Of the main loop alone."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+    output_tokens_details: OutputDetails | None = None
+
+
+class ModelUsage(Struct, frozen=True):
+    """Of one model, sub-agents included."""
+
+    inputTokens: int = 0
+    outputTokens: int = 0
+    cacheReadInputTokens: int = 0
+    cacheCreationInputTokens: int = 0
+    thinkingTokens: int = 0
+    costUSD: float = 0.0
+
+
+class Origin(Struct, frozen=True):
+    kind: str | None = None
+
+
+class Result(Frame, frozen=True, kw_only=True):
+    """`total_cost_usd` is the native session's, from its beginning, over all its processes."""
+
+    subtype: str
+    is_error: bool = False
+    result: str = ""
+    errors: list[str] = []
+    stop_reason: str | None = None
+    terminal_reason: str | None = None
+    api_error: str | None = None
+    api_error_status: int | None = None
+    usage: TurnUsage | None = None
+    total_cost_usd: float = 0.0
+    model_usage_since_last_result: dict[str, ModelUsage] | None = None
+    origin: Origin | None = None
+    user_message_uuids: list[str] = []

@@ -1,0 +1,70 @@
+"""Every recorded exchange, as events: what is checked in is what a client sees.
+
+After a deliberate change: `EVERYAGENT_WRITE_GOLDEN=1 pytest -n 0 <this file>`, then read the diff.
+"""
+
+import os
+
+import msgspec
+import pytest
+from recorded import GOLDEN, Player, cases, exchanges, lines_of, violations
+
+from everyagent.agents.adapter import Heard
+from everyagent.agents.claude.decode import Decoder
+from everyagent.model.events import Event
+
+#: Exchanges in which the program was told nonsense, so that it ended without a word.
+SILENT = frozenset({"bad-flag", "bypass-root-refused", "malformed-control-request", "malformed-stdin"})
+
+
+def rows(events: list[Event]) -> bytes:
+    """One line an event, without what is the same in all."""
+    told = [{"type": event.type, "synthetic": event.synthetic, "data": event.data} for event in events]
+    return b"".join(msgspec.json.encode(row) + b"\n" for row in told)
+
+
+@pytest.mark.parametrize("case", cases())
+def test_a_recorded_exchange_becomes_the_events_checked_in(case: str) -> None:
+    events = list(Player().play(case))
+    expected = GOLDEN / case / "events.jsonl"
+    if os.environ.get("EVERYAGENT_WRITE_GOLDEN"):
+        expected.write_bytes(rows(events))
+    assert rows(events).decode() == expected.read_text()
+
+
+@pytest.mark.parametrize("case", cases())
+def test_a_recorded_exchange_keeps_every_order_rule(case: str) -> None:
+    assert violations(Player().play(case)) == []
+
+
+@pytest.mark.parametrize("case", cases())
+def test_no_recorded_frame_is_unparsed(case: str) -> None:
+    assert [event.data for event in Player().play(case) if event.type == "agent.unparsed"] == []
+
+
+@pytest.mark.parametrize("case", cases())
+def test_a_recorded_answer_is_what_we_would_have_said(case: str) -> None:
+    player = Player()
+    list(player.play(case))
+    for recorded, ours in player.answers:
+        assert ours.behavior == recorded.behavior
+        if recorded.behavior == "deny":
+            assert ours.message == recorded.message
+        elif "answers" in recorded.updatedInput:
+            assert ours.updatedInput == recorded.updatedInput
+
+
+def test_all_recorded_exchanges_are_here() -> None:
+    assert len(cases()) == 101
+    assert {case for case in cases() if not lines_of(case)} <= SILENT | {"print-text-mode"}
+
+
+def test_a_thousand_sessions_leave_nothing_behind_in_a_decoder() -> None:
+    """What a decoder remembers is bounded by what is open, not by what went by."""
+    decoder = Decoder()
+    lines = [line for case in cases() for line in lines_of(case)]
+    for _ in range(10):
+        for line in lines:
+            assert isinstance(decoder.decode(line), Heard)
+            decoder.asides.clear()
+    assert sum(exchange.dir == "out" for exchange in exchanges("text-multi-turn")) > 0

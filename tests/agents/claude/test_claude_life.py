@@ -1,0 +1,148 @@
+"""The life of a session with the real program: interrupts, steering, resuming, dying."""
+
+import os
+import signal
+
+from claude_stage import ClaudeSession
+
+from everyagent.model.events import Error, ItemDelta, PermissionRequested, PermissionResolved, TurnEnded
+from everyagent.testing.daemon import DaemonProcess
+from everyagent.testing.scripted_replies import call, say
+
+SLEEP = {"command": "python3 -c 'import time; time.sleep(50)'", "description": "sleep"}
+LONG = "word " * 40
+
+
+def talking(session: ClaudeSession) -> None:
+    session.until(lambda: any(delta.delta.startswith("word") for delta in session.all(ItemDelta)) or None)
+
+
+def agent_pid(session: ClaudeSession) -> int:
+    """The process whose home is this session's."""
+    wanted = f"HOME={session.home}".encode()
+    for name in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{name}/environ", "rb") as file:
+                environment = file.read().split(b"\0")
+            with open(f"/proc/{name}/cmdline", "rb") as file:
+                command = file.read()
+        except (OSError, ValueError):
+            continue
+        if name.isdecimal() and wanted in environment and b"stream-json" in command:
+            return int(name)
+    raise AssertionError("the agent does not run")
+
+
+def test_an_interrupt_stops_words_and_keeps_the_session(session: ClaudeSession) -> None:
+    session.model.script.add(say(LONG, held=8), say("Still here."))
+    session.create().send("Talk long")
+    talking(session)
+    session.cancel()
+    assert session.next(TurnEnded).stop_reason == "interrupted"
+    pid = agent_pid(session)
+    assert session.turn("Are you there?").stop_reason == "end_turn"
+    assert session.replies()[-1] == "Still here."
+    assert agent_pid(session) == pid
+
+
+def test_an_interrupt_stops_a_tool(session: ClaudeSession) -> None:
+    session.model.script.add(call("Bash", SLEEP))
+    session.create(permissionMode="bypass").send("Sleep")
+    session.until(lambda: session.items("tool_call"))
+    session.cancel()
+    assert session.next(TurnEnded).stop_reason == "interrupted"
+    assert [item.status for item in session.items("tool_result")] in (["failed"], [])
+
+
+def test_an_interrupt_resolves_a_pending_permission(session: ClaudeSession) -> None:
+    session.model.script.add(call("Bash", {"command": "touch x", "description": "x"}))
+    session.create().send("Touch it")
+    session.next(PermissionRequested)
+    session.cancel()
+    assert session.next(TurnEnded).stop_reason == "interrupted"
+    assert session.next(PermissionResolved).status == "denied"
+
+
+def test_an_interrupt_before_the_first_word_ends_the_turn(session: ClaudeSession) -> None:
+    session.model.script.add(say(LONG, held=0), say("Back."))
+    session.create().send("Talk")
+    session.cancel()
+    assert session.next(TurnEnded).stop_reason == "interrupted"
+    assert session.turn("Again").stop_reason == "end_turn"
+
+
+def test_a_message_steered_into_a_turn_is_heard_in_it(session: ClaudeSession) -> None:
+    session.model.script.add(
+        call("Bash", {"command": "python3 -c 'import time; time.sleep(3)'", "description": "work"}),
+        say("Blue it is.", when="Make it blue"),
+    )
+    session.create(permissionMode="bypass").send("Paint it")
+    session.until(lambda: session.items("tool_call"))
+    session.send("Make it blue", delivery="steer")
+    session.until(lambda: session.replies() == ["Blue it is."])
+    assert len(session.all(TurnEnded)) <= 1
+
+
+def test_a_queued_message_waits_for_its_turn(session: ClaudeSession) -> None:
+    reply = say(LONG, held=4)
+    session.model.script.add(reply, say("Second."))
+    session.create().send("First")
+    talking(session)
+    session.send("Second")
+    reply.release.set()
+    session.next(TurnEnded, 2)
+    assert session.replies() == [LONG, "Second."]
+
+
+def test_a_killed_agent_is_told_and_resumes_with_its_memory(session: ClaudeSession) -> None:
+    session.model.script.add(say("Noted."), say(LONG, held=4), say("It was seven."))
+    session.create().turn("Remember seven")
+    session.send("Talk long")
+    talking(session)
+    os.kill(agent_pid(session), signal.SIGKILL)
+    ended = session.next(TurnEnded, 2)
+    assert ended.stop_reason == "error"
+    assert session.all(Error)[-1].code == "agent_crashed"
+    native = session.info()["nativeSessionId"]
+    assert session.turn("Which number?").stop_reason == "end_turn"
+    assert session.info()["nativeSessionId"] == native
+    assert "Remember seven" in str(session.model.requests[-1].messages)
+
+
+def test_when_the_native_session_is_gone_the_session_goes_on_from_its_transcript(session: ClaudeSession) -> None:
+    session.model.script.add(say("Noted."), say("It was seven."))
+    session.create().turn("Remember seven")
+    native = session.info()["nativeSessionId"]
+    os.kill(agent_pid(session), signal.SIGKILL)
+    session.until(lambda: session.info()["status"] == "hibernated")
+    for transcript in session.home.rglob("*.jsonl"):
+        transcript.unlink()
+    assert session.turn("Which number?").stop_reason == "end_turn"
+    assert [error.details for error in session.all(Error) if error.details] == [{"history_lost": True}]
+    assert session.info()["nativeSessionId"] != native
+    assert "Remember seven" in str(session.model.requests[-1].messages)
+    assert session.replies()[-1] == "It was seven."
+
+
+def test_a_killed_daemon_resumes_the_session_with_its_memory(session: ClaudeSession, daemon: DaemonProcess) -> None:
+    session.model.script.add(say("Noted."), say(LONG, held=4), say("It was seven."))
+    session.create().turn("Remember seven")
+    session.send("Talk long")
+    talking(session)
+    pid = agent_pid(session)
+    daemon.kill()
+    daemon.start()
+    session.until(lambda: not os.path.exists(f"/proc/{pid}"))
+    assert session.next(TurnEnded, 2).stop_reason == "error"
+    session.turn("Which number?")
+    assert session.replies()[-1] == "It was seven."
+    assert "Remember seven" in str(session.model.requests[-1].messages)
+
+
+def test_terminate_leaves_no_process(session: ClaudeSession) -> None:
+    session.model.script.add(call("Bash", SLEEP))
+    session.create(permissionMode="bypass").send("Sleep")
+    session.until(lambda: session.items("tool_call"))
+    pid = agent_pid(session)
+    session.call("POST", f"/sessions/{session.id}/terminate")
+    assert not os.path.exists(f"/proc/{pid}")
