@@ -216,8 +216,12 @@ class FakeSessions:
             self.receipts[kept.key] = kept
         return item_id
 
-    async def stream_turn(self, session_id: str, message: SendMessage, *, raw: bool) -> AsyncIterator[bytes | None]:
-        await self.send(session_id, message)
+    async def stream_turn(
+        self, session_id: str, message: SendMessage, receipt: Callable[[str], Receipt] | None = None, *, raw: bool
+    ) -> AsyncIterator[bytes | None]:
+        return await self.turn(session_id, await self.send(session_id, message, receipt), raw=raw)
+
+    async def turn(self, session_id: str, item_id: str, *, raw: bool) -> AsyncIterator[bytes | None]:
         return self._tail([sse(body) for body in self.bodies[session_id]], ends=True)
 
     async def cancel(self, session_id: str) -> bool:

@@ -82,9 +82,12 @@ async def test_a_key_is_1_to_255_visible_characters(served: Served, value: str) 
     assert (response.status_code, response.json()["field"]) == (400, "Idempotency-Key")
 
 
-async def test_a_streamed_turn_is_not_begun_twice(served: Served) -> None:
+async def test_a_streamed_turn_is_streamed_again_but_not_begun_twice(served: Served) -> None:
     served.sessions.add("mine")
     url = "/v1/sessions/mine/messages/stream"
-    assert (await served.client.post(url, json={"message": "hi"}, headers=key())).status_code == 200
-    assert (await served.client.post(url, json={"message": "hi"}, headers=key())).status_code == 409
+    first = await served.client.post(url, json={"message": "hi"}, headers=key())
+    again = await served.client.post(url, json={"message": "hi"}, headers=key())
+    assert (first.status_code, again.status_code) == (200, 200)
+    assert again.content == first.content
+    assert (await served.client.post(url, json={"message": "ho"}, headers=key())).status_code == 409
     assert served.sessions.effects == ["send hi"]

@@ -8,27 +8,36 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Scope
 
 from everyagent.api.reading import header
-from everyagent.errors import BadRequest, Conflict, KeyReused
+from everyagent.errors import BadRequest, KeyReused
 from everyagent.sessions import Receipt, Sessions
 
 STREAM = "text/event-stream"
 
 
 class Key:
-    """A key, and the fingerprint of the request it came with."""
+    """A key, and the fingerprint of the request it came with.
+
+    `earlier` is the receipt of a stream that was begun with it before: its handler streams that one again.
+    """
 
     def __init__(self, value: str, fingerprint: str) -> None:
         self.value = value
         self.fingerprint = fingerprint
         self.kept = False
+        self.earlier: Receipt | None = None
 
-    def receipt(self, answer: ASGIApp) -> Receipt:
+    def receipt(self, answer: Response) -> Receipt:
         """Whoever asks for it keeps it, in one transaction with the effect."""
         self.kept = True
-        status, body, headers = 200, b"", {"content-type": STREAM}
-        if isinstance(answer, Response):
-            status, body = answer.status_code, bytes(answer.body)
-            headers = {name: value for name, value in answer.headers.items() if name != "content-length"}
+        headers = {name: value for name, value in answer.headers.items() if name != "content-length"}
+        return self._receipt(answer.status_code, bytes(answer.body), headers)
+
+    def stream_receipt(self, item_id: str) -> Receipt:
+        """The same for an answer that is the stream of a message's turn."""
+        self.kept = True
+        return self._receipt(200, b"", {"content-type": STREAM, "x-item-id": item_id})
+
+    def _receipt(self, status: int, body: bytes, headers: dict[str, str]) -> Receipt:
         return Receipt(key=self.value, fingerprint=self.fingerprint, status=status, body=body, headers=headers)
 
 
@@ -55,11 +64,11 @@ class Idempotency:
             await first.wait()
         done = self._running[key.value] = anyio.Event()
         try:
-            earlier = await self._sessions.receipt(key.value)
-            if earlier is not None:
-                return _again(earlier, key)
+            key.earlier = await self._sessions.receipt(key.value)
+            if key.earlier is not None and not _streams(key.earlier, key):
+                return _again(key.earlier)
             answer = await work()
-            if not key.kept and (not isinstance(answer, Response) or answer.status_code < 300):
+            if not key.kept and isinstance(answer, Response) and answer.status_code < 300:
                 await self._sessions.keep_receipt(key.receipt(answer))
             return answer
         finally:
@@ -67,9 +76,11 @@ class Idempotency:
             done.set()
 
 
-def _again(receipt: Receipt, key: Key) -> Response:
+def _streams(receipt: Receipt, key: Key) -> bool:
     if receipt.fingerprint != key.fingerprint:
         raise KeyReused("This Idempotency-Key came with another request before. Use a new key for a new request.")
-    if receipt.headers.get("content-type") == STREAM:
-        raise Conflict("This message was accepted before. Its events are at the session's /events/sse.")
+    return receipt.headers.get("content-type") == STREAM
+
+
+def _again(receipt: Receipt) -> Response:
     return Response(receipt.body, receipt.status, receipt.headers | {"idempotent-replayed": "true"})

@@ -4,6 +4,7 @@ import hashlib
 import re
 import tempfile
 from collections.abc import AsyncIterator
+from functools import cache
 from typing import BinaryIO, TypeVar, get_origin
 from urllib.parse import unquote_plus
 
@@ -33,7 +34,7 @@ def media_type(scope: Scope) -> str:
 
 def decode_query(raw: bytes, into: type[S]) -> S:
     """Every parameter may be spelled in camelCase or snake_case; lists are repeated or separated by commas."""
-    fields = {field.encode_name: field for field in msgspec.structs.fields(into)}
+    fields = _fields(into)
     values: dict[str, str | list[str]] = {}
     for pair in raw.decode("latin-1").split("&") if raw else ():
         given, _, text = pair.partition("=")
@@ -58,6 +59,11 @@ def decode_query(raw: bytes, into: type[S]) -> S:
         if getattr(query, fields[name].name) is None:
             raise BadRequest(f"The query parameter `{name}` cannot be null. Leave it out.", field=name)
     return query
+
+
+@cache
+def _fields(into: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:
+    return {field.encode_name: field for field in msgspec.structs.fields(into)}
 
 
 def decode_json(body: bytes, decoder: msgspec.json.Decoder[S]) -> S:

@@ -1,7 +1,6 @@
 """Attachments of a message, checked before the message is taken in."""
 
 import base64
-import binascii
 import mimetypes
 from pathlib import Path
 
@@ -32,7 +31,7 @@ def _checked(index: int, attachment: Attachment) -> Attachment:
     elif attachment.data is not None:
         try:
             base64.b64decode(attachment.data, validate=True)
-        except binascii.Error as error:
+        except ValueError as error:
             raise BadRequest(f"`{field}.data` is not base64: {error}.", field=f"{field}.data") from error
     mime = attachment.mime or mimetypes.guess_type(attachment.filename or attachment.path or "")[0]
     return replace(attachment, mime=mime)

@@ -154,10 +154,18 @@ class Sessions:
         async with self._supervisor.hold(session_id) as actor:
             return await actor.send(message, receipt)
 
-    async def stream_turn(self, session_id: str, message: SendMessage, *, raw: bool) -> AsyncIterator[bytes | None]:
+    async def stream_turn(
+        self, session_id: str, message: SendMessage, receipt: Callable[[str], Receipt] | None = None, *, raw: bool
+    ) -> AsyncIterator[bytes | None]:
+        """Taken in when this returns; then the events of the turn it gets."""
         record = await self._log.session(session_id)
-        item_id = await self.send(session_id, replace(message, delivery="queue"))
+        item_id = await self.send(session_id, replace(message, delivery="queue"), receipt)
         return self._tails.turn(record.number, record.last_sequence, item_id, raw=raw)
+
+    async def turn(self, session_id: str, item_id: str, *, raw: bool) -> AsyncIterator[bytes | None]:
+        """The events of the turn that a message got, or will get."""
+        record = await self._log.session(session_id)
+        return self._tails.turn(record.number, 0, item_id, raw=raw)
 
     async def cancel(self, session_id: str) -> bool:
         await self._writable(session_id)

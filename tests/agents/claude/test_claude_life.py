@@ -64,8 +64,8 @@ def test_an_interrupt_resolves_a_pending_permission(session: ClaudeSession) -> N
 
 
 def test_an_interrupt_before_the_first_word_ends_the_turn(session: ClaudeSession) -> None:
-    session.model.script.add(say(LONG, held=0), say("Back."))
-    session.create().send("Talk")
+    session.model.script.add(say(LONG, when="Talk about it", held=0), say("Back."))
+    session.create().send("Talk about it")
     session.cancel()
     assert session.next(TurnEnded).stop_reason == "interrupted"
     assert session.turn("Again").stop_reason == "end_turn"
@@ -109,14 +109,16 @@ def test_a_killed_agent_is_told_and_resumes_with_its_memory(session: ClaudeSessi
     assert "Remember seven" in str(session.model.requests[-1].messages)
 
 
-def test_when_the_native_session_is_gone_the_session_goes_on_from_its_transcript(session: ClaudeSession) -> None:
+def test_when_the_native_session_is_gone_the_session_goes_on_from_its_transcript(
+    session: ClaudeSession, daemon: DaemonProcess
+) -> None:
     session.model.script.add(say("Noted."), say("It was seven."))
     session.create().turn("Remember seven")
     native = session.info()["nativeSessionId"]
-    os.kill(agent_pid(session), signal.SIGKILL)
-    session.until(lambda: session.info()["status"] == "hibernated")
+    assert daemon.stop() == 0
     for transcript in session.home.rglob("*.jsonl"):
         transcript.unlink()
+    daemon.start()
     assert session.turn("Which number?").stop_reason == "end_turn"
     assert [error.details for error in session.all(Error) if error.details] == [{"history_lost": True}]
     assert session.info()["nativeSessionId"] != native

@@ -4,7 +4,7 @@ from msgspec import Struct
 
 from everyagent.api.routing import Call, NoContent, Nothing, Routes
 from everyagent.api.streaming import EventStream
-from everyagent.errors import AgentFailed, Conflict, SessionEnded, SessionNotFound, StorageFull, UnsupportedChoice
+from everyagent.errors import AgentFailed, SessionEnded, SessionNotFound, StorageFull, UnsupportedChoice
 from everyagent.model.sessions import SendMessage
 
 routes = Routes("messages")
@@ -29,10 +29,15 @@ async def send_message(call: Call[Nothing, SendMessage]) -> NoContent:
     return _accepted(await call.sessions.send(call.path["session_id"], call.body, call.receipt(_accepted)))
 
 
-@routes.add("POST", "/v1/sessions/{session_id}/messages/stream", *_ERRORS, Conflict, effect=True)
+@routes.add("POST", "/v1/sessions/{session_id}/messages/stream", *_ERRORS, effect=True)
 async def stream_message(call: Call[TurnQuery, SendMessage]) -> EventStream:
     """A message, answered with the events of its turn."""
-    chunks = await call.sessions.stream_turn(call.path["session_id"], call.body, raw=call.query.include_raw)
+    session_id, raw, key = call.path["session_id"], call.query.include_raw, call.key
+    if key and key.earlier:
+        chunks = await call.sessions.turn(session_id, key.earlier.headers["x-item-id"], raw=raw)
+    else:
+        receipt = key.stream_receipt if key else None
+        chunks = await call.sessions.stream_turn(session_id, call.body, receipt, raw=raw)
     return EventStream(chunks, call.context.readers)
 
 

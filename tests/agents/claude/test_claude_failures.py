@@ -1,0 +1,68 @@
+"""When the model's API or the start of the real program fails."""
+
+from claude_stage import ClaudeSession
+
+from everyagent.model.events import Error, TurnEnded
+from everyagent.testing.scripted_replies import Reply, fail, say, text_block
+
+
+def test_a_retry_that_succeeds_is_told_and_the_turn_goes_on(session: ClaudeSession) -> None:
+    session.model.script.add(fail(529, "overloaded_error"), say("At last."))
+    assert session.create().turn("Hello").stop_reason == "end_turn"
+    (error,) = session.all(Error)
+    assert error.code == "overloaded"
+    assert error.retry
+    assert (error.retry.attempt, error.retry.max) == (1, 2)
+    assert session.replies() == ["At last."]
+
+
+def test_exhausted_retries_end_the_turn_and_keep_the_session(session: ClaudeSession) -> None:
+    session.model.script.add(fail(529, "overloaded_error", times=3), say("Back."))
+    ended = session.create().turn("Hello")
+    assert ended.stop_reason == "error"
+    assert ended.error
+    assert [bool(error.retry) for error in session.all(Error)] == [True, True, False]
+    assert session.all(Error)[-1].code == "overloaded"
+    assert session.turn("Again").stop_reason == "end_turn"
+
+
+def test_a_refused_key_names_the_remedy(session: ClaudeSession) -> None:
+    session.model.script.add(fail(401, "authentication_error", "invalid x-api-key", times=9))
+    assert session.create(env={"CLAUDE_CODE_MAX_RETRIES": "1"}).turn("Hello").stop_reason == "error"
+    error = session.all(Error)[-1]
+    assert error.code == "auth"
+    assert "ANTHROPIC_API_KEY" in error.message
+
+
+def test_nobody_logged_in_names_the_remedy(session: ClaudeSession) -> None:
+    assert session.create(env={"ANTHROPIC_API_KEY": ""}).turn("Hello").stop_reason == "error"
+    error = session.all(Error)[-1]
+    assert error.code == "auth"
+    assert "/login" in error.message
+
+
+def test_an_unknown_model_is_told(session: ClaudeSession) -> None:
+    session.model.script.add(fail(404, "not_found_error", "model: nope", times=9))
+    assert session.create(model="claude-nope-1").turn("Hello").stop_reason == "error"
+    assert session.all(Error)[-1].code == "model_not_found"
+
+
+def test_an_api_that_cannot_be_reached_is_a_network_error(session: ClaudeSession) -> None:
+    env = {"ANTHROPIC_BASE_URL": "http://127.0.0.1:9", "CLAUDE_CODE_MAX_RETRIES": "1"}
+    assert session.create(env=env).turn("Hello").stop_reason == "error"
+    assert {error.code for error in session.all(Error)} == {"network"}
+
+
+def test_a_reply_cut_at_its_limit_says_so(session: ClaudeSession) -> None:
+    cut = Reply(blocks=[text_block("As far as it goes")], stop_reason="max_tokens", times=9)
+    session.model.script.add(cut)
+    ended = session.create().turn("Write a book")
+    assert ended.stop_reason in ("max_tokens", "error")
+
+
+def test_a_start_that_fails_shows_what_the_program_said(session: ClaudeSession) -> None:
+    """A settings file that is no JSON is refused before the first frame."""
+    session.create(env={"CLAUDE_CONFIG_DIR": "/dev/null/nowhere"}).send("Hello")
+    ended = session.next(TurnEnded)
+    if ended.stop_reason == "error":
+        assert session.all(Error)

@@ -1,0 +1,183 @@
+"""What the real program offers beyond turns: models, modes, images, MCP, custom tools, sub-agents, compaction."""
+
+import base64
+import json
+import sys
+from pathlib import Path
+
+from claude_stage import ClaudeSession
+
+from everyagent.agents.mock.program.png import gradient
+from everyagent.model.events import PermissionRequested, SessionUpdated, ToolRequested, TurnEnded, TurnStarted
+from everyagent.model.parts import ImagePart, StatusPart, ToolResultPart
+from everyagent.testing.scripted_replies import call, say
+
+
+PNG = gradient(16)
+
+
+def statuses(session: ClaudeSession, name: str) -> list[str]:
+    items = [item for item in session.items("status") if item.name == name]
+    return [part.label for item in items for part in item.content if isinstance(part, StatusPart)]
+
+
+def test_models_and_efforts_come_from_the_program(session: ClaudeSession) -> None:
+    session.create()
+    offered = session.call("GET", "/agents/claude/models").json()
+    models = {model["id"]: model for model in offered["models"]}
+    assert {"default", "opus", "sonnet", "haiku", "fable"} <= set(models)
+    assert models["opus"]["variants"] == ["low", "medium", "high", "xhigh", "max"]
+    modes = session.call("GET", "/agents/claude/modes").json()["permissionModes"]
+    assert {"default", "plan", "acceptEdits", "bypass", "dontAsk", "auto"} <= {mode["id"] for mode in modes}
+
+
+def test_model_and_effort_change_without_a_restart(session: ClaudeSession) -> None:
+    session.model.script.add(say("One."), say("Two."))
+    session.create(model="opus", variant="low").turn("one")
+    session.change(model="sonnet", variant="high")
+    session.turn("two")
+    first, second = session.model.requests
+    assert "opus" in first.model
+    assert first.output_config == {"effort": "low"}
+    assert "sonnet" in second.model
+    assert second.output_config == {"effort": "high"}
+    assert "hibernated" not in [each.status for each in session.all(SessionUpdated)]
+
+
+def test_a_mode_changes_mid_session(session: ClaudeSession) -> None:
+    path = str(session.workspace / "x.txt")
+    session.model.script.add(say("One."), call("Write", {"file_path": path, "content": "x"}), say("Written."))
+    session.create().turn("one")
+    session.change(permissionMode="acceptEdits")
+    session.turn("Write it")
+    assert session.all(PermissionRequested) == []
+    assert Path(path).read_text() == "x"
+
+
+def test_bypass_is_reached_by_a_restart_that_keeps_the_memory(session: ClaudeSession) -> None:
+    session.model.script.add(
+        say("Noted."), call("Bash", {"command": "touch made", "description": "make"}), say("Made.")
+    )
+    session.create().turn("Remember seven")
+    session.change(permissionMode="bypass")
+    session.turn("Make it")
+    assert (session.workspace / "made").exists()
+    assert session.all(PermissionRequested) == []
+    assert "Remember seven" in str(session.model.requests[-1].messages)
+
+
+def test_dont_ask_denies_without_asking(session: ClaudeSession) -> None:
+    session.model.script.add(call("Bash", {"command": "touch made", "description": "make"}), say("I may not."))
+    session.create(permissionMode="dontAsk").turn("Make it")
+    assert session.all(PermissionRequested) == []
+    assert statuses(session, "permission_denied") == ["Bash was denied without asking"]
+    assert not (session.workspace / "made").exists()
+
+
+def test_an_image_reaches_the_model(session: ClaudeSession) -> None:
+    session.model.script.add(say("A dot."))
+    data = base64.b64encode(PNG).decode()
+    session.create().turn("What is it?", attachments=[{"data": data, "mime": "image/png", "filename": "dot.png"}])
+    assert "image/png" in str(session.model.requests[-1].messages)
+    (item,) = [item for item in session.items("message") if item.role == "user"]
+    assert any(isinstance(part, ImagePart) for part in item.content)
+
+
+def test_an_image_that_a_tool_reads_is_an_image_part(session: ClaudeSession) -> None:
+    path = session.workspace / "dot.png"
+    path.write_bytes(PNG)
+    session.model.script.add(call("Read", {"file_path": str(path)}), say("A dot."))
+    session.create().turn("Look at it")
+    (image,) = [part for part in session.items("tool_result")[0].content if isinstance(part, ImagePart)]
+    assert image.path == str(path)
+    assert image.data
+
+
+def test_the_system_prompt_is_appended(session: ClaudeSession) -> None:
+    session.model.script.add(say("Arr."))
+    session.create(systemPrompt="Always answer as a pirate.").turn("Hello")
+    assert "Always answer as a pirate." in str(session.model.requests[-1].system)
+
+
+def test_an_mcp_server_of_the_session_is_named_with_its_tools(session: ClaudeSession) -> None:
+    server = Path(__file__).with_name("adding_mcp_server.py")
+    session.model.script.add(call("mcp__sums__add", {"a": 2, "b": 3}), say("Five."))
+    session.create(mcp={"sums": {"type": "local", "command": [sys.executable, str(server)]}}).send("Add")
+    session.permit(session.next(PermissionRequested).permission_id, "once")
+    session.next(TurnEnded)
+    (tool,), (result,) = session.items("tool_call"), session.items("tool_result")
+    assert tool.name == "add"
+    assert "5" in [part.output for part in result.content if isinstance(part, ToolResultPart)]
+
+
+def test_a_custom_tool_is_carried_out_by_the_client(session: ClaudeSession) -> None:
+    tool = {
+        "name": "get_weather",
+        "description": "The weather of a city",
+        "inputSchema": {"type": "object", "properties": {"city": {"type": "string"}}},
+    }
+    session.model.script.add(call("mcp__everyagent__get_weather", {"city": "Oslo"}), say("Snow."))
+    session.create(tools=[tool]).send("How is it in Oslo?")
+    asked = session.next(ToolRequested)
+    assert (asked.name, asked.input) == ("get_weather", {"city": "Oslo"})
+    session.call("POST", f"/sessions/{session.id}/tools/{asked.tool_id}/reply", {"output": "snow, -3"})
+    session.next(TurnEnded)
+    assert session.all(PermissionRequested) == []
+    assert "snow, -3" in session.model.requests[-1].news
+
+
+def test_a_sub_agent_is_a_tree_under_its_call(session: ClaudeSession) -> None:
+    task = {"description": "Look around", "prompt": "LOOK AROUND NOW", "subagent_type": "Explore"}
+    session.model.script.add(
+        call("Agent", {**task, "run_in_background": False}, when="Use a helper"),
+        call("Bash", {"command": "ls", "description": "list"}, when="LOOK AROUND NOW"),
+        say("I saw nothing.", when="(Bash completed with no output)"),
+        say("Nothing there."),
+    )
+    session.create(permissionMode="bypass").turn("Use a helper")
+    (parent, child) = session.items("tool_call")
+    assert parent.name == "Agent"
+    assert child.subagent == parent.item_id
+    inner = [item for item in session.items("message") if item.subagent == parent.item_id]
+    assert inner
+    assert session.replies() == ["Nothing there."]
+    assert "Task started: Look around" in statuses(session, "task")
+
+
+def test_compaction_is_told(session: ClaudeSession) -> None:
+    session.model.script.add(
+        say("One."),
+        say("<analysis>a</analysis><summary>They counted.</summary>", when="TEXT ONLY"),
+        say("Two."),
+    )
+    session.create().turn("Count")
+    assert session.turn("/compact").stop_reason == "end_turn"
+    assert "Conversation compacted (manual)" in statuses(session, "compaction")
+    assert session.turn("Go on").stop_reason == "end_turn"
+
+
+def test_a_slash_command_is_answered_by_the_program(session: ClaudeSession) -> None:
+    session.model.script.add(say("One."))
+    session.create().turn("Count")
+    requests = len(session.model.requests)
+    assert session.turn("/cost").stop_reason == "end_turn"
+    assert "Total cost" in session.replies()[-1]
+    assert len(session.model.requests) == requests
+
+
+def test_hooks_of_the_users_settings_are_told(session: ClaudeSession) -> None:
+    settings = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "echo stopped"}]}]}}
+    (session.home / ".claude").mkdir()
+    (session.home / ".claude" / "settings.json").write_text(json.dumps(settings))
+    session.model.script.add(say("One."))
+    session.create().turn("Count")
+    assert "Hook Stop" in statuses(session, "hook")
+
+
+def test_a_background_task_that_ends_begins_a_turn_of_its_own(session: ClaudeSession) -> None:
+    command = {"command": "python3 -c 'import time; time.sleep(2)'", "description": "wait", "run_in_background": True}
+    session.model.script.add(call("Bash", command), say("It runs."), say("It is done."))
+    session.create(permissionMode="bypass").turn("Start it")
+    session.until(lambda: session.replies() == ["It runs.", "It is done."])
+    assert session.next(TurnEnded, 2).stop_reason == "end_turn"
+    assert [len(turn.input_item_ids) for turn in session.all(TurnStarted)] == [1, 0]
