@@ -3,7 +3,6 @@
 import errno
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from urllib.parse import quote
 
 import anyio
 import msgspec
@@ -74,13 +73,12 @@ async def _serve(settings: Settings, announce: Callable[[daemon.Running], None])
 
 
 def announce_to_people(running: daemon.Running) -> None:
-    """Where it listens, how to look at it, what it found, how to stop it. The token is in the fragment only."""
-    inspector = f"{running.url}/ui/" + (f"#token={quote(running.token, safe='')}" if running.token else "")
+    """Where it listens, what it found, how to get the token, how to stop it."""
     installed = [agent.id for agent in running.agents if agent.installed]
     missing = [agent.id for agent in running.agents if not agent.installed]
     lines = [
         f"everyagent listens on {running.url}",
-        f"  inspector  {inspector}",
+        f"  token      {'everyagent token' if running.token else 'none needed'}",
         f"  agents     {', '.join(installed) or 'none'}",
     ]
     if missing:

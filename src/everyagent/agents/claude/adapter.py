@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import anyio
-import structlog
 from anyio import to_thread
 from anyio.abc import TaskGroup
 
@@ -15,10 +14,11 @@ from everyagent.agents.claude import catalog, program
 from everyagent.agents.claude import launch as launching
 from everyagent.agents.claude.driver import ClaudeConversation
 from everyagent.errors import AgentFailed
+from everyagent.logs import get_logger
 from everyagent.runtime.process import Process
 from everyagent.runtime.warden import Warden
 
-logger = structlog.get_logger()
+logger = get_logger(__name__)
 
 
 class ClaudeAdapter:

@@ -7,13 +7,14 @@ from msgspec import Raw, Struct
 
 from everyagent.agents.claude import patches
 from everyagent.agents.claude.items import server_and_tool
-from everyagent.agents.claude.wire import Block, Spent, Structured
+from everyagent.agents.claude.wire import Block, PathInput, Spent, Structured
 from everyagent.model.items import Item
 from everyagent.model.parts import ContentPart, FileRefPart, ImagePart, JsonPart, ToolResultPart
 
 _blocks = msgspec.json.Decoder(list[Block])
 _structured = msgspec.json.Decoder(Structured)
 _spent = msgspec.json.Decoder(Spent)
+_path_inputs = msgspec.json.Decoder(PathInput)
 _EXIT_CODE = re.compile(r"Exit code (\d+)\b")
 _EDITS = frozenset({"Edit", "MultiEdit", "NotebookEdit"})
 _FILES = _EDITS | {"Read", "Write"}
@@ -24,6 +25,19 @@ class Call(Struct, frozen=True):
 
     name: str
     message: str | None
+    path: str | None = None
+
+
+def called(block: Block, message: str) -> Call:
+    paths = _paths(block.input) if block.name in _FILES else None
+    return Call(block.name, message, paths and (paths.file_path or paths.notebook_path))
+
+
+def _paths(input: Raw) -> PathInput | None:
+    try:
+        return _path_inputs.decode(input)
+    except msgspec.ValidationError:
+        return None
 
 
 class _Output(Struct, frozen=True):
@@ -65,29 +79,28 @@ def result(block: Block, structured: Raw, call: Call, *, subagent: str | None) -
 def _details(call: Call, structured: Raw, known: Structured | None, output: _Output) -> list[ContentPart]:
     """What the text does not tell: files and their diffs, images, fields."""
     if known is not None and call.name in _FILES:
-        return [*_file(call.name, known), *_at(known, output.images)]
+        return [*_file(call, known), *_at(call.path, output.images)]
     if call.name == "Bash" or not bytes(structured).startswith(b"{"):
         return [*output.images]
     return [*output.images, JsonPart(json=msgspec.json.decode(structured))]
 
 
-def _file(tool: str, known: Structured) -> list[ContentPart]:
-    path = known.filePath or known.notebook_path or (known.file.filePath if known.file else None)
+def _file(call: Call, known: Structured) -> list[ContentPart]:
+    path = known.filePath or call.path
     if not path:
         return []
-    if tool == "Read":
+    if call.name == "Read":
         return [FileRefPart(path=path, action="read")]
     diff = None
     if known.structuredPatch:
         diff = patches.edited(path, known.structuredPatch)
     elif known.originalFile is None and isinstance(known.content, str):
         diff = patches.created(path, known.content)
-    return [FileRefPart(path=path, action="patch" if tool in _EDITS else "write", diff=diff)]
+    return [FileRefPart(path=path, action="patch" if call.name in _EDITS else "write", diff=diff)]
 
 
-def _at(known: Structured, images: list[ImagePart]) -> list[ImagePart]:
+def _at(path: str | None, images: list[ImagePart]) -> list[ImagePart]:
     """Images that were read from a file are that file."""
-    path = known.file.filePath if known.file else None
     return [msgspec.structs.replace(image, path=path) for image in images] if path else images
 
 

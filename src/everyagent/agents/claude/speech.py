@@ -10,7 +10,7 @@ import msgspec
 from everyagent.agents.adapter import Draft
 from everyagent.agents.claude import items, wire
 from everyagent.agents.claude.asks import plan_of
-from everyagent.agents.claude.results import Call
+from everyagent.agents.claude.results import Call, called
 from everyagent.model.events import ItemCompleted, ItemDelta, ItemStarted
 from everyagent.model.parts import ContentPart, ImagePart, JsonPart, ReasoningPart, StatusPart, TextPart
 
@@ -165,7 +165,7 @@ class Speech:
         return drafts
 
     def _call(self, block: wire.Block, message: str, speaker: str | None) -> Sequence[Draft]:
-        self.calls[block.id] = Call(block.name, message)
+        self.calls[block.id] = called(block, message)
         if len(self.calls) > REMEMBERED:
             del self.calls[next(iter(self.calls))]
         item = items.call(

@@ -116,9 +116,9 @@ class Hunk(Struct, frozen=True):
     lines: list[str]
 
 
-class ReadFile(Struct, frozen=True):
-    filePath: str | None = None
-    type: str | None = None
+class PathInput(Struct, frozen=True):
+    file_path: str | None = None
+    notebook_path: str | None = None
 
 
 class Structured(Struct, frozen=True):
@@ -126,10 +126,8 @@ class Structured(Struct, frozen=True):
     structuredPatch: list[Hunk] | None = None
     originalFile: str | None = None
     content: Any = None
-    file: ReadFile | None = None
     interrupted: bool = False
     backgroundTaskId: str | None = None
-    notebook_path: str | None = None
 
 
 class Spent(Struct, frozen=True):
