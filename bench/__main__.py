@@ -12,6 +12,7 @@ from bench.figure import Figure, Unmeasured
 from bench.machine import allow_many_files
 from bench.plan import QUICK, Plan
 from bench.report import print_table, to_json
+from everyagent.client import ClientError
 
 MEASUREMENTS: dict[str, Callable[[Plan], list[Figure]]] = {
     "flood": flood.measure,
@@ -40,7 +41,7 @@ def main() -> int:
         with progress.status(f"measuring {name}"):
             try:
                 figures += MEASUREMENTS[name](plan)
-            except Unmeasured as failure:
+            except (Unmeasured, ClientError, OSError) as failure:
                 failures[name] = str(failure)
     if asked.json:
         print(to_json(figures, failures))
@@ -59,12 +60,16 @@ class _Arguments(argparse.Namespace):
 
 def _arguments() -> _Arguments:
     parser = argparse.ArgumentParser("python -m bench", description="What is fast, what is small, and by how much.")
-    parser.add_argument("names", nargs="*", metavar="name", choices=[*MEASUREMENTS, []], help=", ".join(MEASUREMENTS))
-    parser.add_argument("--quick", action="store_true", help="smaller and fewer runs: about a minute in all")
+    parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(MEASUREMENTS)}; all, if none is given")
+    parser.add_argument("--quick", action="store_true", help="smaller and fewer runs: under two minutes in all")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
     parser.add_argument("--events", type=int, help="how far the log grows (10_000_000; --quick: 1_000_000)")
     parser.add_argument("--repeats", type=int, help="how often each figure is taken (5; --quick: 3)")
-    return parser.parse_args(namespace=_Arguments())
+    asked = parser.parse_args(namespace=_Arguments())
+    for name in asked.names:
+        if name not in MEASUREMENTS:
+            parser.error(f"there is no measurement {name!r}; there are {', '.join(MEASUREMENTS)}")
+    return asked
 
 
 if __name__ == "__main__":

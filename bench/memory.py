@@ -14,13 +14,15 @@ READER = Standard(bar=25, goal=10, best="low")
 #: Made before the count begins: what is there once costs nobody in particular.
 FIRST = 50
 SETTLE_SECONDS = 1.0
+#: It hardly varies.
+REPEATS = 2
 
 
 def measure(plan: Plan) -> list[Figure]:
     idle: list[float] = []
     session: list[float] = []
     reader: list[float] = []
-    for _ in range(min(3, plan.repeats)):
+    for _ in range(min(REPEATS, plan.repeats)):
         with served() as daemon:
             idle.append(_settled(daemon) / 1e6)
             session.append(_a_session(daemon, plan.idle_sessions) / 1e3)

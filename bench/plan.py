@@ -22,7 +22,7 @@ class Plan(Struct, frozen=True, kw_only=True):
 QUICK = Plan(
     repeats=3,
     flood_events=50_000,
-    deliveries=3_000_000,
+    deliveries=2_000_000,
     latency_seconds=3,
     starts=4,
     idle_sessions=1_000,

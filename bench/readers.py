@@ -29,7 +29,10 @@ class Reader:
 
     def take(self, buffer: bytearray, into: memoryview) -> int:
         """Read once. `into` is the buffer after its first `CARRY` bytes."""
-        count = self.connection.recv_into(into)
+        try:
+            count = self.connection.recv_into(into)
+        except ConnectionError as error:
+            raise Unmeasured(f"a reader lost its connection: {error}") from error
         if not count:
             raise Unmeasured("the daemon closed a reader's connection")
         end = CARRY + count

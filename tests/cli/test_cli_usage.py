@@ -120,7 +120,7 @@ def test_doctor_asks_a_running_daemon(cli: Cli, daemon: Daemon):
     findings = {finding["what"]: finding for finding in json.loads(cli("doctor", "--json").out)}
     assert daemon.url in findings["daemon"]["found"]
     assert findings["database"]["found"].endswith("sound")
-    assert findings["mock"]["found"].startswith("0.")
+    assert findings["mock"]["state"] in ("ok", "note")
 
 
 def test_doctor_works_alone_and_changes_nothing(no_daemon: Cli):

@@ -20,7 +20,7 @@ from everyagent.testing.daemon import DaemonProcess
 from everyagent.testing.messages_server import MessagesServer
 from everyagent.testing.rules import Rules
 
-LIMIT_SECONDS = 8.0
+LIMIT_SECONDS = 60.0
 T = TypeVar("T")
 AnyEvent = object
 

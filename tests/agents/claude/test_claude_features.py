@@ -118,7 +118,6 @@ def test_a_custom_tool_is_carried_out_by_the_client(session: ClaudeSession) -> N
     }
     session.model.script.add(call("mcp__everyagent__get_weather", {"city": "Oslo"}), say("Snow."))
     session.create(tools=[tool]).send("How is it in Oslo?")
-    import time; time.sleep(4); print(*[b.decode() for b in session.bodies()], sep="\n"); print([f["body"]["mcp_servers"] for f in session.call("GET", f"/sessions/{session.id}/frames?limit=1000").json()["frames"] if isinstance(f["body"], dict) and f["body"].get("subtype")=="init"])
     asked = session.next(ToolRequested)
     assert (asked.name, asked.input) == ("get_weather", {"city": "Oslo"})
     session.call("POST", f"/sessions/{session.id}/tools/{asked.tool_id}/reply", {"output": "snow, -3"})

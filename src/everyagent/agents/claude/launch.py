@@ -67,6 +67,8 @@ def environment(launch: Launch, source: Mapping[str, str]) -> dict[str, str]:
     """`source` is the daemon's own environment: of it, what names an account or a way to the API passes."""
     allowed = [name for name in source if name in _NAMES or name.startswith(_PREFIXES)]
     own = {"DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_ENTRYPOINT": "sdk-cli"}
+    if launch.mcp or launch.tools_url:
+        own["MCP_CONNECTION_NONBLOCKING"] = "0"  # else the first turn may begin before the servers' tools are there
     if modes.native(launch.permission_mode, launch.agent_mode) == modes.BYPASS and os.geteuid() == 0:
         own["IS_SANDBOX"] = "1"
     return scrubbed(source, allow=allowed, session=own | launch.env)

@@ -1,0 +1,216 @@
+"""Decoding and encoding, frame by frame: what the recorded exchanges do not show."""
+
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from everyagent.agents.adapter import Draft
+from everyagent.agents.claude import encode
+from everyagent.agents.claude.asks import FormAsk, PermissionAsk, PlanAsk
+from everyagent.agents.claude.decode import IGNORED, MAPPED, Decoder, Unserved
+from everyagent.errors import AgentFailed
+from everyagent.model.asks import PermissionAnswer, QuestionAnswer, ToolAnswer
+from everyagent.model.events import (
+    Error,
+    ItemCompleted,
+    ItemStarted,
+    QuestionRequested,
+    QuestionResolved,
+    SessionUpdated,
+    TurnEnded,
+    Unparsed,
+)
+from everyagent.model.parts import ImagePart, JsonPart, StatusPart
+from everyagent.runtime.framing import Line
+
+PAGE = Path(__file__).parents[3] / "docs" / "agents" / "claude.md"
+
+
+def decoded(decoder: Decoder, **frame: object) -> list[Draft]:
+    return list(decoder.decode(Line(msgspec.json.encode(frame))).drafts)
+
+
+def test_the_page_names_every_frame_the_decoder_knows_and_no_other() -> None:
+    table = PAGE.read_text().partition("<!-- frames -->")[2].partition("<!-- end of frames -->")[0]
+    rows = dict(re.findall(r"^\| `([^`]+)` \| (.+) \|$", table, re.MULTILINE))
+    assert set(rows) == set(MAPPED) | IGNORED
+    assert {name for name, becomes in rows.items() if becomes.startswith("ignored")} == IGNORED
+    assert not set(MAPPED) & IGNORED
+
+
+@pytest.mark.parametrize("name", sorted(IGNORED))
+def test_an_ignored_frame_tells_nothing(name: str) -> None:
+    type, _, subtype = name.partition("/")
+    assert decoded(Decoder(), type=type, subtype=subtype or None) == []
+
+
+@given(st.binary() | st.text().map(str.encode))
+def test_no_line_breaks_the_decoder(body: bytes) -> None:
+    heard = Decoder().decode(Line(body))
+    assert heard.frame.body == body
+    assert [type(draft) for draft in heard.drafts] == [Unparsed]
+
+
+_json = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+_names = st.sampled_from(sorted(MAPPED)).map(lambda name: name.partition("/"))
+_fields = st.sampled_from(
+    ["message", "event", "request", "response", "uuid", "session_id", "parent_tool_use_id", "result", "task_id"]
+)
+
+
+@given(_names, st.dictionaries(_fields, _json))
+def test_a_known_frame_of_any_shape_never_breaks_the_decoder(
+    name: tuple[str, str, str], rest: dict[str, object]
+) -> None:
+    decoded(Decoder(), **{**rest, "type": name[0], "subtype": name[2] or "success"})
+
+
+def test_a_line_that_was_cut_is_unparsed() -> None:
+    (draft,) = Decoder().decode(Line(b'{"type":"assistant"', cut=10**9)).drafts
+    assert isinstance(draft, Unparsed)
+    assert "cut" in draft.error
+
+
+def test_an_unknown_frame_is_named() -> None:
+    (draft,) = decoded(Decoder(), type="system", subtype="from_the_future")
+    assert isinstance(draft, Unparsed)
+    assert "system/from_the_future" in draft.error
+
+
+def test_an_unknown_request_is_refused_so_that_the_agent_does_not_wait() -> None:
+    decoder = Decoder()
+    assert decoded(decoder, type="control_request", request_id="r", request={"subtype": "hook_callback"}) == []
+    assert decoder.asides == [Unserved("r", "hook_callback")]
+    assert b'"error"' in encode.refuse("r", "hook_callback")
+
+
+def test_a_withdrawn_question_is_resolved() -> None:
+    decoder = Decoder()
+    request = {"subtype": "elicitation", "message": "Open it?", "mode": "url", "url": "http://127.0.0.1/"}
+    (asked,) = decoded(decoder, type="control_request", request_id="r", request=request)
+    assert isinstance(asked, QuestionRequested)
+    assert "http://127.0.0.1/" in asked.prompt
+    (resolved,) = decoded(decoder, type="control_cancel_request", request_id="r")
+    assert isinstance(resolved, QuestionResolved)
+    assert decoded(decoder, type="control_cancel_request", request_id="r") == []
+
+
+def test_a_prompt_taken_back_before_its_turn_ends_it() -> None:
+    decoder = Decoder()
+    decoder.prompt = "p"
+    reply = {"subtype": "success", "request_id": "r", "response": {"still_queued": [], "cancelled": ["p"]}}
+    (ended,) = decoded(decoder, type="control_response", response=reply)
+    assert isinstance(ended, TurnEnded)
+    assert ended.stop_reason == "interrupted"
+
+
+def test_the_end_of_the_agents_own_turn_does_not_end_the_one_that_was_asked_for() -> None:
+    decoder = Decoder()
+    decoder.prompt = "p"
+    own = {"type": "result", "subtype": "success", "origin": {"kind": "task-notification"}}
+    assert decoded(decoder, **own) == []
+    (ended,) = decoded(decoder, type="result", subtype="success", user_message_uuids=["p"])
+    assert isinstance(ended, TurnEnded)
+    (later,) = decoded(decoder, **own)
+    assert isinstance(later, TurnEnded)
+
+
+def test_cost_without_the_turns_own_is_the_difference_of_the_sessions() -> None:
+    decoder = Decoder()
+    costs: list[float | None] = []
+    for total in (0.25, 0.75):
+        (ended,) = decoded(decoder, type="result", subtype="success", total_cost_usd=total)
+        assert isinstance(ended, TurnEnded)
+        costs.append(ended.cost_usd)
+    assert costs == [0.25, 0.5]
+
+
+def test_a_mode_the_agent_went_into_by_itself_is_told_once() -> None:
+    decoder = Decoder("plan")
+    frame = {"type": "system", "subtype": "status", "permissionMode": "bypassPermissions"}
+    assert decoded(decoder, **frame) == [SessionUpdated(permission_mode="bypass", agent_mode="build")]
+    assert decoded(decoder, **frame) == []
+
+
+def test_a_to_do_list_is_a_status() -> None:
+    todos = [{"content": "Sweep", "status": "completed"}, {"content": "Mop", "status": "pending"}]
+    block = {"type": "tool_use", "id": "t", "name": "TodoWrite", "input": {"todos": todos}}
+    drafts = decoded(Decoder(), type="assistant", uuid="u", message={"id": "m", "content": [block]})
+    (status,) = [d.item for d in drafts if isinstance(d, ItemCompleted) and d.item.kind == "status"]
+    assert status.content == [StatusPart(label="Sweep", detail="completed"), StatusPart(label="Mop", detail="pending")]
+
+
+def test_a_block_nobody_knows_is_kept_as_json() -> None:
+    block = {"type": "hologram", "text": "?"}
+    drafts = decoded(Decoder(), type="assistant", uuid="u", message={"id": "m", "content": [block]})
+    (item,) = [draft.item for draft in drafts if isinstance(draft, ItemCompleted)]
+    assert isinstance(item.content[0], JsonPart)
+
+
+def test_an_image_in_a_tools_result_is_an_image_part() -> None:
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA=="}}
+    result = {"type": "tool_result", "tool_use_id": "t", "content": [{"type": "text", "text": "See"}, image]}
+    drafts = decoded(Decoder(), type="user", uuid="u", message={"content": [result]})
+    (item,) = [draft.item for draft in drafts if isinstance(draft, ItemCompleted)]
+    assert item.content[1] == ImagePart(path="image", mime="image/png", data="AA==")
+
+
+def test_hooks_begin_and_end() -> None:
+    decoder = Decoder()
+    begun = decoded(decoder, type="system", subtype="hook_started", hook_id="h", hook_name="Stop")
+    ended = decoded(decoder, type="system", subtype="hook_response", hook_id="h", hook_name="Stop", exit_code=2)
+    assert isinstance(begun[0], ItemStarted)
+    assert isinstance(ended[0], ItemCompleted)
+    assert ended[0].item.status == "failed"
+
+
+@pytest.mark.parametrize(("status", "kinds"), [("allowed", []), ("allowed_warning", [ItemStarted, ItemCompleted])])
+def test_limits_are_told_when_they_are_near(status: str, kinds: list[type]) -> None:
+    drafts = decoded(Decoder(), type="rate_limit_event", uuid="u", rate_limit_info={"status": status})
+    assert [type(draft) for draft in drafts] == kinds
+
+
+def test_a_limit_that_is_reached_is_an_error() -> None:
+    (error,) = decoded(Decoder(), type="rate_limit_event", rate_limit_info={"status": "rejected", "resetsAt": 1.5})
+    assert isinstance(error, Error)
+    assert error.code == "rate_limited"
+
+
+def response(frame: bytes) -> dict[str, object]:
+    return msgspec.json.decode(frame)["response"]["response"]
+
+
+def test_always_without_suggestions_allows_the_tool_for_the_session() -> None:
+    said = response(encode.answer("r", PermissionAsk("mcp__sums__add", []), PermissionAnswer(reply="always")))
+    rule = {"toolName": "mcp__sums__add"}
+    assert said["updatedPermissions"] == [
+        {"type": "addRules", "rules": [rule], "behavior": "allow", "destination": "session"}
+    ]
+
+
+def test_a_form_is_filled_with_what_its_schema_wants() -> None:
+    ask = FormAsk(["name", "age", "weight", "member"], ["string", "integer", "number", "boolean"])
+    answer = QuestionAnswer(answers=[["Ann"], ["41"], ["60.5"], ["yes"]])
+    assert response(encode.answer("r", ask, answer)) == {
+        "action": "accept",
+        "content": {"name": "Ann", "age": 41, "weight": 60.5, "member": True},
+    }
+    assert response(encode.answer("r", ask, QuestionAnswer(answers=None))) == {"action": "decline"}
+
+
+def test_a_plan_is_refused_with_whatever_else_is_said() -> None:
+    said = response(encode.answer("r", PlanAsk(), QuestionAnswer(answers=[["Use fewer steps"]])))
+    assert said == {"behavior": "deny", "message": "Use fewer steps"}
+
+
+def test_an_answer_of_another_kind_is_not_sent() -> None:
+    with pytest.raises(AgentFailed):
+        encode.answer("r", PlanAsk(), ToolAnswer(output="?"))
