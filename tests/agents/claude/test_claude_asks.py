@@ -137,7 +137,7 @@ def test_an_mcp_server_that_asks_is_a_question(session: ClaudeSession) -> None:
     session.permit(session.next(PermissionRequested).permission_id, "once")
     asked = session.next(QuestionRequested)
     assert "Which date?" in asked.prompt
-    assert [question.options for question in asked.questions][0] == []
+    assert asked.questions[0].options == []
     session.answer(asked.question_id, ["2027-01-01"], ["3"])
     session.until(lambda: session.replies() == ["Booked."])
     assert '"date": "2027-01-01"' in output(session)

@@ -12,7 +12,6 @@ from everyagent.model.events import PermissionRequested, SessionUpdated, ToolReq
 from everyagent.model.parts import ImagePart, StatusPart, ToolResultPart
 from everyagent.testing.scripted_replies import call, say
 
-
 PNG = gradient(16)
 
 

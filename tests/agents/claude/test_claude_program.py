@@ -1,0 +1,279 @@
+"""How the program is found, fetched, started, and what is told about it."""
+
+import hashlib
+import os
+import stat
+import tarfile
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import msgspec
+import pytest
+
+from everyagent.agents import packages
+from everyagent.agents.adapter import Launch
+from everyagent.agents.claude import launch as launching
+from everyagent.agents.claude import program
+from everyagent.agents.claude.adapter import ClaudeAdapter
+from everyagent.agents.packages import Program
+from everyagent.errors import AgentFailed, AgentNotInstalled
+from everyagent.model.tools import CustomTool, McpLocal, McpRemote
+
+SCRIPT = "#!/bin/sh\necho '2.1.325 (Claude Code)'\n"
+
+
+def executable(path: Path, text: str = SCRIPT) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def launch(folder: Path, **fields: object) -> Launch:
+    given: dict[str, object] = {
+        "session_id": "s",
+        "directory": folder,
+        "scratch": folder / "scratch",
+        "permission_mode": "default",
+        "agent_mode": "build",
+    }
+    return Launch(**{**given, **fields})  # pyright: ignore[reportArgumentType]
+
+
+@asynccontextmanager
+async def adapter(folder: Path, **environment: str) -> AsyncGenerator[ClaudeAdapter]:
+    async with anyio.create_task_group() as nursery:
+        made = ClaudeAdapter(nursery, folder, environment={"PATH": "/nowhere", "HOME": str(folder), **environment})
+        try:
+            yield made
+        finally:
+            await made.close()
+
+
+# -- arguments and environment --------------------------------------------------------------------------------
+
+
+def test_a_session_reaches_the_arguments(tmp_path: Path) -> None:
+    words = launching.argv(
+        "claude",
+        launch(
+            tmp_path,
+            model="sonnet",
+            variant="high",
+            system_prompt="Be brief.",
+            native_session_id="n",
+            permission_mode="acceptEdits",
+        ),
+        tmp_path / "mcp.json",
+    )
+    joined = " ".join(words)
+    for part in (
+        "--model sonnet",
+        "--effort high",
+        "--append-system-prompt Be brief.",
+        "--resume n",
+        "--permission-mode acceptEdits",
+        f"--mcp-config {tmp_path / 'mcp.json'}",
+    ):
+        assert part in joined
+    assert "--dangerously-skip-permissions" not in words
+
+
+@pytest.mark.parametrize(
+    ("permission", "agent", "native"),
+    [
+        ("default", "build", "default"),
+        ("bypass", "build", "bypassPermissions"),
+        ("bypassPermissions", "build", "bypassPermissions"),
+        ("acceptEdits", "plan", "plan"),
+        ("dontAsk", "build", "dontAsk"),
+        ("auto", "build", "auto"),
+    ],
+)
+def test_modes_reach_the_program_by_its_own_names(tmp_path: Path, permission: str, agent: str, native: str) -> None:
+    words = launching.argv("claude", launch(tmp_path, permission_mode=permission, agent_mode=agent), None)
+    assert words[words.index("--permission-mode") + 1] == native
+    assert ("--dangerously-skip-permissions" in words) == (native == "bypassPermissions")
+
+
+def test_the_sandbox_flag_is_set_only_for_root_that_bypasses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bypass, default = launch(tmp_path, permission_mode="bypass"), launch(tmp_path)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert launching.environment(bypass, {}).get("IS_SANDBOX") == "1"
+    assert "IS_SANDBOX" not in launching.environment(default, {})
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert "IS_SANDBOX" not in launching.environment(bypass, {})
+
+
+def test_the_environment_passes_accounts_and_nothing_of_the_daemons(tmp_path: Path) -> None:
+    source = {
+        "PATH": "/bin",
+        "ANTHROPIC_API_KEY": "key",
+        "HTTPS_PROXY": "http://proxy",
+        "EVERYAGENT_TOKEN": "secret",
+        "CLAUDECODE": "1",
+        "DATABASE_URL": "secret",
+    }
+    environment = launching.environment(launch(tmp_path, env={"ANTHROPIC_API_KEY": "its own"}), source)
+    assert environment["ANTHROPIC_API_KEY"] == "its own"
+    assert environment["HTTPS_PROXY"] == "http://proxy"
+    assert not {"EVERYAGENT_TOKEN", "CLAUDECODE", "DATABASE_URL"} & set(environment)
+
+
+def test_mcp_servers_and_custom_tools_are_written_where_only_this_user_reads(tmp_path: Path) -> None:
+    given = launch(
+        tmp_path,
+        mcp={
+            "local": McpLocal(command=["python3", "server.py"], env={"KEY": "v"}, timeout_ms=5000),
+            "remote": McpRemote(url="http://127.0.0.1:1/mcp", headers={"x": "y"}),
+            "off": McpRemote(url="http://127.0.0.1:2/mcp", enabled=False),
+        },
+        tools=[CustomTool(name="weather")],
+        tools_url="http://127.0.0.1:3/mcp",
+        tools_token="secret",
+    )
+    path = launching.write_mcp_config(given)
+    assert path
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    servers = msgspec.json.decode(path.read_bytes())["mcpServers"]
+    assert set(servers) == {"local", "remote", "everyagent"}
+    assert servers["local"] == {
+        "type": "stdio",
+        "command": "python3",
+        "args": ["server.py"],
+        "env": {"KEY": "v"},
+        "timeout": 5000,
+    }
+    assert servers["everyagent"]["headers"] == {"Authorization": "Bearer secret"}
+    assert "secret" not in " ".join(launching.argv("claude", given, path))
+
+
+def test_a_session_without_servers_has_no_config(tmp_path: Path) -> None:
+    assert launching.write_mcp_config(launch(tmp_path)) is None
+
+
+# -- finding and telling --------------------------------------------------------------------------------------
+
+
+async def test_the_named_program_wins_then_the_path_then_ours(tmp_path: Path) -> None:
+    ours = executable(tmp_path / "claude" / program.TESTED_VERSION / "claude")
+    on_path = executable(tmp_path / "bin" / "claude")
+    named = executable(tmp_path / "elsewhere" / "my-claude")
+    async with adapter(tmp_path) as first:
+        assert (await first.state()).path == str(ours)
+    async with adapter(tmp_path, PATH=f"{tmp_path / 'bin'}:/bin") as second:
+        assert (await second.state()).path == str(on_path)
+    async with adapter(tmp_path, PATH=f"{tmp_path / 'bin'}:/bin", EVERYAGENT_CLAUDE_BIN=str(named)) as third:
+        assert (await third.state()).path == str(named)
+
+
+async def test_an_untested_version_works_and_says_so(tmp_path: Path) -> None:
+    named = executable(tmp_path / "claude", "#!/bin/sh\necho '9.9.9 (Claude Code)'\n")
+    async with adapter(tmp_path, EVERYAGENT_CLAUDE_BIN=str(named)) as made:
+        state = await made.state()
+    assert state.installed
+    assert (state.version, state.tested_version) == ("9.9.9", program.TESTED_VERSION)
+    assert state.problem
+    assert "9.9.9" in state.problem
+
+
+async def test_a_program_that_does_not_run_is_a_problem(tmp_path: Path) -> None:
+    named = executable(tmp_path / "claude", "#!/bin/sh\nexit 1\n")
+    async with adapter(tmp_path, EVERYAGENT_CLAUDE_BIN=str(named)) as made:
+        state = await made.state()
+    assert not state.installed
+    assert state.problem
+
+
+async def test_without_the_program_a_session_is_told_what_to_do(tmp_path: Path) -> None:
+    async with adapter(tmp_path) as made:
+        assert not (await made.state()).installed
+        assert [model.id for model in (await made.catalog()).models][0] == "default"
+        with pytest.raises(AgentNotInstalled, match="everyagent agents install claude"):
+            await made.open(launch(tmp_path), None)  # pyright: ignore[reportArgumentType]
+    async with adapter(tmp_path, EVERYAGENT_CLAUDE_BIN="/no/such/claude") as wrong:
+        with pytest.raises(AgentNotInstalled, match="EVERYAGENT_CLAUDE_BIN"):
+            await wrong.open(launch(tmp_path), None)  # pyright: ignore[reportArgumentType]
+
+
+async def test_the_login_is_told_without_its_secret(tmp_path: Path) -> None:
+    async with adapter(tmp_path) as nobody:
+        assert not (await nobody.state()).credentials_available
+    async with adapter(tmp_path, ANTHROPIC_API_KEY="sk-secret") as key:
+        assert (await key.state()).login == "ANTHROPIC_API_KEY"
+    (tmp_path / ".claude").mkdir()
+    (tmp_path / ".claude" / ".credentials.json").write_text('{"claudeAiOauth":{"accessToken":"secret"}}')
+    (tmp_path / ".claude.json").write_text('{"oauthAccount":{"emailAddress":"ann@example.com"}}')
+    async with adapter(tmp_path) as account:
+        state = await account.state()
+    assert state.credentials_available
+    assert state.login == "ann@example.com"
+
+
+async def test_the_real_program_tells_its_models_and_efforts(binary: str, tmp_path: Path) -> None:
+    environment = {"EVERYAGENT_CLAUDE_BIN": binary, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
+    async with adapter(tmp_path, **environment) as made:
+        state, catalog = await made.state(), await made.catalog()
+        assert await made.catalog() is catalog
+    assert (state.version, state.problem) == (program.TESTED_VERSION, None)
+    assert "fable" in [model.id for model in catalog.models]
+    assert catalog.models[0].variants == ["low", "medium", "high", "xhigh", "max"]
+
+
+# -- fetching -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An npm that packs what lies in a folder, and counts how often it was asked."""
+    packed = executable(tmp_path / "registry" / "package" / "claude")
+    with tarfile.open(tmp_path / "registry" / "it.tgz", "w:gz") as archive:
+        archive.add(packed, "package/claude")
+    asked = tmp_path / "registry" / "asked"
+    executable(
+        tmp_path / "npm" / "npm",
+        f'#!/bin/sh\necho "$2" >> {asked}\nwhile [ "$1" != --pack-destination ]; do shift; done\n'
+        f'cp {tmp_path}/registry/it.tgz "$2"/\n',
+    )
+    monkeypatch.setenv("PATH", f"{tmp_path / 'npm'}:{os.environ['PATH']}")
+    return asked
+
+
+def wanted(**fields: object) -> Program:
+    digest = hashlib.sha256(SCRIPT.encode()).hexdigest()
+    given = {"package": "@x/claude", "version": "2.1.325", "member": "package/claude", "size": len(SCRIPT)}
+    return Program(**{**given, "sha256": digest, **fields})  # pyright: ignore[reportArgumentType]
+
+
+def test_a_program_is_fetched_once_and_checked(registry: Path, tmp_path: Path) -> None:
+    path = packages.install(wanted(), tmp_path / "agents")
+    assert packages.version_of(path) == "2.1.325"
+    assert packages.install(wanted(), tmp_path / "agents") == path
+    assert registry.read_text() == "@x/claude@2.1.325\n"
+    packages.install(wanted(), tmp_path / "agents", reinstall=True)
+    assert len(registry.read_text().splitlines()) == 2
+
+
+@pytest.mark.usefixtures("registry")
+@pytest.mark.parametrize("wrong", [{"size": 1}, {"sha256": "0" * 64}, {"member": "package/other"}])
+def test_a_program_that_is_not_what_was_tested_is_not_installed(wrong: dict[str, object], tmp_path: Path) -> None:
+    with pytest.raises(AgentFailed):
+        packages.install(wanted(**wrong), tmp_path / "agents")
+    assert packages.installed(wanted(), tmp_path / "agents") is None
+    assert [each.name for each in (tmp_path / "agents").iterdir() if each.name != ".lock" and any(each.iterdir())] == []
+
+
+def test_a_failed_fetch_says_what_npm_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    executable(tmp_path / "npm" / "npm", "#!/bin/sh\necho 'no such package' >&2\nexit 1\n")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'npm'}:{os.environ['PATH']}")
+    with pytest.raises(AgentFailed, match="no such package"):
+        packages.install(wanted(), tmp_path / "agents")
+
+
+def test_without_npm_node_from_pypi_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    node, npm = packages.npm()
+    assert Path(node).exists()
+    assert Path(npm).exists()

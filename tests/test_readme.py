@@ -1,0 +1,93 @@
+"""The README's examples, as they stand, against a daemon that was just started."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from everyagent.testing.daemon import TOKEN, DaemonProcess
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+SHELL = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
+PYTHON = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+
+
+#: For a machine without curl: as much of it as the README uses.
+CURL = """
+import sys
+import httpx2
+
+words, headers, data, url = iter(sys.argv[1:]), {}, None, ""
+for word in words:
+    if word == "-H":
+        name, value = next(words).split(": ", 1)
+        headers[name] = value
+    elif word == "-d":
+        data = next(words)
+    elif word == "--max-time":
+        next(words)
+    elif not word.startswith("-"):
+        url = word
+try:
+    with httpx2.stream("POST" if data else "GET", url, content=data, headers=headers, timeout=2) as answer:
+        for text in answer.iter_text():
+            print(text, end="", flush=True)
+except httpx2.ReadTimeout:
+    sys.exit(28)
+"""
+
+
+@pytest.fixture
+def daemon(tmp_path: Path) -> Generator[DaemonProcess]:
+    daemon = DaemonProcess(tmp_path / "data")
+    daemon.start()
+    yield daemon
+    daemon.stop()
+
+
+@pytest.fixture
+def environment(tmp_path: Path, daemon: DaemonProcess) -> dict[str, str]:
+    """As in a checkout: `.venv/bin/everyagent` is the command."""
+    command = tmp_path / ".venv" / "bin" / "everyagent"
+    command.parent.mkdir(parents=True)
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m everyagent "$@"\n')
+    command.chmod(0o700)
+    if shutil.which("curl") is None:
+        curl = command.with_name("curl")
+        curl.write_text(f"#!{sys.executable}\n{CURL}")
+        curl.chmod(0o700)
+    ours = {"EVERYAGENT_DATA_DIR": str(daemon.data_dir), "EVERYAGENT_URL": daemon.url, "EVERYAGENT_TOKEN": TOKEN}
+    return {**os.environ, **ours, "HOME": str(tmp_path), "PATH": f"{command.parent}:{os.environ['PATH']}"}
+
+
+def test_the_curl_lines_work(tmp_path: Path, daemon: DaemonProcess, environment: dict[str, str]) -> None:
+    (lines,) = [block for block in SHELL if "curl" in block]
+    lines = lines.replace("http://127.0.0.1:2468", daemon.url).replace("curl -s", "curl -sS --fail-with-body")
+    lines = lines.replace("curl -N", "curl -sS -N --max-time 2")
+    done = subprocess.run(["sh", "-c", lines], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert '"sessionId":"my-session"' in done.stdout, done.stderr
+    assert '"raw":{"message":"Hi there.' in done.stdout
+    assert "event: message" in done.stdout
+    assert "it works" in done.stdout
+
+
+def test_the_terminal_example_works(tmp_path: Path, environment: dict[str, str]) -> None:
+    (line,) = [block for block in SHELL if "run mock" in block]
+    done = subprocess.run(["sh", "-c", line], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 3, done.stderr  # it asks, and nobody is there to answer
+    assert "permission" in done.stderr.lower()
+
+
+def test_the_python_example_works(tmp_path: Path, environment: dict[str, str]) -> None:
+    (example,) = PYTHON
+    done = subprocess.run(
+        [sys.executable, "-c", example], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "turn.ended" in done.stdout
