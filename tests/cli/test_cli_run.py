@@ -162,3 +162,9 @@ def test_ctrl_c_at_a_question_withdraws_it(typist: Typist):
     typist.signal(signal.SIGINT)
     assert typist.end() == 130
     assert "interrupted" in typist.seen
+
+
+def test_an_agent_that_is_not_there_is_not_found(cli: Cli):
+    outcome = cli("run", "mox", "hello")
+    assert outcome.code == 4
+    assert "There is no agent 'mox'" in outcome.err

@@ -23,7 +23,7 @@ def explain(error: BaseException) -> tuple[str, Exit] | None:
             return str(error), Exit.USAGE
         case ApiError(status=401):
             return f"{error} Give the right one with --token or EVERYAGENT_TOKEN.", Exit.FAILED
-        case ApiError(status=404) | NotFound():
+        case ApiError(status=404) | ApiError(code="unsupported_agent") | NotFound():
             return str(error), Exit.NOT_FOUND
         case Unreachable():
             return str(error), Exit.NO_DAEMON
