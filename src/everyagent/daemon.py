@@ -20,6 +20,7 @@ from everyagent.api.server import serve
 from everyagent.clock import Clock, SystemClock
 from everyagent.config import Settings, default_data_dir, ensure_token, is_loopback
 from everyagent.log.sqlite.log import SqliteLog
+from everyagent.runtime.memory import tune
 from everyagent.sessions import AgentInfo, Agents, Sessions
 from everyagent.sessions.creation import Creation
 from everyagent.sessions.launching import Launcher
@@ -97,6 +98,7 @@ async def run(settings: Settings, *, ready: Callable[[Running], None], policy: P
     """Serve until cancelled or told to stop by SIGINT or SIGTERM."""
     # The log's writer thread must not wait long for the interpreter while the event loop is busy.
     sys.setswitchinterval(0.0005)
+    tune()
     token = ensure_token(settings)
     policy = policy or Policy(idle_timeout=settings.idle_timeout)
     address = Address()

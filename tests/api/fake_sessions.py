@@ -34,7 +34,7 @@ from everyagent.model.sessions import (
 )
 from everyagent.model.tools import CustomTool
 from everyagent.model.usage import Usage
-from everyagent.sessions import AgentInfo, EventsPage, EventsRequest
+from everyagent.sessions import AgentInfo, JoinedPage, EventsRequest
 from everyagent.sessions.counts import Counts
 
 MODES = [Mode(id="default", name="Default", description="Ask for what matters.")]
@@ -255,10 +255,10 @@ class FakeSessions:
         await self.get(session_id)
         return await self.create(request.session_id, CreateSession(agent=request.agent), receipt)
 
-    async def events(self, session_id: str, request: EventsRequest) -> EventsPage:
+    async def events(self, session_id: str, request: EventsRequest) -> JoinedPage:
         await self._at(session_id, request.after, request.types)
         bodies = self.bodies[session_id][request.after :]
-        return EventsPage(bodies[: request.limit], len(bodies) > request.limit, len(self.bodies[session_id]))
+        return JoinedPage(b",".join(bodies[: request.limit]), len(bodies) > request.limit, len(self.bodies[session_id]))
 
     async def frames(self, session_id: str, *, after: int, limit: int) -> "tuple[list[FrameInfo], bool]":
         await self.get(session_id)

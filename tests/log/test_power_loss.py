@@ -11,7 +11,7 @@ from faulty_disk import FaultyDisk
 
 from everyagent.clock import SystemClock
 from everyagent.log.log import Append, NewFrame
-from everyagent.log.sqlite import SqliteLog, writer
+from everyagent.log.sqlite import SqliteLog, checkpoint, writer
 from everyagent.testing.log_rules.samples import START, event, events, new_session, sequences, whole
 
 CUTS = 300
@@ -33,7 +33,7 @@ def disk() -> Iterator[FaultyDisk]:
 @pytest.fixture(autouse=True)
 def busy_checkpoints(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that cuts come in the middle of them, too."""
-    monkeypatch.setattr(writer, "WORTHWHILE_PAGES", 20)
+    monkeypatch.setattr(checkpoint, "WORTHWHILE_PAGES", 20)
     monkeypatch.setattr(writer, "LARGE_PAGES", 60)
 
 

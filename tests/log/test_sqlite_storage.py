@@ -11,7 +11,7 @@ from everyagent.clock import SystemClock
 from everyagent.errors import Unavailable
 from everyagent.log.blobs import INLINE_BYTES
 from everyagent.log.log import Append, EventQuery, NewFrame
-from everyagent.log.sqlite import SqliteLog, pages, writer
+from everyagent.log.sqlite import SqliteLog, checkpoint, pages, writer
 from everyagent.log.sqlite.migrations import migrate
 from everyagent.testing.log_rules.samples import (
     LIMIT,
@@ -205,7 +205,7 @@ async def test_a_page_is_bounded_in_bytes_and_says_that_there_is_more(log: Sqlit
 async def test_the_write_ahead_log_does_not_grow_for_ever(
     log: SqliteLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writer, "WORTHWHILE_PAGES", 256)
+    monkeypatch.setattr(checkpoint, "WORTHWHILE_PAGES", 256)
     monkeypatch.setattr(writer, "LARGE_PAGES", 1024)
     session = await new_session(log)
     head = 1

@@ -47,7 +47,7 @@ class Talk:
         return (await self.events())[before:]
 
     async def bodies(self) -> list[bytes]:
-        return (await self.sessions.events(self.id, EventsRequest(limit=10_000, raw=True))).bodies
+        return (await self.sessions.events(self.id, EventsRequest(limit=10_000, raw=True))).split()
 
     async def events(self) -> list[Envelope[EventData]]:
         return [decode_event(body) for body in await self.bodies()]  # pyright: ignore[reportReturnType]

@@ -26,17 +26,26 @@ VERSION_LIMIT_SECONDS = 30.0
 
 
 class Program(Struct, frozen=True, kw_only=True):
-    """One file of an npm package that is a whole program. `size` and `sha256` are 0 and empty where unknown."""
+    """One file of an npm package that is a whole program. `size` and `sha256` are 0 and empty where unknown.
+
+    `root` is the folder of the package that is kept with it, for a program that needs its neighbours.
+    """
 
     package: str
     version: str
     member: str
     size: int = 0
     sha256: str = ""
+    root: str = ""
 
     @property
     def file_name(self) -> str:
         return self.member.rpartition("/")[2]
+
+    @property
+    def place(self) -> str:
+        """Where it is under the folder of its version."""
+        return self.member.removeprefix(f"{self.root}/") if self.root else self.file_name
 
 
 def platform_name() -> str:
@@ -47,7 +56,7 @@ def platform_name() -> str:
 
 
 def installed(program: Program, folder: Path) -> Path | None:
-    path = folder / program.version / program.file_name
+    path = folder / program.version / program.place
     return path if path.is_file() else None
 
 
@@ -57,10 +66,13 @@ def install(program: Program, folder: Path, *, reinstall: bool = False) -> Path:
         path = installed(program, folder)
         if path and not reinstall:
             return path
-        path = folder / program.version / program.file_name
-        path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
-            fresh = _extract(program, _fetch(program, Path(scratch)), Path(scratch))
+            archive = _fetch(program, Path(scratch))
+            if program.root:
+                return _keep_root(program, archive, Path(scratch), folder / program.version)
+            path = folder / program.version / program.place
+            path.parent.mkdir(parents=True, exist_ok=True)
+            fresh = _extract(program, archive, Path(scratch))
             _check(program, fresh)
             fresh.chmod(0o755)
             fresh.replace(path)
@@ -68,7 +80,7 @@ def install(program: Program, folder: Path, *, reinstall: bool = False) -> Path:
 
 
 def version_of(path: Path | str) -> str | None:
-    """The first word of what it says to `--version`; None if it does not run."""
+    """The number in what it says to `--version`, or its first word; None if it does not run."""
     try:
         done = subprocess.run(
             [path, "--version"], capture_output=True, text=True, timeout=VERSION_LIMIT_SECONDS, check=True
@@ -76,7 +88,7 @@ def version_of(path: Path | str) -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     words = done.stdout.split()
-    return words[0] if words else None
+    return next((word for word in words if word[0].isdigit()), words[0]) if words else None
 
 
 @contextmanager
@@ -129,6 +141,21 @@ def _extract(program: Program, archive: Path, scratch: Path) -> Path:
         with member, fresh.open("wb") as file:
             shutil.copyfileobj(member, file, 1024 * 1024)
     return fresh
+
+
+def _keep_root(program: Program, archive: Path, scratch: Path, home: Path) -> Path:
+    """All of the root, or nothing: it takes its place in one step."""
+    with tarfile.open(archive) as packed:
+        packed.extractall(scratch, filter="data")
+    fresh = scratch / program.root
+    if not (fresh / program.place).is_file():
+        raise AgentFailed(f"The package {program.package} {program.version} holds no {program.member}.")
+    _check(program, fresh / program.place)
+    (fresh / program.place).chmod(0o755)
+    if home.exists():
+        home.rename(scratch / "old")
+    fresh.rename(home)
+    return home / program.place
 
 
 def _check(program: Program, path: Path) -> None:

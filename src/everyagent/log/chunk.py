@@ -16,13 +16,13 @@ class EventChunk:
         self.first = events[0].sequence
         self.last = events[-1].sequence
         self.commit = commit
-        self.size = sum(len(event[2]) for event in events)
+        self.size = sum(len(event.body) for event in events)
         self._sse: bytes | None = None
 
     def sse(self) -> bytes:
         if self._sse is None:
             self._sse = b"".join(
-                [b"id: %d\nevent: message\ndata: %b\n\n" % (event[0], event[2]) for event in self.events]
+                [b"id: %d\nevent: message\ndata: %b\n\n" % (event.sequence, event.body) for event in self.events]
             )
         return self._sse
 

@@ -7,6 +7,7 @@ from asyncio import Future
 from collections.abc import AsyncIterator, Sequence
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
+import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from everyagent.model.asks import AskKind
@@ -19,7 +20,7 @@ FrameForm: TypeAlias = Literal["json", "text", "bytes"]
 Order: TypeAlias = Literal["asc", "desc"]
 
 
-class NewEvent(NamedTuple):
+class NewEvent(Struct, frozen=True, gc=False):
     """`body` is the encoded envelope, stored and sent as it is; it ends in `"raw":null}`.
 
     `type` is its number in `TYPE_NUMBERS`; `frame` the number of the frame it was made from, 0 for none;
@@ -33,7 +34,7 @@ class NewEvent(NamedTuple):
     text: str | None = None
 
 
-class NewFrame(NamedTuple):
+class NewFrame(Struct, frozen=True, gc=False):
     """A native frame or a client's request, byte for byte; or the daemon's own note of what made it act.
 
     `form` is `json` only if it is valid UTF-8 JSON.
@@ -162,7 +163,7 @@ class EventQuery(Struct, frozen=True, kw_only=True):
     raw: bool = False
 
 
-class StoredEvent(NamedTuple):
+class StoredEvent(Struct, frozen=True, gc=False):
     sequence: int
     type: int
     body: bytes
@@ -171,6 +172,17 @@ class StoredEvent(NamedTuple):
 class EventPage(NamedTuple):
     events: list[StoredEvent]
     more: bool
+
+
+class JoinedPage(NamedTuple):
+    """A page as an answer needs it: its events' bodies with commas between; `head` is the session's last sequence."""
+
+    bodies: bytes
+    more: bool
+    head: int
+
+    def split(self) -> list[bytes]:
+        return [bytes(body) for body in msgspec.json.decode(b"[%b]" % self.bodies, type=list[msgspec.Raw])]
 
 
 class AskRecord(Struct, frozen=True, kw_only=True):
@@ -258,6 +270,10 @@ class Log(Protocol):
 
     async def delete(self, session_id: str) -> None: ...
     async def events(self, query: EventQuery) -> EventPage: ...
+    async def joined(self, session_id: str, query: EventQuery) -> JoinedPage:
+        """The same by the session's id (`query.session` is not looked at), and quicker."""
+        ...
+
     async def frames(self, session: int, after: int, limit: int) -> tuple[list[FrameInfo], bool]: ...
     async def asks(self, session: int | None, *, pending: bool) -> list[AskRecord]: ...
     async def ask(self, session: int, ask_id: str) -> AskRecord | None: ...

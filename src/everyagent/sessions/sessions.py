@@ -12,6 +12,7 @@ from everyagent.agents.adapter import Change
 from everyagent.errors import BadRequest
 from everyagent.log.log import (
     EventQuery,
+    JoinedPage,
     Log,
     Receipt,
     SessionQuery,
@@ -53,12 +54,6 @@ class EventsRequest(Struct, frozen=True, kw_only=True):
     since: int | None = None
     until: int | None = None
     raw: bool = False
-
-
-class EventsPage(Struct, frozen=True):
-    bodies: list[bytes]
-    more: bool
-    head: int
 
 
 class Sessions:
@@ -210,11 +205,11 @@ class Sessions:
 
     # -- reading --------------------------------------------------------------------------------------------
 
-    async def events(self, session_id: str, request: EventsRequest) -> EventsPage:
-        record = await self._at(session_id, request.after)
-        page = await self._log.events(
+    async def events(self, session_id: str, request: EventsRequest) -> JoinedPage:
+        page = await self._log.joined(
+            session_id,
             EventQuery(
-                session=record.number,
+                session=0,
                 after=request.after,
                 limit=request.limit,
                 types=type_numbers(request.types),
@@ -222,9 +217,11 @@ class Sessions:
                 since=request.since,
                 until=request.until,
                 raw=request.raw,
-            )
+            ),
         )
-        return EventsPage([event.body for event in page.events], page.more, record.last_sequence)
+        if not 0 <= request.after <= page.head:
+            raise offset_outside(request.after, page.head)
+        return page
 
     async def frames(self, session_id: str, *, after: int, limit: int) -> "tuple[list[FrameInfo], bool]":
         record = await self._log.session(session_id)

@@ -150,7 +150,7 @@ class SessionMachine(RuleBasedStateMachine):
         while True:
             request = EventsRequest(after=len(bodies), limit=500, raw=True)
             page = self._portal.call(self._sessions.events, self._id, request)
-            bodies += page.bodies
+            bodies += page.split()
             if not page.more:
                 return bodies
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
-
 USAGE = {
     "input_tokens": 100,
     "output_tokens": 10,

@@ -38,8 +38,9 @@ def main() -> None:
             case None if message.get("id") == "ask":
                 text = json.dumps(message.get("result"))
                 tell(id=calling, result={"content": [{"type": "text", "text": text}]})
-            case _ if "id" in message:
-                tell(id=message["id"], result={})
+            case _:
+                if "id" in message:
+                    tell(id=message["id"], result={})
 
 
 if __name__ == "__main__":

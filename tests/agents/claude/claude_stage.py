@@ -15,14 +15,12 @@ from everyagent.agents.claude import program
 from everyagent.model.decoding import decode_event
 from everyagent.model.events import ItemCompleted, TurnEnded
 from everyagent.model.items import Item, text_of
-from everyagent.model.parts import Json
 from everyagent.testing.daemon import DaemonProcess
 from everyagent.testing.messages_server import MessagesServer
 from everyagent.testing.rules import Rules
 
 LIMIT_SECONDS = 60.0
 T = TypeVar("T")
-AnyEvent = object
 
 
 def claude_binary() -> str:
@@ -50,7 +48,7 @@ class ClaudeSession:
 
     # -- what a client does -----------------------------------------------------------------------------------
 
-    def call(self, method: str, path: str, body: Json = None, *, expect: int | None = None) -> httpx2.Response:
+    def call(self, method: str, path: str, body: object = None, *, expect: int | None = None) -> httpx2.Response:
         url = f"{self._daemon.url}/v1{path}"
         answer = httpx2.request(method, url, json=body, headers=self._daemon.headers, timeout=LIMIT_SECONDS)
         if expect is None:
@@ -69,8 +67,8 @@ class ClaudeSession:
             "CLAUDE_CODE_MAX_RETRIES": "2",
         }
 
-    def create(self, *, env: dict[str, str] | None = None, **fields: Json) -> "ClaudeSession":
-        body: dict[str, Json] = {
+    def create(self, *, env: dict[str, str] | None = None, **fields: object) -> "ClaudeSession":
+        body: dict[str, object] = {
             "agent": "claude",
             "directory": str(self.workspace),
             "env": {**self.environment(), **(env or {})},
@@ -79,10 +77,10 @@ class ClaudeSession:
         self.id = msgspec.json.decode(self.call("POST", "/sessions", body).content)["sessionId"]
         return self
 
-    def send(self, text: str, **fields: Json) -> None:
+    def send(self, text: str, **fields: object) -> None:
         self.call("POST", f"/sessions/{self.id}/messages", {"message": text, **fields})
 
-    def turn(self, text: str, **fields: Json) -> TurnEnded:
+    def turn(self, text: str, **fields: object) -> TurnEnded:
         """Send it, and wait for the end of the turn."""
         before = len(self.all(TurnEnded))
         self.send(text, **fields)
@@ -91,11 +89,11 @@ class ClaudeSession:
     def cancel(self) -> None:
         self.call("POST", f"/sessions/{self.id}/cancel")
 
-    def change(self, **fields: Json) -> None:
+    def change(self, **fields: object) -> None:
         self.call("PATCH", f"/sessions/{self.id}", fields)
 
     def permit(self, permission_id: str, reply: str, message: str | None = None) -> None:
-        body: dict[str, Json] = {"reply": reply, **({"message": message} if message else {})}
+        body: dict[str, object] = {"reply": reply, **({"message": message} if message else {})}
         self.call("POST", f"/sessions/{self.id}/permissions/{permission_id}/reply", body)
 
     def answer(self, question_id: str, *answers: list[str]) -> None:

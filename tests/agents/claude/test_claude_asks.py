@@ -121,6 +121,20 @@ def test_an_approved_plan_leaves_plan_mode(session: ClaudeSession) -> None:
     assert session.info()["permissionMode"] == "acceptEdits"
 
 
+def test_another_change_does_not_bring_plan_mode_back(session: ClaudeSession) -> None:
+    path = str(session.workspace / "y.txt")
+    session.model.script.add(
+        call("ExitPlanMode", PLAN), say("Approved."), call("Write", {"file_path": path, "content": "y"}), say("Done.")
+    )
+    session.create(permissionMode="plan").send("Plan it")
+    session.answer(session.next(QuestionRequested).question_id, [APPROVE_EDITS])
+    session.until(lambda: session.replies() == ["Approved."])
+    session.change(model="sonnet")
+    session.turn("Write it")
+    assert Path(path).read_text() == "y"
+    assert session.info()["permissionMode"] == "acceptEdits"
+
+
 def test_a_rejected_plan_is_revised(session: ClaudeSession) -> None:
     session.model.script.add(call("ExitPlanMode", PLAN), say("I plan again."))
     session.create(agentMode="plan").send("Plan it")

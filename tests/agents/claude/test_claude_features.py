@@ -93,9 +93,13 @@ def test_an_image_that_a_tool_reads_is_an_image_part(session: ClaudeSession) -> 
 
 
 def test_the_system_prompt_is_appended(session: ClaudeSession) -> None:
+    """However long it is: an argument of the program could not hold this one."""
+    prompt = "Always answer as a pirate." + " Arr." * 40_000
     session.model.script.add(say("Arr."))
-    session.create(systemPrompt="Always answer as a pirate.").turn("Hello")
-    assert "Always answer as a pirate." in str(session.model.requests[-1].system)
+    session.create(systemPrompt=prompt).turn("Hello")
+    system = str(session.model.requests[-1].system)
+    assert prompt in system
+    assert "Claude" in system
 
 
 def test_an_mcp_server_of_the_session_is_named_with_its_tools(session: ClaudeSession) -> None:
@@ -153,6 +157,16 @@ def test_compaction_is_told(session: ClaudeSession) -> None:
     assert session.turn("/compact").stop_reason == "end_turn"
     assert "Conversation compacted (manual)" in statuses(session, "compaction")
     assert session.turn("Go on").stop_reason == "end_turn"
+
+
+def test_a_full_context_is_compacted_by_itself(session: ClaudeSession) -> None:
+    full = say("One.")
+    full.usage = {"input_tokens": 990_000}
+    summary = say("<analysis>a</analysis><summary>They counted.</summary>", when="TEXT ONLY")
+    session.model.script.add(full, summary, say("Two."))
+    session.create().turn("Count")
+    assert session.turn("Go on").stop_reason == "end_turn"
+    assert "Conversation compacted (auto)" in statuses(session, "compaction")
 
 
 def test_a_slash_command_is_answered_by_the_program(session: ClaudeSession) -> None:

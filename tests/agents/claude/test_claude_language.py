@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everyagent.agents.adapter import Draft
+from everyagent.agents.adapter import Draft, Prompt
 from everyagent.agents.claude import encode
 from everyagent.agents.claude.asks import FormAsk, PermissionAsk, PlanAsk
-from everyagent.agents.claude.decode import IGNORED, MAPPED, Decoder, Unserved
+from everyagent.agents.claude.attachments import content
+from everyagent.agents.claude.decode import IGNORED, MAPPED, Decoder, Lapsed, Unserved
 from everyagent.errors import AgentFailed
 from everyagent.model.asks import PermissionAnswer, QuestionAnswer, ToolAnswer
 from everyagent.model.events import (
@@ -24,7 +25,8 @@ from everyagent.model.events import (
     TurnEnded,
     Unparsed,
 )
-from everyagent.model.parts import ImagePart, JsonPart, StatusPart
+from everyagent.model.parts import ImagePart, JsonPart, StatusPart, ToolResultPart
+from everyagent.model.sessions import Attachment
 from everyagent.runtime.framing import Line
 
 PAGE = Path(__file__).parents[3] / "docs" / "agents" / "claude.md"
@@ -161,6 +163,63 @@ def test_an_image_in_a_tools_result_is_an_image_part() -> None:
     drafts = decoded(Decoder(), type="user", uuid="u", message={"content": [result]})
     (item,) = [draft.item for draft in drafts if isinstance(draft, ItemCompleted)]
     assert item.content[1] == ImagePart(path="image", mime="image/png", data="AA==")
+
+
+def test_a_tool_that_the_api_runs_itself_is_a_call_with_a_result() -> None:
+    found = [{"type": "web_search_result", "url": "http://127.0.0.1/"}]
+    blocks = [
+        {"type": "server_tool_use", "id": "t", "name": "web_search", "input": {"query": "x"}},
+        {"type": "web_search_tool_result", "tool_use_id": "t", "content": found},
+    ]
+    drafts = decoded(Decoder(), type="assistant", uuid="u", message={"id": "m", "content": blocks})
+    done = [draft.item for draft in drafts if isinstance(draft, ItemCompleted)]
+    assert [item.kind for item in done] == ["message", "tool_call", "tool_result"]
+    assert isinstance(done[2].content[0], ToolResultPart)
+    assert "http://127.0.0.1/" in done[2].content[0].output
+
+
+def test_what_is_still_asked_at_the_end_of_the_turn_is_denied() -> None:
+    decoder = Decoder()
+    request = {"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "ls"}, "tool_use_id": "t"}
+    decoded(decoder, type="control_request", request_id="r", request=request)
+    decoded(decoder, type="result", subtype="success")
+    assert decoder.asides == [Lapsed("r", PermissionAsk("Bash", []))]
+    assert response(encode.lapse("r", PermissionAsk("Bash", [])))["behavior"] == "deny"
+    assert response(encode.lapse("r", FormAsk([], []))) == {"action": "cancel"}
+
+
+def prompt(*attachments: Attachment) -> Prompt:
+    return Prompt(item_id="itm_1", text="See", attachments=list(attachments))
+
+
+def test_words_alone_stay_words_so_that_slash_commands_work(tmp_path: Path) -> None:
+    assert content(prompt(), None, tmp_path) == "See"
+    assert content(prompt(), "Before", tmp_path) == [encode.text("Before"), encode.text("See")]
+
+
+def test_images_and_documents_go_along(tmp_path: Path) -> None:
+    (tmp_path / "dot.png").write_bytes(b"png")
+    image = Attachment(path=str(tmp_path / "dot.png"), mime="image/png")
+    document = Attachment(data="cGRm", mime="application/pdf")
+    blocks = content(prompt(image, document), None, tmp_path)
+    assert blocks[:2] == [
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "cG5n"}},
+        {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "cGRm"}},
+    ]
+
+
+def test_of_other_files_the_agent_is_told_where_they_are(tmp_path: Path) -> None:
+    named = Attachment(path="/data/table.csv", mime="text/csv")
+    given = Attachment(data="YSxi", mime="text/csv", filename="../../table.csv")
+    first, second, _ = content(prompt(named, given), None, tmp_path / "files")
+    assert "/data/table.csv" in str(first)
+    assert str(tmp_path / "files" / "table.csv") in str(second)
+    assert (tmp_path / "files" / "table.csv").read_text() == "a,b"
+
+
+def test_an_image_that_cannot_be_read_is_said(tmp_path: Path) -> None:
+    with pytest.raises(AgentFailed, match="could not be read"):
+        content(prompt(Attachment(path=str(tmp_path / "none.png"), mime="image/png")), None, tmp_path)
 
 
 def test_hooks_begin_and_end() -> None:

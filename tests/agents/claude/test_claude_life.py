@@ -2,11 +2,15 @@
 
 import os
 import signal
+from pathlib import Path
 
+import pytest
 from claude_stage import ClaudeSession
 
+from everyagent.agents.claude import program
 from everyagent.model.events import Error, ItemDelta, PermissionRequested, PermissionResolved, TurnEnded
 from everyagent.testing.daemon import DaemonProcess
+from everyagent.testing.messages_server import MessagesServer
 from everyagent.testing.scripted_replies import call, say
 
 SLEEP = {"command": "python3 -c 'import time; time.sleep(50)'", "description": "sleep"}
@@ -83,6 +87,16 @@ def test_a_message_steered_into_a_turn_is_heard_in_it(session: ClaudeSession) ->
     assert len(session.all(TurnEnded)) <= 1
 
 
+def test_a_message_steered_into_mere_words_is_answered_right_after_them(session: ClaudeSession) -> None:
+    reply = say(LONG, held=4)
+    session.model.script.add(reply, say("Blue it is.", when="Make it blue"))
+    session.create().send("Talk")
+    talking(session)
+    session.send("Make it blue", delivery="steer")
+    reply.release.set()
+    session.until(lambda: session.replies() == [LONG, "Blue it is."])
+
+
 def test_a_queued_message_waits_for_its_turn(session: ClaudeSession) -> None:
     reply = say(LONG, held=4)
     session.model.script.add(reply, say("Second."))
@@ -139,6 +153,53 @@ def test_a_killed_daemon_resumes_the_session_with_its_memory(session: ClaudeSess
     session.turn("Which number?")
     assert session.replies()[-1] == "It was seven."
     assert "Remember seven" in str(session.model.requests[-1].messages)
+
+
+def test_a_turn_that_does_not_stop_is_ended_with_its_process(session: ClaudeSession) -> None:
+    session.model.script.add(say("Noted."), say(LONG, held=4), say("It was seven."))
+    session.create().turn("Remember seven")
+    session.send("Talk long")
+    talking(session)
+    os.kill(agent_pid(session), signal.SIGSTOP)
+    session.cancel()
+    assert session.next(TurnEnded, 2).stop_reason == "interrupted"
+    assert session.turn("Which number?").stop_reason == "end_turn"
+    assert "Remember seven" in str(session.model.requests[-1].messages)
+
+
+def test_an_idle_session_hibernates_and_resumes_with_its_memory(
+    binary: str, model: MessagesServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(program.BINARY_VARIABLE, binary)
+    sleepy = DaemonProcess(tmp_path / "data", "--idle-timeout", "0.5")
+    sleepy.start()
+    session = ClaudeSession(sleepy, model, tmp_path)
+    model.script.add(say("Noted."), say("It was seven."))
+    session.create().turn("Remember seven")
+    pid = agent_pid(session)
+    session.until(lambda: session.info()["status"] == "hibernated")
+    assert not os.path.exists(f"/proc/{pid}")
+    session.turn("Which number?")
+    assert "Remember seven" in str(model.requests[-1].messages)
+    assert session.violations() == []
+    assert sleepy.stop() == 0
+
+
+def test_a_fork_knows_what_was_said_before_it(session: ClaudeSession) -> None:
+    session.model.script.add(say("Noted."), say("It was seven."))
+    session.create().turn("Remember seven")
+    fork = session.call("POST", f"/sessions/{session.id}/fork", {}).json()["sessionId"]
+    session.call("POST", f"/sessions/{session.id}/terminate")
+    session.id = fork
+    assert session.turn("Which number?").stop_reason == "end_turn"
+    assert "Remember seven" in str(session.model.requests[-1].messages)
+
+
+def test_no_secret_of_the_session_is_in_its_log(session: ClaudeSession) -> None:
+    session.model.script.add(say("Hello."))
+    session.create().turn("Hello")
+    frames = session.call("GET", f"/sessions/{session.id}/frames?limit=1000").text
+    assert "sk-ant-not-a-key" not in frames + "".join(body.decode() for body in session.bodies())
 
 
 def test_terminate_leaves_no_process(session: ClaudeSession) -> None:

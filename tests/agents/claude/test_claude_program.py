@@ -4,7 +4,7 @@ import hashlib
 import os
 import stat
 import tarfile
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from everyagent.agents import packages
-from everyagent.agents.adapter import Launch
+from everyagent.agents.adapter import Death, Heard, Launch
 from everyagent.agents.claude import launch as launching
 from everyagent.agents.claude import program
 from everyagent.agents.claude.adapter import ClaudeAdapter
@@ -62,7 +62,6 @@ def test_a_session_reaches_the_arguments(tmp_path: Path) -> None:
             tmp_path,
             model="sonnet",
             variant="high",
-            system_prompt="Be brief.",
             native_session_id="n",
             permission_mode="acceptEdits",
         ),
@@ -72,7 +71,6 @@ def test_a_session_reaches_the_arguments(tmp_path: Path) -> None:
     for part in (
         "--model sonnet",
         "--effort high",
-        "--append-system-prompt Be brief.",
         "--resume n",
         "--permission-mode acceptEdits",
         f"--mcp-config {tmp_path / 'mcp.json'}",
@@ -120,6 +118,13 @@ def test_the_environment_passes_accounts_and_nothing_of_the_daemons(tmp_path: Pa
     assert environment["ANTHROPIC_API_KEY"] == "its own"
     assert environment["HTTPS_PROXY"] == "http://proxy"
     assert not {"EVERYAGENT_TOKEN", "CLAUDECODE", "DATABASE_URL"} & set(environment)
+
+
+def test_a_clouds_credentials_pass_only_where_its_models_are_used(tmp_path: Path) -> None:
+    source = {"AWS_SECRET_ACCESS_KEY": "secret", "GOOGLE_APPLICATION_CREDENTIALS": "file"}
+    assert not set(source) & set(launching.environment(launch(tmp_path), source))
+    bedrock = launching.environment(launch(tmp_path, env={"CLAUDE_CODE_USE_BEDROCK": "1"}), source)
+    assert set(source) & set(bedrock) == {"AWS_SECRET_ACCESS_KEY"}
 
 
 def test_mcp_servers_and_custom_tools_are_written_where_only_this_user_reads(tmp_path: Path) -> None:
@@ -190,7 +195,7 @@ async def test_a_program_that_does_not_run_is_a_problem(tmp_path: Path) -> None:
 async def test_without_the_program_a_session_is_told_what_to_do(tmp_path: Path) -> None:
     async with adapter(tmp_path) as made:
         assert not (await made.state()).installed
-        assert [model.id for model in (await made.catalog()).models][0] == "default"
+        assert (await made.catalog()).models[0].id == "default"
         with pytest.raises(AgentNotInstalled, match="everyagent agents install claude"):
             await made.open(launch(tmp_path), None)  # pyright: ignore[reportArgumentType]
     async with adapter(tmp_path, EVERYAGENT_CLAUDE_BIN="/no/such/claude") as wrong:
@@ -220,6 +225,36 @@ async def test_the_real_program_tells_its_models_and_efforts(binary: str, tmp_pa
     assert (state.version, state.problem) == (program.TESTED_VERSION, None)
     assert "fable" in [model.id for model in catalog.models]
     assert catalog.models[0].variants == ["low", "medium", "high", "xhigh", "max"]
+
+
+class Mourner:
+    """A listener that only waits for the end."""
+
+    def __init__(self) -> None:
+        self.deaths: list[Death] = []
+        self.over = anyio.Event()
+
+    async def heard(self, batch: Sequence[Heard]) -> None:
+        """Nothing is said that matters here."""
+
+    async def died(self, death: Death) -> None:
+        self.deaths.append(death)
+        self.over.set()
+
+
+async def test_a_start_that_fails_shows_what_the_program_said(tmp_path: Path) -> None:
+    named = executable(tmp_path / "claude", "#!/bin/sh\necho 'the flux is low' >&2\nexit 7\n")
+    mourner = Mourner()
+    async with adapter(tmp_path, EVERYAGENT_CLAUDE_BIN=str(named)) as made:
+        await made.open(launch(tmp_path), mourner)
+        with anyio.fail_after(30):
+            await mourner.over.wait()
+    (death,) = mourner.deaths
+    assert death.exit_code == 7
+    assert death.stderr
+    assert death.stderr.head == "the flux is low"
+    assert death.message
+    assert "the flux is low" in death.message
 
 
 # -- fetching -------------------------------------------------------------------------------------------------
@@ -263,6 +298,19 @@ def test_a_program_that_is_not_what_was_tested_is_not_installed(wrong: dict[str,
         packages.install(wanted(**wrong), tmp_path / "agents")
     assert packages.installed(wanted(), tmp_path / "agents") is None
     assert [each.name for each in (tmp_path / "agents").iterdir() if each.name != ".lock" and any(each.iterdir())] == []
+
+
+async def test_installing_puts_the_pinned_version_into_the_data_folder(
+    registry: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(program, "pinned", wanted)
+    async with adapter(tmp_path / "agents") as made:
+        assert not (await made.state()).installed
+        state = await made.install(reinstall=False)
+        await made.install(reinstall=False)
+    assert state.path == str(tmp_path / "agents" / "claude" / "2.1.325" / "claude")
+    assert (state.installed, state.version, state.problem) == (True, program.TESTED_VERSION, None)
+    assert len(registry.read_text().splitlines()) == 1
 
 
 def test_a_failed_fetch_says_what_npm_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

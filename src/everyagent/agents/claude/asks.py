@@ -1,4 +1,4 @@
-"""What Claude Code asks of its user - permissions, questions, plans, forms - and what it is answered. Pure."""
+"""What Claude Code asks of its user: permissions, questions, plans, forms. Pure; `answers.py` is the way back."""
 
 from typing import TypeAlias
 
@@ -6,8 +6,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from everyagent.agents.claude import wire
-from everyagent.errors import AgentFailed
-from everyagent.model.asks import Answer, PermissionAnswer, Question, QuestionAnswer, QuestionOption
+from everyagent.model.asks import Question, QuestionOption
 from everyagent.model.events import PermissionRequested, PermissionResolved, QuestionRequested, QuestionResolved
 from everyagent.model.parts import Json
 
@@ -17,8 +16,7 @@ Resolved: TypeAlias = PermissionResolved | QuestionResolved
 APPROVE_EDITS = "Yes, and accept edits"
 APPROVE = "Yes, and ask before edits"
 KEEP_PLANNING = "No, keep planning"
-_YES, _NO = "yes", "no"
-_DECLINED = "The user declined."
+YES, NO = "yes", "no"
 _WITHDRAWN = "The agent withdrew it."
 
 
@@ -48,9 +46,6 @@ Ask: TypeAlias = PermissionAsk | QuestionsAsk | PlanAsk | FormAsk
 _questions = msgspec.json.Decoder(wire.QuestionInput)
 _plans = msgspec.json.Decoder(wire.PlanInput)
 _objects = msgspec.json.Decoder(dict[str, object])
-
-
-# -- asking -----------------------------------------------------------------------------------------------------
 
 
 def tool(key: str, request: wire.CanUseTool, plan: str | None) -> tuple[Ask, Requested]:
@@ -156,7 +151,7 @@ def _field(request: wire.Elicitation, name: str, field: wire.SchemaProperty) -> 
 
 
 def _yes_or_no() -> list[QuestionOption]:
-    return [QuestionOption(label=_YES), QuestionOption(label=_NO)]
+    return [QuestionOption(label=YES), QuestionOption(label=NO)]
 
 
 def _requested(key: str, questions: list[Question], item: str | None) -> QuestionRequested:
@@ -169,90 +164,3 @@ def _requested(key: str, questions: list[Question], item: str | None) -> Questio
         questions=questions,
         item_id=item,
     )
-
-
-# -- answering --------------------------------------------------------------------------------------------------
-
-
-def response(ask: Ask, answer: Answer) -> dict[str, object]:
-    """What the agent's request is answered with."""
-    match ask, answer:
-        case PermissionAsk(), PermissionAnswer():
-            return _permitted(ask, answer)
-        case QuestionsAsk(), QuestionAnswer():
-            return _answered(ask, answer)
-        case PlanAsk(), QuestionAnswer():
-            return _decided(answer)
-        case FormAsk(), QuestionAnswer():
-            return _filled(ask, answer)
-        case _:
-            raise AgentFailed("The answer is of another kind than the question; the agent was not told.")
-
-
-def _permitted(ask: PermissionAsk, answer: PermissionAnswer) -> dict[str, object]:
-    match answer.reply:
-        case "once":
-            return {"behavior": "allow"}
-        case "always":
-            rule = {
-                "type": "addRules",
-                "rules": [{"toolName": ask.tool}],
-                "behavior": "allow",
-                "destination": "session",
-            }
-            return {"behavior": "allow", "updatedPermissions": ask.suggestions or [rule]}
-        case "reject":
-            return _denied(answer.message)
-
-
-def _answered(ask: QuestionsAsk, answer: QuestionAnswer) -> dict[str, object]:
-    if answer.answers is None:
-        return _denied(answer.message)
-    answers = {question: ", ".join(chosen) for question, chosen in zip(ask.questions, answer.answers, strict=False)}
-    return {"behavior": "allow", "updatedInput": {**ask.input, "answers": answers}}
-
-
-def _decided(answer: QuestionAnswer) -> dict[str, object]:
-    """Any text that is not one of the options is what the plan lacks."""
-    words = [word for chosen in answer.answers or [] for word in chosen]
-    text = ", ".join(words)
-    match text:
-        case "" | "No, keep planning":
-            return _denied(answer.message)
-        case "Yes, and accept edits":
-            mode = "acceptEdits"
-        case "Yes, and ask before edits":
-            mode = "default"
-        case _:
-            return _denied(text)
-    return {
-        "behavior": "allow",
-        "updatedPermissions": [{"type": "setMode", "mode": mode, "destination": "session"}],
-    }
-
-
-def _filled(ask: FormAsk, answer: QuestionAnswer) -> dict[str, object]:
-    if answer.answers is None:
-        return {"action": "decline"}
-    if not ask.fields:
-        return {"action": "decline" if answer.answers == [[_NO]] else "accept"}
-    filled = zip(ask.fields, ask.types, answer.answers, strict=False)
-    return {"action": "accept", "content": {name: _typed(type, ", ".join(words)) for name, type, words in filled}}
-
-
-def _typed(type: str | None, text: str) -> object:
-    """As the form's schema wants it; what cannot be read so goes as it is, for the server to refuse."""
-    match type:
-        case "boolean":
-            return text.strip().lower() in (_YES, "true", "1", "on")
-        case "integer" | "number":
-            try:
-                return int(text) if type == "integer" else float(text)
-            except ValueError:
-                return text
-        case _:
-            return text
-
-
-def _denied(message: str | None) -> dict[str, object]:
-    return {"behavior": "deny", "message": message or _DECLINED}

@@ -8,13 +8,12 @@ from typing import Literal, TypeAlias, TypeVar
 import msgspec
 
 from everyagent.agents.adapter import Draft, Frame, Heard, NativeSession
-from everyagent.agents.claude import asks, failures, items, notices, results, turns, wire
+from everyagent.agents.claude import asks, failures, items, notices, turns, wire
 from everyagent.agents.claude.asks import Ask
 from everyagent.agents.claude.modes import updated
-from everyagent.agents.claude.results import Call
 from everyagent.agents.claude.speech import Speech
-from everyagent.model.events import Error, ItemCompleted, ItemStarted, TurnEnded, TurnStarted, Unparsed
-from everyagent.model.parts import TextPart, ToolResultPart
+from everyagent.model.events import Error, TurnEnded, TurnStarted, Unparsed
+from everyagent.model.parts import TextPart
 from everyagent.runtime.framing import Line
 
 F = TypeVar("F", bound=msgspec.Struct)
@@ -41,6 +40,13 @@ class Unserved(msgspec.Struct, frozen=True):
     subtype: str
 
 
+class Lapsed(msgspec.Struct, frozen=True):
+    """A question that nobody will answer any more, since the turn it was asked in is over."""
+
+    request_id: str
+    ask: Ask
+
+
 class Decoder:
     """`asides` is what the driver has to see to after each batch; it takes them out.
 
@@ -51,7 +57,7 @@ class Decoder:
         self.mode = mode
         self.prompt: str | None = None
         self.asks: dict[str, Ask] = {}
-        self.asides: list[wire.ControlReply | Unserved] = []
+        self.asides: list[wire.ControlReply | Unserved | Lapsed] = []
         self.history_lost = False
         self._speech = Speech()
         self._session: str | None = None
@@ -103,7 +109,8 @@ class Decoder:
         content = frame.message.content
         returned = [] if isinstance(content, str) else [block for block in content if block.type == "tool_result"]
         if returned:
-            return [draft for block in returned for draft in self._result(frame, block)]
+            speaker, structured = frame.parent_tool_use_id, frame.tool_use_result
+            return [draft for block in returned for draft in self._speech.returned(block, structured, speaker)]
         text = _text(frame.message)
         if not text or text.startswith(_INTERRUPTED):
             return ()
@@ -115,14 +122,6 @@ class Decoder:
                 )
             )
         return items.whole(items.system(frame.uuid, part))
-
-    def _result(self, frame: wire.User, block: wire.Block) -> Sequence[Draft]:
-        call = self._speech.calls.pop(block.tool_use_id, Call("unknown", None))
-        self._speech.plans.pop(block.tool_use_id, None)
-        item = results.result(block, frame.tool_use_result, call, subagent=frame.parent_tool_use_id)
-        empty = ToolResultPart(call_id=block.tool_use_id, output="")
-        begun = msgspec.structs.replace(item, status="in_progress", content=[empty], error=None)
-        return (ItemStarted(item=begun), ItemCompleted(item=item))
 
     # -- turns ------------------------------------------------------------------------------------------------
 
@@ -147,6 +146,8 @@ class Decoder:
         if frame.origin and self.prompt and self.prompt not in frame.user_message_uuids:
             return drafts  # the agent's own turn; the one we asked for comes next
         self.prompt = None
+        self.asides += [Lapsed(key, ask) for key, ask in self.asks.items()]
+        self.asks.clear()
         return [*drafts, ended]
 
     # -- control ----------------------------------------------------------------------------------------------

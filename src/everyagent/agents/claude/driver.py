@@ -6,20 +6,24 @@ from collections.abc import Callable
 from contextlib import aclosing
 
 import anyio
+import structlog
 from anyio import to_thread
 from msgspec import UNSET
-from msgspec.structs import replace
 
 from everyagent.agents.adapter import Change, Death, Frame, Heard, Launch, Listener, Prompt
 from everyagent.agents.claude import attachments, encode, modes
-from everyagent.agents.claude.decode import Decoder, Unserved
+from everyagent.agents.claude.decode import Decoder, Lapsed, Unserved
 from everyagent.agents.claude.wire import ControlReply
 from everyagent.errors import AgentFailed
 from everyagent.model.asks import Answer
 from everyagent.runtime.process import Process
 
+logger = structlog.get_logger()
+
 #: How long the agent may take to acknowledge a change; a busy machine needs seconds to start it.
 REPLY_LIMIT = 30.0
+#: How long an agent that no longer listens may take to die.
+DEATH_LIMIT = 5.0
 #: How long the daemon, while it goes down itself, lets the listener take in a death.
 FAREWELL_LIMIT = 10.0
 
@@ -33,6 +37,7 @@ class ClaudeConversation:
         self._listener = listener
         self._decoder = Decoder(modes.native(launch.permission_mode, launch.agent_mode))
         self._seed = launch.seed
+        self._permission_mode, self._agent_mode = launch.permission_mode, launch.agent_mode
         self._replies: dict[str, asyncio.Future[ControlReply]] = {}
         self._requests = 0
         self._told: list[Heard] = []  # what we said and the listener has not heard of yet
@@ -42,7 +47,7 @@ class ClaudeConversation:
     async def begin(self) -> None:
         """The first frame. If it cannot be said the process is ended, and nobody is told of its death."""
         try:
-            await self._tell(encode.initialize(self._request_id()))
+            await self._say(encode.initialize(self._request_id(), self._launch.system_prompt))
         except BaseException:
             await self._process.stop(0)
             raise
@@ -67,7 +72,7 @@ class ClaudeConversation:
     async def prompt(self, prompt: Prompt) -> None:
         content = await self._content(prompt, self._seed)
         self._decoder.prompt = str(uuid.uuid4())
-        await self._tell(encode.prompt(self._decoder.prompt, content))
+        await self._say(encode.prompt(self._decoder.prompt, content))
         self._seed = None
 
     async def steer(self, prompt: Prompt) -> None:
@@ -84,21 +89,17 @@ class ClaudeConversation:
 
     async def change(self, change: Change) -> bool:
         """False for what only a start can give: no permission checks, and the model's own effort again."""
-        launch = self._launch
-        model = launch.model if change.model is UNSET else change.model
-        variant = launch.variant if change.variant is UNSET else change.variant
-        permission = launch.permission_mode if change.permission_mode is UNSET else change.permission_mode
-        agent = launch.agent_mode if change.agent_mode is UNSET else change.agent_mode
-        if model != launch.model:
-            await self._request(lambda id: encode.set_model(id, None if model == "default" else model))
-        mode = modes.native(permission, agent)
-        applied = mode == self._decoder.mode or await self._set_mode(mode)
-        if variant != launch.variant:
-            if variant is None:
-                applied = False
-            else:
+        applied = True
+        if change.model is not UNSET:
+            model = None if change.model == "default" else change.model
+            await self._request(lambda id: encode.set_model(id, model))
+        if change.permission_mode is not UNSET or change.agent_mode is not UNSET:
+            applied = await self._change_mode(change)
+        if change.variant is not UNSET:
+            variant = change.variant
+            applied = applied and variant is not None
+            if variant is not None:
                 await self._request(lambda id: encode.set_effort(id, variant))
-        self._launch = replace(launch, model=model, variant=variant, permission_mode=permission, agent_mode=agent)
         return applied
 
     async def close(self, *, force: bool = False) -> None:
@@ -108,8 +109,14 @@ class ClaudeConversation:
 
     # -- the control channel --------------------------------------------------------------------------------------
 
-    async def _set_mode(self, mode: str) -> bool:
-        before, self._decoder.mode = self._decoder.mode, mode
+    async def _change_mode(self, change: Change) -> bool:
+        before = self._decoder.mode
+        permission, agent = modes.current(before, self._permission_mode, self._agent_mode)
+        self._permission_mode = permission if change.permission_mode is UNSET else change.permission_mode
+        self._agent_mode = agent if change.agent_mode is UNSET else change.agent_mode
+        self._decoder.mode = mode = modes.native(self._permission_mode, self._agent_mode)
+        if mode == before:
+            return True
         try:
             await self._request(lambda id: encode.set_mode(id, mode))
         except _Refused as refusal:
@@ -141,12 +148,22 @@ class ClaudeConversation:
     async def _see_to_asides(self) -> None:
         asides, self._decoder.asides = self._decoder.asides, []
         for aside in asides:
-            if isinstance(aside, Unserved):
-                await self._tell(encode.refuse(aside.request_id, aside.subtype))
-            else:
-                waiting = self._replies.get(aside.request_id)
-                if waiting and not waiting.done():
-                    waiting.set_result(aside)
+            match aside:
+                case Unserved():
+                    await self._reply(encode.refuse(aside.request_id, aside.subtype))
+                case Lapsed():
+                    await self._reply(encode.lapse(aside.request_id, aside.ask))
+                case ControlReply():
+                    waiting = self._replies.get(aside.request_id)
+                    if waiting and not waiting.done():
+                        waiting.set_result(aside)
+
+    async def _reply(self, frame: bytes) -> None:
+        """An agent that does not hear it any more is ending, which is told anyway."""
+        try:
+            await self._tell(frame)
+        except AgentFailed as failure:
+            logger.info("claude code did not take a reply", error=failure.detail)
 
     # -- the process ------------------------------------------------------------------------------------------------
 
@@ -189,6 +206,16 @@ class ClaudeConversation:
         if prompt.attachments:
             return await to_thread.run_sync(attachments.content, prompt, seed, folder)
         return attachments.content(prompt, seed, folder)
+
+    async def _say(self, frame: bytes) -> None:
+        """Tell it, or see it die: then its death, and what it said on stderr, is all there is to tell."""
+        try:
+            await self._tell(frame)
+        except AgentFailed:
+            with anyio.move_on_after(DEATH_LIMIT):
+                await self._process.wait()
+            if self._process.exit is None:
+                raise
 
     async def _tell(self, frame: bytes) -> None:
         await self._process.write(frame)

@@ -4,16 +4,17 @@ from collections.abc import Sequence
 
 import msgspec
 
-from everyagent.agents.claude import asks
+from everyagent.agents.claude import answers
 from everyagent.agents.claude.asks import Ask
 from everyagent.model.asks import Answer
 
 _encoder = msgspec.json.Encoder()
 
 
-def initialize(request_id: str) -> bytes:
-    """The answer names models and commands; until it comes nothing else need be waited for."""
-    return request(request_id, "initialize", hooks=None)
+def initialize(request_id: str, system_prompt: str | None = None) -> bytes:
+    """The answer names models and commands; nothing need wait for it."""
+    more = {"appendSystemPrompt": system_prompt} if system_prompt else {}
+    return request(request_id, "initialize", hooks=None, **more)
 
 
 def prompt(uuid: str, content: str | Sequence[object]) -> bytes:
@@ -44,7 +45,11 @@ def set_effort(request_id: str, effort: str | None) -> bytes:
 
 
 def answer(request_id: str, ask: Ask, answer: Answer) -> bytes:
-    return _response(subtype="success", request_id=request_id, response=asks.response(ask, answer))
+    return _response(subtype="success", request_id=request_id, response=answers.response(ask, answer))
+
+
+def lapse(request_id: str, ask: Ask) -> bytes:
+    return _response(subtype="success", request_id=request_id, response=answers.lapsed(ask))
 
 
 def refuse(request_id: str, subtype: str) -> bytes:

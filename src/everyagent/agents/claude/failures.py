@@ -57,5 +57,10 @@ def told(frame: wire.Assistant, text: str) -> Error:
 
 
 def failure(text: str, code: ErrorCode, status: int | None = None) -> Error:
-    message = f"{text} {REMEDY}" if code == "auth" else text
-    return Error(message=message, code=code, details={"status": status} if status else None)
+    return Error(
+        message=remedied(text) if code == "auth" else text, code=code, details={"status": status} if status else None
+    )
+
+
+def remedied(text: str) -> str:
+    return f"{text.rstrip('. ')}. {REMEDY}"

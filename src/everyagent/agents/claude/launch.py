@@ -17,7 +17,8 @@ _PROTOCOL = (
     *("-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"),
     *("--include-partial-messages", "--include-hook-events", "--permission-prompt-tool", "stdio"),
 )
-_PREFIXES = ("ANTHROPIC_", "AWS_", "GOOGLE_", "VERTEX_", "OTEL_")
+#: Whose variables a cloud's models need, and only they.
+_CLOUDS = {"CLAUDE_CODE_USE_BEDROCK": ("AWS_",), "CLAUDE_CODE_USE_VERTEX": ("GOOGLE_", "VERTEX_", "CLOUD_ML_")}
 _NAMES = frozenset(
     {
         "CLAUDE_CODE_OAUTH_TOKEN",
@@ -30,7 +31,6 @@ _NAMES = frozenset(
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
         "CLAUDE_CODE_TMPDIR",
         "CLAUDE_CONFIG_DIR",
-        "CLOUD_ML_REGION",
         "HTTP_PROXY",
         "HTTPS_PROXY",
         "NO_PROXY",
@@ -54,8 +54,6 @@ def argv(binary: str, launch: Launch, mcp_config: Path | None) -> list[str]:
         words += ["--model", launch.model]
     if launch.variant:
         words += ["--effort", launch.variant]
-    if launch.system_prompt:
-        words += ["--append-system-prompt", launch.system_prompt]
     if mcp_config:
         words += ["--mcp-config", str(mcp_config)]
     if launch.tools_url:
@@ -65,7 +63,9 @@ def argv(binary: str, launch: Launch, mcp_config: Path | None) -> list[str]:
 
 def environment(launch: Launch, source: Mapping[str, str]) -> dict[str, str]:
     """`source` is the daemon's own environment: of it, what names an account or a way to the API passes."""
-    allowed = [name for name in source if name in _NAMES or name.startswith(_PREFIXES)]
+    given = {**source, **launch.env}
+    clouds = [prefix for cloud, prefixes in _CLOUDS.items() if given.get(cloud) for prefix in prefixes]
+    allowed = [name for name in source if name in _NAMES or name.startswith(("ANTHROPIC_", *clouds))]
     own = {"DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_ENTRYPOINT": "sdk-cli"}
     if launch.mcp or launch.tools_url:
         own["MCP_CONNECTION_NONBLOCKING"] = "0"  # else the first turn may begin before the servers' tools are there

@@ -33,3 +33,10 @@ def updated(mode: str) -> SessionUpdated:
     return SessionUpdated(
         permission_mode="bypass" if mode == BYPASS else mode, agent_mode=PLAN if mode == PLAN else "build"
     )
+
+
+def current(mode: str, permission_mode: str, agent_mode: str) -> tuple[str, str]:
+    """What was chosen, unless the agent has left it since for a mode of its own choice."""
+    if mode == native(permission_mode, agent_mode):
+        return permission_mode, agent_mode
+    return mode, PLAN if mode == PLAN else "build"

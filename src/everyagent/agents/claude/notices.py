@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from everyagent.agents.adapter import Draft
 from everyagent.agents.claude import items, wire
-from everyagent.agents.claude.failures import REMEDY
+from everyagent.agents.claude.failures import remedied
 from everyagent.model.events import Error, ItemCompleted, ItemStarted, SessionUpdated
 from everyagent.model.items import Item, ItemStatus
 from everyagent.model.parts import StatusPart
@@ -71,7 +71,7 @@ def rate_limit(frame: wire.RateLimit) -> Sequence[Draft]:
 
 
 def auth_status(frame: wire.AuthStatus) -> Sequence[Draft]:
-    return (Error(message=f"{frame.error} {REMEDY}", code="auth"),) if frame.error else ()
+    return (Error(message=remedied(frame.error), code="auth"),) if frame.error else ()
 
 
 def _task(frame: wire.Task, label: str, detail: str | None = None) -> Sequence[Draft]:

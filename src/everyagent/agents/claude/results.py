@@ -11,7 +11,8 @@ from everyagent.agents.claude.wire import Block, PathInput, Spent, Structured
 from everyagent.model.items import Item
 from everyagent.model.parts import ContentPart, FileRefPart, ImagePart, JsonPart, ToolResultPart
 
-_blocks = msgspec.json.Decoder(list[Block])
+_blocks = msgspec.json.Decoder(Block)
+_lists = msgspec.json.Decoder(list[Raw])
 _structured = msgspec.json.Decoder(Structured)
 _spent = msgspec.json.Decoder(Spent)
 _path_inputs = msgspec.json.Decoder(PathInput)
@@ -113,7 +114,8 @@ def _output(block: Block) -> _Output:
         return _Output(content if isinstance(content, str) else body.decode(), [])
     texts: list[str] = []
     images: list[ImagePart] = []
-    for each in _blocks.decode(body):
+    for raw in _lists.decode(body):
+        each = _blocks.decode(raw)
         if each.type == "text":
             texts.append(each.text)
         elif each.type == "image" and each.source:
@@ -121,7 +123,7 @@ def _output(block: Block) -> _Output:
                 ImagePart(path=each.source.url or "image", mime=each.source.media_type, data=each.source.data)
             )
         else:
-            texts.append(f"[{each.type}]")
+            texts.append(bytes(raw).decode())
     return _Output("\n".join(texts), images)
 
 

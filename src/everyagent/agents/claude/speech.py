@@ -4,22 +4,34 @@ Used by `decode.py`. The agent and each of its sub-agents speak on their own, so
 """
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import msgspec
 
 from everyagent.agents.adapter import Draft
 from everyagent.agents.claude import items, wire
 from everyagent.agents.claude.asks import plan_of
-from everyagent.agents.claude.results import Call, called
+from everyagent.agents.claude.results import Call, called, result
 from everyagent.model.events import ItemCompleted, ItemDelta, ItemStarted
-from everyagent.model.parts import ContentPart, ImagePart, JsonPart, ReasoningPart, StatusPart, TextPart
+from everyagent.model.parts import (
+    ContentPart,
+    ImagePart,
+    JsonPart,
+    ReasoningPart,
+    StatusPart,
+    TextPart,
+    ToolResultPart,
+)
 
-#: So many calls may be without a result; of more, the oldest are forgotten.
+#: So many calls may be without a result, so many sub-agents may speak; of more, the oldest are forgotten.
 REMEMBERED = 4096
+NOTHING = msgspec.Raw(b"null")
 _CUT = "The reply was cut off; the agent asks for the rest of it."
 _INTERRUPTED = "The reply was interrupted."
 
-_blocks = msgspec.json.Encoder()
+K = TypeVar("K")
+V = TypeVar("V")
+
 _todos = msgspec.json.Decoder(wire.TodoInput)
 
 
@@ -145,7 +157,7 @@ class Speech:
         if block.type.endswith("tool_use"):
             return self._call(block, voice.key, speaker)
         if block.type.endswith("tool_result"):
-            return ()
+            return self.returned(block, NOTHING, speaker)
         voice.parts[voice.begin(voice.block)] = _part(block)
         return ()
 
@@ -155,19 +167,28 @@ class Speech:
         parts = [_part(block) for block in blocks if not block.type.endswith(("tool_use", "tool_result"))]
         drafts: list[Draft] = []
         again = self._last.get(speaker) == key
-        self._last[speaker] = key
+        _keep(self._last, speaker, key)
         if parts or not again:
             own = f"{key} {frame.uuid}" if again else key
             drafts += items.whole(items.message(own, subagent=speaker, content=parts, status="completed"))
         for block in blocks:
             if block.type.endswith("tool_use"):
                 drafts += self._call(block, key, speaker)
+            elif block.type.endswith("tool_result"):
+                drafts += self.returned(block, NOTHING, speaker)
         return drafts
 
+    def returned(self, block: wire.Block, structured: msgspec.Raw, speaker: str | None) -> Sequence[Draft]:
+        """A tool's result, from the agent, or from the API for the tools that it runs itself."""
+        call = self.calls.pop(block.tool_use_id, Call("unknown", None))
+        self.plans.pop(block.tool_use_id, None)
+        item = result(block, structured, call, subagent=speaker)
+        empty = ToolResultPart(call_id=block.tool_use_id, output="")
+        begun = msgspec.structs.replace(item, status="in_progress", content=[empty], error=None)
+        return (ItemStarted(item=begun), ItemCompleted(item=item))
+
     def _call(self, block: wire.Block, message: str, speaker: str | None) -> Sequence[Draft]:
-        self.calls[block.id] = called(block, message)
-        if len(self.calls) > REMEMBERED:
-            del self.calls[next(iter(self.calls))]
+        _keep(self.calls, block.id, called(block, message))
         item = items.call(
             block.id,
             block.name,
@@ -192,11 +213,17 @@ class Speech:
                 plan = plan_of(block.input)
                 if not plan:
                     return ()
-                self.plans[block.id] = plan
+                _keep(self.plans, block.id, plan)
                 parts = [StatusPart(label="Plan", detail=plan)]
                 return items.whole(items.status(f"{block.id} plan", "plan", parts))
             case _:
                 return ()
+
+
+def _keep(memory: dict[K, V], key: K, value: V) -> None:
+    memory[key] = value
+    if len(memory) > REMEMBERED:
+        del memory[next(iter(memory))]
 
 
 def _part(block: wire.Block) -> ContentPart:
@@ -211,4 +238,4 @@ def _part(block: wire.Block) -> ContentPart:
             source = block.source
             return ImagePart(path=source.url or "image", mime=source.media_type, data=source.data)
         case _:
-            return JsonPart(json=msgspec.json.decode(_blocks.encode(block)))
+            return JsonPart(json=msgspec.to_builtins(block))

@@ -46,6 +46,8 @@ def complaint(frame: wire.Result) -> str:
 def _reason(frame: wire.Result) -> StopReason:
     if (frame.terminal_reason or "").startswith("aborted"):
         return "interrupted"
+    if frame.api_error == "max_output_tokens":
+        return "max_tokens"
     if frame.is_error:
         return _BY_SUBTYPE.get(frame.subtype, "error")
     return _BY_MODEL.get(frame.stop_reason or "", "end_turn")
@@ -80,5 +82,5 @@ def _usage(frame: wire.Result) -> Usage | None:
 def _cost(frame: wire.Result, told_cost: float) -> float:
     models = frame.model_usage_since_last_result
     if models is not None:
-        return round(sum(each.costUSD for each in models.values()), 9)
+        return round(sum((each.costUSD for each in models.values()), 0.0), 9)
     return round(max(0.0, frame.total_cost_usd - told_cost), 9)

@@ -52,7 +52,7 @@ class Source(Struct, frozen=True):
     url: str | None = None
 
 
-class Block(Struct, frozen=True):
+class Block(Struct, frozen=True, omit_defaults=True):
     """Any content block; `type` says which fields count."""
 
     type: str

@@ -71,7 +71,7 @@ async def list_events(call: Call[EventsQuery, Nothing]) -> Encoded[EventList]:
         ),
     )
     tail = b'],"hasMore":%s,"head":%d}' % (b"true" if page.more else b"false", page.head)
-    return Encoded(b"".join((b'{"events":[', b",".join(page.bodies), tail)))
+    return Encoded(b"".join((b'{"events":[', page.bodies, tail)))
 
 
 @routes.add("GET", "/v1/sessions/{session_id}/events/sse", SessionNotFound, OffsetOutOfRange)

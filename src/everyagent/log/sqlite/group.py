@@ -1,14 +1,13 @@
 """What one commit writes: the rows of many appends together, and what readers are told of it afterwards."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
-from itertools import chain
 
 from everyagent.clock import Clock
 from everyagent.log.blobs import INLINE_BYTES, Blobs
 from everyagent.log.chunk import EventChunk
 from everyagent.log.log import NewEvent, NewFrame, StoredEvent
-from everyagent.log.sqlite.connection import Connection, Row, Value
+from everyagent.log.sqlite.connection import Connection, Value
 from everyagent.log.sqlite.rows import DIRECTION_NUMBERS, FORM_NUMBERS, key
 
 #: Rows that one statement inserts. The thread gives up the interpreter at every statement, and must wait to get
@@ -26,41 +25,41 @@ class Group:
         self.deleted: list[int] = []
         self.orphans: set[bytes] = set()
         self._blobs = blobs
-        self._events: list[Row] = []
-        self._frames: list[Row] = []
-        self._texts: list[Row] = []
+        # Rows laid end to end: a tuple for each would be one more thing to make and to collect.
+        self._events: list[Value] = []
+        self._frames: list[Value] = []
+        self._texts: list[Value] = []
         self._appended: dict[int, list[StoredEvent]] = {}
 
     def add_events(self, session: int, events: Sequence[NewEvent], at: int) -> None:
         first = key(session, events[0].sequence)
-        self._events += [
-            (number, type_, frame, at, None, body)
-            if len(body) <= INLINE_BYTES
-            else (number, type_, frame, at, self._spill(session, body), None)
-            for number, (_, type_, frame, body, _) in enumerate(events, first)
-        ]
-        self._texts += [
-            (key(session, event.sequence), event.text.encode("utf-8", "replace").decode())
-            for event in events
-            if event.text
-        ]
+        rows = self._events
+        for number, event in enumerate(events, first):
+            body = event.body
+            if len(body) <= INLINE_BYTES:
+                rows += (number, event.type, event.frame, at, None, body)
+            else:
+                rows += (number, event.type, event.frame, at, self._spill(session, body), None)
+        for event in events:
+            if event.text:
+                self._texts += (key(session, event.sequence), event.text.encode("utf-8", "replace").decode())
         stored = self._appended.setdefault(session, [])
-        stored += [StoredEvent(sequence, type_, body) for sequence, type_, _, body, _ in events]
+        stored += [StoredEvent(event.sequence, event.type, event.body) for event in events]
 
     def add_frames(self, session: int, frames: Sequence[NewFrame], at: int) -> None:
-        for number, direction, form, body, first, last in frames:
+        rows, zero = self._frames, key(session, 0)
+        for frame in frames:
+            body = frame.body
             blob = None if len(body) <= INLINE_BYTES else self._spill(session, body)
-            self._frames.append(
-                (
-                    key(session, number),
-                    DIRECTION_NUMBERS[direction],
-                    FORM_NUMBERS[form],
-                    at,
-                    first,
-                    last,
-                    blob,
-                    None if blob else body,
-                )
+            rows += (
+                zero | frame.number,
+                DIRECTION_NUMBERS[frame.direction],
+                FORM_NUMBERS[frame.form],
+                at,
+                frame.first_sequence,
+                frame.last_sequence,
+                blob,
+                None if blob else body,
             )
 
     def flush(self) -> None:
@@ -77,7 +76,10 @@ class Group:
         chunks = [
             EventChunk(session, events, commit) for commit, (session, events) in enumerate(kept, self.last_commit + 1)
         ]
-        self._insert("commits", 4, [(chunk.commit, chunk.session, chunk.first, chunk.last) for chunk in chunks])
+        commits: list[Value] = []
+        for chunk in chunks:
+            commits += (chunk.commit, chunk.session, chunk.first, chunk.last)
+        self._insert("commits", 4, commits)
         self.last_commit += len(chunks)
         return chunks
 
@@ -86,13 +88,13 @@ class Group:
         self.connection.execute("INSERT OR IGNORE INTO blobs (session, digest) VALUES (?, ?)", (session, digest))
         return digest
 
-    def _insert(self, table: str, width: int, rows: Sequence[Row]) -> None:
+    def _insert(self, table: str, width: int, rows: list[Value]) -> None:
         start = 0
         for size in _BATCHES:
-            while len(rows) - start >= size:
-                batch: Iterable[Value] = chain.from_iterable(rows[start : start + size])
-                self.connection.execute(_insert_sql(table, width, size), tuple(batch))
-                start += size
+            count = size * width
+            while len(rows) - start >= count:
+                self.connection.execute(_insert_sql(table, width, size), rows[start : start + count])
+                start += count
 
 
 @cache

@@ -17,6 +17,7 @@ from everyagent.log.log import (
     EventQuery,
     FeedPosition,
     Input,
+    JoinedPage,
     NewEvent,
     NewFrame,
     Receipt,
@@ -121,6 +122,11 @@ class SqliteLog:
 
     async def events(self, query: EventQuery) -> EventPage:
         return await self._readers.read(partial(pages.page, blobs=self._blobs, query=query))
+
+    async def joined(self, session_id: str, query: EventQuery) -> JoinedPage:
+        return await self._readers.read(
+            partial(pages.joined_page, blobs=self._blobs, session_id=session_id, query=query)
+        )
 
     async def frames(self, session: int, after: int, limit: int) -> tuple[list[FrameInfo], bool]:
         return await self._readers.read(

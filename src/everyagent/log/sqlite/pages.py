@@ -1,15 +1,15 @@
 """Pages of events. A page is one statement and one row, its bodies joined by newlines (no body holds one):
 a thread that fetched row by row would wait for the interpreter at every row while the event loop is busy."""
 
-from collections.abc import Callable, Iterator
-from functools import cache, partial
+from collections.abc import Iterator
+from functools import cache
 from typing import NamedTuple, cast
 
 import apsw
 import msgspec
 
 from everyagent.log.blobs import Blobs
-from everyagent.log.log import EventPage, EventQuery, FrameForm, Order, StoredEvent
+from everyagent.log.log import EventPage, EventQuery, FrameForm, JoinedPage, Order, StoredEvent
 from everyagent.log.sqlite.connection import Connection
 from everyagent.log.sqlite.rows import FORMS, NUMBER_MASK, key, no_such_session
 
@@ -17,8 +17,6 @@ PAGE_BYTES = 32 << 20
 ALL_TYPES = -1
 
 _JSON = FORMS.index("json")
-#: A StoredEvent of a tuple, at half the price of its constructor.
-_stored = cast("Callable[[tuple[int, int, bytes]], StoredEvent]", partial(tuple[object].__new__, StoredEvent))
 
 
 class Span(NamedTuple):
@@ -55,6 +53,44 @@ def read(connection: Connection, blobs: Blobs, span: Span, view: View) -> EventP
             return EventPage(events, True)
         events.append(event)
     return EventPage(events, False)
+
+
+def joined_page(connection: Connection, blobs: Blobs, session_id: str, query: EventQuery) -> JoinedPage:
+    row = connection.execute(
+        "SELECT number, last_sequence FROM sessions WHERE session_id = ?", (session_id,)
+    ).fetchone()
+    if row is None:
+        raise no_such_session(session_id)
+    session, head = cast("tuple[int, int]", row)
+    query = msgspec.structs.replace(query, session=session)
+    if query == EventQuery(session=session, after=query.after, limit=query.limit):
+        whole = _whole(connection, query, head)
+        if whole is not None:
+            return whole
+    events, more = page(connection, blobs, query)
+    return JoinedPage(b",".join([event.body for event in events]), more, head)
+
+
+def _whole(connection: Connection, query: EventQuery, head: int) -> JoinedPage | None:
+    """Every event after a sequence: sequences have no gap, so their number is known, and SQLite can join them."""
+    last = min(head, query.after + query.limit)
+    if not 0 <= query.after < last:
+        return JoinedPage(b"", False, head)
+    usual = connection.limit(apsw.SQLITE_LIMIT_LENGTH, PAGE_BYTES)
+    try:
+        row = connection.execute(_WHOLE, (key(query.session, query.after), key(query.session, last))).fetchone()
+    except apsw.TooBigError:
+        return None
+    finally:
+        connection.limit(apsw.SQLITE_LIMIT_LENGTH, usual)
+    count, bodies = cast("tuple[int, bytes]", row)
+    return JoinedPage(bodies, last < head, head) if count == last - query.after else None
+
+
+_WHOLE = (
+    "SELECT count(body), CAST(group_concat(body, ',') AS BLOB) "
+    "FROM (SELECT body FROM events WHERE key > ?1 AND key <= ?2 ORDER BY key)"
+)
 
 
 def session_head(connection: Connection, session: int) -> int:
@@ -111,7 +147,7 @@ def _joined(connection: Connection, span: Span, view: View) -> list[StoredEvent]
         return None
     step = 1 if view.order == "asc" else -1
     numbers = map(int, sequences.split(",")) if filtered else range(edge, edge + step * count, step)
-    return list(map(_stored, zip(numbers, types, parts, strict=True)))
+    return list(map(StoredEvent, numbers, types, parts))
 
 
 @cache

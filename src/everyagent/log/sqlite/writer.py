@@ -14,7 +14,7 @@ from everyagent.errors import EveryagentError, StorageFull, Unavailable
 from everyagent.log.blobs import Blobs
 from everyagent.log.chunk import EventChunk
 from everyagent.log.sqlite import receipts
-from everyagent.log.sqlite.checkpoint import LARGE_PAGES, WORTHWHILE_PAGES, Checkpointer, checkpoint
+from everyagent.log.sqlite.checkpoint import LARGE_PAGES, Checkpointer, checkpoint
 from everyagent.log.sqlite.connection import Connection
 from everyagent.log.sqlite.database import FULL, fault, is_full
 from everyagent.log.sqlite.debris import remove_slice
@@ -202,7 +202,7 @@ class Writer:
 
     def _tidy(self, *, idle: bool) -> None:
         """Housekeeping that may fail: it is tried again."""
-        if self._wal_pages >= WORTHWHILE_PAGES and not self._checkpointer.working:
+        if not self._checkpointer.working and self._checkpointer.worthwhile(self._wal_pages):
             if self._wal_pages >= LARGE_PAGES:
                 checkpoint(self._connection)
             self._checkpointer.want()

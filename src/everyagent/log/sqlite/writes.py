@@ -184,12 +184,12 @@ def _refusal(group: Group, step: Append) -> Exception:
 
 
 def _check_numbered(events: Sequence[NewEvent], last: int) -> None:
-    if [event[0] for event in events] != list(range(last + 1, last + len(events) + 1)):
+    if [event.sequence for event in events] != list(range(last + 1, last + len(events) + 1)):
         raise ValueError(f"the events after {last} are not numbered {last + 1}, {last + 2}, and so on")
 
 
 def _check_rising(frames: Sequence[NewFrame]) -> None:
-    numbers = [frame[0] for frame in frames]
+    numbers = [frame.number for frame in frames]
     if any(number >= after for number, after in pairwise(numbers)):
         raise ValueError("the frames' numbers do not rise")
 

@@ -40,6 +40,11 @@ class ReadingRules:
         for order, after, limit, found, more in cases:
             page = await log.events(EventQuery(session=session.number, after=after, limit=limit, order=order))
             assert (sequences(page.events), page.more) == (list(found), more), (order, after)
+            query = EventQuery(session=0, after=after, limit=limit, order=order)
+            joined = await log.joined(session.session_id, query)
+            assert (joined.split(), joined.more, joined.head) == ([each.body for each in page.events], more, 25)
+        with pytest.raises(SessionNotFound):
+            await log.joined("nobody", EventQuery(session=0))
 
     async def test_pages_hold_the_stored_bytes(self, log: Log) -> None:
         session = await new_session(log)

@@ -34,7 +34,9 @@ class TailingRules:
 
     async def test_readers_at_the_same_place_share_a_chunk_and_its_bytes(self, log: Log) -> None:
         session = await new_session(log)
-        tails = [log.tail(session.number, 1) for _ in range(3)]
+        tails = [log.tail(session.number, 0) for _ in range(3)]
+        for tail in tails:
+            await read_until(tail, 1)
         waiting = [asyncio.ensure_future(anext(tail)) for tail in tails]
         await asyncio.sleep(0)
         await grow(log, session, 1, 2)

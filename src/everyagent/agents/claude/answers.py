@@ -1,0 +1,102 @@
+"""What Claude Code is answered when it asked its user something. Pure; used by `encode.py`."""
+
+from everyagent.agents.claude.asks import (
+    APPROVE,
+    APPROVE_EDITS,
+    KEEP_PLANNING,
+    NO,
+    YES,
+    Ask,
+    FormAsk,
+    PermissionAsk,
+    PlanAsk,
+    QuestionsAsk,
+)
+from everyagent.errors import AgentFailed
+from everyagent.model.asks import Answer, PermissionAnswer, QuestionAnswer
+
+_DECLINED = "The user declined."
+_APPROVALS = {APPROVE_EDITS: "acceptEdits", APPROVE: "default"}
+
+
+def response(ask: Ask, answer: Answer) -> dict[str, object]:
+    """What the agent's request is answered with."""
+    match ask, answer:
+        case PermissionAsk(), PermissionAnswer():
+            return _permitted(ask, answer)
+        case QuestionsAsk(), QuestionAnswer():
+            return _answered(ask, answer)
+        case PlanAsk(), QuestionAnswer():
+            return _decided(answer)
+        case FormAsk(), QuestionAnswer():
+            return _filled(ask, answer)
+        case _:
+            raise AgentFailed("The answer is of another kind than the question; the agent was not told.")
+
+
+def lapsed(ask: Ask) -> dict[str, object]:
+    if isinstance(ask, FormAsk):
+        return {"action": "cancel"}
+    return _denied("The turn ended before anybody answered.")
+
+
+def _permitted(ask: PermissionAsk, answer: PermissionAnswer) -> dict[str, object]:
+    match answer.reply:
+        case "once":
+            return {"behavior": "allow"}
+        case "always":
+            rule = {
+                "type": "addRules",
+                "rules": [{"toolName": ask.tool}],
+                "behavior": "allow",
+                "destination": "session",
+            }
+            return {"behavior": "allow", "updatedPermissions": ask.suggestions or [rule]}
+        case "reject":
+            return _denied(answer.message)
+
+
+def _answered(ask: QuestionsAsk, answer: QuestionAnswer) -> dict[str, object]:
+    if answer.answers is None:
+        return _denied(answer.message)
+    answers = {question: ", ".join(chosen) for question, chosen in zip(ask.questions, answer.answers, strict=False)}
+    return {"behavior": "allow", "updatedInput": {**ask.input, "answers": answers}}
+
+
+def _decided(answer: QuestionAnswer) -> dict[str, object]:
+    """Any text that is not one of the options is what the plan lacks."""
+    text = ", ".join(word for chosen in answer.answers or [] for word in chosen)
+    mode = _APPROVALS.get(text)
+    if mode is None:
+        return _denied(answer.message if text in ("", KEEP_PLANNING) else text)
+    return {
+        "behavior": "allow",
+        "updatedPermissions": [{"type": "setMode", "mode": mode, "destination": "session"}],
+    }
+
+
+def _filled(ask: FormAsk, answer: QuestionAnswer) -> dict[str, object]:
+    if answer.answers is None:
+        return {"action": "decline"}
+    if not ask.fields:
+        return {"action": "decline" if answer.answers == [[NO]] else "accept"}
+    filled = zip(ask.fields, ask.types, answer.answers, strict=False)
+    return {"action": "accept", "content": {name: _typed(type, ", ".join(words)) for name, type, words in filled}}
+
+
+def _typed(type: str | None, text: str) -> object:
+    """As the form's schema wants it; what cannot be read so goes as it is, for the server to refuse."""
+    match type:
+        case "boolean":
+            return text.strip().lower() in (YES, "true", "1", "on")
+        case "integer" | "number":
+            try:
+                return int(text) if type == "integer" else float(text)
+            except ValueError:
+                return text
+        case _:
+            return text
+
+
+def _denied(message: str | None) -> dict[str, object]:
+    return {"behavior": "deny", "message": message or _DECLINED}

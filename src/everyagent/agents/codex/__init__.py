@@ -1,0 +1,1 @@
+"""Codex CLI behind its app-server: one process for many threads."""

@@ -1,0 +1,330 @@
+"""The conversation with one thread of an app-server: commands go in, messages come out, its end is told once."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import anyio
+import structlog
+from anyio import to_thread
+from msgspec import UNSET, Raw
+from msgspec.structs import replace
+
+from everyagent.agents.adapter import Change, Death, Frame, Heard, Launch, Listener, Prompt
+from everyagent.agents.codex import asks, attachments, encode, modes, rpc
+from everyagent.agents.codex.decode import Answered, Decoder, Reply, Stopped, Unserved
+from everyagent.agents.codex.rpc import Said
+from everyagent.agents.codex.server import REPLY_LIMIT, AppServer
+from everyagent.agents.codex.wire import Id, RpcError, ThreadOpened
+from everyagent.errors import AgentFailed
+from everyagent.model.asks import Answer, PermissionAnswer
+
+#: So many bytes of one session may wait before the app-server is read no further.
+INBOX_BYTES = 8 * 1024 * 1024
+#: How long a thread may take to be given up; an app-server that does not answer is ended.
+PARTING_LIMIT = 3.0
+#: How often and how fast a thread is asked for that another process, perhaps on its way out, still holds.
+HELD_TRIES = 50
+HELD_PAUSE = 0.1
+#: How long a turn may take to begin before an interrupt of it is given up.
+BEGIN_LIMIT = 5.0
+FAREWELL_LIMIT = 10.0
+#: A prompt of this word alone is a command, as in Codex itself.
+COMPACT = "/compact"
+
+
+logger = structlog.get_logger()
+
+
+class CodexConversation:
+    """`run` is its own task: the only one that calls the listener."""
+
+    def __init__(self, launch: Launch, listener: Listener) -> None:
+        self._launch = launch
+        self._listener = listener
+        self._server: AppServer | None = None
+        self._decoder = Decoder(str(launch.directory))
+        self._decoder.accepts_patches = self._native.accepts_patches
+        self._was_plan = False
+        self._seed = launch.seed
+        self._replies: dict[Id, asyncio.Future[Reply]] = {}
+        self._inbox: list[Said | Heard] = []
+        self._bytes = 0
+        self._news = asyncio.Event()
+        self._roomy = asyncio.Event()
+        self._batch = asyncio.Event()
+        self._prompting = anyio.Lock()
+        self._interrupted: str | None = None
+        self._closing = False
+        self._unheard = False
+        self._death: Death | None = None
+        self._over = anyio.Event()
+
+    # -- as a resident of the app-server ------------------------------------------------------------------------
+
+    def put(self, said: Said | Heard) -> None:
+        self._inbox.append(said)
+        if isinstance(said, Said):
+            self._bytes += len(said.body)
+        self._news.set()
+
+    async def room(self) -> None:
+        while self._bytes > INBOX_BYTES and self._death is None:
+            self._roomy.clear()
+            await self._roomy.wait()
+
+    def lose(self, death: Death) -> None:
+        if self._death is None:
+            self._death = replace(death, expected=death.expected or self._closing)
+            self._news.set()
+            self._roomy.set()
+
+    # -- commands -----------------------------------------------------------------------------------------------
+
+    async def begin(self, server: AppServer) -> None:
+        """Open the thread. Raises `AgentFailed`; a thread that is gone is told as the conversation's death."""
+        self._server = server
+        method, params = encode.open_thread(self._launch)
+        for _ in range(HELD_TRIES):
+            try:
+                await self._request(method, params)
+                return
+            except _Refused as refusal:
+                if self._launch.native_session_id and refusal.gone:
+                    self.lose(Death(expected=False, history_lost=True, message=refusal.detail))
+                    await self._over.wait()
+                    return
+                if not refusal.held_elsewhere:
+                    raise
+            await anyio.sleep(HELD_PAUSE)
+        raise AgentFailed(
+            "Another process has this session's Codex thread open in the same CODEX_HOME: another daemon, or Codex "
+            "itself. Close it there, or give the session a CODEX_HOME of its own, and send the message again."
+        )
+
+    async def abandon(self) -> None:
+        """It could not be opened: whoever tried is told so by other means than its death."""
+        self._unheard = True
+        await self.close(force=True)
+
+    async def prompt(self, prompt: Prompt) -> None:
+        async with self._prompting:
+            self._interrupted = None
+            if prompt.text.strip() == COMPACT and not prompt.attachments:
+                await self._request("thread/compact/start", self._thread)
+                return
+            input = await self._input(prompt, self._seed)
+            params = encode.start_turn(self._launch, self._opened, input, prompt.item_id, was_plan=self._was_plan)
+            await self._request("turn/start", params)
+            self._was_plan = self._native.plan
+            self._seed = None
+
+    async def steer(self, prompt: Prompt) -> None:
+        await self._steer(await self._input(prompt, None))
+
+    async def answer(self, ask_key: str, answer: Answer) -> None:
+        id, ask = self._decoder.asks.pop(ask_key, (None, None))
+        if id is None or ask is None:
+            raise AgentFailed("The agent no longer waits for this answer.")
+        await self._tell(rpc.result(id, asks.response(ask, answer)))
+        if isinstance(answer, PermissionAnswer) and answer.reply == "reject" and answer.message and self._decoder.turn:
+            await self._steer([encode.text(answer.message)])
+
+    async def interrupt(self) -> None:
+        """Once a turn: a second interrupt is never answered, and the first is not waited for either."""
+        async with self._prompting:
+            with anyio.move_on_after(BEGIN_LIMIT):
+                await self._until(lambda: self._decoder.turn is not None)
+            turn = self._decoder.turn
+            if turn is None or turn == self._interrupted:
+                return
+            self._interrupted = turn
+            await self._send("turn/interrupt", {**self._thread, "turnId": turn})
+
+    async def change(self, change: Change) -> bool:
+        """Everything is given to Codex anew with each turn."""
+        launch = self._launch
+        self._launch = replace(
+            launch,
+            model=launch.model if change.model is UNSET else change.model,
+            variant=launch.variant if change.variant is UNSET else change.variant,
+            permission_mode=launch.permission_mode if change.permission_mode is UNSET else change.permission_mode,
+            agent_mode=launch.agent_mode if change.agent_mode is UNSET else change.agent_mode,
+        )
+        self._decoder.accepts_patches = self._native.accepts_patches
+        return True
+
+    async def close(self, *, force: bool = False) -> None:
+        """The thread is given up with all it has running; the app-server stays for the others on it."""
+        self._closing = True
+        server = self._server
+        if server and self._death is None:
+            others = [resident for resident in server.residents if resident is not self]
+            if others and not await self._part():
+                await server.stop(force=True)
+            await server.leave(self, force=force)
+        self.lose(Death(expected=True))
+        await self._over.wait()
+
+    # -- requests -----------------------------------------------------------------------------------------------
+
+    @property
+    def _native(self) -> modes.Native:
+        return modes.native(self._launch.permission_mode, self._launch.agent_mode)
+
+    @property
+    def _thread(self) -> dict[str, object]:
+        return {"threadId": self._opened.thread.id}
+
+    @property
+    def _opened(self) -> ThreadOpened:
+        if self._decoder.opened is None:
+            raise AgentFailed("Codex has not opened the session's thread.")
+        return self._decoder.opened
+
+    async def _steer(self, input: list[dict[str, object]]) -> None:
+        turn = self._decoder.turn
+        if turn is None:
+            raise AgentFailed("No turn is running that the message could be steered into.")
+        params = {**self._thread, "expectedTurnId": turn, "input": input}
+        await self._request("turn/steer", params)
+
+    async def _part(self) -> bool:
+        """Stop what this thread has running and let go of it; False if the app-server does not answer."""
+        if self._decoder.opened is None:
+            return True
+        with anyio.move_on_after(PARTING_LIMIT):
+            try:
+                if self._decoder.turn:
+                    await self.interrupt()
+                    await self._until(lambda: self._decoder.turn is None)
+                await self._request("thread/backgroundTerminals/clean", self._thread)
+                await self._request("thread/unsubscribe", self._thread)
+            except _Refused:
+                return True
+            except AgentFailed:
+                return False
+            return True
+        return False
+
+    async def _request(self, method: str, params: object) -> Raw:
+        id = await self._send(method, params, awaited=True)
+        reply = self._replies[id]
+        try:
+            with anyio.fail_after(REPLY_LIMIT):
+                answered = await reply
+        except TimeoutError:
+            raise AgentFailed(f"Codex did not answer {method} within {REPLY_LIMIT:.0f} seconds.") from None
+        finally:
+            del self._replies[id]
+        if answered.error:
+            raise _Refused(method, answered.error)
+        return answered.result
+
+    async def _send(self, method: str, params: object, *, awaited: bool = False) -> Id:
+        server = self._server
+        if server is None or self._death is not None:
+            raise AgentFailed("Codex's app-server is gone.")
+        id = server.request_id(self)
+        self._decoder.sent[id] = method
+        if awaited:
+            self._replies[id] = asyncio.get_running_loop().create_future()
+        await self._tell(rpc.request(id, method, params))
+        return id
+
+    async def _tell(self, frame: bytes) -> None:
+        server = self._server
+        if server is None or self._death is not None:
+            raise AgentFailed("Codex's app-server is gone.")
+        self.put(Heard(Frame("to_agent", frame[:-1]), ()))
+        await server.write(frame)
+
+    async def _input(self, prompt: Prompt, seed: str | None) -> list[dict[str, object]]:
+        folder = self._launch.scratch / "attachments" / prompt.item_id
+        return await to_thread.run_sync(attachments.content, prompt, seed, folder)
+
+    # -- listening ----------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        cancelled = False
+        try:
+            await self._listen()
+        except anyio.get_cancelled_exc_class():
+            cancelled = self._closing = True
+            raise
+        finally:
+            gone = AgentFailed("Codex ended before it answered.")
+            for waiting in self._replies.values():
+                if not waiting.done():
+                    waiting.set_exception(gone)
+            self.lose(Death(expected=True))
+            self._batch.set()
+            try:
+                with anyio.move_on_after(FAREWELL_LIMIT if cancelled else None, shield=cancelled):
+                    await self._leave()
+                    if self._death and not self._unheard:
+                        await self._listener.died(self._death)
+            finally:
+                self._over.set()
+
+    async def _leave(self) -> None:
+        """However it ended: nothing of this session may keep the app-server alive."""
+        if self._server and self in self._server.residents:
+            await self._server.leave(self, force=True)
+
+    async def _listen(self) -> None:
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            inbox, self._inbox, self._bytes = self._inbox, [], 0
+            self._roomy.set()
+            decode = self._decoder.decode
+            heard = [said if isinstance(said, Heard) else decode(said) for said in inbox]
+            if heard:
+                await self._listener.heard(heard)
+            if self._decoder.asides:
+                await self._see_to_asides()
+            self._batch.set()
+            if self._decoder.closed:
+                self.lose(Death(expected=self._decoder.turn is None, message="Codex closed the session's thread."))
+            if self._death is not None and not self._inbox:
+                return
+
+    async def _see_to_asides(self) -> None:
+        asides, self._decoder.asides = self._decoder.asides, []
+        for aside in asides:
+            match aside:
+                case Reply():
+                    waiting = self._replies.get(aside.id)
+                    if waiting and not waiting.done():
+                        waiting.set_result(aside)
+                    continue
+                case Answered():
+                    frame = rpc.result(aside.id, aside.result)
+                case Unserved():
+                    frame = rpc.refusal(aside.id, aside.method)
+                case Stopped():
+                    await self._try(self._send("thread/backgroundTerminals/clean", self._thread))
+                    continue
+            await self._try(self._tell(frame))
+
+    async def _try(self, telling: Awaitable[object]) -> None:
+        """What cannot be told has its reason in the app-server's end, and that is told."""
+        try:
+            await telling
+        except AgentFailed as failure:
+            logger.info("codex was not told", session=self._launch.session_id, error=failure.detail)
+
+    async def _until(self, met: Callable[[], bool]) -> None:
+        """Looks again after each batch that was heard; returns also when there will be none."""
+        while not met() and self._death is None:
+            self._batch.clear()
+            await self._batch.wait()
+
+
+class _Refused(AgentFailed):
+    """Codex's own words for why it does not do it."""
+
+    def __init__(self, method: str, error: RpcError) -> None:
+        super().__init__(f"Codex refused {method}: {error.message}")
+        self.held_elsewhere = "already has an active writer" in error.message
+        self.gone = any(words in error.message for words in ("no rollout found", "not found", "no thread"))

@@ -1,0 +1,92 @@
+"""Commands into the parameters of native requests. Pure: what has to be read from disk was read before."""
+
+from everyagent.agents.adapter import Launch
+from everyagent.agents.codex import modes
+from everyagent.agents.codex.decode import TOOLS_SERVER
+from everyagent.agents.codex.wire import ThreadOpened
+from everyagent.errors import AgentFailed
+from everyagent.model.tools import McpLocal, McpServer
+
+#: A custom tool is carried out by the client, perhaps by a human: Codex shall not give up on it.
+TOOL_LIMIT_SECONDS = 7 * 24 * 3600
+
+
+def initialize(version: str) -> dict[str, object]:
+    return {
+        "clientInfo": {"name": "everyagent", "title": "everyagent", "version": version},
+        "capabilities": {"experimentalApi": True, "requestAttestation": False},
+    }
+
+
+def open_thread(launch: Launch) -> tuple[str, dict[str, object]]:
+    """The method and its parameters: a new thread, or the session's own."""
+    native = modes.native(launch.permission_mode, launch.agent_mode)
+    params: dict[str, object] = {"cwd": str(launch.directory), "approvalPolicy": native.approval}
+    if native.sandbox:
+        params["sandbox"] = native.sandbox
+    if launch.model:
+        params["model"] = launch.model
+    if launch.system_prompt:
+        params["developerInstructions"] = launch.system_prompt
+    if servers := mcp_servers(launch):
+        params["config"] = {"mcp_servers": servers}
+    if launch.native_session_id:
+        return "thread/resume", {**params, "threadId": launch.native_session_id, "excludeTurns": True}
+    return "thread/start", params
+
+
+def start_turn(
+    launch: Launch, opened: ThreadOpened, input: list[dict[str, object]], item_id: str, *, was_plan: bool
+) -> dict[str, object]:
+    """All choices go along: what was changed since the last turn holds from this one on."""
+    native = modes.native(launch.permission_mode, launch.agent_mode)
+    params: dict[str, object] = {
+        "threadId": opened.thread.id,
+        "input": input,
+        "clientUserMessageId": item_id,
+        "approvalPolicy": native.approval,
+        "sandboxPolicy": modes.policy(native.sandbox) if native.sandbox else opened.sandbox,
+    }
+    if launch.model:
+        params["model"] = launch.model
+    if launch.variant:
+        params["effort"] = launch.variant
+    if native.plan or was_plan:
+        effort = launch.variant or opened.reasoning_effort
+        settings = {
+            "model": launch.model or opened.model,
+            "reasoning_effort": effort,
+            "developer_instructions": None,
+        }
+        params["collaborationMode"] = {"mode": "plan" if native.plan else "default", "settings": settings}
+    return params
+
+
+def text(words: str) -> dict[str, object]:
+    return {"type": "text", "text": words}
+
+
+def mcp_servers(launch: Launch) -> dict[str, dict[str, object]]:
+    servers = {name: _server(name, server) for name, server in launch.mcp.items() if server.enabled}
+    if launch.tools_url:
+        headers = {"Authorization": f"Bearer {launch.tools_token}"} if launch.tools_token else {}
+        servers[TOOLS_SERVER] = {
+            "url": launch.tools_url,
+            "http_headers": headers,
+            "tool_timeout_sec": TOOL_LIMIT_SECONDS,
+        }
+    return servers
+
+
+def _server(name: str, server: McpServer) -> dict[str, object]:
+    config: dict[str, object]
+    if isinstance(server, McpLocal):
+        command, *arguments = server.command
+        config = {"command": command, "args": arguments, "env": server.env}
+        if server.cwd:
+            config["cwd"] = server.cwd
+    elif server.transport == "sse":
+        raise AgentFailed(f"Codex cannot reach the MCP server {name!r} over SSE. Offer it over streamable HTTP.")
+    else:
+        config = {"url": server.url, "http_headers": server.headers}
+    return config | ({"tool_timeout_sec": server.timeout_ms / 1000} if server.timeout_ms else {})

@@ -1,0 +1,60 @@
+"""Modes: the universal names, and the approval policy, sandbox and collaboration mode Codex has for each. Pure."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+from everyagent.agents.adapter import Mode
+
+Sandbox = Literal["read-only", "workspace-write", "danger-full-access"]
+
+AGENT_MODES = [
+    Mode(id="build", name="Build", description="Does the work, as the permission mode allows"),
+    Mode(id="plan", name="Plan", description="Reads, asks and plans; changes nothing"),
+]
+PERMISSION_MODES = [
+    Mode(
+        id="default", name="Default", description="Asks before patches and before commands that are not known as safe"
+    ),
+    Mode(id="plan", name="Plan", description="Changes nothing; proposes a plan"),
+    Mode(id="acceptEdits", name="Accept edits", description="Patches files of the directory without asking"),
+    Mode(id="bypass", name="Bypass", description="Asks for nothing, in no sandbox"),
+    Mode(id="read-only", name="Read only", description="Codex's read-only sandbox; asks to leave it"),
+    Mode(id="auto", name="Auto", description="Works in Codex's workspace-write sandbox; asks to leave it"),
+    Mode(id="sandboxed", name="Sandboxed", description="Works in the workspace-write sandbox, never asks"),
+]
+
+
+class Native(Struct, frozen=True, kw_only=True):
+    """`sandbox` None: the one of the user's own configuration. `accepts_patches`: we say yes for the user."""
+
+    approval: str
+    sandbox: Sandbox | None
+    plan: bool = False
+    accepts_patches: bool = False
+
+
+_NATIVE = {
+    "default": Native(approval="untrusted", sandbox=None),
+    "plan": Native(approval="never", sandbox="read-only", plan=True),
+    "acceptEdits": Native(approval="untrusted", sandbox=None, accepts_patches=True),
+    "bypass": Native(approval="never", sandbox="danger-full-access"),
+    "read-only": Native(approval="on-request", sandbox="read-only"),
+    "auto": Native(approval="on-request", sandbox="workspace-write"),
+    "sandboxed": Native(approval="never", sandbox="workspace-write"),
+}
+_POLICIES = {
+    "read-only": {"type": "readOnly"},
+    "workspace-write": {"type": "workspaceWrite"},
+    "danger-full-access": {"type": "dangerFullAccess"},
+}
+
+
+def native(permission_mode: str, agent_mode: str) -> Native:
+    """Planning wins: whoever chose it wants nothing changed."""
+    return _NATIVE["plan"] if agent_mode == "plan" else _NATIVE.get(permission_mode, _NATIVE["default"])
+
+
+def policy(sandbox: Sandbox) -> dict[str, object]:
+    """As `turn/start` wants it, where `thread/start` takes the word."""
+    return dict(_POLICIES[sandbox])

@@ -1,0 +1,85 @@
+"""The Codex program on this machine: where it is, which version, who is logged in."""
+
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from everyagent.agents import packages
+from everyagent.agents.packages import Program
+from everyagent.errors import AgentNotInstalled
+
+TESTED_VERSION = "0.166.0"
+BINARY_VARIABLE = "EVERYAGENT_CODEX_BIN"
+KEY_VARIABLE = "OPENAI_API_KEY"
+_TARGETS = {
+    "linux-x64": "x86_64-unknown-linux-musl",
+    "linux-arm64": "aarch64-unknown-linux-musl",
+    "darwin-x64": "x86_64-apple-darwin",
+    "darwin-arm64": "aarch64-apple-darwin",
+}
+_KNOWN = {"linux-x64": (319_346_888, "b8a11fedf24b2dfb59a70c9e52b030f9a508dcd49cd2dd0d41956f4c785156b8")}
+
+
+def pinned() -> Program:
+    """The platform's native binary with what it starts itself; the npm package of the plain name only wraps it."""
+    name = packages.platform_name().removesuffix("-musl")
+    root = f"package/vendor/{_TARGETS.get(name, name)}"
+    size, digest = _KNOWN.get(name, (0, ""))
+    return Program(
+        package="@openai/codex",
+        version=f"{TESTED_VERSION}-{name}",
+        member=f"{root}/bin/codex",
+        size=size,
+        sha256=digest,
+        root=root,
+    )
+
+
+def find(folder: Path, environment: Mapping[str, str]) -> str | None:
+    """The one that was named, else the one on the PATH, else the one we installed into `folder`."""
+    named = environment.get(BINARY_VARIABLE)
+    if named:
+        return named if os.access(named, os.X_OK) else None
+    on_path = shutil.which("codex", path=environment.get("PATH"))
+    if on_path:
+        return on_path
+    ours = packages.installed(pinned(), folder)
+    return str(ours) if ours else None
+
+
+def located(folder: Path, environment: Mapping[str, str]) -> str:
+    path = find(folder, environment)
+    if path:
+        return path
+    named = environment.get(BINARY_VARIABLE)
+    if named:
+        raise AgentNotInstalled(f"{BINARY_VARIABLE} names {named}, and there is no program. Correct or unset it.")
+    raise AgentNotInstalled("Codex is not on this machine. Run `everyagent agents install codex`.")
+
+
+def home(environment: Mapping[str, str]) -> Path:
+    """Where Codex keeps its configuration, its login and its threads."""
+    named = environment.get("CODEX_HOME")
+    return Path(named) if named else Path(environment.get("HOME") or Path.home()) / ".codex"
+
+
+class _Login(Struct, frozen=True):
+    tokens: object = None
+    key: object = msgspec.field(default=None, name="OPENAI_API_KEY")
+
+
+def login(environment: Mapping[str, str]) -> str | None:
+    """Who pays, in a few words; None if nobody is logged in. No secret is shown, only that there is one."""
+    try:
+        found = msgspec.json.decode((home(environment) / "auth.json").read_bytes(), type=_Login)
+    except (OSError, msgspec.MsgspecError):
+        found = _Login()
+    if found.tokens:
+        return "a ChatGPT account"
+    if found.key:
+        return "an API key that Codex keeps"
+    return KEY_VARIABLE if environment.get(KEY_VARIABLE) else None

@@ -1,0 +1,310 @@
+"""The items of a session's threads - its own and its sub-agents' - as drafts. Remembers what is open; no I/O."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
+
+import msgspec
+from msgspec.structs import replace
+
+from everyagent.agents.adapter import Draft, Synthetic
+from everyagent.agents.codex import items, tools
+from everyagent.agents.codex.tools import Call, result_key
+from everyagent.agents.codex.wire import Delta, UserPart
+from everyagent.agents.codex.wire import Item as NativeItem
+from everyagent.model.events import DeltaKind, ItemCompleted, ItemDelta, ItemStarted
+from everyagent.model.items import Item, ItemStatus
+from everyagent.model.parts import ReasoningPart, StatusPart, TextPart, ToolCallPart, ToolResultPart
+
+#: So many calls that outlived their turn are remembered, to tell when they end.
+REMEMBERED = 256
+
+
+class Stream:
+    """A message or a reasoning that is being told; `summaries` is how many parts of a summary it has."""
+
+    __slots__ = ("summaries", "thread")
+
+    def __init__(self, thread: str) -> None:
+        self.thread = thread
+        self.summaries = 0
+
+
+class Threads:
+    """`main` is the session's own thread. Keys of items in other threads carry the thread's id."""
+
+    def __init__(self) -> None:
+        self.main: str | None = None
+        self.calls: dict[str, Call] = {}
+        self._children: dict[str, str] = {}  # thread of a sub-agent -> key of the call that made it
+        self._spawned: dict[str, str] = {}  # the same, while the sub-agent has not returned
+        self._streams: dict[str, Stream] = {}
+        self._outputs: set[str] = set()  # keys of calls whose results have begun
+        self._outlived: dict[str, NativeItem] = {}
+        self._typed = 0
+
+    def key(self, thread: str, id: str) -> str:
+        return id if thread == self.main else f"{thread} {id}"
+
+    def is_child(self, thread: str) -> bool:
+        return thread != self.main
+
+    # -- items --------------------------------------------------------------------------------------------------
+
+    def started(self, thread: str, item: NativeItem) -> Sequence[Draft] | None:
+        """None for an item of a type that nobody knows."""
+        handlers = MAPPED.get(item.type)
+        return handlers[0](self, thread, item) if handlers else None
+
+    def completed(self, thread: str, item: NativeItem) -> Sequence[Draft] | None:
+        handlers = MAPPED.get(item.type)
+        return handlers[1](self, thread, item) if handlers else None
+
+    def said(self, thread: str, item: NativeItem) -> Sequence[Draft]:
+        key = self.key(thread, item.id)
+        self._streams[key] = Stream(thread)
+        name = "plan" if item.type == "plan" else item.phase
+        return (ItemStarted(item=items.message(key, native=item.id, subagent=self._subagent(thread), name=name)),)
+
+    def said_all(self, thread: str, item: NativeItem) -> Sequence[Draft]:
+        key = self.key(thread, item.id)
+        self._streams.pop(key, None)
+        said = items.message(
+            key,
+            native=item.id,
+            subagent=self._subagent(thread),
+            content=[TextPart(text=item.text)] if item.text else [],
+            status="completed",
+            name="plan" if item.type == "plan" else item.phase,
+        )
+        return (ItemCompleted(item=said),)
+
+    def thought_all(self, thread: str, item: NativeItem) -> Sequence[Draft]:
+        """Much reasoning has no words to show, so it begins only when some come."""
+        key = self.key(thread, item.id)
+        begun = self._streams.pop(key, None)
+        parts = [ReasoningPart(text=text, visibility="public") for text in item.summary]
+        parts += [ReasoningPart(text=str(text), visibility="private") for text in item.content]
+        if not begun and not parts:
+            return ()
+        thought = items.message(
+            key, native=item.id, subagent=self._subagent(thread), content=parts, status="completed", name="reasoning"
+        )
+        return (ItemCompleted(item=thought),)
+
+    def called(self, thread: str, item: NativeItem) -> Sequence[Draft]:
+        call = Call(self.key(thread, item.id), item, thread, self._subagent(thread))
+        self.calls[call.key] = call
+        self._adopt(call.key, item.receiver_thread_ids)
+        begun = tools.call(call, complete=False)
+        if tools.TYPES[item.type]:
+            return (ItemStarted(item=begun), ItemCompleted(item=replace(begun, status="completed")))
+        return (ItemStarted(item=begun),)
+
+    def returned(self, thread: str, item: NativeItem) -> Sequence[Draft]:
+        key = self.key(thread, item.id)
+        if key in self._outlived:
+            return self._ended_late(key, item)
+        known = self.calls.pop(key, None)
+        call = Call(key, item, thread, self._subagent(thread))
+        self._adopt(key, item.receiver_thread_ids)
+        drafts: list[Draft] = []
+        if known is None or not tools.TYPES[item.type]:
+            drafts.append(ItemCompleted(item=tools.call(call, complete=True)))
+        if key in self._outputs:
+            self._outputs.discard(key)
+        else:
+            drafts.append(ItemStarted(item=tools.begun(call)))
+        return [*drafts, ItemCompleted(item=tools.result(call))]
+
+    def _ended_late(self, key: str, item: NativeItem) -> Sequence[Draft]:
+        del self._outlived[key]
+        how = f"with exit code {item.exit_code}" if item.exit_code is not None else str(item.status)
+        label = f"A command that had outlived its turn ended {how}"
+        return items.notice(f"{key} late", "background_command", label, item.aggregated_output)
+
+    def active(self, thread: str, item: NativeItem) -> Sequence[Draft]:
+        """A sub-agent begins, is spoken to, or ends: its beginning is a call, its end that call's result."""
+        child, key = item.agent_thread_id, self.key(thread, item.id)
+        if item.kind == "started":
+            if child in self._children:
+                return ()
+            self._adopt(key, [child])
+            self._spawned[child] = key
+            arguments = f'{{"agent":"{item.agent_path}"}}'
+            part = ToolCallPart(name=tools.SPAWN, arguments=arguments, call_id=key)
+            subagent = self._subagent(thread)
+            return items.whole(items.call(key, part, native=item.id, subagent=subagent, status="completed"))
+        call = self._spawned.pop(child, None) if item.kind in ("completed", "interrupted") else None
+        if call:
+            return (ItemCompleted(item=self._sub_result(call, item.kind == "interrupted")),)
+        label = f"Sub-agent {item.agent_path} {item.kind}"
+        return items.notice(f"{key} {item.kind}", "subagent", label)
+
+    def _sub_result(self, call: str, interrupted: bool) -> Item:
+        part = ToolResultPart(call_id=call, output="", is_error=interrupted)
+        return items.result(
+            result_key(call),
+            tools.SPAWN,
+            [part],
+            native=call,
+            subagent=None,
+            status="failed" if interrupted else "completed",
+            error="The sub-agent was interrupted." if interrupted else None,
+        )
+
+    def echoed(self, thread: str, item: NativeItem) -> Sequence[Draft]:
+        """The session's own messages are items already; what a sub-agent was told is not."""
+        if not self.is_child(thread):
+            return ()
+        text = "\n".join(msgspec.convert(part, UserPart).text for part in item.content)
+        told = items.message(
+            self.key(thread, item.id),
+            native=item.id,
+            subagent=self._subagent(thread),
+            role="user",
+            content=[TextPart(text=text)],
+            status="completed",
+        )
+        return (ItemCompleted(item=told),)
+
+    def compacting(self, thread: str, item: NativeItem) -> Sequence[Draft]:
+        return (ItemStarted(item=self._compaction(thread, item, "in_progress")),)
+
+    def compacted(self, thread: str, item: NativeItem) -> Sequence[Draft]:
+        return (ItemCompleted(item=self._compaction(thread, item, "completed")),)
+
+    def _compaction(self, thread: str, item: NativeItem, state: ItemStatus) -> Item:
+        part = StatusPart(label="Compacting the conversation" if state == "in_progress" else "Conversation compacted")
+        key, subagent = self.key(thread, item.id), self._subagent(thread)
+        return items.status(key, "compaction", [part], native=item.id, subagent=subagent, state=state)
+
+    def noted(self, thread: str, item: NativeItem) -> Sequence[Draft]:
+        words = item.review or "\n".join(str(fragment.get("text", "")) for fragment in item.fragments)
+        part = StatusPart(label=_NOTES[item.type], detail=words or None)
+        key, subagent = self.key(thread, item.id), self._subagent(thread)
+        return items.whole(items.status(key, item.type, [part], native=item.id, subagent=subagent))
+
+    def put_out(self, thread: str, item: NativeItem) -> Sequence[Draft]:
+        key, subagent = self.key(thread, item.id), self._subagent(thread)
+        output = item.output if isinstance(item.output, str) else msgspec.json.encode(item.output).decode()
+        part = ToolResultPart(call_id=key, output=output)
+        name = item.name or "unknown"
+        return items.whole(
+            items.result(result_key(key), name, [part], native=item.id, subagent=subagent, status="completed")
+        )
+
+    def nothing(self, thread: str, item: NativeItem) -> Sequence[Draft]:
+        return ()
+
+    # -- deltas -------------------------------------------------------------------------------------------------
+
+    def text(self, delta: Delta) -> Sequence[Draft]:
+        return (_delta(self.key(delta.thread_id, delta.item_id), delta.item_id, delta.delta, 0, "text"),)
+
+    def summary_part(self, delta: Delta) -> Sequence[Draft]:
+        key, drafts = self._thinking(delta)
+        self._streams[key].summaries = max(self._streams[key].summaries, delta.summary_index + 1)
+        return drafts
+
+    def summary(self, delta: Delta) -> Sequence[Draft]:
+        key, drafts = self._thinking(delta)
+        return (*drafts, _delta(key, delta.item_id, delta.delta, delta.summary_index, "reasoning"))
+
+    def thought(self, delta: Delta) -> Sequence[Draft]:
+        """The model's own words come after their summary."""
+        key, drafts = self._thinking(delta)
+        index = self._streams[key].summaries + delta.content_index
+        return (*drafts, _delta(key, delta.item_id, delta.delta, index, "reasoning"))
+
+    def output(self, delta: Delta) -> Sequence[Draft]:
+        key = self.key(delta.thread_id, delta.item_id)
+        piece = _delta(result_key(key), delta.item_id, delta.delta or delta.message, 0, "tool_output")
+        call = self.calls.get(key)
+        if key in self._outputs or call is None:
+            return (piece,) if key in self._outputs else ()
+        self._outputs.add(key)
+        return (ItemStarted(item=tools.begun(call)), piece)
+
+    def typed(self, delta: Delta) -> Sequence[Draft]:
+        """The agent wrote to a running command. Looking at its output is writing nothing."""
+        if not delta.stdin:
+            return ()
+        key = self.key(delta.thread_id, delta.item_id)
+        part = StatusPart(label="Wrote to the running command", detail=delta.stdin)
+        self._typed += 1
+        return items.whole(items.status(f"{key} stdin {self._typed}", "terminal_input", [part]))
+
+    def _thinking(self, delta: Delta) -> tuple[str, tuple[Draft, ...]]:
+        key = self.key(delta.thread_id, delta.item_id)
+        if key in self._streams:
+            return key, ()
+        self._streams[key] = Stream(delta.thread_id)
+        subagent = self._subagent(delta.thread_id)
+        return key, (ItemStarted(item=items.message(key, native=delta.item_id, subagent=subagent, name="reasoning")),)
+
+    # -- ends ---------------------------------------------------------------------------------------------------
+
+    def starts_over(self, thread: str, why: str) -> Iterator[Draft]:
+        """The model's stream was cut: what it was saying is said again, under new ids."""
+        for key in [key for key, stream in self._streams.items() if stream.thread == thread]:
+            del self._streams[key]
+            native = key.rpartition(" ")[2]
+            subagent = self._subagent(thread)
+            yield Synthetic(
+                ItemCompleted(item=items.message(key, native=native, subagent=subagent, status="failed", error=why))
+            )
+
+    def ended(self, thread: str, why: str) -> Iterator[Draft]:
+        """A turn of this thread is over: what Codex left open gets its end."""
+        yield from self.starts_over(thread, why)
+        for key, call in list(self.calls.items()):
+            if call.thread != thread:
+                continue
+            del self.calls[key]
+            if call.item.type == "commandExecution":
+                self._outlived[key] = call.item
+                if len(self._outlived) > REMEMBERED:
+                    del self._outlived[next(iter(self._outlived))]
+            if not tools.TYPES[call.item.type]:
+                yield Synthetic(ItemCompleted(item=tools.call(call, complete=True)))
+            if key not in self._outputs:
+                yield Synthetic(ItemStarted(item=tools.begun(call)))
+            self._outputs.discard(key)
+            yield Synthetic(ItemCompleted(item=tools.cut(call, why)))
+
+    # -- sub-agents ---------------------------------------------------------------------------------------------
+
+    def _subagent(self, thread: str) -> str | None:
+        return self._children.get(thread) if self.is_child(thread) else None
+
+    def _adopt(self, key: str, threads: Sequence[str]) -> None:
+        for thread in threads:
+            self._children.setdefault(thread, key)
+
+
+def _delta(key: str, native: str, text: str, index: int, kind: DeltaKind) -> ItemDelta:
+    return ItemDelta(item_id=key, native_item_id=native, delta=text, content_index=index, kind=kind)
+
+
+_NOTES = {
+    "sleep": "Slept",
+    "enteredReviewMode": "Review began",
+    "exitedReviewMode": "Review ended",
+    "hookPrompt": "A hook spoke to the model",
+}
+
+
+Handler: TypeAlias = Callable[[Threads, str, NativeItem], Sequence[Draft] | None]
+
+#: Every item type of the native schema: what its start and its completion become.
+MAPPED: dict[str, tuple[Handler, Handler]] = {
+    "userMessage": (Threads.nothing, Threads.echoed),
+    "agentMessage": (Threads.said, Threads.said_all),
+    "plan": (Threads.said, Threads.said_all),
+    "reasoning": (Threads.nothing, Threads.thought_all),
+    "subAgentActivity": (Threads.active, Threads.nothing),
+    "contextCompaction": (Threads.compacting, Threads.compacted),
+    "functionCallOutput": (Threads.nothing, Threads.put_out),
+    **dict.fromkeys(tools.TYPES, (Threads.called, Threads.returned)),
+    **dict.fromkeys(_NOTES, (Threads.nothing, Threads.noted)),
+}

@@ -1,0 +1,222 @@
+"""Recorded exchanges with the real app-server, played through router, decoders, order, answers and rules."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from everyagent.agents.adapter import NativeSession, Synthetic
+from everyagent.agents.codex import asks, rpc
+from everyagent.agents.codex.asks import Ask
+from everyagent.agents.codex.decode import Answered, Decoder
+from everyagent.agents.codex.routing import Router
+from everyagent.agents.codex.rpc import Said
+from everyagent.agents.codex.wire import Id
+from everyagent.model.asks import Answer, PermissionAnswer, PermissionReply, QuestionAnswer
+from everyagent.model.events import Envelope, Event, PermissionRequested, QuestionRequested, SessionStarted
+from everyagent.model.items import Item
+from everyagent.model.parts import TextPart
+from everyagent.runtime.framing import Line
+from everyagent.sessions.order import Order, Woven
+from everyagent.testing.rules import Rules
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "codex"
+
+
+def cases() -> list[str]:
+    return sorted(folder.name for folder in GOLDEN.iterdir())
+
+
+class Exchange(msgspec.Struct, frozen=True):
+    """`in` is what the app-server was told, `out` what it said, `new` is a new process."""
+
+    dir: str
+    msg: msgspec.Raw
+
+
+class Told(msgspec.Struct, frozen=True):
+    id: Id | None = None
+    method: str | None = None
+    params: dict[str, object] = {}
+    result: dict[str, object] | None = None
+
+
+_exchanges = msgspec.json.Decoder(Exchange)
+
+
+def exchanges(case: str) -> list[Exchange]:
+    lines = (GOLDEN / case / "frames.jsonl").read_bytes().split(b"\n")
+    return [_exchanges.decode(line) for line in lines if line]
+
+
+def lines_of(case: str) -> list[Line]:
+    return [Line(bytes(exchange.msg)) for exchange in exchanges(case) if exchange.dir == "out"]
+
+
+class Session:
+    """One thread, told as a session."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.decoder = Decoder("/workspace")
+        self.order = Order(self._id)
+        self.thread: str | None = None
+        self._counts: dict[str, int] = {}
+        self._native: str | None = None
+        self._asked: dict[str, str] = {}  # the adapter's key of an ask -> the universal one
+        self.tell([Woven(SessionStarted(), True)])
+
+    def _id(self, prefix: str) -> str:
+        self._counts[prefix] = self._counts.get(prefix, 0) + 1
+        return f"{prefix}{self._counts[prefix]:06}"
+
+    def prompted(self) -> None:
+        """A prompt while a turn runs is steered into it."""
+        item = Item(
+            item_id=self._id("itm_"),
+            native_item_id=None,
+            parent_id=None,
+            kind="message",
+            role="user",
+            status="completed",
+            content=[TextPart(text="(a prompt)")],
+        )
+        self.tell(self.order.say(item) if self.order.turn_id else self.order.start_turn([item]))
+
+    def heard(self, said: Said) -> None:
+        for draft in self.decoder.decode(said).drafts:
+            match draft:
+                case NativeSession():
+                    self._native = draft.id
+                case Synthetic():
+                    self.tell(self.order.apply(draft.data, synthetic=True))
+                case PermissionRequested() | QuestionRequested():
+                    woven = self.order.apply(draft)
+                    key = draft.permission_id if isinstance(draft, PermissionRequested) else draft.question_id
+                    for data, _ in woven:
+                        if isinstance(data, PermissionRequested):
+                            self._asked[key] = data.permission_id
+                        elif isinstance(data, QuestionRequested):
+                            self._asked[key] = data.question_id
+                    self.tell(woven)
+                case _:
+                    self.tell(self.order.apply(draft))
+
+    def answered(self, key: str, ask: Ask, answer: Answer) -> None:
+        ask_id = self._asked.get(key, "")
+        if self.order.asks.pending(ask_id):
+            resolved = self.order.asks.resolve(ask_id, answer)
+            self.order.asks.forget(resolved)
+            self.tell([Woven(resolved, True)])
+
+    def cut(self) -> None:
+        self.tell(self.order.end_turn("error", "The process ended."))
+        self.decoder = Decoder("/workspace")
+
+    def tell(self, woven: Iterable[Woven]) -> None:
+        for data, synthetic in woven:
+            sequence = len(self.events) + 1
+            self.events.append(
+                Envelope(
+                    event_id=f"evt_{sequence:06}",
+                    sequence=sequence,
+                    time="2026-01-01T00:00:00.000000Z",
+                    session_id="s",
+                    native_session_id=self._native,
+                    source="daemon" if synthetic else "agent",
+                    synthetic=synthetic,
+                    type=data.type,
+                    data=data,
+                )
+            )
+
+
+class Player:
+    """Plays a case as the daemon would. `answers` are pairs of what was recorded and what we would have said."""
+
+    def __init__(self) -> None:
+        self.sessions: list[Session] = []
+        self.answers: list[tuple[object, object]] = []
+        self._router: Router[Session] = Router()
+
+    def play(self, case: str) -> "Player":
+        for exchange in exchanges(case):
+            match exchange.dir:
+                case "in":
+                    self._told(msgspec.json.decode(exchange.msg, type=Told))
+                case "out":
+                    for session, said in self._router.route(rpc.read(Line(bytes(exchange.msg)))):
+                        session.heard(said)
+                        if session.decoder.opened:
+                            session.thread = session.decoder.opened.thread.id
+                case _:
+                    self._router = Router()
+                    for session in self.sessions:
+                        session.cut()
+        for session in self.sessions:
+            session.cut()
+        return self
+
+    def _told(self, told: Told) -> None:
+        if told.method is None:
+            self._answered(told)
+            return
+        session = self._session(told)
+        if session is None or told.id is None:
+            return
+        session.decoder.sent[told.id] = told.method
+        self._router.ask(told.id, session)
+        if told.method in ("turn/start", "turn/steer", "thread/compact/start"):
+            session.prompted()
+
+    def _session(self, told: Told) -> Session | None:
+        thread = told.params.get("threadId")
+        session = next((each for each in self.sessions if thread and each.thread == thread), None)
+        if session is None and told.method in ("thread/start", "thread/resume"):
+            session = Session()
+            self.sessions.append(session)
+        if session and session not in self._router.owners:
+            self._router.join(session)
+        return session
+
+    def _answered(self, told: Told) -> None:
+        key = f"ask {told.id}"
+        for session in self.sessions:
+            _, ask = session.decoder.asks.pop(key, (None, None))
+            if ask:
+                answer = _answer(ask, told.result or {})
+                session.answered(key, ask, answer)
+                self.answers.append((told.result, msgspec.to_builtins(asks.response(ask, answer))))
+
+    def unanswered(self) -> list[object]:
+        """Requests that only a refusal or an answer of our own would end."""
+        return [aside for session in self.sessions for aside in session.decoder.asides if isinstance(aside, Answered)]
+
+
+_REPLIES: dict[str, PermissionReply] = {"accept": "once", "acceptForSession": "always"}
+
+
+def _answer(ask: Ask, recorded: dict[str, object]) -> Answer:
+    """The answer of a client that leads to the recorded response."""
+    match ask:
+        case asks.QuestionsAsk():
+            given = msgspec.convert(recorded.get("answers", {}), dict[str, dict[str, list[str]]])
+            answers = [given.get(id, {}).get("answers", []) for id in ask.ids]
+            return QuestionAnswer(answers=answers if given else None)
+        case asks.FormAsk():
+            return QuestionAnswer(answers=[[]] if recorded.get("action") == "accept" else None)
+        case _:
+            decision = recorded.get("decision") or recorded.get("action")
+            return PermissionAnswer(reply=_REPLIES.get(str(decision), "reject"))
+
+
+def violations(events: Iterable[Event]) -> list[str]:
+    rules = Rules()
+    for event in events:
+        rules.feed_body(msgspec.json.encode(event))
+    return [str(each) for each in rules.finish()]
+
+
+def told_of(player: Player) -> Iterator[Event]:
+    for session in player.sessions:
+        yield from session.events

@@ -1,0 +1,69 @@
+"""Every recorded exchange, as events: what is checked in is what a client sees.
+
+After a deliberate change: `EVERYAGENT_WRITE_GOLDEN=1 pytest -n 0 <this file>`, then read the diff.
+"""
+
+import os
+
+import msgspec
+import pytest
+from recorded_threads import GOLDEN, Player, cases, lines_of, told_of, violations
+
+from everyagent.agents.adapter import Heard
+from everyagent.agents.codex import rpc
+from everyagent.agents.codex.decode import Decoder
+
+#: Exchanges in which no thread was opened.
+SILENT = frozenset({"models", "two-servers-b"})
+#: Answers that a client of ours never leads to: `cancel` ends the turn, an amendment outlives the session.
+OTHERS = frozenset({"exec-approval-cancel", "exec-approval-execpolicy", "mcp-approval"})
+
+
+def rows(player: Player) -> bytes:
+    """One line an event, without what is the same in all; the sessions of a case one after the other."""
+    told = [
+        {"session": number, "type": event.type, "synthetic": event.synthetic, "data": event.data}
+        for number, session in enumerate(player.sessions, 1)
+        for event in session.events
+    ]
+    return b"".join(msgspec.json.encode(row) + b"\n" for row in told)
+
+
+@pytest.mark.parametrize("case", cases())
+def test_a_recorded_exchange_becomes_the_events_checked_in(case: str) -> None:
+    told = rows(Player().play(case))
+    expected = GOLDEN / case / "events.jsonl"
+    if os.environ.get("EVERYAGENT_WRITE_GOLDEN"):
+        expected.write_bytes(told)
+    assert told.decode() == expected.read_text()
+
+
+@pytest.mark.parametrize("case", cases())
+def test_a_recorded_exchange_keeps_every_order_rule(case: str) -> None:
+    assert [violations(session.events) for session in Player().play(case).sessions if violations(session.events)] == []
+
+
+@pytest.mark.parametrize("case", cases())
+def test_no_recorded_frame_is_unparsed(case: str) -> None:
+    assert [event.data for event in told_of(Player().play(case)) if event.type == "agent.unparsed"] == []
+
+
+@pytest.mark.parametrize("case", cases())
+def test_a_recorded_answer_is_what_we_would_have_said(case: str) -> None:
+    if case not in OTHERS:
+        for recorded, ours in Player().play(case).answers:
+            assert ours == recorded
+
+
+def test_all_recorded_exchanges_are_here() -> None:
+    assert len(cases()) == 49
+    assert {case for case in cases() if not list(told_of(Player().play(case)))} <= SILENT
+
+
+def test_a_decoder_remembers_what_is_open_not_what_went_by() -> None:
+    decoder = Decoder()
+    lines = [line for case in cases() for line in lines_of(case)]
+    for _ in range(3):
+        for line in lines:
+            assert isinstance(decoder.decode(rpc.read(line)), Heard)
+            decoder.asides.clear()
