@@ -12,11 +12,10 @@ import anyio.abc
 from msgspec import Struct
 
 from everyagent.agents.adapter import Adapter
-from everyagent.agents.claude.adapter import ClaudeAdapter
-from everyagent.agents.mock.adapter import MockAdapter
+from everyagent.agents.lazy import LazyAdapter
 from everyagent.api.app import create_app
 from everyagent.api.context import ApiSettings
-from everyagent.api.server import serve
+from everyagent.api.server import listen, serve
 from everyagent.clock import Clock, SystemClock
 from everyagent.config import Settings, default_data_dir, ensure_token, is_loopback
 from everyagent.log.sqlite.log import SqliteLog
@@ -34,22 +33,23 @@ class Running(Struct, frozen=True, kw_only=True):
 
     url: str
     token: str | None
-    agents: list[AgentInfo]
-
-
-class Address:
-    """Where the daemon can be reached from this machine; known once it listens."""
-
-    url: str | None = None
-
-    def tools_url(self, session_id: str) -> str | None:
-        return f"{self.url}/v1/sessions/{session_id}/mcp" if self.url else None
 
 
 def known_adapters(tasks: anyio.abc.TaskGroup, data_dir: Path | None = None) -> Sequence[Adapter]:
     """Every agent this version knows. What an adapter does beside its conversations runs in `tasks`."""
     folder = (data_dir or default_data_dir()) / "agents"
-    return [MockAdapter(tasks), ClaudeAdapter(tasks, folder)]
+
+    def mock() -> Adapter:
+        from everyagent.agents.mock.adapter import MockAdapter
+
+        return MockAdapter(tasks)
+
+    def claude() -> Adapter:
+        from everyagent.agents.claude.adapter import ClaudeAdapter
+
+        return ClaudeAdapter(tasks, folder)
+
+    return [LazyAdapter("mock", "Mock agent", mock), LazyAdapter("claude", "Claude Code", claude)]
 
 
 @asynccontextmanager
@@ -58,19 +58,21 @@ async def sessions_of(
     *,
     policy: Policy,
     clock: Clock | None = None,
-    address: Address | None = None,
+    url: str | None = None,
     adapters: Callable[[anyio.abc.TaskGroup], Sequence[Adapter]] | None = None,
 ) -> AsyncGenerator[Sessions]:
-    """The sessions of a data folder, recovered and live; at the end every agent is gone and all is on disk."""
+    """The sessions of a data folder, recovered and live; at the end every agent is gone and all is on disk.
+
+    `url` is where agents on this machine reach the daemon, for custom tools.
+    """
     clock = clock or SystemClock()
-    address = address or Address()
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     log = await SqliteLog.open(settings.data_dir, clock)
     try:
         async with anyio.create_task_group() as tasks:
             agents = Agents(adapters(tasks) if adapters else known_adapters(tasks, settings.data_dir))
             vault = Vault.open(settings.data_dir / "vault.key")
-            launcher = Launcher(log, vault, settings.data_dir / "scratch", address.tools_url)
+            launcher = Launcher(log, vault, settings.data_dir / "scratch", url)
             supervisor = Supervisor(log=log, agents=agents, launcher=launcher, tasks=tasks, clock=clock, policy=policy)
             creation = Creation(
                 log=log,
@@ -94,26 +96,41 @@ async def sessions_of(
             await log.close()
 
 
-async def run(settings: Settings, *, ready: Callable[[Running], None], policy: Policy | None = None) -> None:
-    """Serve until cancelled or told to stop by SIGINT or SIGTERM."""
+async def run(
+    settings: Settings,
+    *,
+    ready: Callable[[Running], None],
+    found: Callable[[list[AgentInfo]], None] | None = None,
+    policy: Policy | None = None,
+) -> None:
+    """Serve until cancelled or told to stop by SIGINT or SIGTERM.
+
+    `ready` is told when requests are taken, `found` some time later what agents there are.
+    """
     # The log's writer thread must not wait long for the interpreter while the event loop is busy.
     sys.setswitchinterval(0.0005)
     tune()
     token = ensure_token(settings)
     policy = policy or Policy(idle_timeout=settings.idle_timeout)
-    address = Address()
-    async with sessions_of(settings, policy=policy, address=address) as sessions:
-        infos = await sessions.agents.infos()
-        app = create_app(sessions, ApiSettings(token=token, hosts=_hosts(settings.host)))
+    with listen(settings.host, settings.port) as listener:
+        host = settings.host if is_loopback(settings.host) else "127.0.0.1"
+        url = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
+        async with sessions_of(settings, policy=policy, url=url) as sessions:
+            app = create_app(sessions, ApiSettings(token=token, hosts=_hosts(settings.host)))
 
-        def listening(port: int) -> None:
-            host = settings.host if is_loopback(settings.host) else "127.0.0.1"
-            address.url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-            ready(Running(url=address.url, token=token, agents=infos))
+            async with anyio.create_task_group() as tasks:
 
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_until_signalled, tasks.cancel_scope)
-            await serve(app, settings.host, settings.port, listening)
+                def serving() -> None:
+                    ready(Running(url=url, token=token))
+                    if found:
+                        tasks.start_soon(_tell_agents, sessions.agents, found)
+
+                tasks.start_soon(_until_signalled, tasks.cancel_scope)
+                await serve(app, listener, serving)
+
+
+async def _tell_agents(agents: Agents, found: Callable[[list[AgentInfo]], None]) -> None:
+    found(await agents.infos())
 
 
 async def _until_signalled(serving: anyio.CancelScope) -> None:

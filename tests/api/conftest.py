@@ -10,10 +10,9 @@ import pytest
 
 from everyagent.api.app import create_app
 from everyagent.api.context import ApiSettings
-from everyagent.api.server import serve
 from everyagent.sessions import Sessions
 from tests.api.fake_sessions import FakeSessions
-from tests.api.served import TOKEN, Served
+from tests.api.served import TOKEN, Served, serve_anywhere
 
 
 @pytest.fixture
@@ -29,7 +28,7 @@ async def served(tmp_path: Path, settings: ApiSettings) -> AsyncIterator[Served]
     app = create_app(cast(Sessions, sessions), settings)
 
     async def run(*, task_status: anyio.abc.TaskStatus[int]) -> None:
-        await serve(app, "127.0.0.1", 0, task_status.started)
+        await serve_anywhere(app, task_status.started)
 
     # Loading the system's certificates costs more than a test; there is no TLS here.
     no_tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

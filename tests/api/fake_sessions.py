@@ -34,7 +34,7 @@ from everyagent.model.sessions import (
 )
 from everyagent.model.tools import CustomTool
 from everyagent.model.usage import Usage
-from everyagent.sessions import AgentInfo, JoinedPage, EventsRequest
+from everyagent.sessions import AgentInfo, EventsRequest, JoinedPage
 from everyagent.sessions.counts import Counts
 
 MODES = [Mode(id="default", name="Default", description="Ask for what matters.")]

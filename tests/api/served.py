@@ -1,11 +1,13 @@
 """A server for tests, and those who talk to it."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import httpx2
 
 from everyagent.api.app import Api
+from everyagent.api.server import listen, serve
 from tests.api.fake_sessions import FakeSessions
 
 TOKEN = "a-token-for-tests"
@@ -20,3 +22,9 @@ class Served(NamedTuple):
     stranger: httpx2.AsyncClient
     port: int
     directory: Path
+
+
+async def serve_anywhere(app: Api, ready: Callable[[int], None]) -> None:
+    """On a free port, which `ready` hears."""
+    with listen("127.0.0.1", 0) as listener:
+        await serve(app, listener, lambda: ready(listener.getsockname()[1]))

@@ -17,13 +17,12 @@ from schemathesis import CheckFunction, checks
 from everyagent.api.app import create_app
 from everyagent.api.context import ApiSettings
 from everyagent.api.routes import openapi_document
-from everyagent.api.server import serve
 from everyagent.config import Settings
 from everyagent.daemon import sessions_of
 from everyagent.sessions import Sessions
 from everyagent.sessions.policy import Policy
 from tests.api.fake_sessions import FakeSessions
-from tests.api.served import TOKEN
+from tests.api.served import TOKEN, serve_anywhere
 
 CHECKS: list[CheckFunction] = [
     checks.not_a_server_error,
@@ -115,7 +114,7 @@ def running(
             token = anyio.lowlevel.current_token()
             stop.append(lambda: anyio.from_thread.run_sync(tasks.cancel_scope.cancel, token=token))
             app = create_app(sessions, ApiSettings(token=TOKEN, max_upload=1 << 20))
-            tasks.start_soon(serve, app, "127.0.0.1", 0, listening)
+            tasks.start_soon(serve_anywhere, app, listening)
 
     thread = threading.Thread(target=anyio.run, args=(run,))
     with chdir(directory):  # where sessions are that name no directory

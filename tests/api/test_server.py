@@ -11,10 +11,10 @@ from starlette.types import Message
 
 from everyagent.api.app import create_app
 from everyagent.api.context import ApiSettings
-from everyagent.api.server import listen, serve
+from everyagent.api.server import listen
 from everyagent.sessions import Sessions
 from tests.api.fake_sessions import FakeSessions
-from tests.api.served import TOKEN, Served
+from tests.api.served import TOKEN, Served, serve_anywhere
 
 
 async def exchange(served: Served, data: bytes, until: bytes) -> bytes:
@@ -57,7 +57,7 @@ async def test_a_server_with_open_streams_stops_at_once(served: Served) -> None:
 
     async def run(*, task_status: anyio.abc.TaskStatus[int]) -> None:
         with serving:
-            await serve(app, "127.0.0.1", 0, task_status.started)
+            await serve_anywhere(app, task_status.started)
         stopped.set()
 
     async with anyio.create_task_group() as tasks:

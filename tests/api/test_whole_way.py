@@ -12,13 +12,12 @@ import pytest
 
 from everyagent.api.app import create_app
 from everyagent.api.context import ApiSettings
-from everyagent.api.server import serve
 from everyagent.config import Settings
 from everyagent.daemon import sessions_of
 from everyagent.model.decoding import decode_event
 from everyagent.model.events import TurnEnded
 from everyagent.sessions.policy import Policy
-from tests.api.served import TOKEN
+from tests.api.served import TOKEN, serve_anywhere
 
 
 @pytest.fixture
@@ -28,7 +27,7 @@ async def client(tmp_path: Path) -> AsyncIterator[httpx2.AsyncClient]:
         app = create_app(sessions, ApiSettings(token=TOKEN))
 
         async def run(*, task_status: anyio.abc.TaskStatus[int]) -> None:
-            await serve(app, "127.0.0.1", 0, task_status.started)
+            await serve_anywhere(app, task_status.started)
 
         port = await tasks.start(run)
         no_tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

@@ -14,12 +14,8 @@ from everyagent.api.connection import Connection
 _GRACE_SECONDS = 5
 
 
-async def serve(app: Api, host: str, port: int, ready: Callable[[int], None]) -> None:
-    """Serve until cancelled, then let running requests finish, for a while. `ready` hears the real port.
-
-    Raises `OSError` when the address cannot be used.
-    """
-    listener = listen(host, port)
+async def serve(app: Api, listener: socket.socket, ready: Callable[[], None]) -> None:
+    """Serve until cancelled, then let running requests finish, for a while. `ready` is called when it serves."""
     config = Config(
         app,
         http=Connection,
@@ -40,11 +36,10 @@ async def serve(app: Api, host: str, port: int, ready: Callable[[int], None]) ->
             app.readers.close()
             await server.shutdown([listener])
         raise
-    finally:
-        listener.close()
 
 
 def listen(host: str, port: int) -> socket.socket:
+    """Requests may come from now on; they wait until they are served. Raises `OSError`. Port 0 is any free one."""
     family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     listener = socket.socket(family, kind, protocol)
     try:
@@ -59,14 +54,13 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 class _Server(Server):
-    def __init__(self, config: Config, ready: Callable[[int], None]) -> None:
+    def __init__(self, config: Config, ready: Callable[[], None]) -> None:
         super().__init__(config)
         self._ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        for listener in sockets or ():
-            self._ready(listener.getsockname()[1])
+        self._ready()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:

@@ -1,7 +1,7 @@
 """Starting the daemon. Imports little: from here to the first answer, every millisecond is somebody's wait."""
 
 import errno
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 
 import anyio
@@ -10,6 +10,7 @@ import msgspec
 from everyagent import config, daemon, logs
 from everyagent.cli.exits import Exit, Failure
 from everyagent.config import Settings
+from everyagent.sessions import AgentInfo
 
 _VALUED = frozenset({"host", "port", "data-dir", "token", "default-agent", "idle-timeout", "log-format"})
 _SWITCHES = frozenset({"no-token", "json"})
@@ -36,9 +37,8 @@ def start(options: Mapping[str, object]) -> int:
     """Serve until stopped. `options` are settings, and `json` for how to say where it listens."""
     settings = config.load({name: value for name, value in options.items() if name != "json"})
     logs.set_up(settings.log_format)
-    announce = announce_json if options.get("json") else announce_to_people
     try:
-        anyio.run(_serve, settings, announce, backend_options={"use_uvloop": True})
+        anyio.run(_serve, settings, bool(options.get("json")), backend_options={"use_uvloop": True})
     except* OSError as errors:
         raise _refused(settings, errors) from errors
     return Exit.OK
@@ -60,33 +60,33 @@ def _refused(settings: Settings, error: BaseException) -> Failure:
             return Failure(f"Cannot listen on {settings.host}, port {settings.port}: {error}.")
 
 
-async def _serve(settings: Settings, announce: Callable[[daemon.Running], None]) -> None:
+async def _serve(settings: Settings, json: bool) -> None:
     address = settings.data_dir / config.ADDRESS_FILE
     with ExitStack() as at_the_end:
 
         def ready(running: daemon.Running) -> None:
             address.write_text(running.url + "\n")
             at_the_end.callback(address.unlink, missing_ok=True)
-            announce(running)
+            (announce_json if json else announce_to_people)(running)
 
-        await daemon.run(settings, ready=ready)
+        await daemon.run(settings, ready=ready, found=None if json else announce_agents)
 
 
 def announce_to_people(running: daemon.Running) -> None:
-    """Where it listens, what it found, how to get the token, how to stop it."""
-    installed = [agent.id for agent in running.agents if agent.installed]
-    missing = [agent.id for agent in running.agents if not agent.installed]
-    lines = [
-        f"everyagent listens on {running.url}",
-        f"  token      {'everyagent token' if running.token else 'none needed'}",
-        f"  agents     {', '.join(installed) or 'none'}",
-    ]
+    """Where it listens, how to get the token, how to stop it."""
+    print(f"everyagent listens on {running.url}")
+    print(f"  token      {'everyagent token' if running.token else 'none needed'}")
+    print("  stop       Ctrl-C", flush=True)
+
+
+def announce_agents(agents: Sequence[AgentInfo]) -> None:
+    """Asking them takes its time; whoever waits for the daemon need not."""
+    installed = [agent.id for agent in agents if agent.installed]
+    missing = [agent.id for agent in agents if not agent.installed]
+    print(f"  agents     {', '.join(installed) or 'none'}", flush=True)
     if missing:
-        lines.append(f"  missing    {', '.join(missing)}  (everyagent agents install {' '.join(missing)})")
-    lines.append("  stop       Ctrl-C")
-    print("\n".join(lines), flush=True)
+        print(f"  missing    {', '.join(missing)}  (everyagent agents install {' '.join(missing)})", flush=True)
 
 
 def announce_json(running: daemon.Running) -> None:
-    facts = {"url": running.url, "token": running.token, "agents": running.agents}
-    print(msgspec.json.encode(facts).decode(), flush=True)
+    print(msgspec.json.encode(running).decode(), flush=True)

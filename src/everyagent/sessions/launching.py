@@ -3,7 +3,6 @@
 import hashlib
 import hmac
 from collections import deque
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -23,19 +22,20 @@ _SEED_ENTRIES = 1000
 
 
 class Launcher:
-    """`tools_url` tells where a session's custom tools are offered, once the daemon listens."""
+    """`url` is where agents reach the daemon: there their sessions' custom tools are offered."""
 
-    def __init__(self, log: Log, vault: Vault, scratch: Path, tools_url: Callable[[str], str | None]) -> None:
+    def __init__(self, log: Log, vault: Vault, scratch: Path, url: str | None) -> None:
         self._log = log
         self._vault = vault
         self._scratch = scratch
-        self._tools_url = tools_url
+        self._url = url
 
     async def launch_for(self, record: SessionRecord) -> Launch:
         config = config_of(record)
         secrets = self.secrets_of(record)
         scratch = self._scratch / str(record.number)
         scratch.mkdir(parents=True, exist_ok=True, mode=0o700)
+        offered = bool(config.tools and self._url)
         fresh = record.native_session_id is None and record.last_sequence > 0
         return Launch(
             session_id=record.session_id,
@@ -49,8 +49,8 @@ class Launcher:
             env=secrets.env,
             mcp=secrets.mcp,
             tools=config.tools,
-            tools_url=self._tools_url(record.session_id) if config.tools else None,
-            tools_token=self.tools_token(record.session_id) if config.tools else None,
+            tools_url=f"{self._url}/v1/sessions/{record.session_id}/mcp" if offered else None,
+            tools_token=self.tools_token(record.session_id) if offered else None,
             native_session_id=record.native_session_id,
             seed=await self._seed(record) if fresh else None,
         )

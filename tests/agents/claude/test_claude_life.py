@@ -2,6 +2,7 @@
 
 import os
 import signal
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -21,20 +22,23 @@ def talking(session: ClaudeSession) -> None:
     session.until(lambda: any(delta.delta.startswith("word") for delta in session.all(ItemDelta)) or None)
 
 
-def agent_pid(session: ClaudeSession) -> int:
-    """The process whose home is this session's."""
+def agents(session: ClaudeSession) -> list[int]:
+    """The processes whose home is this session's."""
     wanted = f"HOME={session.home}".encode()
-    for name in os.listdir("/proc"):
+    found: list[int] = []
+    for name in filter(str.isdecimal, os.listdir("/proc")):
         try:
-            with open(f"/proc/{name}/environ", "rb") as file:
-                environment = file.read().split(b"\0")
-            with open(f"/proc/{name}/cmdline", "rb") as file:
-                command = file.read()
-        except (OSError, ValueError):
+            environment = Path(f"/proc/{name}/environ").read_bytes().split(b"\0")
+            command = Path(f"/proc/{name}/cmdline").read_bytes()
+        except OSError:
             continue
-        if name.isdecimal() and wanted in environment and b"stream-json" in command:
-            return int(name)
-    raise AssertionError("the agent does not run")
+        if wanted in environment and b"stream-json" in command:
+            found.append(int(name))
+    return found
+
+
+def agent_pid(session: ClaudeSession) -> int:
+    return agents(session)[0]
 
 
 def test_an_interrupt_stops_words_and_keeps_the_session(session: ClaudeSession) -> None:
@@ -148,7 +152,7 @@ def test_a_killed_daemon_resumes_the_session_with_its_memory(session: ClaudeSess
     pid = agent_pid(session)
     daemon.kill()
     daemon.start()
-    session.until(lambda: not os.path.exists(f"/proc/{pid}"))
+    session.until(lambda: pid not in agents(session))
     assert session.next(TurnEnded, 2).stop_reason == "error"
     session.turn("Which number?")
     assert session.replies()[-1] == "It was seven."
@@ -167,22 +171,27 @@ def test_a_turn_that_does_not_stop_is_ended_with_its_process(session: ClaudeSess
     assert "Remember seven" in str(session.model.requests[-1].messages)
 
 
-def test_an_idle_session_hibernates_and_resumes_with_its_memory(
-    binary: str, model: MessagesServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def sleepy(binary: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[DaemonProcess]:
+    """A daemon that lets an agent go almost at once."""
     monkeypatch.setenv(program.BINARY_VARIABLE, binary)
-    sleepy = DaemonProcess(tmp_path / "data", "--idle-timeout", "0.5")
-    sleepy.start()
+    running = DaemonProcess(tmp_path / "data", "--idle-timeout", "0.5")
+    running.start()
+    yield running
+    assert running.stop() == 0
+
+
+def test_an_idle_session_hibernates_and_resumes_with_its_memory(
+    sleepy: DaemonProcess, model: MessagesServer, tmp_path: Path
+) -> None:
     session = ClaudeSession(sleepy, model, tmp_path)
     model.script.add(say("Noted."), say("It was seven."))
     session.create().turn("Remember seven")
-    pid = agent_pid(session)
     session.until(lambda: session.info()["status"] == "hibernated")
-    assert not os.path.exists(f"/proc/{pid}")
+    session.until(lambda: not agents(session))
     session.turn("Which number?")
     assert "Remember seven" in str(model.requests[-1].messages)
     assert session.violations() == []
-    assert sleepy.stop() == 0
 
 
 def test_a_fork_knows_what_was_said_before_it(session: ClaudeSession) -> None:
@@ -206,6 +215,6 @@ def test_terminate_leaves_no_process(session: ClaudeSession) -> None:
     session.model.script.add(call("Bash", SLEEP))
     session.create(permissionMode="bypass").send("Sleep")
     session.until(lambda: session.items("tool_call"))
-    pid = agent_pid(session)
+    assert agents(session)
     session.call("POST", f"/sessions/{session.id}/terminate")
-    assert not os.path.exists(f"/proc/{pid}")
+    assert agents(session) == []

@@ -56,6 +56,7 @@ class CodexConversation:
         self._interrupted: str | None = None
         self._closing = False
         self._unheard = False
+        self._prompted = False
         self._death: Death | None = None
         self._over = anyio.Event()
 
@@ -109,6 +110,7 @@ class CodexConversation:
     async def prompt(self, prompt: Prompt) -> None:
         async with self._prompting:
             self._interrupted = None
+            self._prompted = True
             if prompt.text.strip() == COMPACT and not prompt.attachments:
                 await self._request("thread/compact/start", self._thread)
                 return
@@ -154,8 +156,12 @@ class CodexConversation:
         return True
 
     async def close(self, *, force: bool = False) -> None:
-        """The thread is given up with all it has running; the app-server stays for the others on it."""
+        """The thread is given up with all it has running; the app-server stays for the others on it.
+
+        One that was never given a prompt goes unheard: whoever opened it has changed their mind meanwhile.
+        """
         self._closing = True
+        self._unheard = self._unheard or not self._prompted
         server = self._server
         if server and self._death is None:
             others = [resident for resident in server.residents if resident is not self]
