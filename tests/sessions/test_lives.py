@@ -6,6 +6,11 @@ from pathlib import Path
 import anyio
 import pytest
 
+from everyagent.agents.adapter import Change
+from everyagent.agents.mock import adapter as mock_adapter
+from everyagent.agents.mock.driver import MockConversation
+from everyagent.config import Settings
+from everyagent.daemon import sessions_of
 from everyagent.errors import AskClosed, AskNotFound, SessionEnded, UnsupportedChoice
 from everyagent.model.asks import PermissionAnswer, QuestionAnswer
 from everyagent.model.events import (
@@ -20,6 +25,7 @@ from everyagent.model.events import (
 )
 from everyagent.model.items import text_of
 from everyagent.model.sessions import ForkSession, SendMessage, UpdateSession
+from everyagent.sessions.policy import Policy
 from everyagent.testing.rules import check
 
 from .conftest import Opened, Talk
@@ -223,6 +229,26 @@ async def test_model_variant_and_modes_change_mid_session(opened: Opened, create
         assert SessionUpdated(model="mock-large", variant="high", permission_mode="bypass", title="A title") in updates
         with pytest.raises(UnsupportedChoice, match="mock-small"):
             await sessions.update(talk.id, UpdateSession(model="gpt-1"))
+
+
+class Unchangeable(MockConversation):
+    async def change(self, change: Change) -> bool:
+        return False
+
+
+async def test_a_change_that_only_a_restart_applies_restarts_the_idle_agent(
+    create: Create, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mock_adapter, "MockConversation", Unchangeable)
+    settings = Settings(data_dir=tmp_path / "data")
+    async with sessions_of(settings, policy=Policy()) as sessions:
+        talk = await create(sessions)
+        await talk.say("hello")
+        await sessions.update(talk.id, UpdateSession(model="mock-large"))
+        await talk.until(lambda info: info.status == "hibernated")
+        told = texts([*await talk.say("[whoami]")])
+        assert "mock-large" in told
+        assert "turn: 2" in told
 
 
 async def test_after_terminate_the_session_is_over_and_takes_nothing_more(opened: Opened, create: Create) -> None:

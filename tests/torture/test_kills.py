@@ -118,6 +118,19 @@ class Page(msgspec.Struct):
     hasMore: bool
 
 
+async def sequences_of_frames(client: httpx2.AsyncClient, session_id: str) -> list[int]:
+    """The events that the frames say were made from them: a step is there with its frames, or not at all."""
+    sequences: list[int] = []
+    after = 0
+    while True:
+        page = (await client.get(f"/v1/sessions/{session_id}/frames?limit=1000&offset={after}")).json()
+        for frame in page["frames"]:
+            sequences += frame["sequences"]
+            after = frame["number"]
+        if not page["hasMore"]:
+            return sequences
+
+
 async def at_rest(client: httpx2.AsyncClient, session_id: str) -> None:
     with anyio.fail_after(120):
         while True:
@@ -153,6 +166,7 @@ async def test_nothing_a_client_was_told_is_lost_by_kill_9(tmp_path: Path) -> No
             created = await client.post(f"/v1/sessions/{session_id}", json={"directory": str(tmp_path)})
             assert created.status_code == 200, created.text
     starts: list[float] = []
+    cut = 0
     for _ in range(KILLS):
         await until_killed(daemon, witnesses, chance)
         starts.append(daemon.start())
@@ -165,10 +179,15 @@ async def test_nothing_a_client_was_told_is_lost_by_kill_9(tmp_path: Path) -> No
             for body in log:
                 rules.feed_body(body)
             assert rules.finish() == []
+            assert await sequences_of_frames(client, witness.session_id) == list(range(1, len(log) + 1))
+            assert (await client.get(f"/v1/sessions/{witness.session_id}/asks")).json()["asks"] == []
             whole = b"\n".join(log)
+            cut += whole.count(b'"daemon_restarted":true')
+            assert whole.count(b'"stop_reason":"error"') >= whole.count(b'"daemon_restarted":true')
             for item_id in witness.taken:
                 assert whole.count(b'"input_item_ids":["%b"]' % item_id.encode()) == 1, f"{item_id} was lost or doubled"
     assert sum(len(witness.bodies) for witness in witnesses) > 10 * KILLS
+    assert cut > 0, "no turn was ever cut"
     daemon.kill()
     with anyio.fail_after(30):
         while agents_of(daemon):

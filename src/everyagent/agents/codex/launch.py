@@ -12,13 +12,15 @@ _PREFIXES = ("CODEX_", "OPENAI_", "AZURE_OPENAI_", "AWS_", "OTEL_")
 _NAMES = frozenset({"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy"})
 _OPENAI = "https://api.openai.com/v1"
 _OWN_PROVIDER = "openai-api-key"
+#: A thread that its session has let go of is unloaded at once, with the MCP servers it has started.
+_OWN = ("-c", "check_for_update_on_startup=false", "-c", "thread_unload_delay_secs=0")
 #: For a process that is only asked a question: nothing is fetched beside.
 QUIET = ("-c", "features.plugins=false", "-c", "features.apps=false", "-c", "analytics.enabled=false")
 
 
 def argv(binary: str, environment: Mapping[str, str], *, quiet: bool = False) -> tuple[str, ...]:
     """Secrets are never in it: every process of the machine can read the arguments of every other."""
-    words = ["-c", "check_for_update_on_startup=false", *(QUIET if quiet else ())]
+    words = [*_OWN, *(QUIET if quiet else ())]
     if _needs_provider(environment):
         url = environment.get("OPENAI_BASE_URL") or _OPENAI
         table = f'{{name="OpenAI",base_url="{url}",env_key="{program.KEY_VARIABLE}",wire_api="responses"}}'
