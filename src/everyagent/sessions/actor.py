@@ -70,7 +70,7 @@ class Actor:
 
     @property
     def idle(self) -> bool:
-        return not self._turn and not self._inputs and not self._lock.locked() and not self._talk.locked()
+        return not self._journal.busy and not self._inputs and not self._lock.locked() and not self._talk.locked()
 
     # -- commands -------------------------------------------------------------------------------------------
 
@@ -143,7 +143,7 @@ class Actor:
             step = self._journal.begin("from_client", msgspec.json.encode(answer))
             step.tell([Woven(resolution, True)])
             if len(asks) == 1:
-                self._journal.set_status(step, "running")
+                self._journal.set_status(step, "running" if self._turn else "idle")
             await self._journal.write(step)
             asks.forget(resolution)
             conversation = self._link.conversation
@@ -239,7 +239,8 @@ class Actor:
         """The live agent; started or resumed if it was not there. None if the turn is over by then."""
         if self._link.conversation:
             return self._link.conversation
-        launch = await self._launch_for(replace(self.record, native_session_id=self._journal.native_session_id))
+        record = await self._log.session(self.record.session_id)
+        launch = await self._launch_for(replace(record, native_session_id=self._journal.native_session_id))
         conversation = await self._link.open(launch)
         async with self._lock:
             wanted = turn is self._turn and not self._ending
@@ -369,7 +370,7 @@ class Actor:
         """Let the idle agent go, the next message resumes it; for a change that needs it, though messages wait."""
         async with self._talk:
             async with self._lock:
-                if self._turn or self._ending or not self.live or (self._inputs and not for_change):
+                if self._journal.busy or self._ending or not self.live or (self._inputs and not for_change):
                     return
                 conversation = self._link.drop()
                 self._restart_when_idle = False

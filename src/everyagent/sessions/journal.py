@@ -37,6 +37,11 @@ class Journal:
         return self.status == "ended"
 
     @property
+    def busy(self) -> bool:
+        """A turn runs, or somebody is asked: the agent must stay."""
+        return self.order.turn_id is not None or len(self.order.asks) > 0
+
+    @property
     def native_session_id(self) -> str | None:
         return self._scribe.native_session_id
 
@@ -44,9 +49,12 @@ class Journal:
 
     def settle(self, step: Step, rest: SessionStatus = "idle") -> None:
         """Tell the status if it changed; it is `rest` when no turn runs."""
-        if not self.ended:
-            busy = "waiting" if len(self.order.asks) else "running"
-            self.set_status(step, busy if self.order.turn_id else rest)
+        if self.ended:
+            return
+        if len(self.order.asks):
+            self.set_status(step, "waiting")
+        else:
+            self.set_status(step, "running" if self.order.turn_id else rest)
 
     def set_status(self, step: Step, status: SessionStatus) -> None:
         if status != self.status:

@@ -19,7 +19,7 @@ from everyagent.testing.daemon import DaemonProcess
 from everyagent.testing.messages_server import MessagesServer
 from everyagent.testing.rules import Rules
 
-LIMIT_SECONDS = 60.0
+LIMIT_SECONDS = 30.0
 T = TypeVar("T")
 
 

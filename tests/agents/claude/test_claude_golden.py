@@ -4,18 +4,14 @@ After a deliberate change: `EVERYAGENT_WRITE_GOLDEN=1 pytest -n 0 <this file>`, 
 """
 
 import os
-import time
 import tracemalloc
 
 import msgspec
 import pytest
 from recorded import GOLDEN, Player, cases, lines_of, violations
 
-from everyagent.agents.adapter import NativeSession, Synthetic
 from everyagent.agents.claude.decode import Decoder
 from everyagent.model.events import Event
-from everyagent.runtime.framing import Line
-from everyagent.sessions.order import Order
 
 #: Exchanges in which the program was told nonsense, so that it ended without a word.
 SILENT = frozenset({"bad-flag", "bypass-root-refused", "malformed-stdin"})
@@ -82,30 +78,3 @@ def test_a_thousand_sessions_leave_nothing_behind() -> None:
     finally:
         tracemalloc.stop()
     assert after - before < 50_000
-
-
-def seconds_a_line(lines: list[Line]) -> float:
-    """Of CPU, from the line to the encoded events; the best of some, since the machine does other things as well."""
-    times: list[float] = []
-    for _ in range(7):
-        decoder, order = Decoder(), Order()
-        order.start_turn([])
-        began = time.process_time()
-        for line in lines:
-            for draft in decoder.decode(line).drafts:
-                if not isinstance(draft, NativeSession | Synthetic):
-                    for woven in order.apply(draft):
-                        msgspec.json.encode(woven.data)
-        times.append(time.process_time() - began)
-    return min(times) / len(lines)
-
-
-def test_a_recorded_frame_costs_less_than_60_microseconds() -> None:
-    assert seconds_a_line([line for case in cases() for line in lines_of(case)]) < 60e-6
-
-
-def test_a_text_delta_costs_less_than_20_microseconds() -> None:
-    lines = lines_of("streaming-deltas")
-    (begin,) = [line for line in lines if b"message_start" in line.body][:1]
-    (delta,) = [line for line in lines if b"text_delta" in line.body][:1]
-    assert seconds_a_line([begin, *[delta] * 2000]) < 20e-6

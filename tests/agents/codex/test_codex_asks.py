@@ -13,13 +13,13 @@ from everyagent.model.events import (
     ToolRequested,
     TurnEnded,
 )
-from everyagent.model.parts import ToolResultPart
+from everyagent.model.parts import Json, ToolResultPart
 from everyagent.testing.scripted_responses import call, patch, run, say
 
 PATCH = "*** Begin Patch\n*** Add File: new.txt\n+brand new\n*** End Patch\n"
 OUTSIDE = "*** Begin Patch\n*** Add File: {path}\n+brand new\n*** End Patch\n"
 NOTES = {"notes": {"type": "local", "command": [sys.executable, str(Path(__file__).parent / "notes_mcp_server.py")]}}
-QUESTIONS = {
+QUESTIONS: dict[str, Json] = {
     "questions": [
         {
             "id": "db",

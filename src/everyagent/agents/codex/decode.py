@@ -241,6 +241,12 @@ class Decoder:
         _, ask = self.asks.pop(key, (None, None))
         return (asks.withdrawn(key, ask),) if ask else ()
 
+    def warned(self, notice: wire.Notice) -> Sequence[Draft]:
+        """A sub-agent's thread warns of what the session's own has warned of."""
+        if notice.thread_id and self._threads.is_child(notice.thread_id):
+            return ()
+        return notices.warning(self.notice_key(), notice)
+
     # -- the rest ---------------------------------------------------------------------------------------------
 
     def notice_key(self) -> str:
@@ -313,9 +319,9 @@ MAPPED: dict[str, Handler] = {
     "thread/closed": Decoder.let_go,
     "serverRequest/resolved": _typed(wire.Resolved, Decoder.resolved),
     "error": _typed(wire.ErrorNotice, Decoder.failed),
-    "warning": _notice(wire.Notice, notices.warning),
-    "guardianWarning": _notice(wire.Notice, notices.warning),
-    "configWarning": _notice(wire.Notice, notices.warning),
+    "warning": _typed(wire.Notice, Decoder.warned),
+    "guardianWarning": _typed(wire.Notice, Decoder.warned),
+    "configWarning": _typed(wire.Notice, Decoder.warned),
     "mcpServer/startupStatus/updated": _notice(wire.Notice, notices.mcp_startup),
     "account/rateLimits/updated": _notice(wire.LimitsNotice, notices.limits),
     "model/rerouted": _notice(wire.Notice, notices.rerouted),

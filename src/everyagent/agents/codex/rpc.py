@@ -3,13 +3,14 @@
 import msgspec
 from msgspec import Struct
 
-from everyagent.agents.codex.wire import Head, Id
+from everyagent.agents.codex.wire import Head, Id, Name
 from everyagent.runtime.framing import Line
 
 BROKEN = (ValueError, RecursionError)
 UNSERVED = -32601
 
 _heads = msgspec.json.Decoder(Head)
+_names = msgspec.json.Decoder(Name)
 _encoder = msgspec.json.Encoder()
 
 
@@ -36,7 +37,7 @@ def read(line: Line) -> Said:
     try:
         if not body.isascii():
             body.decode()  # msgspec does not look into what it skips
-        head = _heads.decode(body)
+        head = _head(body)
     except BROKEN as problem:
         return Said(body, problem=str(problem))
     params = head.params or head.result
@@ -46,6 +47,15 @@ def read(line: Line) -> Said:
     item = params.item
     children = (*([item.agent_thread_id] if item.agent_thread_id else ()), *item.receiver_thread_ids) if item else ()
     return Said(body, head.method, head.id, thread, children)
+
+
+def _head(body: bytes) -> Head:
+    """What names no thread in the way we know may still have a method that we do."""
+    try:
+        return _heads.decode(body)
+    except msgspec.ValidationError:
+        name = _names.decode(body)
+        return Head(method=name.method, id=name.id)
 
 
 def request(id: Id, method: str, params: object) -> bytes:

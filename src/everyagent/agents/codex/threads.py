@@ -40,6 +40,7 @@ class Threads:
         self._streams: dict[str, Stream] = {}
         self._outputs: set[str] = set()  # keys of calls whose results have begun
         self._outlived: dict[str, NativeItem] = {}
+        self._last_words: dict[str, str] = {}  # what each sub-agent said last
         self._typed = 0
 
     def key(self, thread: str, id: str) -> str:
@@ -68,6 +69,8 @@ class Threads:
     def said_all(self, thread: str, item: NativeItem) -> Sequence[Draft]:
         key = self.key(thread, item.id)
         self._streams.pop(key, None)
+        if self.is_child(thread):
+            self._last_words[thread] = item.text
         said = items.message(
             key,
             native=item.id,
@@ -136,12 +139,13 @@ class Threads:
             return items.whole(items.call(key, part, native=item.id, subagent=subagent, status="completed"))
         call = self._spawned.pop(child, None) if item.kind in ("completed", "interrupted") else None
         if call:
-            return (ItemCompleted(item=self._sub_result(call, item.kind == "interrupted")),)
+            words = self._last_words.pop(child, "")
+            return (ItemCompleted(item=self._sub_result(call, words, item.kind == "interrupted")),)
         label = f"Sub-agent {item.agent_path} {item.kind}"
         return items.notice(f"{key} {item.kind}", "subagent", label)
 
-    def _sub_result(self, call: str, interrupted: bool) -> Item:
-        part = ToolResultPart(call_id=call, output="", is_error=interrupted)
+    def _sub_result(self, call: str, words: str, interrupted: bool) -> Item:
+        part = ToolResultPart(call_id=call, output=words, is_error=interrupted)
         return items.result(
             result_key(call),
             tools.SPAWN,

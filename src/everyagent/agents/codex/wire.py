@@ -46,6 +46,11 @@ class Head(Wire, frozen=True):
     result: HeadParams | None = None
 
 
+class Name(Wire, frozen=True):
+    method: str | None = None
+    id: Id | None = None
+
+
 class RpcError(Wire, frozen=True):
     code: int = 0
     message: str = ""

@@ -5,7 +5,7 @@ Each session's is its own, opened by a token of its own: an agent never sees the
 
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from everyagent import __version__
 from everyagent.api.routing import Accepted, Call, Encoded, Nothing, Routes, encoded
@@ -28,11 +28,11 @@ class RpcCall(Struct, frozen=True):
     params: dict[str, Json] = {}
 
 
-class RpcAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class RpcAnswer(Struct, frozen=True, kw_only=True):
     id: int | str
     jsonrpc: Literal["2.0"] = "2.0"
-    result: Json = None
-    error: Json = None
+    result: Json | UnsetType = UNSET
+    error: Json | UnsetType = UNSET
 
 
 @routes.add("POST", "/v1/sessions/{session_id}/mcp", SessionNotFound)

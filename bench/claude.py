@@ -1,0 +1,76 @@
+"""The daemon's own time for each message of Claude Code: decode, convert, encode, over every recorded exchange."""
+
+import time
+from pathlib import Path
+
+import msgspec
+
+from bench.figure import Figure, Standard, Unmeasured
+from bench.machine import load_average
+from bench.plan import Plan
+from everyagent.agents.adapter import NativeSession, Synthetic
+from everyagent.agents.claude.decode import Decoder
+from everyagent.clock import SystemClock
+from everyagent.log.log import SessionRecord
+from everyagent.runtime.framing import Line
+from everyagent.sessions.order import Order
+from everyagent.sessions.scribe import Scribe
+
+RECORDED = Path(__file__).parents[1] / "tests" / "golden" / "claude"
+A_FRAME = Standard(bar=60, goal=30, best="low")
+A_DELTA = Standard(bar=20, goal=10, best="low")
+DELTAS = 2_000
+
+
+class Exchange(msgspec.Struct, frozen=True):
+    dir: str
+    msg: msgspec.Raw
+
+
+def measure(plan: Plan) -> list[Figure]:
+    cases = [_lines(folder) for folder in sorted(RECORDED.iterdir())]
+    streamed = _lines(RECORDED / "streaming-deltas")
+    begin = next((line for line in streamed if b"message_start" in line.body), None)
+    delta = next((line for line in streamed if b"text_delta" in line.body), None)
+    if begin is None or delta is None:
+        raise Unmeasured("the recorded stream has no text")
+    load = load_average()
+    return [
+        Figure(
+            what=what, unit="µs", samples=[_micros(lines) for _ in range(plan.repeats)], load=load, standard=standard
+        )
+        for what, lines, standard in (
+            ("the daemon's CPU for a message of Claude Code", cases, A_FRAME),
+            ("the same for a text delta", [[begin, *[delta] * DELTAS]], A_DELTA),
+        )
+    ]
+
+
+def _lines(folder: Path) -> list[Line]:
+    rows = (folder / "frames.jsonl").read_bytes().splitlines()
+    exchanges = [msgspec.json.decode(row, type=Exchange) for row in rows]
+    return [Line(bytes(exchange.msg)) for exchange in exchanges if exchange.dir == "out"]
+
+
+def _micros(cases: list[list[Line]]) -> float:
+    """As an actor does it, from the line to the bytes that are stored; each case is a session."""
+    began = time.process_time()
+    for lines in cases:
+        decoder, order = Decoder(), Order()
+        record = SessionRecord(
+            number=1, session_id="s", agent="claude", created_at=0, updated_at=0, config=b"{}", secrets=None
+        )
+        step = Scribe(record, SystemClock()).begin()
+        order.start_turn([])
+        for line in lines:
+            step.cause("from_agent", line.body)
+            for draft in decoder.decode(line).drafts:
+                match draft:
+                    case NativeSession():
+                        step.native(draft.id)
+                    case Synthetic():
+                        step.tell(order.apply(draft.data, synthetic=True))
+                    case _:
+                        step.tell(order.apply(draft))
+        step.finish()
+    return 1e6 * (time.process_time() - began) / sum(map(len, cases))

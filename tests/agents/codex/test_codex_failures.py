@@ -1,0 +1,70 @@
+"""What the model's API can do wrong, and how it is told."""
+
+import pytest
+from codex_stage import CodexSession
+
+from everyagent.model.events import Error
+from everyagent.testing.scripted_responses import Response, fail, say
+
+FATAL = {
+    "overloaded": (fail(503, "server_error", times=99), "overloaded"),
+    "too many requests": (fail(429, "rate_limit_exceeded", times=99), "rate_limited"),
+    "no more quota": (fail(429, "usage_limit_reached", times=99), "rate_limited"),
+    "nonsense": (fail(400, "invalid_request_error", times=99), "internal"),
+    "wrong key": (fail(401, "invalid_api_key", times=99), "auth"),
+    "no such model": (fail(404, "model_not_found", times=99), "model_not_found"),
+    "too long": (fail(200, "context_length_exceeded", times=99), "context_exceeded"),
+    "quota in the stream": (fail(200, "insufficient_quota", times=99), "rate_limited"),
+}
+
+
+@pytest.mark.parametrize(("response", "code"), FATAL.values(), ids=FATAL)
+def test_a_failure_that_stays_ends_the_turn_with_its_code(session: CodexSession, response: Response, code: str) -> None:
+    session.model.script.add(response)
+    ended = session.create().turn("Hello")
+    assert ended.stop_reason == "error"
+    assert ended.error
+    errors = [error for error in session.all(Error) if error.retry is None]
+    assert [error.code for error in errors] == [code]
+
+
+def test_a_session_goes_on_after_a_failure(session: CodexSession) -> None:
+    session.model.script.add(fail(400, "invalid_request_error"), say("Better."))
+    assert session.create().turn("Hello").stop_reason == "error"
+    assert session.turn("Again").stop_reason == "end_turn"
+    assert session.replies() == ["Better."]
+
+
+def test_a_retry_is_told_while_it_is_tried_and_then_it_goes_on(session: CodexSession) -> None:
+    session.model.script.add(fail(429, "rate_limit_exceeded", headers={"retry-after": "1"}), say("Better."))
+    assert session.create().turn("Hello").stop_reason == "end_turn"
+    assert session.replies() == ["Better."]
+    retries = [error.retry for error in session.all(Error)]
+    assert [(retry.attempt, retry.max) for retry in retries if retry] == [(1, 2)]
+
+
+def test_what_a_cut_stream_had_said_is_failed_and_said_anew(session: CodexSession) -> None:
+    session.model.script.add(say("All of what there is to say.", cut=2), say("All of what there is to say."))
+    assert session.create().turn("Hello").stop_reason == "end_turn"
+    said = [item for item in session.items("message") if item.role == "assistant"]
+    assert [item.status for item in said] == ["failed", "completed"]
+    assert session.all(Error)[0].retry
+
+
+def test_a_model_that_cannot_be_reached_ends_the_turn(session: CodexSession) -> None:
+    session.configure(url="http://127.0.0.1:1/v1")
+    assert session.create().turn("Hello").stop_reason == "error"
+    assert session.all(Error)[-1].code == "network"
+
+
+def test_a_missing_key_says_what_to_do(session: CodexSession) -> None:
+    session.create(env={"SCRIPTED_KEY": ""})
+    assert session.turn("Hello").stop_reason == "error"
+    last = session.all(Error)[-1]
+    assert (last.code, "codex login" in last.message) == ("auth", True)
+
+
+def test_a_configuration_that_codex_refuses_is_told_with_its_words(session: CodexSession) -> None:
+    session.configure('approval_policy = "untrusted"')
+    assert session.create().turn("Hello").stop_reason == "error"
+    assert "app-server" in session.all(Error)[-1].message
