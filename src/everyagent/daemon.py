@@ -49,7 +49,16 @@ def known_adapters(tasks: anyio.abc.TaskGroup, data_dir: Path | None = None) -> 
 
         return ClaudeAdapter(tasks, folder)
 
-    return [LazyAdapter("mock", "Mock agent", mock), LazyAdapter("claude", "Claude Code", claude)]
+    def codex() -> Adapter:
+        from everyagent.agents.codex.adapter import CodexAdapter
+
+        return CodexAdapter(tasks, folder)
+
+    return [
+        LazyAdapter("mock", "Mock agent", mock),
+        LazyAdapter("claude", "Claude Code", claude),
+        LazyAdapter("codex", "Codex", codex),
+    ]
 
 
 @asynccontextmanager

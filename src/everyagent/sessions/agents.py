@@ -4,9 +4,12 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from everyagent.agents.adapter import Adapter, Capabilities, Catalog
+from everyagent.agents.adapter import Adapter, AgentState, Capabilities, Catalog
 from everyagent.errors import UnknownAgent, UnsupportedChoice
+from everyagent.logs import get_logger
 from everyagent.sessions.counts import Counts
+
+logger = get_logger(__name__)
 
 
 class AgentInfo(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -45,7 +48,13 @@ class Agents:
         return [await self._info(adapter) for adapter in self._adapters.values()]
 
     async def _info(self, adapter: Adapter) -> AgentInfo:
-        state = await adapter.state()
+        """An adapter that fails is one that does not work here; the others do."""
+        try:
+            state, capabilities = await adapter.state(), adapter.capabilities
+        except Exception as error:
+            logger.exception("an agent could not be looked at", agent=adapter.name)
+            state = AgentState(installed=False, credentials_available=False, problem=f"It cannot be used: {error}")
+            capabilities = Capabilities()
         return AgentInfo(
             id=adapter.name,
             title=adapter.title,
@@ -56,7 +65,7 @@ class Agents:
             path=state.path,
             login=state.login,
             problem=state.problem,
-            capabilities=adapter.capabilities,
+            capabilities=capabilities,
             unknown_frames=self.counts.unknown_frames[adapter.name],
         )
 

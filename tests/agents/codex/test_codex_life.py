@@ -4,10 +4,14 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from codex_stage import CodexSession
 
+from everyagent.agents.codex import encode, rpc
 from everyagent.model.events import (
     Error,
     ItemDelta,
@@ -17,6 +21,7 @@ from everyagent.model.events import (
     TurnEnded,
 )
 from everyagent.testing.daemon import DaemonProcess
+from everyagent.testing.responses_server import ResponsesServer
 from everyagent.testing.scripted_responses import run, say
 
 LONG = "word " * 40
@@ -215,16 +220,55 @@ def forget(home: Path) -> None:
         database.unlink()
 
 
-def test_a_thread_that_another_process_holds_is_a_clear_error(session: CodexSession) -> None:
-    session.model.script.add(say("Noted."), say("Never."))
+def test_a_thread_that_another_process_holds_is_a_clear_error(session: CodexSession, codex_program: str) -> None:
+    session.model.script.add(say("Noted."), say("It was seven."))
     session.create().turn("Remember seven")
-    thread = session.info()["nativeSessionId"]
-    other = session.another().create(env={"OTHER": "1"})
-    session.model.script.add(say("Mine."))
-    other.turn("Hello")
-    assert other.info()["nativeSessionId"] != thread
-    assert len(session.processes(b"app-server")) == 2
-    other.terminate()
+    os.kill(session.app_server(), signal.SIGKILL)
+    session.until(lambda: session.all(Error))
+    with holding(session, codex_program):
+        assert session.turn("Which number?").stop_reason == "error"
+        assert "Another process" in session.all(Error)[-1].message
+    assert session.turn("And now?").stop_reason == "end_turn"
+
+
+@contextmanager
+def holding(session: CodexSession, binary: str) -> Generator[None]:
+    """Another Codex on the same home, with the session's thread loaded."""
+    pipe = subprocess.PIPE
+    environment = {**session.environment(), "PATH": os.environ["PATH"]}
+    resume = {"threadId": session.info()["nativeSessionId"], "excludeTurns": True}
+    with subprocess.Popen([binary, "app-server"], stdin=pipe, stdout=pipe, stderr=pipe, env=environment) as other:
+        assert other.stdin
+        assert other.stdout
+        other.stdin.write(rpc.request(1, "initialize", encode.initialize("1")) + rpc.notification("initialized"))
+        other.stdin.write(rpc.request(2, "thread/resume", resume))
+        other.stdin.flush()
+        for line in other.stdout:
+            if b'"id":2' in line:
+                assert b'"error"' not in line
+                break
+        yield
+        other.stdin.close()
+
+
+def test_idle_sessions_let_the_process_go_and_the_next_message_resumes_them(
+    codex_program: str, scripted: ResponsesServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVERYAGENT_CODEX_BIN", codex_program)
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path))
+    daemon = DaemonProcess(tmp_path / "data", "--idle-timeout", "1")
+    daemon.start()
+    try:
+        session = CodexSession(daemon, scripted, tmp_path)
+        scripted.script.add(say("Noted."), say("It was seven."))
+        session.create().turn("Remember seven")
+        session.until(lambda: session.info()["status"] == "hibernated" and not session.processes(b"app-server"))
+        session.turn("Which number?")
+        assert "Remember seven" in scripted.requests[-1].everything
+        assert session.violations() == []
+    finally:
+        assert daemon.stop() == 0
+    assert session.processes(b"app-server") == []
 
 
 # -- sharing ----------------------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ class Definitions(msgspec.Struct, frozen=True):
     item: Union = msgspec.field(name="ThreadItem")
 
 
-class Notifications(Union, frozen=True, rename="camel"):
+class Notifications(Union, frozen=True, rename="camel", kw_only=True):
     definitions: Definitions
 
 

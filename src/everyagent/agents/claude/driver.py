@@ -6,7 +6,6 @@ from collections.abc import Callable
 from contextlib import aclosing
 
 import anyio
-import structlog
 from anyio import to_thread
 from msgspec import UNSET
 
@@ -15,10 +14,11 @@ from everyagent.agents.claude import attachments, encode, modes
 from everyagent.agents.claude.decode import Decoder, Lapsed, Unserved
 from everyagent.agents.claude.wire import ControlReply
 from everyagent.errors import AgentFailed
+from everyagent.logs import get_logger
 from everyagent.model.asks import Answer
 from everyagent.runtime.process import Process
 
-logger = structlog.get_logger()
+logger = get_logger(__name__)
 
 #: How long the agent may take to acknowledge a change; a busy machine needs seconds to start it.
 REPLY_LIMIT = 30.0

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import anyio
-import structlog
 from anyio import to_thread
 from anyio.abc import TaskGroup
 
@@ -16,9 +15,10 @@ from everyagent.agents.codex import launch as launching
 from everyagent.agents.codex.driver import CodexConversation
 from everyagent.agents.codex.servers import Kind, Servers
 from everyagent.errors import AgentFailed
+from everyagent.logs import get_logger
 from everyagent.runtime.warden import Warden
 
-logger = structlog.get_logger()
+logger = get_logger(__name__)
 
 
 class CodexAdapter:

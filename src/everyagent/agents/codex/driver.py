@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 import anyio
-import structlog
 from anyio import to_thread
 from msgspec import UNSET, Raw
 from msgspec.structs import replace
@@ -16,6 +15,7 @@ from everyagent.agents.codex.rpc import Said
 from everyagent.agents.codex.server import REPLY_LIMIT, AppServer
 from everyagent.agents.codex.wire import Id, RpcError, ThreadOpened
 from everyagent.errors import AgentFailed
+from everyagent.logs import get_logger
 from everyagent.model.asks import Answer, PermissionAnswer
 
 #: So many bytes of one session may wait before the app-server is read no further.
@@ -32,7 +32,7 @@ FAREWELL_LIMIT = 10.0
 COMPACT = "/compact"
 
 
-logger = structlog.get_logger()
+logger = get_logger(__name__)
 
 
 class CodexConversation:
