@@ -162,3 +162,8 @@ def test_ctrl_c_at_a_question_withdraws_it(typist: Typist):
     typist.signal(signal.SIGINT)
     assert typist.end() == 130
     assert "interrupted" in typist.seen
+
+
+def test_somebody_elses_daemon_is_not_taken_for_ours(no_daemon: Cli, daemon: Daemon, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("EVERYAGENT_PORT", daemon.url.rpartition(":")[2])
+    assert no_daemon("run", "mock", "hello").code == 0

@@ -56,9 +56,12 @@ async def reach_agents(target: Target) -> AsyncGenerator[Reached]:
 
 
 async def answers(target: Target, client: AsyncClient) -> bool:
-    """An address that was asked for by name must answer; nothing takes its place."""
+    """An address that was asked for by name must answer; nothing takes its place.
+
+    One that does not take our token is somebody else's daemon.
+    """
     try:
-        await client.health()
+        await client.sessions(limit=1)
     except ClientError:
         if target.names_one():
             raise

@@ -11,6 +11,8 @@ from everyagent.agents.codex import threads
 from everyagent.agents.codex.decode import MAPPED, REQUESTS
 from everyagent.agents.codex.ignored import IGNORED
 
+#: Codex sends these only on request and leaves them out of its schema.
+UNLISTED = {"rawResponseItem/completed", "rawResponse/completed"}
 DOCUMENT = Path(__file__).parents[3] / "docs" / "agents" / "codex.md"
 
 
@@ -64,7 +66,7 @@ def notifications(schema: Path) -> Notifications:
 
 
 def test_every_native_notification_is_mapped_or_ignored_on_purpose(schema: Path) -> None:
-    assert methods(notifications(schema)) == set(MAPPED) | set(IGNORED)
+    assert methods(notifications(schema)) | UNLISTED == set(MAPPED) | set(IGNORED)
     assert not set(MAPPED) & set(IGNORED)
 
 

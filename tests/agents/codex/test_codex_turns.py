@@ -109,3 +109,21 @@ def test_compacting_is_a_turn_of_its_own(session: CodexSession) -> None:
     session.create().turn("Tell me")
     assert session.turn("/compact").stop_reason == "end_turn"
     assert session.statuses("compaction")
+
+
+def test_a_patch_that_does_not_apply_is_a_failed_call(session: CodexSession) -> None:
+    session.model.script.add(patch(PATCH), say("It does not fit."))
+    session.create(permissionMode="bypass").turn("Patch it")
+    (called,) = session.items("tool_call")
+    (returned,) = session.items("tool_result")
+    assert (called.name, returned.status) == ("apply_patch", "failed")
+    assert "a.txt" in (returned.error or "")
+
+
+def test_a_command_that_codex_refuses_by_itself_is_a_failed_call(session: CodexSession) -> None:
+    session.model.script.add(run("touch x", sandbox_permissions="require_escalated"), say("Then not."))
+    session.create(permissionMode="sandboxed").turn("Touch it")
+    (called,) = session.items("tool_call")
+    (returned,) = session.items("tool_result")
+    assert (called.name, returned.status) == ("shell", "failed")
+    assert "approval policy" in (returned.error or "")

@@ -197,6 +197,9 @@ class Decoder:
     def item_completed(self, notice: wire.ItemNotice) -> Sequence[Draft] | None:
         return self._threads.completed(notice.thread_id, notice.item)
 
+    def by_model(self, notice: wire.ModelItemNotice) -> Sequence[Draft]:
+        return self._threads.by_model(notice)
+
     @property
     def threads(self) -> Threads:
         return self._threads
@@ -309,6 +312,7 @@ MAPPED: dict[str, Handler] = {
     "item/mcpToolCall/progress": _piece(Threads.output),
     "item/started": _typed(wire.ItemNotice, Decoder.item_started),
     "item/completed": _typed(wire.ItemNotice, Decoder.item_completed),
+    "rawResponseItem/completed": _typed(wire.ModelItemNotice, Decoder.by_model),
     "turn/started": _typed(wire.TurnNotice, Decoder.turn_started),
     "turn/completed": _typed(wire.TurnNotice, Decoder.turn_completed),
     "turn/diff/updated": _typed(wire.DiffNotice, Decoder.changed),

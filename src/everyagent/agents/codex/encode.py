@@ -14,7 +14,11 @@ TOOL_LIMIT_SECONDS = 7 * 24 * 3600
 def initialize(version: str) -> dict[str, object]:
     return {
         "clientInfo": {"name": "everyagent", "title": "everyagent", "version": version},
-        "capabilities": {"experimentalApi": True, "requestAttestation": False},
+        "capabilities": {
+            "experimentalApi": True,
+            "requestAttestation": False,
+            "optOutNotificationMethods": ["rawResponse/completed"],
+        },
     }
 
 
@@ -32,7 +36,7 @@ def open_thread(launch: Launch) -> tuple[str, dict[str, object]]:
         params["config"] = {"mcp_servers": servers}
     if launch.native_session_id:
         return "thread/resume", {**params, "threadId": launch.native_session_id, "excludeTurns": True}
-    return "thread/start", params
+    return "thread/start", {**params, "experimentalRawEvents": True}
 
 
 def start_turn(

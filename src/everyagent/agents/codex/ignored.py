@@ -24,6 +24,7 @@ IGNORED: dict[str, str] = {
     "process/exited": "only of processes we would start",
     "process/outputDelta": "only of processes we would start",
     "project/changed": "for Codex's own sidebar",
+    "rawResponse/completed": "usage is told by thread",
     "remoteControl/status/changed": "says that nobody controls it from afar",
     "skills/changed": "for Codex's own menus",
     "thread/archived": "for Codex's own sidebar",

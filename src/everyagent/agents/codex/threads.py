@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from everyagent.agents.adapter import Draft, Synthetic
 from everyagent.agents.codex import items, tools
 from everyagent.agents.codex.tools import Call, result_key
-from everyagent.agents.codex.wire import Delta, UserPart
+from everyagent.agents.codex.wire import Delta, ModelItemNotice, UserPart
 from everyagent.agents.codex.wire import Item as NativeItem
 from everyagent.model.events import DeltaKind, ItemCompleted, ItemDelta, ItemStarted
 from everyagent.model.items import Item, ItemStatus
@@ -41,6 +41,7 @@ class Threads:
         self._outputs: set[str] = set()  # keys of calls whose results have begun
         self._outlived: dict[str, NativeItem] = {}
         self._last_words: dict[str, str] = {}  # what each sub-agent said last
+        self._untold: dict[str, NativeItem] = {}  # calls of the model of which Codex has told no item yet
         self._typed = 0
 
     def key(self, thread: str, id: str) -> str:
@@ -96,6 +97,7 @@ class Threads:
 
     def called(self, thread: str, item: NativeItem) -> Sequence[Draft]:
         call = Call(self.key(thread, item.id), item, thread, self._subagent(thread))
+        self._untold.pop(call.key, None)
         self.calls[call.key] = call
         self._adopt(call.key, item.receiver_thread_ids)
         begun = tools.call(call, complete=False)
@@ -107,6 +109,7 @@ class Threads:
         key = self.key(thread, item.id)
         if key in self._outlived:
             return self._ended_late(key, item)
+        self._untold.pop(key, None)
         known = self.calls.pop(key, None)
         call = Call(key, item, thread, self._subagent(thread))
         self._adopt(key, item.receiver_thread_ids)
@@ -200,6 +203,18 @@ class Threads:
     def nothing(self, thread: str, item: NativeItem) -> Sequence[Draft]:
         return ()
 
+    def by_model(self, notice: ModelItemNotice) -> Sequence[Draft]:
+        """A call that Codex refuses at once has no item of its own: it is told when the model hears of that."""
+        key, item = self.key(notice.thread_id, notice.item.call_id), notice.item
+        untold = tools.called_by_model(item)
+        if untold:
+            if key not in self.calls:
+                self._untold[key] = untold
+            return ()
+        if not item.type.endswith("_output") or key not in self._untold:
+            return ()
+        return self.returned(notice.thread_id, tools.refused(self._untold[key], item))
+
     # -- deltas -------------------------------------------------------------------------------------------------
 
     def text(self, delta: Delta) -> Sequence[Draft]:
@@ -261,6 +276,8 @@ class Threads:
     def ended(self, thread: str, why: str) -> Iterator[Draft]:
         """A turn of this thread is over: what Codex left open gets its end."""
         yield from self.starts_over(thread, why)
+        if not self.is_child(thread):
+            self._untold.clear()
         for key, call in list(self.calls.items()):
             if call.thread != thread:
                 continue

@@ -3,8 +3,8 @@
 import msgspec
 
 from everyagent.agents.codex import items, patches
+from everyagent.agents.codex.wire import ErrorMessage, McpResult, ModelItem
 from everyagent.agents.codex.wire import Item as NativeItem
-from everyagent.agents.codex.wire import McpResult
 from everyagent.model.items import Item
 from everyagent.model.parts import ContentPart, ImagePart, JsonPart, ToolCallPart, ToolResultPart
 
@@ -111,6 +111,25 @@ def cut(call: Call, why: str) -> Item:
         status="failed",
         error=why,
     )
+
+
+#: Tools of the model for whose calls Codex has items, but not for all: what it refuses at once has none.
+_ITEMIZED = {"exec_command": SHELL, "apply_patch": PATCH, "view_image": "view_image"}
+
+
+def called_by_model(item: ModelItem) -> NativeItem | None:
+    """The item that Codex will tell of this call or, if it does not, that we shall."""
+    tool = _ITEMIZED.get(item.name)
+    if not tool or item.type not in ("function_call", "custom_tool_call"):
+        return None
+    arguments = item.arguments or _json({"input": item.input})
+    return NativeItem(type="dynamicToolCall", id=item.call_id, tool=tool, arguments=msgspec.Raw(arguments.encode()))
+
+
+def refused(item: NativeItem, returned: ModelItem) -> NativeItem:
+    """As it would be if Codex had told it: what the model was given for a result is why."""
+    words = returned.output if isinstance(returned.output, str) else _json(returned.output)
+    return msgspec.structs.replace(item, status="failed", error=ErrorMessage(message=words))
 
 
 def changes(item: NativeItem) -> list[object]:

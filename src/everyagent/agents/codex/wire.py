@@ -188,6 +188,22 @@ class ItemNotice(Wire, frozen=True):
     turn_id: str = ""
 
 
+class ModelItem(Wire, frozen=True):
+    """What the model itself put out or was given, as its API has it: here the names have underscores."""
+
+    type: str = ""
+    call_id: str = field(default="", name="call_id")
+    name: str = ""
+    arguments: str = ""
+    input: str = ""
+    output: Any = None
+
+
+class ModelItemNotice(Wire, frozen=True):
+    item: ModelItem
+    thread_id: str = ""
+
+
 class TurnFailure(Wire, frozen=True):
     message: str = ""
     codex_error_info: Any = None
