@@ -73,9 +73,14 @@ def run(command: str, *, when: str = "", **more: Json) -> Response:
 
 def patch(text: str, *, when: str = "") -> Response:
     """The model changes files: `text` is in the format of `apply_patch`."""
-    start: dict[str, object] = {**_call_ids("custom_tool_call"), "name": "apply_patch", "input": ""}
-    deltas = [Delta("response.custom_tool_call_input.delta", {"delta": piece}) for piece in _pieces(text, 20)]
-    whole = {**start, "input": text, "status": "completed"}
+    return custom("apply_patch", text, when=when)
+
+
+def custom(tool: str, input: str, *, when: str = "") -> Response:
+    """The model calls a tool that takes free text."""
+    start: dict[str, object] = {**_call_ids("custom_tool_call"), "name": tool, "input": ""}
+    deltas = [Delta("response.custom_tool_call_input.delta", {"delta": piece}) for piece in _pieces(input, 20)]
+    whole = {**start, "input": input, "status": "completed"}
     return Response(outputs=[Output(start=start, deltas=deltas, whole=whole)], when=when)
 
 
@@ -107,7 +112,7 @@ def _message(text: str, phase: str | None) -> Output:
     if phase:
         start["phase"] = phase
     deltas = [Delta("response.output_text.delta", {"content_index": 0, "delta": piece}) for piece in _pieces(text, 8)]
-    content = [{"type": "output_text", "text": text, "annotations": []}]
+    content: list[object] = [{"type": "output_text", "text": text, "annotations": []}]
     return Output(start=start, deltas=deltas, whole={**start, "status": "completed", "content": content})
 
 

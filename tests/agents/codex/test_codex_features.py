@@ -11,7 +11,7 @@ from codex_stage import CodexSession
 from everyagent.model.events import Error, PermissionRequested, QuestionRequested, TurnEnded
 from everyagent.model.items import text_of
 from everyagent.model.parts import ToolResultPart
-from everyagent.testing.scripted_responses import call, images, patch, run, say
+from everyagent.testing.scripted_responses import call, custom, images, patch, run, say
 
 PATCH = "*** Begin Patch\n*** Add File: new.txt\n+brand new\n*** End Patch\n"
 PLAN = "I looked.\n<proposed_plan>\n# Plan\n- step one\n</proposed_plan>\n"
@@ -172,6 +172,14 @@ def test_a_directory_that_is_gone_is_a_clear_error(session: CodexSession) -> Non
     shutil.rmtree(session.workspace)
     assert session.turn("Hello").stop_reason == "error"
     assert "does not exist" in session.all(Error)[-1].message
+
+
+def test_a_model_that_writes_code_to_call_its_tools_is_told_by_the_calls(session: CodexSession) -> None:
+    code = 'const done = await tools.exec_command({cmd: "echo from-code"}); text(done.output);'
+    session.model.script.add(custom("exec", code), say("Done."))
+    session.create(model="gpt-6.1-sol", permissionMode="bypass").turn("Run it")
+    assert [item.name for item in session.items("tool_call")] == ["shell"]
+    assert outputs(session) == ["from-code\n"]
 
 
 # -- sub-agents -------------------------------------------------------------------------------------------------

@@ -319,6 +319,18 @@ def test_a_terminated_session_takes_its_mcp_servers(session: CodexSession) -> No
     assert session.app_server()
 
 
+def test_an_app_server_that_does_not_answer_is_ended_and_told_to_the_others(session: CodexSession) -> None:
+    session.model.script.add(say("A."), say("B."), say("Back."))
+    session.create().turn("Hello")
+    other = session.another().create()
+    other.turn("Hello")
+    os.kill(session.app_server(), signal.SIGSTOP)
+    other.terminate()
+    session.until(lambda: session.all(Error))
+    assert session.all(Error)[-1].code == "agent_crashed"
+    assert session.turn("Are you there?").stop_reason == "end_turn"
+
+
 def test_the_last_session_takes_the_process_with_it(session: CodexSession) -> None:
     session.model.script.add(say("Hello."))
     session.create().turn("Hello")

@@ -1,21 +1,22 @@
-"""The conversation with one Claude Code process: commands go in, lines come out, death is told once."""
+"""The conversation with one Claude Code process: its turns, and its control channel."""
 
 import asyncio
 import uuid
 from collections.abc import Callable
-from contextlib import aclosing
 
 import anyio
 from anyio import to_thread
 from msgspec import UNSET
 
-from everyagent.agents.adapter import Change, Death, Frame, Heard, Launch, Listener, Prompt
+from everyagent.agents.adapter import Change, Launch, Listener, Prompt
 from everyagent.agents.claude import attachments, encode, modes
 from everyagent.agents.claude.decode import Decoder, Lapsed, Unserved
 from everyagent.agents.claude.wire import ControlReply
+from everyagent.agents.lines import Lines, Speech
 from everyagent.errors import AgentFailed
 from everyagent.logs import get_logger
 from everyagent.model.asks import Answer
+from everyagent.runtime.exit import Exit
 from everyagent.runtime.process import Process
 
 logger = get_logger(__name__)
@@ -24,48 +25,29 @@ logger = get_logger(__name__)
 REPLY_LIMIT = 30.0
 #: How long an agent that no longer listens may take to die.
 DEATH_LIMIT = 5.0
-#: How long the daemon, while it goes down itself, lets the listener take in a death.
-FAREWELL_LIMIT = 10.0
 
 
 class ClaudeConversation:
-    """`run` is its own task: the only one that calls the listener."""
+    """`run` is its own task."""
 
     def __init__(self, process: Process, launch: Launch, listener: Listener) -> None:
-        self._process = process
         self._launch = launch
-        self._listener = listener
         self._decoder = Decoder(modes.native(launch.permission_mode, launch.agent_mode))
         self._seed = launch.seed
         self._permission_mode, self._agent_mode = launch.permission_mode, launch.agent_mode
         self._replies: dict[str, asyncio.Future[ControlReply]] = {}
         self._requests = 0
-        self._told: list[Heard] = []  # what we said and the listener has not heard of yet
-        self._closing = False
-        self._over = anyio.Event()
+        speech = Speech("Claude Code", self._decoder.decode, self._ended, self._see_to_asides)
+        self._lines = Lines(process, listener, speech)
+        self.run = self._lines.run
 
     async def begin(self) -> None:
         """The first frame. If it cannot be said the process is ended, and nobody is told of its death."""
         try:
             await self._say(encode.initialize(self._request_id(), self._launch.system_prompt))
         except BaseException:
-            await self._process.stop(0)
+            await self._lines.process.stop(0)
             raise
-
-    async def run(self) -> None:
-        cancelled = False
-        try:
-            await self._listen()
-        except anyio.get_cancelled_exc_class():
-            cancelled = self._closing = True
-            raise
-        finally:
-            death = await self._end()
-            try:
-                with anyio.move_on_after(FAREWELL_LIMIT if cancelled else None, shield=cancelled):
-                    await self._listener.died(death)
-            finally:
-                self._over.set()
 
     # -- commands -----------------------------------------------------------------------------------------------
 
@@ -76,16 +58,16 @@ class ClaudeConversation:
         self._seed = None
 
     async def steer(self, prompt: Prompt) -> None:
-        await self._tell(encode.prompt(str(uuid.uuid4()), await self._content(prompt, None)))
+        await self._lines.tell(encode.prompt(str(uuid.uuid4()), await self._content(prompt, None)))
 
     async def answer(self, ask_key: str, answer: Answer) -> None:
         ask = self._decoder.asks.pop(ask_key, None)
         if ask is None:
             raise AgentFailed("The agent no longer waits for this answer.")
-        await self._tell(encode.answer(ask_key, ask, answer))
+        await self._lines.tell(encode.answer(ask_key, ask, answer))
 
     async def interrupt(self) -> None:
-        await self._tell(encode.interrupt(self._request_id()))
+        await self._lines.tell(encode.interrupt(self._request_id()))
 
     async def change(self, change: Change) -> bool:
         """False for what only a start can give: no permission checks, and the model's own effort again."""
@@ -103,9 +85,7 @@ class ClaudeConversation:
         return applied
 
     async def close(self, *, force: bool = False) -> None:
-        self._closing = True
-        await (self._process.stop(0) if force else self._process.stop())
-        await self._over.wait()
+        await self._lines.close(force=force)
 
     # -- the control channel --------------------------------------------------------------------------------------
 
@@ -130,7 +110,7 @@ class ClaudeConversation:
         request_id = self._request_id()
         reply = self._replies[request_id] = asyncio.get_running_loop().create_future()
         try:
-            await self._tell(frame(request_id))
+            await self._lines.tell(frame(request_id))
             with anyio.fail_after(REPLY_LIMIT):
                 answered = await reply
         except TimeoutError:
@@ -161,45 +141,18 @@ class ClaudeConversation:
     async def _reply(self, frame: bytes) -> None:
         """An agent that does not hear it any more is ending, which is told anyway."""
         try:
-            await self._tell(frame)
+            await self._lines.tell(frame)
         except AgentFailed as failure:
             logger.info("claude code did not take a reply", error=failure.detail)
 
     # -- the process ------------------------------------------------------------------------------------------------
 
-    async def _listen(self) -> None:
-        decode = self._decoder.decode
-        async with aclosing(self._process.lines()) as batches:
-            async for lines in batches:
-                told, self._told = self._told, []
-                heard = told + [decode(line) for line in lines if line.body]
-                if heard:
-                    await self._listener.heard(heard)
-                if self._decoder.asides:
-                    await self._see_to_asides()
-        if self._told:
-            await self._listener.heard(self._told)
-
-    async def _end(self) -> Death:
-        """The process may have ended by itself; what it started goes with it in any case."""
+    def _ended(self, exit: Exit | None) -> bool:
+        """Nobody acknowledges anything any more."""
         for waiting in self._replies.values():
             if not waiting.done():
                 waiting.set_exception(AgentFailed("Claude Code ended before it acknowledged a change."))
-        lost = self._decoder.history_lost
-        try:
-            exit = await self._process.stop(0)
-        except AgentFailed as failure:
-            stderr = self._process.stderr
-            return Death(expected=self._closing, history_lost=lost, stderr=stderr, message=failure.detail)
-        words = self._process.last_words
-        return Death(
-            expected=self._closing,
-            history_lost=lost,
-            exit_code=exit.code,
-            signal=exit.signal,
-            stderr=self._process.stderr,
-            message=f"Claude Code ended with {exit}{f': {words}' if words else '.'}",
-        )
+        return self._decoder.history_lost
 
     async def _content(self, prompt: Prompt, seed: str | None) -> str | list[dict[str, object]]:
         folder = self._launch.scratch / "attachments" / prompt.item_id
@@ -210,17 +163,13 @@ class ClaudeConversation:
     async def _say(self, frame: bytes) -> None:
         """Tell it, or see it die: then its death, and what it said on stderr, is all there is to tell."""
         try:
-            await self._tell(frame)
+            await self._lines.tell(frame)
         except AgentFailed:
+            process = self._lines.process
             with anyio.move_on_after(DEATH_LIMIT):
-                await self._process.wait()
-            if self._process.exit is None:
+                await process.wait()
+            if process.exit is None:
                 raise
-
-    async def _tell(self, frame: bytes) -> None:
-        await self._process.write(frame)
-        self._told.append(Heard(Frame("to_agent", frame[:-1]), ()))
-        self._process.nudge()
 
 
 class _Refused(AgentFailed):

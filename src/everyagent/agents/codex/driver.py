@@ -114,22 +114,24 @@ class CodexConversation:
             if prompt.text.strip() == COMPACT and not prompt.attachments:
                 await self._request("thread/compact/start", self._thread)
                 return
-            input = await self._input(prompt, self._seed)
-            params = encode.start_turn(self._launch, self._opened, input, prompt.item_id, was_plan=self._was_plan)
-            await self._request("turn/start", params)
-            self._was_plan = self._native.plan
+            await self._start_turn(await self._input(prompt, self._seed), prompt.item_id)
             self._seed = None
 
     async def steer(self, prompt: Prompt) -> None:
-        await self._steer(await self._input(prompt, None))
+        """Where the turn is over by then, or cannot be steered, Codex takes it as a turn of its own."""
+        input = await self._input(prompt, None)
+        try:
+            await self._steer(input)
+        except (_Refused, _NotRunning):
+            await self._start_turn(input, prompt.item_id)
 
     async def answer(self, ask_key: str, answer: Answer) -> None:
         id, ask = self._decoder.asks.pop(ask_key, (None, None))
         if id is None or ask is None:
             raise AgentFailed("The agent no longer waits for this answer.")
         await self._tell(rpc.result(id, asks.response(ask, answer)))
-        if isinstance(answer, PermissionAnswer) and answer.reply == "reject" and answer.message and self._decoder.turn:
-            await self._steer([encode.text(answer.message)])
+        if isinstance(answer, PermissionAnswer) and answer.reply == "reject" and answer.message:
+            await self._try(self._steer([encode.text(answer.message)]))
 
     async def interrupt(self) -> None:
         """Once a turn: a second interrupt is never answered, and the first is not waited for either."""
@@ -166,7 +168,7 @@ class CodexConversation:
         if server and self._death is None:
             others = [resident for resident in server.residents if resident is not self]
             if others and not await self._part():
-                await server.stop(force=True)
+                await server.stop(force=True, wedged=True)
             await server.leave(self, force=force)
         self.lose(Death(expected=True))
         await self._over.wait()
@@ -187,10 +189,15 @@ class CodexConversation:
             raise AgentFailed("Codex has not opened the session's thread.")
         return self._decoder.opened
 
+    async def _start_turn(self, input: list[dict[str, object]], item_id: str) -> None:
+        params = encode.start_turn(self._launch, self._opened, input, item_id, was_plan=self._was_plan)
+        await self._request("turn/start", params)
+        self._was_plan = self._native.plan
+
     async def _steer(self, input: list[dict[str, object]]) -> None:
         turn = self._decoder.turn
         if turn is None:
-            raise AgentFailed("No turn is running that the message could be steered into.")
+            raise _NotRunning("No turn is running that the message could be steered into.")
         params = {**self._thread, "expectedTurnId": turn, "input": input}
         await self._request("turn/steer", params)
 
@@ -325,6 +332,10 @@ class CodexConversation:
         while not met() and self._death is None:
             self._batch.clear()
             await self._batch.wait()
+
+
+class _NotRunning(AgentFailed):
+    """There is no turn to do it to."""
 
 
 class _Refused(AgentFailed):

@@ -134,9 +134,10 @@ class AppServer:
                     waiting.set_exception(AgentFailed(death.message or "Codex ended."))
             self.over.set()
 
-    async def stop(self, *, force: bool = False) -> None:
+    async def stop(self, *, force: bool = False, wedged: bool = False) -> None:
+        """`wedged`: it does not answer any more, which nobody on it has expected."""
         self.open = False
-        self._stopping = True
+        self._stopping = not wedged
         await (self._process.stop(0) if force else self._process.stop())
         await self.over.wait()
 

@@ -1,0 +1,100 @@
+"""A conversation in lines with one process of its own: what we say, what it says, how it dies. Drivers stand on it."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import aclosing
+from typing import NamedTuple
+
+import anyio
+
+from everyagent.agents.adapter import Death, Frame, Heard, Listener
+from everyagent.errors import AgentFailed
+from everyagent.runtime.exit import Exit
+from everyagent.runtime.framing import Line
+from everyagent.runtime.process import Process
+
+#: How long the daemon, while it goes down itself, lets the listener take in a death.
+FAREWELL_LIMIT = 10.0
+
+
+class Speech(NamedTuple):
+    """What is the agent's own about it. `title` is how its end is told of.
+
+    `decode` makes sense of a line; `after` is called when a batch was heard. `ended` is called at its end, and says
+    whether that was because it no longer has its native session.
+    """
+
+    title: str
+    decode: Callable[[Line], Heard]
+    ended: Callable[[Exit | None], bool]
+    after: Callable[[], Awaitable[None]] | None = None
+
+
+class Lines:
+    """`run` is its own task: the only one that calls the listener."""
+
+    def __init__(self, process: Process, listener: Listener, speech: Speech) -> None:
+        self.process = process
+        self._listener = listener
+        self._speech = speech
+        self._told: list[Heard] = []  # what we said and the listener has not heard of yet
+        self._closing = False
+        self._over = anyio.Event()
+
+    async def run(self) -> None:
+        cancelled = False
+        try:
+            await self._listen()
+        except anyio.get_cancelled_exc_class():
+            cancelled = self._closing = True
+            raise
+        finally:
+            death = await self._end()
+            try:
+                with anyio.move_on_after(FAREWELL_LIMIT if cancelled else None, shield=cancelled):
+                    await self._listener.died(death)
+            finally:
+                self._over.set()
+
+    async def tell(self, frame: bytes) -> None:
+        """A line with its end. Raises `AgentFailed`."""
+        await self.process.write(frame)
+        self._told.append(Heard(Frame("to_agent", frame[:-1]), ()))
+        self.process.nudge()
+
+    async def close(self, *, force: bool) -> None:
+        """The whole tree is gone, and the listener knows, when this returns."""
+        self._closing = True
+        await (self.process.stop(0) if force else self.process.stop())
+        await self._over.wait()
+
+    async def _listen(self) -> None:
+        decode, after = self._speech.decode, self._speech.after
+        async with aclosing(self.process.lines()) as batches:
+            async for lines in batches:
+                await self._hear([decode(line) for line in lines if line.body])
+                if after:
+                    await after()
+        await self._hear([])
+
+    async def _hear(self, said: Sequence[Heard]) -> None:
+        told, self._told = self._told, []
+        if told or said:
+            await self._listener.heard([*told, *said])
+
+    async def _end(self) -> Death:
+        """The process may have ended by itself; what it started goes with it in any case."""
+        try:
+            exit = await self.process.stop(0)
+        except AgentFailed as failure:
+            exit, message = None, failure.detail
+        else:
+            words = self.process.last_words
+            message = f"{self._speech.title} ended with {exit}{f': {words}' if words else '.'}"
+        return Death(
+            expected=self._closing,
+            history_lost=self._speech.ended(exit),
+            exit_code=exit.code if exit else None,
+            signal=exit.signal if exit else None,
+            stderr=self.process.stderr,
+            message=message,
+        )
