@@ -20,6 +20,7 @@ from everyagent.clock import Clock, SystemClock
 from everyagent.config import Settings, default_data_dir, ensure_token, is_loopback
 from everyagent.log.sqlite.log import SqliteLog
 from everyagent.runtime.memory import tune
+from everyagent.runtime.warden import Warden
 from everyagent.sessions import AgentInfo, Agents, Sessions
 from everyagent.sessions.creation import Creation
 from everyagent.sessions.launching import Launcher
@@ -35,24 +36,26 @@ class Running(Struct, frozen=True, kw_only=True):
     token: str | None
 
 
-def known_adapters(tasks: anyio.abc.TaskGroup, data_dir: Path | None = None) -> Sequence[Adapter]:
+def known_adapters(
+    tasks: anyio.abc.TaskGroup, data_dir: Path | None = None, warden: Warden | None = None
+) -> Sequence[Adapter]:
     """Every agent this version knows. What an adapter does beside its conversations runs in `tasks`."""
     folder = (data_dir or default_data_dir()) / "agents"
 
     def mock() -> Adapter:
         from everyagent.agents.mock.adapter import MockAdapter
 
-        return MockAdapter(tasks)
+        return MockAdapter(tasks, warden)
 
     def claude() -> Adapter:
         from everyagent.agents.claude.adapter import ClaudeAdapter
 
-        return ClaudeAdapter(tasks, folder)
+        return ClaudeAdapter(tasks, folder, warden=warden)
 
     def codex() -> Adapter:
         from everyagent.agents.codex.adapter import CodexAdapter
 
-        return CodexAdapter(tasks, folder)
+        return CodexAdapter(tasks, folder, warden=warden)
 
     return [
         LazyAdapter("mock", "Mock agent", mock),
@@ -79,7 +82,8 @@ async def sessions_of(
     log = await SqliteLog.open(settings.data_dir, clock)
     try:
         async with anyio.create_task_group() as tasks:
-            agents = Agents(adapters(tasks) if adapters else known_adapters(tasks, settings.data_dir))
+            warden = Warden()
+            agents = Agents(adapters(tasks) if adapters else known_adapters(tasks, settings.data_dir, warden))
             vault = Vault.open(settings.data_dir / "vault.key")
             launcher = Launcher(log, vault, settings.data_dir / "scratch", url)
             supervisor = Supervisor(log=log, agents=agents, launcher=launcher, tasks=tasks, clock=clock, policy=policy)
@@ -99,6 +103,7 @@ async def sessions_of(
                 with anyio.CancelScope(shield=True):
                     await supervisor.close()
                     await agents.close()
+                    await warden.close()
                 tasks.cancel_scope.cancel()
     finally:
         with anyio.CancelScope(shield=True):
