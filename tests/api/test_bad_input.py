@@ -3,6 +3,7 @@
 import httpx2
 import pytest
 
+from everyagent import logs
 from everyagent.errors import StorageFull
 from tests.api.served import Served
 
@@ -165,6 +166,7 @@ async def test_a_full_disk_is_507(served: Served) -> None:
 
 
 async def test_a_fault_of_ours_is_a_500_without_its_story(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
+    logs.set_up("json")
     served.sessions.failure = RuntimeError("a secret inside")
     response = await served.client.post("/v1/sessions")
     refused = problem(response, 500, "internal")

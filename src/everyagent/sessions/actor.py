@@ -249,10 +249,10 @@ class Actor:
                 step = self._journal.listen()
                 step.change(live=True)
                 self._journal.commit(step)
-        if not wanted:
-            await self._link.close(conversation)
-            return None
-        return conversation
+        if wanted:
+            return conversation
+        self._link.drop()
+        await self._link.close(conversation)
 
     async def _turn_failed(self, turn: Turn, error: Exception) -> None:
         async with self._lock:

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from everyagent.agents.adapter import Draft, Heard, Launch
-from everyagent.agents.codex import asks, encode, launch, modes, patches, program, rpc, wire
+from everyagent.agents.codex import asks, encode, launch, modes, patches, program, requests, rpc, wire
 from everyagent.agents.codex.decode import Answered, Decoder, Reply, Unserved
 from everyagent.agents.codex.routing import Router
 from everyagent.errors import AgentFailed
@@ -184,7 +184,7 @@ def test_an_answer_of_another_kind_is_refused() -> None:
 
 
 def test_a_page_that_an_mcp_server_wants_opened_is_a_question() -> None:
-    request = wire.Elicitation(server_name="s", mode="url", message="Log in at", url="https://x.example")
+    request = requests.Elicitation(server_name="s", mode="url", message="Log in at", url="https://x.example")
     ask, asked = asks.elicitation("k", request)
     assert "https://x.example" in str(asked)
     assert asks.response(ask, QuestionAnswer(answers=[["yes"]]))["action"] == "accept"

@@ -66,7 +66,7 @@ def test_an_interrupt_before_the_first_word_ends_the_turn(session: CodexSession)
 
 
 def test_an_interrupt_at_once_ends_the_turn(session: CodexSession) -> None:
-    session.model.script.add(say(LONG, when="Talk about it", held=0), say("Back."))
+    session.model.script.add(say("Back.", when="Again"), say(LONG, when="Talk about it", held=0))
     session.create().send("Talk about it")
     session.cancel()
     assert session.next(TurnEnded).stop_reason == "interrupted"

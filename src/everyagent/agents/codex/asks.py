@@ -6,7 +6,7 @@ from typing import TypeAlias, assert_never
 
 from msgspec import Struct
 
-from everyagent.agents.codex import wire
+from everyagent.agents.codex import requests
 from everyagent.errors import AgentFailed
 from everyagent.model.asks import Answer, PermissionAnswer, PermissionReply, Question, QuestionAnswer, QuestionOption
 from everyagent.model.events import PermissionRequested, PermissionResolved, QuestionRequested, QuestionResolved
@@ -59,7 +59,7 @@ Ask: TypeAlias = DecisionAsk | OldDecisionAsk | GrantAsk | McpToolAsk | Question
 # -- asking -----------------------------------------------------------------------------------------------------
 
 
-def command(key: str, request: wire.CommandApproval, item: str) -> tuple[Ask, Requested]:
+def command(key: str, request: requests.CommandApproval, item: str) -> tuple[Ask, Requested]:
     network = request.network_approval_context
     action = "network" if network else "shell"
     facts: dict[str, Json] = {
@@ -78,31 +78,31 @@ def command(key: str, request: wire.CommandApproval, item: str) -> tuple[Ask, Re
     )
 
 
-def patch(key: str, request: wire.FileApproval, changes: list[object], item: str) -> tuple[Ask, Requested]:
+def patch(key: str, request: requests.FileApproval, changes: list[object], item: str) -> tuple[Ask, Requested]:
     facts: dict[str, Json] = {"reason": request.reason, "grant_root": request.grant_root}
     return DecisionAsk("apply_patch"), _permission(key, "apply_patch", {"changes": changes}, item=item, facts=facts)
 
 
-def old_command(key: str, request: wire.OldCommandApproval, item: str) -> tuple[Ask, Requested]:
+def old_command(key: str, request: requests.OldCommandApproval, item: str) -> tuple[Ask, Requested]:
     input: dict[str, object] = {"command": " ".join(request.command), "cwd": request.cwd}
     return OldDecisionAsk("shell"), _permission(key, "shell", input, item=item, facts={"reason": request.reason})
 
 
-def old_patch(key: str, request: wire.OldPatchApproval, item: str) -> tuple[Ask, Requested]:
+def old_patch(key: str, request: requests.OldPatchApproval, item: str) -> tuple[Ask, Requested]:
     input: dict[str, object] = {"changes": request.file_changes}
     return OldDecisionAsk("apply_patch"), _permission(
         key, "apply_patch", input, item=item, facts={"reason": request.reason}
     )
 
 
-def grant(key: str, request: wire.PermissionsApproval, item: str) -> tuple[Ask, Requested]:
+def grant(key: str, request: requests.PermissionsApproval, item: str) -> tuple[Ask, Requested]:
     input: dict[str, object] = {"permissions": request.permissions, "cwd": request.cwd}
     return GrantAsk(request.permissions), _permission(
         key, "permissions", input, item=item, facts={"reason": request.reason}
     )
 
 
-def questions(key: str, request: wire.UserInput, item: str) -> tuple[Ask, Requested]:
+def questions(key: str, request: requests.UserInput, item: str) -> tuple[Ask, Requested]:
     asked = [
         Question(
             prompt=each.question,
@@ -114,7 +114,7 @@ def questions(key: str, request: wire.UserInput, item: str) -> tuple[Ask, Reques
     return QuestionsAsk([each.id for each in request.questions]), _requested(key, asked, item)
 
 
-def elicitation(key: str, request: wire.Elicitation) -> tuple[Ask, Requested]:
+def elicitation(key: str, request: requests.Elicitation) -> tuple[Ask, Requested]:
     meta = request.meta
     if meta and meta.approval_kind == MCP_APPROVAL:
         found = _TOOL.search(request.message)
@@ -125,7 +125,7 @@ def elicitation(key: str, request: wire.Elicitation) -> tuple[Ask, Requested]:
             "message": request.message,
         }
         return McpToolAsk(tool), _permission(key, tool, meta.tool_params, item="", facts=facts)
-    fields = (request.requested_schema or wire.Schema()).properties
+    fields = (request.requested_schema or requests.Schema()).properties
     if fields:
         asked = [_field(request, name, each) for name, each in fields.items()]
     else:
@@ -160,7 +160,7 @@ def _permission(
     )
 
 
-def _field(request: wire.Elicitation, name: str, field: wire.SchemaProperty) -> Question:
+def _field(request: requests.Elicitation, name: str, field: requests.SchemaProperty) -> Question:
     title = field.title or name
     what = f"{request.message}\n\n{title}" + (f": {field.description}" if field.description else "")
     options: list[QuestionOption] = []

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from everyagent.agents.adapter import Draft, Frame, Heard, NativeSession
-from everyagent.agents.codex import asks, failures, notices, tools, wire
+from everyagent.agents.codex import asks, failures, notices, requests, tools, wire
 from everyagent.agents.codex.asks import Ask
 from everyagent.agents.codex.ignored import IGNORED
 from everyagent.agents.codex.rpc import BROKEN, Said
@@ -69,8 +69,9 @@ Aside: TypeAlias = Reply | Answered | Unserved | Stopped
 class Decoder:
     """`asides` is what the driver has to see to after each batch; it takes them out.
 
-    `sent` has the methods of requests that Codex has not answered yet. `accepts_patches`: changes of files in
-    `directory` are approved unasked. `closed`: Codex has let go of the thread.
+    `turn` is the one that runs, `turns` counts those begun. `sent` has the methods of requests that Codex has not
+    answered yet. `accepts_patches`: changes of files in `directory` are approved unasked. `closed`: Codex has let go
+    of the thread.
     """
 
     def __init__(self, directory: str = "", *, now: Callable[[], float] = time.time) -> None:
@@ -80,6 +81,7 @@ class Decoder:
         self.asks: dict[str, tuple[wire.Id, Ask]] = {}
         self.asides: list[Aside] = []
         self.turn: str | None = None
+        self.turns = 0
         self.opened: wire.ThreadOpened | None = None
         self.closed = False
         self._now = now
@@ -136,6 +138,7 @@ class Decoder:
         if self._threads.is_child(notice.thread_id):
             return ()
         self.turn = notice.turn.id
+        self.turns += 1
         self._meter.running = True
         begun = TurnStarted(turn_id="", input_item_ids=[])
         if self._named:
@@ -206,7 +209,7 @@ class Decoder:
 
     # -- asks -------------------------------------------------------------------------------------------------
 
-    def patch_asked(self, said: Said, request: wire.FileApproval) -> Iterator[Draft]:
+    def patch_asked(self, said: Said, request: requests.FileApproval) -> Iterator[Draft]:
         key = self._threads.key(said.thread or "", request.item_id)
         call = self._threads.calls.get(key)
         inside = call and all(self._inside(change.path) for change in call.item.changes)
@@ -216,7 +219,7 @@ class Decoder:
         changes = tools.changes(call.item) if call else []
         yield from self.ask(said, *asks.patch(_key(said), request, changes, key))
 
-    def elicited(self, said: Said, request: wire.Elicitation) -> Iterator[Draft]:
+    def elicited(self, said: Said, request: requests.Elicitation) -> Iterator[Draft]:
         approval = request.meta is not None and request.meta.approval_kind == asks.MCP_APPROVAL
         if approval and request.server_name == TOOLS_SERVER:
             self.asides.append(Answered(said.id or 0, {"action": "accept", "content": None, "_meta": None}))
@@ -338,29 +341,29 @@ MAPPED: dict[str, Handler] = {
 #: Requests of Codex's to us. Every one is answered, those that are not here with a refusal.
 REQUESTS: dict[str, Handler] = {
     "item/commandExecution/requestApproval": _request(
-        wire.CommandApproval,
+        requests.CommandApproval,
         lambda self, said, asked: self.ask(said, *asks.command(_key(said), asked, self.item_key(said, asked.item_id))),
     ),
-    "item/fileChange/requestApproval": _request(wire.FileApproval, Decoder.patch_asked),
+    "item/fileChange/requestApproval": _request(requests.FileApproval, Decoder.patch_asked),
     "item/permissions/requestApproval": _request(
-        wire.PermissionsApproval,
+        requests.PermissionsApproval,
         lambda self, said, asked: self.ask(said, *asks.grant(_key(said), asked, self.item_key(said, asked.item_id))),
     ),
     "item/tool/requestUserInput": _request(
-        wire.UserInput,
+        requests.UserInput,
         lambda self, said, asked: self.ask(
             said, *asks.questions(_key(said), asked, self.item_key(said, asked.item_id))
         ),
     ),
-    "mcpServer/elicitation/request": _request(wire.Elicitation, Decoder.elicited),
+    "mcpServer/elicitation/request": _request(requests.Elicitation, Decoder.elicited),
     "execCommandApproval": _request(
-        wire.OldCommandApproval,
+        requests.OldCommandApproval,
         lambda self, said, asked: self.ask(
             said, *asks.old_command(_key(said), asked, self.item_key(said, asked.call_id))
         ),
     ),
     "applyPatchApproval": _request(
-        wire.OldPatchApproval,
+        requests.OldPatchApproval,
         lambda self, said, asked: self.ask(
             said, *asks.old_patch(_key(said), asked, self.item_key(said, asked.call_id))
         ),

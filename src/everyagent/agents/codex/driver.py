@@ -11,26 +11,25 @@ from msgspec.structs import replace
 from everyagent.agents.adapter import Change, Death, Frame, Heard, Launch, Listener, Prompt
 from everyagent.agents.codex import asks, attachments, encode, modes, rpc
 from everyagent.agents.codex.decode import Answered, Decoder, Reply, Stopped, Unserved
+from everyagent.agents.codex.inbox import Inbox
+from everyagent.agents.codex.refusals import Gone, NotRunning, Refused
 from everyagent.agents.codex.rpc import Said
 from everyagent.agents.codex.server import REPLY_LIMIT, AppServer
-from everyagent.agents.codex.wire import Id, RpcError, ThreadOpened
+from everyagent.agents.codex.wire import Id, ThreadOpened
 from everyagent.errors import AgentFailed
 from everyagent.logs import get_logger
 from everyagent.model.asks import Answer, PermissionAnswer
 
-#: So many bytes of one session may wait before the app-server is read no further.
-INBOX_BYTES = 8 * 1024 * 1024
 #: How long a thread may take to be given up; an app-server that does not answer is ended.
 PARTING_LIMIT = 3.0
 #: How often and how fast a thread is asked for that another process, perhaps on its way out, still holds.
-HELD_TRIES = 50
+HELD_TRIES = 30
 HELD_PAUSE = 0.1
-#: How long a turn may take to begin before an interrupt of it is given up.
+#: How long a compaction, of whose turn Codex does not tell at once, may take to begin.
 BEGIN_LIMIT = 5.0
 FAREWELL_LIMIT = 10.0
 #: A prompt of this word alone is a command, as in Codex itself.
 COMPACT = "/compact"
-
 
 logger = get_logger(__name__)
 
@@ -47,37 +46,27 @@ class CodexConversation:
         self._was_plan = False
         self._seed = launch.seed
         self._replies: dict[Id, asyncio.Future[Reply]] = {}
-        self._inbox: list[Said | Heard] = []
-        self._bytes = 0
-        self._news = asyncio.Event()
-        self._roomy = asyncio.Event()
+        self._inbox = Inbox()
         self._batch = asyncio.Event()
         self._prompting = anyio.Lock()
         self._interrupted: str | None = None
         self._closing = False
         self._unheard = False
-        self._prompted = False
         self._death: Death | None = None
         self._over = anyio.Event()
 
     # -- as a resident of the app-server ------------------------------------------------------------------------
 
     def put(self, said: Said | Heard) -> None:
-        self._inbox.append(said)
-        if isinstance(said, Said):
-            self._bytes += len(said.body)
-        self._news.set()
+        self._inbox.put(said)
 
     async def room(self) -> None:
-        while self._bytes > INBOX_BYTES and self._death is None:
-            self._roomy.clear()
-            await self._roomy.wait()
+        await self._inbox.room()
 
     def lose(self, death: Death) -> None:
         if self._death is None:
             self._death = replace(death, expected=death.expected or self._closing)
-            self._news.set()
-            self._roomy.set()
+            self._inbox.close()
 
     # -- commands -----------------------------------------------------------------------------------------------
 
@@ -89,7 +78,7 @@ class CodexConversation:
             try:
                 await self._request(method, params)
                 return
-            except _Refused as refusal:
+            except Refused as refusal:
                 if self._launch.native_session_id and refusal.gone:
                     self.lose(Death(expected=False, history_lost=True, message=refusal.detail))
                     await self._over.wait()
@@ -108,21 +97,24 @@ class CodexConversation:
         await self.close(force=True)
 
     async def prompt(self, prompt: Prompt) -> None:
+        """An app-server that ends meanwhile tells its own story."""
         async with self._prompting:
             self._interrupted = None
-            self._prompted = True
-            if prompt.text.strip() == COMPACT and not prompt.attachments:
-                await self._request("thread/compact/start", self._thread)
+            try:
+                if prompt.text.strip() == COMPACT and not prompt.attachments:
+                    await self._compact()
+                else:
+                    await self._start_turn(await self._input(prompt, self._seed), prompt.item_id)
+                    self._seed = None
+            except Gone:
                 return
-            await self._start_turn(await self._input(prompt, self._seed), prompt.item_id)
-            self._seed = None
 
     async def steer(self, prompt: Prompt) -> None:
         """Where the turn is over by then, or cannot be steered, Codex takes it as a turn of its own."""
         input = await self._input(prompt, None)
         try:
             await self._steer(input)
-        except (_Refused, _NotRunning):
+        except (Refused, NotRunning):
             await self._start_turn(input, prompt.item_id)
 
     async def answer(self, ask_key: str, answer: Answer) -> None:
@@ -136,8 +128,6 @@ class CodexConversation:
     async def interrupt(self) -> None:
         """Once a turn: a second interrupt is never answered, and the first is not waited for either."""
         async with self._prompting:
-            with anyio.move_on_after(BEGIN_LIMIT):
-                await self._until(lambda: self._decoder.turn is not None)
             turn = self._decoder.turn
             if turn is None or turn == self._interrupted:
                 return
@@ -158,12 +148,8 @@ class CodexConversation:
         return True
 
     async def close(self, *, force: bool = False) -> None:
-        """The thread is given up with all it has running; the app-server stays for the others on it.
-
-        One that was never given a prompt goes unheard: whoever opened it has changed their mind meanwhile.
-        """
+        """The thread is given up with all it has running; the app-server stays for the others on it."""
         self._closing = True
-        self._unheard = self._unheard or not self._prompted
         server = self._server
         if server and self._death is None:
             others = [resident for resident in server.residents if resident is not self]
@@ -189,6 +175,12 @@ class CodexConversation:
             raise AgentFailed("Codex has not opened the session's thread.")
         return self._decoder.opened
 
+    async def _compact(self) -> None:
+        begun = self._decoder.turns
+        await self._request("thread/compact/start", self._thread)
+        with anyio.move_on_after(BEGIN_LIMIT):
+            await self._until(lambda: self._decoder.turns > begun)
+
     async def _start_turn(self, input: list[dict[str, object]], item_id: str) -> None:
         params = encode.start_turn(self._launch, self._opened, input, item_id, was_plan=self._was_plan)
         await self._request("turn/start", params)
@@ -197,7 +189,7 @@ class CodexConversation:
     async def _steer(self, input: list[dict[str, object]]) -> None:
         turn = self._decoder.turn
         if turn is None:
-            raise _NotRunning("No turn is running that the message could be steered into.")
+            raise NotRunning("No turn is running that the message could be steered into.")
         params = {**self._thread, "expectedTurnId": turn, "input": input}
         await self._request("turn/steer", params)
 
@@ -212,7 +204,7 @@ class CodexConversation:
                     await self._until(lambda: self._decoder.turn is None)
                 await self._request("thread/backgroundTerminals/clean", self._thread)
                 await self._request("thread/unsubscribe", self._thread)
-            except _Refused:
+            except Refused:
                 return True
             except AgentFailed:
                 return False
@@ -230,13 +222,13 @@ class CodexConversation:
         finally:
             del self._replies[id]
         if answered.error:
-            raise _Refused(method, answered.error)
+            raise Refused(method, answered.error)
         return answered.result
 
     async def _send(self, method: str, params: object, *, awaited: bool = False) -> Id:
         server = self._server
         if server is None or self._death is not None:
-            raise AgentFailed("Codex's app-server is gone.")
+            raise Gone
         id = server.request_id(self)
         self._decoder.sent[id] = method
         if awaited:
@@ -247,7 +239,7 @@ class CodexConversation:
     async def _tell(self, frame: bytes) -> None:
         server = self._server
         if server is None or self._death is not None:
-            raise AgentFailed("Codex's app-server is gone.")
+            raise Gone
         self.put(Heard(Frame("to_agent", frame[:-1]), ()))
         await server.write(frame)
 
@@ -265,10 +257,9 @@ class CodexConversation:
             cancelled = self._closing = True
             raise
         finally:
-            gone = AgentFailed("Codex ended before it answered.")
             for waiting in self._replies.values():
                 if not waiting.done():
-                    waiting.set_exception(gone)
+                    waiting.set_exception(Gone())
             self.lose(Death(expected=True))
             self._batch.set()
             try:
@@ -286,12 +277,8 @@ class CodexConversation:
 
     async def _listen(self) -> None:
         while True:
-            await self._news.wait()
-            self._news.clear()
-            inbox, self._inbox, self._bytes = self._inbox, [], 0
-            self._roomy.set()
             decode = self._decoder.decode
-            heard = [said if isinstance(said, Heard) else decode(said) for said in inbox]
+            heard = [said if isinstance(said, Heard) else decode(said) for said in await self._inbox.take()]
             if heard:
                 await self._listener.heard(heard)
             if self._decoder.asides:
@@ -332,16 +319,3 @@ class CodexConversation:
         while not met() and self._death is None:
             self._batch.clear()
             await self._batch.wait()
-
-
-class _NotRunning(AgentFailed):
-    """There is no turn to do it to."""
-
-
-class _Refused(AgentFailed):
-    """Codex's own words for why it does not do it."""
-
-    def __init__(self, method: str, error: RpcError) -> None:
-        super().__init__(f"Codex refused {method}: {error.message}")
-        self.held_elsewhere = "already has an active writer" in error.message
-        self.gone = any(words in error.message for words in ("no rollout found", "not found", "no thread"))

@@ -45,6 +45,8 @@ class Servers:
     async def _start(self, kind: Kind) -> AppServer:
         for old in [old for old, server in self._live.items() if not server.open]:
             del self._live[old]
+            if old != kind and not self._starting[old].statistics().locked:
+                del self._starting[old]
         return await started(kind, self._nursery, self._warden)
 
 

@@ -1,0 +1,98 @@
+"""The daemon's own time for each message of Codex: route, decode, convert, encode, over every recorded exchange."""
+
+import time
+from pathlib import Path
+
+import msgspec
+
+from bench.figure import Figure, Standard, Unmeasured
+from bench.machine import load_average
+from bench.plan import Plan
+from everyagent.agents.adapter import NativeSession, Synthetic
+from everyagent.agents.codex import rpc
+from everyagent.agents.codex.decode import Decoder
+from everyagent.agents.codex.routing import Router
+from everyagent.clock import SystemClock
+from everyagent.log.log import SessionRecord
+from everyagent.runtime.framing import Line
+from everyagent.sessions.order import Order
+from everyagent.sessions.scribe import Scribe
+
+RECORDED = Path(__file__).parents[1] / "tests" / "golden" / "codex"
+A_MESSAGE = Standard(bar=60, goal=30, best="low")
+A_DELTA = Standard(bar=20, goal=10, best="low")
+DELTAS = 2_000
+
+
+class Exchange(msgspec.Struct, frozen=True):
+    dir: str
+    msg: msgspec.Raw
+
+
+class Opened(msgspec.Struct, frozen=True):
+    id: int = 0
+    result: "OpenedThread | None" = None
+
+
+class OpenedThread(msgspec.Struct, frozen=True):
+    thread: object = None
+
+
+def measure(plan: Plan) -> list[Figure]:
+    cases = [_lines(folder) for folder in sorted(RECORDED.iterdir())]
+    streamed = _lines(RECORDED / "text")
+    delta = next((line for line in streamed if b"agentMessage/delta" in line.body), None)
+    before = [line for line in streamed if b"turn/" not in line.body and b"delta" not in line.body]
+    if delta is None:
+        raise Unmeasured("the recorded stream has no text")
+    load = load_average()
+    return [
+        Figure(
+            what=what, unit="µs", samples=[_micros(lines) for _ in range(plan.repeats)], load=load, standard=standard
+        )
+        for what, lines, standard in (
+            ("the daemon's CPU for a message of Codex", cases, A_MESSAGE),
+            ("the same for a text delta", [[before[1], *[delta] * DELTAS]], A_DELTA),
+        )
+    ]
+
+
+def _lines(folder: Path) -> list[Line]:
+    rows = (folder / "frames.jsonl").read_bytes().splitlines()
+    exchanges = [msgspec.json.decode(row, type=Exchange) for row in rows]
+    return [Line(bytes(exchange.msg)) for exchange in exchanges if exchange.dir == "out"]
+
+
+def _opening(lines: list[Line]) -> set[int]:
+    """The ids of the requests that opened a thread."""
+    heads = [msgspec.json.decode(line.body, type=Opened) for line in lines if line.body.startswith(b'{"id"')]
+    return {head.id for head in heads if head.result and head.result.thread is not None}
+
+
+def _micros(cases: list[list[Line]]) -> float:
+    """As an actor does it, from the line to the bytes that are stored; all threads of a case are one session."""
+    openings = [_opening(lines) for lines in cases]
+    began = time.process_time()
+    for lines, opened in zip(cases, openings, strict=True):
+        decoder, order, router = Decoder(), Order(), Router[None]()
+        decoder.sent.update(dict.fromkeys(opened, "thread/start"))
+        record = SessionRecord(
+            number=1, session_id="s", agent="codex", created_at=0, updated_at=0, config=b"{}", secrets=None
+        )
+        step = Scribe(record, SystemClock()).begin()
+        order.start_turn([])
+        for line in lines:
+            said = rpc.read(line)
+            for _ in router.route(said):
+                continue
+            step.cause("from_agent", line.body)
+            for draft in decoder.decode(said).drafts:
+                match draft:
+                    case NativeSession():
+                        step.native(draft.id)
+                    case Synthetic():
+                        step.tell(order.apply(draft.data, synthetic=True))
+                    case _:
+                        step.tell(order.apply(draft))
+        step.finish()
+    return 1e6 * (time.process_time() - began) / sum(map(len, cases))
