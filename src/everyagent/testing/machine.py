@@ -34,11 +34,15 @@ PATIENCE_SECONDS = 3.0
 
 
 class SessionMachine(RuleBasedStateMachine):
-    """`prompts` are messages that make the agent do something; `slow_prompts` go on until they are cancelled."""
+    """`prompts` are messages that make the agent do something; `slow_prompts` go on until they are cancelled.
+
+    `env` is the session's environment.
+    """
 
     agent: ClassVar[str]
     prompts: ClassVar[st.SearchStrategy[str]]
     slow_prompts: ClassVar[st.SearchStrategy[str]]
+    env: ClassVar[dict[str, str]] = {}
     adapters: ClassVar[Callable[[anyio.abc.TaskGroup], Sequence[Adapter]]] = staticmethod(known_adapters)
     policy: ClassVar[Policy] = Policy(retry_delay=0.01, interrupt_grace=5, sweep_every=0.05)
 
@@ -50,7 +54,7 @@ class SessionMachine(RuleBasedStateMachine):
         self._portal_manager = anyio.from_thread.start_blocking_portal()
         self._portal = self._portal_manager.__enter__()
         self._start()
-        request = CreateSession(agent=self.agent, directory=str(self._workspace))
+        request = CreateSession(agent=self.agent, directory=str(self._workspace), env=self.env)
         self._id = self._portal.call(self._sessions.create, None, request).session_id
         self._sent: list[str] = []
 
