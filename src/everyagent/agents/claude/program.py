@@ -1,7 +1,5 @@
 """The Claude Code program on this machine: where it is, which version, who is logged in."""
 
-import os
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,7 +8,6 @@ from msgspec import Struct
 
 from everyagent.agents import packages
 from everyagent.agents.packages import Program
-from everyagent.errors import AgentNotInstalled
 
 TESTED_VERSION = "2.1.325"
 BINARY_VARIABLE = "EVERYAGENT_CLAUDE_BIN"
@@ -30,28 +27,6 @@ def pinned() -> Program:
         size=size,
         sha256=digest,
     )
-
-
-def find(folder: Path, environment: Mapping[str, str]) -> str | None:
-    """The one that was named, else the one on the PATH, else the one we installed into `folder`."""
-    named = environment.get(BINARY_VARIABLE)
-    if named:
-        return named if os.access(named, os.X_OK) else None
-    on_path = shutil.which("claude", path=environment.get("PATH"))
-    if on_path:
-        return on_path
-    ours = packages.installed(pinned(), folder)
-    return str(ours) if ours else None
-
-
-def located(folder: Path, environment: Mapping[str, str]) -> str:
-    path = find(folder, environment)
-    if path:
-        return path
-    named = environment.get(BINARY_VARIABLE)
-    if named:
-        raise AgentNotInstalled(f"{BINARY_VARIABLE} names {named}, and there is no program. Correct or unset it.")
-    raise AgentNotInstalled("Claude Code is not on this machine. Run `everyagent agents install claude`.")
 
 
 class _Account(Struct, frozen=True, rename="camel"):
