@@ -146,7 +146,7 @@ async def _compared(what: str, small: Operation, large: Operation, plan: Plan, n
         micros = median(times[0]) * 1e6, median(times[1]) * 1e6
         ratios.append(micros[1] / micros[0])
     return Figure(
-        what=f"{what} at {plan.log_events:,} events, against {SMALL_EVENTS:,}",
+        what=f"{what} at {plan.log_events:,} events (file in memory), against {SMALL_EVENTS:,}",
         unit="times",
         samples=ratios,
         load=load_average(),
