@@ -73,7 +73,7 @@ class CodexAdapter:
             )
         environment = launching.environment(launch.env, self._environment)
         kind = Kind.of(launching.argv(binary, environment), environment)
-        conversation = CodexConversation(launch, listener)
+        conversation = CodexConversation(launch, listener, self._warden, launching.own_servers(environment))
         server = await self._servers.join(kind, conversation)
         self._nursery.start_soon(conversation.run)
         try:

@@ -13,6 +13,7 @@ from everyagent.agents.adapter import Draft, Frame, Heard, NativeSession
 from everyagent.agents.codex import asks, failures, notices, requests, tools, wire
 from everyagent.agents.codex.asks import Ask
 from everyagent.agents.codex.ignored import IGNORED
+from everyagent.agents.codex.rollout import Recorded
 from everyagent.agents.codex.rpc import BROKEN, Said
 from everyagent.agents.codex.threads import Threads
 from everyagent.agents.codex.usage import Meter
@@ -92,6 +93,7 @@ class Decoder:
         self._retries = 0
         self._failure: wire.TurnFailure | None = None
         self._diff = ""
+        self._unread: str | None = None
 
     def decode(self, said: Said) -> Heard:
         """Never fails: what it does not understand becomes an `Unparsed`, with the line as its frame."""
@@ -104,6 +106,18 @@ class Decoder:
         if drafts is None:
             return self._unparsed(said, f"unknown message {said.method!r}")
         return Heard(Frame("from_agent", said.body), drafts)
+
+    def recorded(self, record: Recorded) -> Heard:
+        """From Codex's own record of the session's thread, before the end of the turn is decoded."""
+        notice = wire.ModelItemNotice(item=record.item, thread_id=self._threads.main or "")
+        return Heard(Frame("from_agent", record.body), self._threads.by_model(notice))
+
+    def unread(self, problem: str) -> None:
+        """The record could not be read; it is told with the end of the turn."""
+        self._unread = problem
+
+    def ends_turn(self, said: Said) -> bool:
+        return said.method == "turn/completed" and said.thread == self._threads.main
 
     def _dispatch(self, said: Said) -> Sequence[Draft] | None:
         if said.method is None:
@@ -154,6 +168,9 @@ class Decoder:
             return ()
         interrupted = turn.status == "interrupted"
         drafts = list(self._threads.ended(thread, "The turn was interrupted." if interrupted else _OPEN))
+        if self._unread:
+            drafts += notices.record_unread(self.notice_key(), self._unread)
+            self._unread = None
         if self._diff:
             drafts += notices.turn_diff(f"diff of {turn.id}", self._diff)
         reason: StopReason = "interrupted" if interrupted else "end_turn"

@@ -15,6 +15,11 @@ def warning(key: str, notice: wire.Notice) -> Sequence[Draft]:
     return items.notice(key, "warning", text, notice.details) if text else ()
 
 
+def record_unread(key: str, problem: str) -> Sequence[Draft]:
+    label = "Calls that Codex refused by itself may be missing: its own record of the thread cannot be read"
+    return items.notice(key, "warning", label, problem)
+
+
 def mcp_startup(key: str, notice: wire.Notice) -> Sequence[Draft]:
     """Only what failed is told."""
     if notice.status != "failed":

@@ -41,7 +41,8 @@ class Threads:
         self._outputs: set[str] = set()  # keys of calls whose results have begun
         self._outlived: dict[str, NativeItem] = {}
         self._last_words: dict[str, str] = {}  # what each sub-agent said last
-        self._untold: dict[str, NativeItem] = {}  # calls of the model of which Codex has told no item yet
+        self._told: set[str] = set()  # keys of the calls of this turn that Codex has told an item of
+        self._untold: dict[str, NativeItem] = {}  # calls of the model of which it has not, yet
         self._typed = 0
 
     def key(self, thread: str, id: str) -> str:
@@ -97,7 +98,7 @@ class Threads:
 
     def called(self, thread: str, item: NativeItem) -> Sequence[Draft]:
         call = Call(self.key(thread, item.id), item, thread, self._subagent(thread))
-        self._untold.pop(call.key, None)
+        self._tell(call.key)
         self.calls[call.key] = call
         self._adopt(call.key, item.receiver_thread_ids)
         begun = tools.call(call, complete=False)
@@ -109,7 +110,7 @@ class Threads:
         key = self.key(thread, item.id)
         if key in self._outlived:
             return self._ended_late(key, item)
-        self._untold.pop(key, None)
+        self._tell(key)
         known = self.calls.pop(key, None)
         call = Call(key, item, thread, self._subagent(thread))
         self._adopt(key, item.receiver_thread_ids)
@@ -208,12 +209,20 @@ class Threads:
         key, item = self.key(notice.thread_id, notice.item.call_id), notice.item
         untold = tools.called_by_model(item)
         if untold:
-            if key not in self.calls:
+            if key not in self._told:
                 self._untold[key] = untold
             return ()
         if not item.type.endswith("_output") or key not in self._untold:
             return ()
         return self.returned(notice.thread_id, tools.refused(self._untold[key], item))
+
+    def is_told(self, call: str) -> bool:
+        """An item was told of this call of the session's own thread."""
+        return call in self._told or call in self._outlived
+
+    def _tell(self, key: str) -> None:
+        self._told.add(key)
+        self._untold.pop(key, None)
 
     # -- deltas -------------------------------------------------------------------------------------------------
 
@@ -277,6 +286,7 @@ class Threads:
         """A turn of this thread is over: what Codex left open gets its end."""
         yield from self.starts_over(thread, why)
         if not self.is_child(thread):
+            self._told.clear()
             self._untold.clear()
         for key, call in list(self.calls.items()):
             if call.thread != thread:

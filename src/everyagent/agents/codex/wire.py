@@ -65,13 +65,38 @@ class Response(Wire, frozen=True):
 # -- answers to what we ask ---------------------------------------------------------------------------------------
 
 
+class ThreadInfo(Wire, frozen=True):
+    """`path` is where Codex keeps its record."""
+
+    id: str = ""
+    path: str | None = None
+
+
+class CollaborationMode(Wire, frozen=True):
+    mode: str = ""
+
+
 class ThreadOpened(Wire, frozen=True):
     """Answer to `thread/start` and `thread/resume`."""
 
-    thread: ThreadRef
+    thread: ThreadInfo
     model: str = ""
     reasoning_effort: str | None = None
     sandbox: Json = None
+    collaboration_mode: CollaborationMode | None = None
+
+
+class Config(Struct, frozen=True):
+    """The user's configuration, whose names are not camelCase."""
+
+    model: str | None = None
+    model_reasoning_effort: str | None = None
+
+
+class Configured(Wire, frozen=True):
+    """Answer to `config/read`."""
+
+    config: Config
 
 
 class TurnRef(Wire, frozen=True):
