@@ -258,7 +258,7 @@ class Actor:
                 return
             logger.warning("an agent did not take its turn", session=self.record.session_id, exc_info=error)
             step = self._journal.begin("daemon", {"cause": "prompt_failed", "detail": str(error)})
-            step.tell(stories.not_started(self._journal.order, error))
+            step.tell(stories.not_started(self._journal.order, error, cancelled=turn.cancelled))
             self._turn_over(step)
             self._journal.commit(step)
         self._spawn(self.advance)

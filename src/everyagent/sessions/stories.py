@@ -53,8 +53,10 @@ def failure(error: Exception) -> Error:
     return Error(message=str(error) or "The agent did not answer in time.", code=code)
 
 
-def not_started(order: Order, error: Exception) -> list[Woven]:
-    """The agent never took the turn."""
+def not_started(order: Order, error: Exception, *, cancelled: bool) -> list[Woven]:
+    """The agent never took the turn, perhaps because it was ended to cancel it."""
+    if cancelled:
+        return order.end_turn("interrupted", "The turn was cancelled.")
     told = failure(error)
     if isinstance(error, AgentNotInstalled):
         told = Error(message=str(error), code="internal", details={"agent_not_installed": True})
