@@ -40,6 +40,8 @@ def read(line: Line) -> Said:
         head = _head(body)
     except BROKEN as problem:
         return Said(body, problem=str(problem))
+    if head.method is None and head.id is None:
+        return Said(body, problem="neither a request, nor a notification, nor an answer")
     params = head.params or head.result
     if params is None:
         return Said(body, head.method, head.id)
