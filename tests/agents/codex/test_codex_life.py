@@ -247,9 +247,6 @@ def test_twenty_sessions_at_once_share_one_process(session: CodexSession) -> Non
         assert each.next(TurnEnded).stop_reason == "end_turn"
         assert each.replies() == [f"I am {name}. {LONG}"]
     pid = session.app_server()
-    status = Path(f"/proc/{pid}/status").read_text()
-    resident = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS"))
-    assert resident < 250 * 1024
     for other in others:
         assert other.violations() == []
         other.terminate()
