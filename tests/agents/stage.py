@@ -38,22 +38,26 @@ class Model(Protocol):
 
 
 T = TypeVar("T")
-M = TypeVar("M", bound=Model)
+M_co = TypeVar("M_co", bound=Model, covariant=True)
 
 
-class Stage(ABC, Generic[M]):
+class Stage(ABC, Generic[M_co]):
     """One session of the daemon, with a home, a workspace and a model of its own."""
 
     agent: ClassVar[str]
 
-    def __init__(self, daemon: DaemonProcess, model: M, folder: Path) -> None:
+    def __init__(self, daemon: DaemonProcess, model: M_co, folder: Path) -> None:
         self.daemon = daemon
-        self.model = model
+        self._model = model
         self.home = folder / "home"
         self.workspace = folder / "work"
         for each in (self.home, self.workspace):
             each.mkdir(exist_ok=True)
         self.id = ""
+
+    @property
+    def model(self) -> M_co:
+        return self._model
 
     @abstractmethod
     def environment(self) -> dict[str, str]:

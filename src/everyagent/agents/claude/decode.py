@@ -8,12 +8,13 @@ from typing import Literal, TypeAlias, TypeVar
 import msgspec
 
 from everyagent.agents.adapter import Draft, Frame, Heard, NativeSession
-from everyagent.agents.claude import asks, failures, items, notices, turns, wire
+from everyagent.agents.claude import asks, failures, items, notices, policies, turns, wire
 from everyagent.agents.claude.asks import Ask
 from everyagent.agents.claude.modes import updated
 from everyagent.agents.claude.speech import Speech
 from everyagent.model.events import Error, TurnEnded, TurnStarted, Unparsed
 from everyagent.model.parts import TextPart
+from everyagent.model.policies import UNRESTRICTED, ToolPolicies
 from everyagent.runtime.framing import Line
 
 F = TypeVar("F", bound=msgspec.Struct)
@@ -28,6 +29,7 @@ _heads = msgspec.json.Decoder(wire.Head)
 _deltas = msgspec.json.Decoder(wire.StreamDelta)
 _subtypes = msgspec.json.Decoder(wire.Subtype)
 _tools = msgspec.json.Decoder(wire.CanUseTool)
+_hooks = msgspec.json.Decoder(wire.HookCallback)
 _forms = msgspec.json.Decoder(wire.Elicitation)
 _receipts = msgspec.json.Decoder(wire.Receipt)
 _stream_events = msgspec.json.Decoder(wire.StreamEvent)
@@ -38,6 +40,13 @@ class Unserved(msgspec.Struct, frozen=True):
 
     request_id: str
     subtype: str
+
+
+class Settled(msgspec.Struct, frozen=True):
+    """A request of the agent's that the session's policies answer."""
+
+    request_id: str
+    response: object
 
 
 class Lapsed(msgspec.Struct, frozen=True):
@@ -53,11 +62,12 @@ class Decoder:
     `mode` is the permission mode the agent is known to be in, `prompt` the uuid of the message it works on.
     """
 
-    def __init__(self, mode: str = "default") -> None:
+    def __init__(self, mode: str = "default", policies: ToolPolicies = UNRESTRICTED) -> None:
         self.mode = mode
+        self.policies = policies
         self.prompt: str | None = None
         self.asks: dict[str, Ask] = {}
-        self.asides: list[wire.ControlReply | Unserved | Lapsed] = []
+        self.asides: list[wire.ControlReply | Unserved | Settled | Lapsed] = []
         self.history_lost = False
         self._speech = Speech()
         self._session: str | None = None
@@ -156,9 +166,18 @@ class Decoder:
         match _subtypes.decode(frame.request).subtype:
             case "can_use_tool":
                 request = _tools.decode(frame.request)
-                ask, drafted = asks.tool(frame.request_id, request, self._speech.plans.get(request.tool_use_id))
+                ruled = policies.verdict(self.policies, request.tool_name)
+                if settled := policies.settled(ruled, request.tool_name, self.mode):
+                    self.asides.append(Settled(frame.request_id, settled))
+                    return ()
+                plan = self._speech.plans.get(request.tool_use_id)
+                ask, drafted = asks.tool(frame.request_id, request, plan, each_time=ruled == "ask")
             case "elicitation":
                 ask, drafted = asks.form(frame.request_id, _forms.decode(frame.request))
+            case "hook_callback":
+                tool = _hooks.decode(frame.request).input.tool_name
+                self.asides.append(Settled(frame.request_id, policies.ruling(self.policies, tool, self.mode)))
+                return ()
             case subtype:
                 self.asides.append(Unserved(frame.request_id, subtype))
                 return ()
