@@ -1,0 +1,20 @@
+"""Everything behind `/anthropic`, one object a concept. The routes call these."""
+
+from collections.abc import Sequence
+
+from everyagent.managed.agent import SkillParams
+from everyagent.managed.agents import Agents
+from everyagent.managed.environments import Environments
+from everyagent.sessions import Sessions
+
+
+class Managed:
+    def __init__(self, sessions: Sessions) -> None:
+        ground = sessions.ground
+        self.sessions = sessions
+        self.agents = Agents(ground.records, _unpinned)
+        self.environments = Environments(ground.records)
+
+
+async def _unpinned(skills: Sequence[SkillParams]) -> list[SkillParams]:
+    return [*skills]
