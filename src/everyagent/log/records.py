@@ -40,7 +40,7 @@ class Uploaded(NamedTuple):
 
 
 class Insert(Struct, frozen=True, kw_only=True):
-    """A new record; its blobs are kept as long as it is there."""
+    """A new record; its uploads are kept as long as it is there, and so are blobs that another record has, too."""
 
     kind: str
     id: str
@@ -49,6 +49,7 @@ class Insert(Struct, frozen=True, kw_only=True):
     key: str | None = None
     secret: bytes | None = None
     uploads: Sequence[Uploaded] = ()
+    blobs: Sequence[bytes] = ()
 
 
 class Replace(Struct, frozen=True, kw_only=True):

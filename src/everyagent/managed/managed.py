@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from everyagent.managed.agent import SkillParams
 from everyagent.managed.agents import Agents
 from everyagent.managed.environments import Environments
+from everyagent.managed.file import FileList, FilePage
+from everyagent.managed.files import Files
 from everyagent.sessions import Sessions
 
 
@@ -14,6 +16,10 @@ class Managed:
         self.sessions = sessions
         self.agents = Agents(ground.records, _unpinned)
         self.environments = Environments(ground.records)
+        self.files = Files(ground.records, ground.clock)
+
+    async def list_files(self, asked: FileList) -> FilePage:
+        return await self.files.list(asked)
 
 
 async def _unpinned(skills: Sequence[SkillParams]) -> list[SkillParams]:

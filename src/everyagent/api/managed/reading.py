@@ -47,10 +47,12 @@ def _pairs(raw: bytes) -> list[tuple[str, str]]:
 @cache
 def _fields(into: type[Struct]) -> dict[str, bool]:
     """Each field's name, and whether it is a list."""
-    return {
-        field.name: any(get_origin(kind) is list for kind in (field.type, *get_args(field.type)))
-        for field in msgspec.structs.fields(into)
-    }
+    return {field.name: _is_list(field.type) for field in msgspec.structs.fields(into)}
+
+
+def _is_list(kind: object) -> bool:
+    """Also where it may be null, or has its own limits."""
+    return get_origin(kind) is list or any(_is_list(part) for part in get_args(kind))
 
 
 def read_body(raw: bytes, into: type[Struct], ignored: list[str]) -> Struct:

@@ -84,7 +84,11 @@ def _insert(group: Group, blobs: Blobs, new: Insert) -> Record:
     number = connection.last_insert_rowid()
     for upload in new.uploads:
         blobs.adopt(upload.path, upload.digest)
-        connection.execute("INSERT OR IGNORE INTO blobs (session, digest) VALUES (?, ?)", (-number, upload.digest))
+    for digest in new.blobs:
+        if not connection.execute("SELECT 1 FROM blobs WHERE digest = ?", (digest,)).fetchone():
+            raise RecordNotFound("The content is gone: it was deleted.")
+    for digest in (*(upload.digest for upload in new.uploads), *new.blobs):
+        connection.execute("INSERT OR IGNORE INTO blobs (session, digest) VALUES (?, ?)", (-number, digest))
     return find(connection, new.kind, new.id)
 
 

@@ -118,6 +118,8 @@ class RecordingRules:
         for id in ("a", "b"):
             async with records.upload(pieces(b"same", b"bytes")) as upload:
                 await records.write(Insert(kind="file", id=id, body=b"{}", uploads=[upload]))
+        await records.write(Insert(kind="file", id="c", body=b"{}", blobs=[upload.digest]))
+        await records.write(Delete(kind="file", id="c"))
         assert upload.size == 9
         await records.write(Delete(kind="file", id="a"))
         assert await content(records, upload.digest) == b"samebytes"
@@ -128,6 +130,8 @@ class RecordingRules:
             assert open_one.read() == b"samebytes"
         with pytest.raises(RecordNotFound):
             await records.blob(upload.digest)
+        with pytest.raises(RecordNotFound):
+            await records.write(Insert(kind="file", id="d", body=b"{}", blobs=[upload.digest]))
 
     async def test_an_upload_that_nobody_took_leaves_nothing(self, log: Log) -> None:
         async with log.records.upload(pieces(b"lost")) as upload:
