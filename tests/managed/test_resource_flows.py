@@ -8,7 +8,7 @@ from tests.managed.mcp_stage import mcp_stage
 from tests.managed.sdks import PYTHON, Sdk
 
 
-@pytest.mark.parametrize("flow", ["agents", "environments", "files"])
+@pytest.mark.parametrize("flow", ["agents", "environments", "files", "skills"])
 @pytest.mark.parametrize("sdk", PYTHON, ids=lambda sdk: sdk.name)
 def test_every_sdk_gets_what_it_expects_of(flow: str, sdk: Sdk, daemon: DaemonProcess) -> None:
     parity.check(sdk, flow, "mock", sdk.run(flow, daemon.url))
