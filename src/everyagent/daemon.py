@@ -23,6 +23,7 @@ from everyagent.runtime.memory import tune
 from everyagent.runtime.warden import Warden
 from everyagent.sessions import AgentInfo, Agents, Sessions
 from everyagent.sessions.creation import Creation
+from everyagent.sessions.ground import Ground
 from everyagent.sessions.launching import Launcher
 from everyagent.sessions.policy import Policy
 from everyagent.sessions.secrets import Vault
@@ -85,6 +86,13 @@ async def sessions_of(
             warden = Warden()
             agents = Agents(adapters(tasks) if adapters else known_adapters(tasks, settings.data_dir, warden))
             vault = Vault.open(settings.data_dir / "vault.key")
+            ground = Ground(
+                folder=settings.data_dir,
+                records=log.records,
+                vault=vault,
+                clock=clock,
+                default_agent=settings.default_agent,
+            )
             launcher = Launcher(log, vault, settings.data_dir / "scratch", url)
             supervisor = Supervisor(log=log, agents=agents, launcher=launcher, tasks=tasks, clock=clock, policy=policy)
             creation = Creation(
@@ -98,7 +106,14 @@ async def sessions_of(
             try:
                 await supervisor.recover()
                 tasks.start_soon(supervisor.sweep)
-                yield Sessions(log=log, agents=agents, supervisor=supervisor, creation=creation, launcher=launcher)
+                yield Sessions(
+                    log=log,
+                    agents=agents,
+                    supervisor=supervisor,
+                    creation=creation,
+                    launcher=launcher,
+                    ground=ground,
+                )
             finally:
                 with anyio.CancelScope(shield=True):
                     await supervisor.close()

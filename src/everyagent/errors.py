@@ -7,7 +7,7 @@ EveryagentError
 │   └── OffsetOutOfRange      a position outside the session's log
 ├── Unauthorized 401          no token, or the wrong one
 ├── Forbidden 403             a Host, Origin or path we do not serve
-├── NotFound 404              no such session, ask, file or route
+├── NotFound 404              no such session, ask, record, file or route
 │   └── AgentNotInstalled     a known agent that is not on this machine
 ├── MethodNotAllowed 405
 ├── Conflict 409              true a moment ago, or for somebody else
@@ -15,6 +15,8 @@ EveryagentError
 │   ├── SessionEnded
 │   ├── AskClosed             answered before; says what the first answer was
 │   ├── KeyReused             an Idempotency-Key that came with another request
+│   ├── RecordExists          its id or its unique name is taken
+│   ├── RecordChanged         somebody else changed it since it was read
 │   └── LogConflict           somebody else wrote to the session's log
 │       └── LogFenced         a newer owner has taken the session over
 ├── TooLarge 413
@@ -77,6 +79,10 @@ class AskNotFound(NotFound):
     code, title = "ask_not_found", "Ask Not Found"
 
 
+class RecordNotFound(NotFound):
+    code, title = "record_not_found", "Record Not Found"
+
+
 class AgentNotInstalled(NotFound):
     code, title = "agent_not_installed", "Agent Not Installed"
 
@@ -103,6 +109,14 @@ class AskClosed(Conflict):
 
 class KeyReused(Conflict):
     code, title = "idempotency_key_reused", "Idempotency Key Reused"
+
+
+class RecordExists(Conflict):
+    code, title = "record_exists", "Already Exists"
+
+
+class RecordChanged(Conflict):
+    code, title = "record_changed", "Changed Meanwhile"
 
 
 class LogConflict(Conflict):

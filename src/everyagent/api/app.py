@@ -2,28 +2,32 @@
 
 import hashlib
 import re
-import time
 from collections.abc import Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from everyagent.api import reading, ui
 from everyagent.api.auth import Gate
 from everyagent.api.context import ApiSettings, Context
+from everyagent.api.dialect import Dialect, Universal
+from everyagent.api.exchange import Exchange
 from everyagent.api.idempotency import Idempotency, key_of
 from everyagent.api.metrics import Metrics, Reading
-from everyagent.api.problems import problem_response, unexpected
 from everyagent.api.routes import ROUTES, openapi_json, schema_json
 from everyagent.api.routing import Call, NoContent, Nothing, Route, Router, Spooled, Upload, encoded
 from everyagent.api.streaming import Download, EventStream, Readers
-from everyagent.errors import EveryagentError
-from everyagent.logs import get_logger
-from everyagent.model.ids import new_id
 from everyagent.sessions import Sessions
 
+if TYPE_CHECKING:
+    from everyagent.api.managed.face import ManagedFace
+
+#: Everything below it is the Managed Agents API.
+PREFIX = "/anthropic/"
 _NOTHING = Nothing()
 _TOOLS = re.compile("/v1/sessions/([^/]+)/mcp")
 _NO_BODY = hashlib.sha256().digest()
@@ -44,11 +48,12 @@ class Api:
             settings=settings,
             metrics=self.metrics,
             readers=self.readers,
+            managed=lambda: self._managed.managed,
             openapi=openapi_json,
             schema=schema_json,
         )
         self._idempotency = Idempotency(sessions)
-        self._router = Router(routes)
+        self._universal = Universal(Router(routes))
         public = frozenset(route.path for route in routes if route.public)
         self._gate = Gate(
             token=settings.token,
@@ -61,31 +66,34 @@ class Api:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             raise RuntimeError(f"Only HTTP is served here, not {scope['type']}.")
-        exchange = _Exchange(scope, send, self.metrics)
+        dialect = self._managed if scope["path"].startswith(PREFIX) else self._universal
+        exchange = Exchange(scope, send, self.metrics, dialect)
         try:
-            answer = await self._answer(scope, receive, exchange)
+            answer = await self._answer(scope, receive, exchange, dialect)
             await answer(scope, receive, exchange.send)
         except ClientDisconnect:
             return
         except Exception as error:  # noqa: BLE001 - the last resort: a client always gets a problem, never a stack trace
             await exchange.fail(error, receive)
 
-    async def _answer(self, scope: Scope, receive: Receive, exchange: "_Exchange") -> ASGIApp:
+    async def _answer(self, scope: Scope, receive: Receive, exchange: Exchange, dialect: Dialect) -> ASGIApp:
         self._gate.check(scope)
         if ui.is_ours(scope["path"]):
             exchange.route = "/ui"
             return ui.answer(scope)
-        route, path = self._router.find(scope["method"], scope["path"])
+        route, path = dialect.router.find(scope["method"], scope["path"])
         exchange.route = route.path
-        query = reading.decode_query(scope["query_string"], route.query)
+        query = dialect.query(scope["query_string"], route, exchange.ignored)
         if route.body is Spooled:
             file, digest = await reading.spool(scope, receive, self._context.settings.max_upload)
             with file:
                 return await self._handle(route, scope, receive, path, query, Spooled(file), digest)
-        body, digest = await self._body(route, scope, receive)
+        body, digest = await self._body(route, scope, receive, exchange, dialect)
         return await self._handle(route, scope, receive, path, query, body, digest)
 
-    async def _body(self, route: Route, scope: Scope, receive: Receive) -> tuple[object, bytes]:
+    async def _body(
+        self, route: Route, scope: Scope, receive: Receive, exchange: Exchange, dialect: Dialect
+    ) -> tuple[object, bytes]:
         if route.body is Upload:
             return Upload(reading.pieces(scope, receive, self._context.settings.max_upload)), _NO_BODY
         if route.decoder is None:
@@ -93,7 +101,7 @@ class Api:
         raw = await reading.whole(scope, receive, self._context.settings.max_body)
         if raw:
             reading.require_json(scope)
-        return reading.decode_json(raw, route.decoder), hashlib.sha256(raw).digest()
+        return dialect.body(raw, route, exchange.ignored), hashlib.sha256(raw).digest()
 
     async def _handle(
         self,
@@ -110,6 +118,13 @@ class Api:
         if key is None:
             return await _run(route, call)
         return await self._idempotency.once(key, lambda: _run(route, call))
+
+    @cached_property
+    def _managed(self) -> "ManagedFace":
+        """Loaded when it is first asked for: most daemons never are."""
+        from everyagent.api.managed.face import ManagedFace
+
+        return ManagedFace(self._context.sessions)
 
     def _token_of(self, path: str) -> str | None:
         tools = _TOOLS.fullmatch(path)
@@ -129,43 +144,6 @@ class Api:
             yield Reading("everyagent_agent_deaths", "counter", "Agents that ended.", deaths, {"agent": agent})
         for agent, frames in counts.unknown_frames.items():
             yield Reading("everyagent_unknown_frames", "counter", "Frames nobody knew.", frames, {"agent": agent})
-
-
-class _Exchange:
-    """One request's way out: gives the answer its id, and knows whether it has begun."""
-
-    __slots__ = ("_begun", "_metrics", "_scope", "_send", "_start", "request_id", "route")
-
-    def __init__(self, scope: Scope, send: Send, metrics: Metrics) -> None:
-        self.request_id = new_id("req_")
-        self.route = ""
-        self._scope = scope
-        self._send = send
-        self._metrics = metrics
-        self._begun = False
-        self._start = time.perf_counter()
-
-    async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self._begun = True
-            message["headers"].append((b"x-request-id", self.request_id.encode()))
-            seconds = time.perf_counter() - self._start
-            self._metrics.answered(self._scope["method"], self.route, message["status"], seconds)
-        await self._send(message)
-
-    async def fail(self, error: Exception, receive: Receive) -> None:
-        known = error if isinstance(error, EveryagentError) else unexpected()
-        if known is not error:
-            self._log(error)
-        # An answer that has begun is left unfinished: the server cuts it, and the client knows.
-        if not self._begun:
-            await problem_response(known, self.request_id)(self._scope, receive, self.send)
-
-    def _log(self, error: Exception) -> None:
-
-        get_logger("everyagent.api").error(
-            "request failed", request_id=self.request_id, route=self.route, exc_info=error
-        )
 
 
 async def _run(route: Route, call: Call[object, object]) -> ASGIApp:

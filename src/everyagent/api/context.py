@@ -1,6 +1,7 @@
 """What every handler can reach: the sessions, and what belongs to the HTTP face itself."""
 
 from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -8,6 +9,9 @@ from everyagent import __version__
 from everyagent.api.metrics import Metrics
 from everyagent.api.streaming import Readers
 from everyagent.sessions import Sessions
+
+if TYPE_CHECKING:
+    from everyagent.managed import Managed
 
 MIB = 1 << 20
 
@@ -24,11 +28,12 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
 
 
 class Context(Struct, frozen=True, kw_only=True):
-    """`openapi` and `schema` make the encoded documents, once."""
+    """`openapi` and `schema` make the encoded documents, `managed` what stands behind `/anthropic`; each once."""
 
     sessions: Sessions
     settings: ApiSettings
     metrics: Metrics
     readers: Readers
+    managed: Callable[[], "Managed"]
     openapi: Callable[[], bytes]
     schema: Callable[[], bytes]

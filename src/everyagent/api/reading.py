@@ -16,8 +16,10 @@ from starlette.types import Receive, Scope
 from everyagent.errors import BadRequest, TooLarge, UnsupportedMedia
 
 S = TypeVar("S", bound=msgspec.Struct)
+T = TypeVar("T")
 
 _PIECE = 1 << 20
+_ANYTHING = msgspec.json.Decoder(object)
 _AT = re.compile(r" - at `\$\.?(?P<path>.*)`$")
 _FIELD = re.compile(r"(?:unknown|required) field `(?P<name>[^`]*)`")
 
@@ -54,7 +56,7 @@ def decode_query(raw: bytes, into: type[S]) -> S:
     try:
         query = msgspec.convert(values, into, strict=False)
     except msgspec.ValidationError as error:
-        raise _invalid("query", error) from None
+        raise invalid("query", error) from None
     for name in values:
         if getattr(query, fields[name].name) is None:
             raise BadRequest(f"The query parameter `{name}` cannot be null. Leave it out.", field=name)
@@ -68,9 +70,21 @@ def _fields(into: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:
 
 def decode_json(body: bytes, decoder: msgspec.json.Decoder[S]) -> S:
     try:
-        return decoder.decode(body or b"{}")
+        return _decoded(body or b"{}", decoder)
     except msgspec.ValidationError as error:
-        raise _invalid("body", error) from None
+        raise invalid("body", error) from None
+
+
+def decoded(body: bytes) -> object:
+    """Any JSON."""
+    return _decoded(body, _ANYTHING)
+
+
+def _decoded(body: bytes, decoder: msgspec.json.Decoder[T]) -> T:
+    try:
+        return decoder.decode(body)
+    except msgspec.ValidationError:
+        raise
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise BadRequest(f"The body is not JSON: {error}.") from None
     except RecursionError:
@@ -141,7 +155,7 @@ def _too_large(limit: int) -> TooLarge:
     return TooLarge(f"The body is larger than the {limit} bytes that are taken here.", limit=limit)
 
 
-def _invalid(where: str, error: msgspec.ValidationError) -> BadRequest:
+def invalid(where: str, error: msgspec.ValidationError) -> BadRequest:
     """msgspec's message, and the path of the field it is about."""
     text = str(error)
     at, named = _AT.search(text), _FIELD.search(text)

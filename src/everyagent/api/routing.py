@@ -6,7 +6,18 @@ A handler's annotations say what it takes and gives: `Call[Query, Body]` in, a s
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from types import NoneType, UnionType
-from typing import BinaryIO, Generic, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    BinaryIO,
+    Generic,
+    Literal,
+    TypeAlias,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import msgspec
 from msgspec import Struct
@@ -19,6 +30,9 @@ from everyagent.api.idempotency import Key
 from everyagent.api.streaming import EventStream
 from everyagent.errors import EveryagentError, MethodNotAllowed, NotFound
 from everyagent.sessions import Receipt, Sessions
+
+if TYPE_CHECKING:
+    from everyagent.managed import Managed
 
 Method: TypeAlias = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 Q = TypeVar("Q")
@@ -64,6 +78,10 @@ class Call(Generic[Q, B]):
     @property
     def sessions(self) -> Sessions:
         return self.context.sessions
+
+    @property
+    def managed(self) -> "Managed":
+        return self.context.managed()
 
     def receipt(self, answer: Callable[[T], Response]) -> Callable[[T], Receipt] | None:
         """For an effect that commits in one transaction with the answer it will get."""

@@ -2,15 +2,17 @@
 
 import hashlib
 import os
+import uuid
 from collections.abc import Collection
 from pathlib import Path
+from typing import BinaryIO
 
 #: A body longer than this goes to a blob.
 INLINE_BYTES = 256 << 10
 
 
 class Blobs:
-    """Called by the log alone: `put`, `remove` and `sweep` from its writer, `get` from anywhere."""
+    """Called by the log alone: `draft`, `open` and `get` from anywhere, the rest from its writer."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -33,6 +35,21 @@ class Blobs:
                 raise
         sync_folder(self._folder)
         return digest
+
+    def adopt(self, path: Path, digest: bytes) -> None:
+        """The same for bytes that a file of this folder holds, on disk already; that file is gone then."""
+        if self._path(digest).exists():
+            path.unlink(missing_ok=True)
+        else:
+            path.rename(self._path(digest))
+        sync_folder(self._folder)
+
+    def draft(self) -> Path:
+        """A new name for a file to adopt later. If nobody does, it is swept away at the next start."""
+        return self._folder / f"{uuid.uuid4().hex}.draft"
+
+    def open(self, digest: bytes) -> BinaryIO:
+        return self._path(digest).open("rb")
 
     def get(self, digest: bytes) -> bytes:
         return self._path(digest).read_bytes()

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
+from everyagent.log.records import Records
 from everyagent.model.asks import AskKind
 from everyagent.model.events import SessionStatus
 from everyagent.model.sessions import FrameInfo, SearchHit
@@ -295,6 +296,11 @@ class Log(Protocol):
 
     def head(self, session: int) -> int | None:
         """The last committed sequence, if the log has it in memory."""
+        ...
+
+    @property
+    def records(self) -> Records:
+        """The documents in the same storage."""
         ...
 
     @property

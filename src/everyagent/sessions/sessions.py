@@ -37,6 +37,7 @@ from everyagent.sessions.attachments import checked
 from everyagent.sessions.config import config_of
 from everyagent.sessions.creation import Creation, InfoReceipt
 from everyagent.sessions.export import Export, ExportFormat, open_export
+from everyagent.sessions.ground import Ground
 from everyagent.sessions.info import info_of
 from everyagent.sessions.launching import Launcher
 from everyagent.sessions.policies import enforceable
@@ -60,9 +61,17 @@ class EventsRequest(Struct, frozen=True, kw_only=True):
 
 class Sessions:
     def __init__(
-        self, *, log: Log, agents: Agents, supervisor: Supervisor, creation: Creation, launcher: Launcher
+        self,
+        *,
+        log: Log,
+        agents: Agents,
+        supervisor: Supervisor,
+        creation: Creation,
+        launcher: Launcher,
+        ground: Ground,
     ) -> None:
         self.agents = agents
+        self.ground = ground
         self._launcher = launcher
         self._log = log
         self._supervisor = supervisor

@@ -13,6 +13,7 @@ import pytest
 
 from everyagent.log.log import Log
 from everyagent.testing.log_rules.reading import ReadingRules
+from everyagent.testing.log_rules.recording import RecordingRules
 from everyagent.testing.log_rules.samples import LogStore
 from everyagent.testing.log_rules.tailing import TailingRules
 from everyagent.testing.log_rules.writing import WritingRules
@@ -20,7 +21,7 @@ from everyagent.testing.log_rules.writing import WritingRules
 __all__ = ["LogConformance", "LogStore"]
 
 
-class LogConformance(WritingRules, ReadingRules, TailingRules):
+class LogConformance(WritingRules, ReadingRules, TailingRules, RecordingRules):
     """A test may close `log` itself and open it again: closing twice is no error."""
 
     @pytest.fixture

@@ -31,6 +31,7 @@ from everyagent.log.sqlite.checkpoint import Checkpointer
 from everyagent.log.sqlite.connection import Connection
 from everyagent.log.sqlite.database import Database
 from everyagent.log.sqlite.frames import frame_page
+from everyagent.log.sqlite.keeper import SqliteRecords
 from everyagent.log.sqlite.lock import FolderLock
 from everyagent.log.sqlite.migrations import migrate
 from everyagent.log.sqlite.readers import Readers
@@ -66,6 +67,7 @@ class SqliteLog:
         self._recent = Recent(recent_bytes, self._writer.last_commit)
         self._signals = Signals(self._loop, heartbeat)
         self._storage = SqliteStorage(self._readers, opened.blobs)
+        self.records = SqliteRecords(self._writer, self._readers, opened.blobs)
 
     @classmethod
     async def open(

@@ -1,0 +1,61 @@
+"""One request's way out: gives the answer its id, and knows whether it has begun."""
+
+import time
+
+from starlette.types import Message, Receive, Scope, Send
+
+from everyagent.api.dialect import Dialect
+from everyagent.api.metrics import Metrics
+from everyagent.api.problems import unexpected
+from everyagent.errors import EveryagentError
+from everyagent.logs import get_logger
+from everyagent.model.ids import new_id
+
+_WARNING_BYTES = 1000
+
+
+class Exchange:
+    """`ignored` are fields of the request that nobody here knows."""
+
+    __slots__ = ("_begun", "_dialect", "_metrics", "_scope", "_send", "_start", "ignored", "request_id", "route")
+
+    def __init__(self, scope: Scope, send: Send, metrics: Metrics, dialect: Dialect) -> None:
+        self.request_id = new_id("req_")
+        self.route = ""
+        self.ignored: list[str] = []
+        self._scope = scope
+        self._send = send
+        self._metrics = metrics
+        self._dialect = dialect
+        self._begun = False
+        self._start = time.perf_counter()
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._begun = True
+            message["headers"] += self._headers()
+            seconds = time.perf_counter() - self._start
+            self._metrics.answered(self._scope["method"], self.route, message["status"], seconds)
+        await self._send(message)
+
+    async def fail(self, error: Exception, receive: Receive) -> None:
+        known = error if isinstance(error, EveryagentError) else unexpected()
+        if known is not error:
+            self._log(error)
+        # An answer that has begun is left unfinished: the server cuts it, and the client knows.
+        if not self._begun:
+            await self._dialect.refusal(known, self.request_id)(self._scope, receive, self.send)
+
+    def _headers(self) -> list[tuple[bytes, bytes]]:
+        request_id = self.request_id.encode()
+        headers = [(b"x-request-id", request_id), (b"request-id", request_id)]
+        if self.ignored:
+            names = ", ".join(self.ignored).encode("ascii", "backslashreplace")
+            names = bytes(byte if 32 <= byte < 127 else ord("?") for byte in names[:_WARNING_BYTES])
+            headers.append((b"x-everyagent-warning", b"ignored, since unknown here: " + names))
+        return headers
+
+    def _log(self, error: Exception) -> None:
+        get_logger("everyagent.api").error(
+            "request failed", request_id=self.request_id, route=self.route, exc_info=error
+        )

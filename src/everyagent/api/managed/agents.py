@@ -1,0 +1,56 @@
+"""Agents: what a session runs, version by version."""
+
+from msgspec import Struct
+
+from everyagent.api.routing import Call, Nothing, Routes
+from everyagent.errors import Conflict, NotFound
+from everyagent.managed.agent import Agent, AgentCreate, AgentList, AgentUpdate
+from everyagent.managed.limits import PageLimit
+from everyagent.managed.pages import Page
+
+routes = Routes("managed agents")
+
+
+class VersionQuery(Struct, frozen=True, kw_only=True):
+    version: int | None = None
+
+
+class VersionsQuery(Struct, frozen=True, kw_only=True):
+    limit: PageLimit = 20
+    page: str | None = None
+
+
+@routes.add("POST", "/anthropic/v1/agents", effect=True)
+async def create_managed_agent(call: Call[Nothing, AgentCreate]) -> Agent:
+    """Make an agent, at version 1."""
+    return await call.managed.agents.create(call.body)
+
+
+@routes.add("GET", "/anthropic/v1/agents")
+async def list_managed_agents(call: Call[AgentList, Nothing]) -> Page[Agent]:
+    """Agents, the newest first."""
+    return await call.managed.agents.list(call.query)
+
+
+@routes.add("GET", "/anthropic/v1/agents/{agent_id}", NotFound)
+async def retrieve_managed_agent(call: Call[VersionQuery, Nothing]) -> Agent:
+    """An agent as it is now, or as it was at a version."""
+    return await call.managed.agents.retrieve(call.path["agent_id"], call.query.version)
+
+
+@routes.add("POST", "/anthropic/v1/agents/{agent_id}", NotFound, Conflict, effect=True)
+async def update_managed_agent(call: Call[Nothing, AgentUpdate]) -> Agent:
+    """Make a new version. With `version`, only if that is still the newest one."""
+    return await call.managed.agents.update(call.path["agent_id"], call.body)
+
+
+@routes.add("POST", "/anthropic/v1/agents/{agent_id}/archive", NotFound, effect=True)
+async def archive_managed_agent(call: Call[Nothing, Nothing]) -> Agent:
+    """It stays to be read, and takes no new sessions."""
+    return await call.managed.agents.archive(call.path["agent_id"])
+
+
+@routes.add("GET", "/anthropic/v1/agents/{agent_id}/versions", NotFound)
+async def list_managed_agent_versions(call: Call[VersionsQuery, Nothing]) -> Page[Agent]:
+    """Every version of an agent, the newest first."""
+    return await call.managed.agents.versions(call.path["agent_id"], limit=call.query.limit, page=call.query.page)

@@ -1,0 +1,50 @@
+"""Environments: where sessions run."""
+
+from everyagent.api.routing import Call, Nothing, Routes
+from everyagent.errors import Conflict, NotFound
+from everyagent.managed.environment import (
+    Deleted,
+    Environment,
+    EnvironmentCreate,
+    EnvironmentList,
+    EnvironmentUpdate,
+)
+from everyagent.managed.pages import Page
+
+routes = Routes("managed environments")
+
+
+@routes.add("POST", "/anthropic/v1/environments", Conflict, effect=True)
+async def create_environment(call: Call[Nothing, EnvironmentCreate]) -> Environment:
+    """Make an environment; its name is unique."""
+    return await call.managed.environments.create(call.body)
+
+
+@routes.add("GET", "/anthropic/v1/environments")
+async def list_environments(call: Call[EnvironmentList, Nothing]) -> Page[Environment]:
+    """Environments, the newest first."""
+    return await call.managed.environments.list(call.query)
+
+
+@routes.add("GET", "/anthropic/v1/environments/{environment_id}", NotFound)
+async def retrieve_environment(call: Call[Nothing, Nothing]) -> Environment:
+    """An environment."""
+    return await call.managed.environments.retrieve(call.path["environment_id"])
+
+
+@routes.add("POST", "/anthropic/v1/environments/{environment_id}", NotFound, Conflict, effect=True)
+async def update_environment(call: Call[Nothing, EnvironmentUpdate]) -> Environment:
+    """Change it for the sessions to come."""
+    return await call.managed.environments.update(call.path["environment_id"], call.body)
+
+
+@routes.add("DELETE", "/anthropic/v1/environments/{environment_id}", NotFound)
+async def delete_environment(call: Call[Nothing, Nothing]) -> Deleted:
+    """Delete it; sessions that run in it go on."""
+    return await call.managed.environments.delete(call.path["environment_id"])
+
+
+@routes.add("POST", "/anthropic/v1/environments/{environment_id}/archive", NotFound, effect=True)
+async def archive_environment(call: Call[Nothing, Nothing]) -> Environment:
+    """It stays to be read, and takes no new sessions; its name is free again."""
+    return await call.managed.environments.archive(call.path["environment_id"])

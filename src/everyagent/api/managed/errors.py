@@ -1,0 +1,75 @@
+"""Errors in Anthropic's envelope, as its SDKs read them."""
+
+import msgspec
+from starlette.responses import Response
+
+from everyagent.errors import (
+    BadRequest,
+    Conflict,
+    EveryagentError,
+    Forbidden,
+    MethodNotAllowed,
+    NotFound,
+    StorageFull,
+    TooLarge,
+    Unauthorized,
+    Unavailable,
+    UnsupportedMedia,
+)
+
+
+class ErrorBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """`details` are the error's own facts, with `error_code` where the API has one for it."""
+
+    type: str
+    message: str
+    details: dict[str, object] | None = None
+
+
+class ErrorEnvelope(msgspec.Struct, frozen=True, kw_only=True, tag="error"):
+    error: ErrorBody
+    request_id: str
+
+
+def error_response(error: EveryagentError, request_id: str) -> Response:
+    body = ErrorBody(type=error_type(error), message=error.detail, details=_details(error))
+    return Response(
+        msgspec.json.encode(ErrorEnvelope(error=body, request_id=request_id)),
+        error.status,
+        _headers(error),
+        "application/json",
+    )
+
+
+def error_type(error: EveryagentError) -> str:
+    match error:
+        case BadRequest() | MethodNotAllowed() | TooLarge() | UnsupportedMedia():
+            return "invalid_request_error"
+        case Unauthorized():
+            return "authentication_error"
+        case Forbidden():
+            return "permission_error"
+        case NotFound():
+            return "not_found_error"
+        case Conflict():
+            return "conflict_error"
+        case Unavailable():
+            return "overloaded_error"
+        case _:
+            return "api_error"
+
+
+def _details(error: EveryagentError) -> dict[str, object] | None:
+    details = {"error_code": error.code} | error.facts
+    return {name: value for name, value in details.items() if value is not None}
+
+
+def _headers(error: EveryagentError) -> dict[str, str]:
+    """SDKs try a 409 again unless they are told that it would be the same."""
+    match error:
+        case Conflict():
+            return {"x-should-retry": "false"}
+        case Unavailable() | StorageFull():
+            return {"retry-after": "1"}
+        case _:
+            return {}

@@ -1,0 +1,29 @@
+"""The Managed Agents API as one face of the server: its routes, how it reads, how it tells of errors."""
+
+from msgspec import Struct
+from starlette.responses import Response
+
+from everyagent.api.managed import reading
+from everyagent.api.managed.errors import error_response
+from everyagent.api.managed.routes import ROUTES
+from everyagent.api.routing import Route, Router
+from everyagent.errors import EveryagentError
+from everyagent.managed import Managed
+from everyagent.sessions import Sessions
+
+
+class ManagedFace:
+    def __init__(self, sessions: Sessions) -> None:
+        self.managed = Managed(sessions)
+        self.router = Router(ROUTES)
+
+    def query(self, raw: bytes, route: Route, ignored: list[str]) -> Struct:
+        return reading.read_query(raw, route.query, ignored)
+
+    def body(self, raw: bytes, route: Route, ignored: list[str]) -> object:
+        assert isinstance(route.body, type)
+        assert issubclass(route.body, Struct)
+        return reading.read_body(raw, route.body, ignored)
+
+    def refusal(self, error: EveryagentError, request_id: str) -> Response:
+        return error_response(error, request_id)

@@ -1,0 +1,116 @@
+"""What records are: JSON documents by kind and id, for whatever stands beside the sessions in the same storage.
+
+Called by `managed/`. `testing/log_rules/recording.py` holds every implementation to it.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import BinaryIO, Literal, NamedTuple, Protocol, TypeAlias
+
+from msgspec import UNSET, Struct, UnsetType
+
+
+class Record(Struct, frozen=True, kw_only=True):
+    """`number` rises with each record made; `version` starts at 1 and rises with each change.
+
+    `parent` is the id of the record it belongs to, empty for none: it goes when its parent goes. `key` is
+    unique among the records of its kind and parent. Times are microseconds; `body` is encoded JSON, `secret` sealed.
+    """
+
+    number: int
+    kind: str
+    id: str
+    parent: str
+    key: str | None
+    version: int
+    created_at: int
+    updated_at: int
+    archived_at: int | None
+    body: bytes
+    secret: bytes | None
+
+
+class Uploaded(NamedTuple):
+    """Bytes that are on disk already, and wait for a record to own them."""
+
+    path: Path
+    digest: bytes
+    size: int
+
+
+class Insert(Struct, frozen=True, kw_only=True):
+    """A new record; its uploads are kept as long as it is there, and so are blobs that another record has, too."""
+
+    kind: str
+    id: str
+    body: bytes
+    parent: str = ""
+    key: str | None = None
+    secret: bytes | None = None
+    uploads: Sequence[Uploaded] = ()
+    blobs: Sequence[bytes] = ()
+
+
+class Replace(Struct, frozen=True, kw_only=True):
+    """New values for a record, if its version is still `version`; unset stays as it is."""
+
+    kind: str
+    id: str
+    version: int
+    body: bytes
+    key: str | UnsetType | None = UNSET
+    secret: bytes | UnsetType | None = UNSET
+    archived: bool | UnsetType = UNSET
+
+
+class Delete(Struct, frozen=True, kw_only=True):
+    """It goes with everything that belongs to it."""
+
+    kind: str
+    id: str
+
+
+Change: TypeAlias = Insert | Replace | Delete
+
+
+class RecordQuery(Struct, frozen=True, kw_only=True):
+    """`after` is the number of the last record of the page before, in the order asked for.
+
+    `since` and `until` are microseconds, both inclusive. `ids` narrows it to these.
+    """
+
+    kind: str
+    parent: str | None = None
+    ids: Sequence[str] | None = None
+    after: int | None = None
+    order: Literal["asc", "desc"] = "desc"
+    limit: int = 20
+    archived: bool = False
+    since: int | None = None
+    until: int | None = None
+
+
+class Records(Protocol):
+    """Errors: `RecordNotFound`, `RecordExists` (its id or key is taken), `RecordChanged`, `StorageFull`."""
+
+    async def write(self, *changes: Change) -> list[Record]:
+        """All of them or none, on disk; what each inserted or replaced record is now (deleted ones are left out)."""
+        ...
+
+    async def find(self, kind: str, id: str) -> Record: ...
+    async def page(self, query: RecordQuery) -> list[Record]:
+        """At most `limit + 1`: one more than asked for says that there is another page."""
+        ...
+
+    async def count(self, kind: str, parent: str) -> int:
+        """Those that are not archived."""
+        ...
+
+    def upload(self, pieces: AsyncIterator[bytes]) -> AbstractAsyncContextManager[Uploaded]:
+        """Put on disk piece by piece; gone again after the block unless a record was inserted with it."""
+        ...
+
+    async def blob(self, digest: bytes) -> BinaryIO:
+        """Open for reading, and so though its record be deleted meanwhile; `RecordNotFound` if it is gone."""
+        ...

@@ -1,0 +1,58 @@
+"""The `Records` on SQLite: in the log's own file, through its one writer."""
+
+import asyncio
+import hashlib
+import os
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import BinaryIO
+
+from everyagent.errors import RecordNotFound
+from everyagent.log.blobs import Blobs
+from everyagent.log.records import Change, Record, RecordQuery, Uploaded
+from everyagent.log.sqlite import records
+from everyagent.log.sqlite.readers import Readers
+from everyagent.log.sqlite.writer import Writer
+
+
+class SqliteRecords:
+    def __init__(self, writer: Writer, readers: Readers, blobs: Blobs) -> None:
+        self._writer = writer
+        self._readers = readers
+        self._blobs = blobs
+
+    async def write(self, *changes: Change) -> list[Record]:
+        return await self._writer.submit(lambda group: records.write(group, self._blobs, changes))
+
+    async def find(self, kind: str, id: str) -> Record:
+        return await self._readers.read(partial(records.find, kind=kind, id=id))
+
+    async def page(self, query: RecordQuery) -> list[Record]:
+        return await self._readers.read(partial(records.page, query=query))
+
+    async def count(self, kind: str, parent: str) -> int:
+        return await self._readers.read(partial(records.count, kind=kind, parent=parent))
+
+    @asynccontextmanager
+    async def upload(self, pieces: AsyncIterator[bytes]) -> AsyncGenerator[Uploaded]:
+        path = self._blobs.draft()
+        digest, size = hashlib.sha256(), 0
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                async for piece in pieces:
+                    digest.update(piece)
+                    size += len(piece)
+                    await asyncio.to_thread(file.write, piece)
+                file.flush()
+                await asyncio.to_thread(os.fsync, descriptor)
+            yield Uploaded(path, digest.digest(), size)
+        finally:
+            path.unlink(missing_ok=True)
+
+    async def blob(self, digest: bytes) -> BinaryIO:
+        try:
+            return await asyncio.to_thread(self._blobs.open, digest)
+        except FileNotFoundError:
+            raise RecordNotFound("The content is gone: it was deleted.") from None

@@ -1,0 +1,125 @@
+"""Which other agents an agent may work with: asked for by name, kept with their versions, shown whole in a session."""
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Literal, TypeAlias
+
+import msgspec
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from everyagent.model.parts import Json
+
+
+class AgentReference(Struct, frozen=True, kw_only=True, tag="agent"):
+    """Without a `version`, the newest at the time."""
+
+    id: str
+    version: int | None = None
+
+
+class Itself(Struct, frozen=True, kw_only=True, tag="self"):
+    """A copy of the agent itself."""
+
+
+class Advisor(Struct, frozen=True, kw_only=True, tag="advisor"):
+    model: str
+
+
+class Switch(Struct, frozen=True, kw_only=True):
+    type: Literal["enabled", "disabled"]
+
+
+class AdvisorSwitch(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    type: Literal["enabled", "disabled"]
+    model: str | None = None
+
+
+Predefined: TypeAlias = str | AgentReference | Itself
+Member: TypeAlias = str | AgentReference | Itself | Advisor
+
+
+class Crew(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Sub-agents, or agents of workflows."""
+
+    type: Literal["enabled", "disabled"]
+    inline_agents: Switch | None = None
+    predefined_agents: Annotated[list[Predefined], Meta(max_length=20)] | None = None
+
+
+class Coordinator(Struct, frozen=True, kw_only=True, tag="coordinator"):
+    agents: Annotated[list[Member], Meta(min_length=1, max_length=20)]
+
+
+class Multiagent20261001(Struct, frozen=True, kw_only=True, tag="multiagent_20261001"):
+    advisor: AdvisorSwitch | None = None
+    subagents: Crew | None = None
+    workflows: Crew | None = None
+
+
+Multiagent: TypeAlias = Coordinator | Multiagent20261001
+#: The version an agent has now, or an error if there is none such.
+Pin = Callable[[AgentReference], Awaitable[AgentReference]]
+#: What a session shows of an agent it may work with.
+Show = Callable[[AgentReference], Awaitable[Json]]
+
+_OFF = Crew(type="disabled")
+
+
+async def pinned(multiagent: Multiagent, own: AgentReference, pin: Pin) -> Multiagent:
+    """With every choice made and every version fixed; `own` stands for the agent itself."""
+
+    async def fixed(member: Predefined) -> AgentReference:
+        match member:
+            case Itself():
+                return own
+            case str():
+                return await pin(AgentReference(id=member))
+            case AgentReference():
+                return own if member.id == own.id else await pin(member)
+
+    async def crew(given: Crew | None) -> Crew:
+        if given is None or given.type == "disabled":
+            return _OFF
+        return Crew(
+            type="enabled",
+            inline_agents=given.inline_agents or Switch(type="enabled"),
+            predefined_agents=[await fixed(member) for member in given.predefined_agents or ()],
+        )
+
+    match multiagent:
+        case Coordinator():
+            members = [each if isinstance(each, Advisor) else await fixed(each) for each in multiagent.agents]
+            return Coordinator(agents=[*members])
+        case Multiagent20261001():
+            return Multiagent20261001(
+                advisor=multiagent.advisor or AdvisorSwitch(type="disabled"),
+                subagents=await crew(multiagent.subagents),
+                workflows=await crew(multiagent.workflows),
+            )
+
+
+async def expanded(multiagent: Multiagent, show: Show) -> Json:
+    """As a session tells it: each agent whole."""
+
+    async def shown(members: "list[Predefined] | list[Member]") -> list[object]:
+        return [await show(each) if isinstance(each, AgentReference) else msgspec.to_builtins(each) for each in members]
+
+    async def crew(given: Crew | None) -> Json:
+        given = given or _OFF
+        told: dict[str, object] = msgspec.to_builtins(replace(given, predefined_agents=None))
+        return (
+            told
+            if given.type == "disabled"
+            else told | {"predefined_agents": await shown(given.predefined_agents or [])}
+        )
+
+    match multiagent:
+        case Coordinator():
+            return {"type": "coordinator", "agents": await shown(multiagent.agents)}
+        case Multiagent20261001():
+            return {
+                "type": "multiagent_20261001",
+                "advisor": msgspec.to_builtins(multiagent.advisor),
+                "subagents": await crew(multiagent.subagents),
+                "workflows": await crew(multiagent.workflows),
+            }

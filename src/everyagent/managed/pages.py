@@ -1,0 +1,61 @@
+"""Pages of a list, with cursors that know the order they were made in."""
+
+import base64
+import binascii
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Generic, Literal, TypeAlias, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from everyagent.errors import BadRequest
+from everyagent.log.records import Record, RecordQuery, Records
+
+T = TypeVar("T")
+Order: TypeAlias = Literal["asc", "desc"]
+
+
+class Page(Struct, Generic[T], frozen=True, kw_only=True):
+    """`next_page` is the `page` to ask for next; null at the end."""
+
+    data: list[T]
+    next_page: str | None = None
+
+
+def cursor(after: int, order: Order) -> str:
+    text = f"{order}:{after}".encode()
+    return "page_" + base64.urlsafe_b64encode(text).decode().rstrip("=")
+
+
+def position(page: str, order: Order) -> int:
+    """The number a cursor stands for."""
+    try:
+        encoded = page.removeprefix("page_")
+        made, _, after = base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode("ascii").partition(":")
+        number = int(after)
+    except (binascii.Error, ValueError):
+        raise BadRequest(
+            "`page` is no cursor of ours. Use the `next_page` of the page before, as it came.", field="page"
+        ) from None
+    if made != order or not -(1 << 62) < number < 1 << 62:
+        raise BadRequest(f"This `page` was made for the order {made!r}. Start again without it.", field="page")
+    return number
+
+
+async def page_of(records: Records, query: RecordQuery, page: str | None, shown: Callable[[Record], T]) -> Page[T]:
+    after = position(page, query.order) if page else None
+    found = await records.page(replace(query, after=after))
+    more = len(found) > query.limit
+    found = found[: query.limit]
+    return Page(
+        data=[shown(record) for record in found], next_page=cursor(found[-1].number, query.order) if more else None
+    )
+
+
+def micros(moment: datetime | None) -> int | None:
+    """A moment without a zone is taken as UTC."""
+    if moment is None:
+        return None
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return round(aware.timestamp() * 1_000_000)

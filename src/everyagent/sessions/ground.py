@@ -1,0 +1,17 @@
+"""What a daemon stands on: one data folder, and what is kept in it beside the sessions. `managed/` builds on it."""
+
+from pathlib import Path
+
+from msgspec import Struct
+
+from everyagent.clock import Clock
+from everyagent.log.records import Records
+from everyagent.sessions.secrets import Vault
+
+
+class Ground(Struct, frozen=True, kw_only=True):
+    folder: Path
+    records: Records
+    vault: Vault
+    clock: Clock
+    default_agent: str

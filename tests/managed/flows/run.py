@@ -1,0 +1,49 @@
+"""Runs one flow inside an SDK's own environment, and prints what it called and saw."""
+
+import importlib
+import json
+import os
+import sys
+from collections.abc import Callable
+from typing import cast
+
+import anthropic
+
+methods: set[str] = set()
+
+
+class Recorder:
+    """The client, or a resource of it; remembers by name what is called."""
+
+    def __init__(self, target: object, path: str) -> None:
+        self._target = target
+        self._path = path
+
+    def __getattr__(self, name: str) -> object:
+        found = cast(object, getattr(self._target, name))
+        plain = name in ("with_raw_response", "with_streaming_response")
+        path = self._path if plain else f"{self._path}.{name}".lstrip(".")
+        if plain or hasattr(found, "with_raw_response"):
+            return Recorder(found, path)
+        return self._recorded(found, path) if callable(found) else found
+
+    @staticmethod
+    def _recorded(method: Callable[..., object], path: str) -> Callable[..., object]:
+        def call(*args: object, **kwargs: object) -> object:
+            methods.add(path)
+            return method(*args, **kwargs)
+
+        return call
+
+
+def main() -> None:
+    client = anthropic.Anthropic(
+        base_url=os.environ["BASE_URL"], api_key=os.environ["TOKEN"], _strict_response_validation=True
+    )
+    events = importlib.import_module("seen").EVENTS
+    flow = importlib.import_module(sys.argv[1])
+    flow.flow(Recorder(client, ""), **json.loads(os.environ["FACTS"]))
+    sys.stdout.write(json.dumps({"methods": sorted(methods), "events": sorted(events)}) + "\n")
+
+
+main()

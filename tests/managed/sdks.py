@@ -1,0 +1,90 @@
+"""Anthropic's real SDKs, each version in an environment of its own, kept between runs; and flows run in them."""
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from everyagent.agents.packages import npm
+from everyagent.testing.daemon import TOKEN
+
+FLOWS = Path(__file__).parent / "flows"
+CACHE = Path.home() / ".cache" / "everyagent" / "sdks"
+LIMIT_SECONDS = 300.0
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """What a flow did: the SDK's methods it called, the types of the events it saw."""
+
+    methods: list[str]
+    events: list[str]
+
+
+class Sdk(NamedTuple):
+    language: Literal["python", "node"]
+    version: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.language}-{self.version}"
+
+    def run(self, flow: str, url: str, **facts: str) -> Report:
+        """The flow of that name against a daemon; whatever it asserts in vain fails here, with its story."""
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": os.environ["HOME"],
+            "BASE_URL": f"{url}/anthropic",
+            "TOKEN": TOKEN,
+            "FACTS": json.dumps(facts),
+        }
+        if self.language == "python":
+            argv = [f"{sys.base_prefix}/bin/python3", "-s", str(FLOWS / "run.py"), flow]
+            environment["PYTHONPATH"] = str(self._installed())
+        else:
+            argv = ["node", str(FLOWS / "run.mjs"), flow]
+            environment["SDK"] = str(self._installed())
+        done = subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False)
+        assert done.returncode == 0, f"{self.name} {flow}:\n{done.stdout}\n{done.stderr}"
+        return msgspec.json.decode(done.stdout.splitlines()[-1], type=Report)
+
+    def _installed(self) -> Path:
+        """Made once, whole or not at all, though many ask at the same time."""
+        CACHE.mkdir(parents=True, exist_ok=True)
+        folder = CACHE / self.name
+        with (CACHE / f".{self.name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not folder.exists():
+                scratch = Path(tempfile.mkdtemp(dir=CACHE))
+                try:
+                    subprocess.run(
+                        self._install(scratch / "sdk"), check=True, capture_output=True, timeout=LIMIT_SECONDS
+                    )
+                    (scratch / "sdk").rename(folder)
+                finally:
+                    shutil.rmtree(scratch)
+        return folder
+
+    def _install(self, folder: Path) -> list[str]:
+        if self.language == "python":
+            return [sys.executable, "-m", "pip", "install", "--target", str(folder), f"anthropic=={self.version}"]
+        return [
+            *npm(),
+            "install",
+            "--prefix",
+            str(folder),
+            "--no-audit",
+            "--no-fund",
+            f"@anthropic-ai/sdk@{self.version}",
+        ]
+
+
+NEWEST = Sdk("python", "2.8.0")
+PYTHON = (NEWEST, Sdk("python", "1.17.0"), Sdk("python", "0.97.0"))
+NODE = Sdk("node", "1.8.0")
