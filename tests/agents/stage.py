@@ -139,7 +139,7 @@ class Stage(ABC, Generic[M_co]):
 
     def until_heard(self, words: str) -> None:
         """Until the agent has begun to say them."""
-        self.until(lambda: any(words in delta.delta for delta in self.all(ItemDelta)) or None)
+        self.until(lambda: words in "".join(delta.delta for delta in self.all(ItemDelta)) or None)
 
     def items(self, kind: str) -> list[Item]:
         return [done.item for done in self.all(ItemCompleted) if done.item.kind == kind]

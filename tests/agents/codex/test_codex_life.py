@@ -1,4 +1,4 @@
-"""The life of sessions with the real program: interrupts, steering, resuming, dying, sharing a process."""
+"""The life of sessions with the real program: steering, dying, resuming, sharing a process."""
 
 import os
 import signal
@@ -22,96 +22,6 @@ SLEEP = "python3 -c 'import time; time.sleep(50)'"
 
 def sleepers(session: CodexSession) -> list[int]:
     return session.processes("time.sleep(50)")
-
-
-# -- interrupts -------------------------------------------------------------------------------------------------
-
-
-def test_an_interrupt_stops_words_and_keeps_the_session(session: CodexSession) -> None:
-    session.model.script.add(say(LONG, held=8), say("Still here."))
-    session.create().send("Talk long")
-    session.until_heard("word")
-    pid = session.app_server()
-    session.cancel()
-    assert session.next(TurnEnded).stop_reason == "interrupted"
-    assert session.turn("Are you there?").stop_reason == "end_turn"
-    assert session.replies()[-1] == "Still here."
-    assert session.app_server() == pid
-
-
-def test_an_interrupt_before_the_first_word_ends_the_turn(session: CodexSession) -> None:
-    session.model.script.add(say(LONG, when="Talk about it", held=0), say("Back."))
-    session.create().send("Talk about it")
-    session.until(lambda: session.model.requests)
-    session.cancel()
-    assert session.next(TurnEnded).stop_reason == "interrupted"
-    assert session.turn("Again").stop_reason == "end_turn"
-
-
-def test_an_interrupt_at_once_ends_the_turn(session: CodexSession) -> None:
-    session.model.script.add(say("Back.", when="Again"), say(LONG, when="Talk about it", held=0))
-    session.create().send("Talk about it")
-    session.cancel()
-    assert session.next(TurnEnded).stop_reason == "interrupted"
-    assert session.turn("Again").stop_reason == "end_turn"
-
-
-def test_an_interrupt_stops_a_command_for_good(session: CodexSession) -> None:
-    session.model.script.add(run(SLEEP))
-    session.create(permissionMode="bypass").send("Sleep")
-    session.until(lambda: session.items("tool_call") and sleepers(session))
-    session.cancel()
-    assert session.next(TurnEnded).stop_reason == "interrupted"
-    assert [item.status for item in session.items("tool_result")] == ["failed"]
-    session.until(lambda: not sleepers(session))
-
-
-def test_an_interrupt_resolves_a_pending_permission(session: CodexSession) -> None:
-    session.model.script.add(run("touch x"))
-    session.create().send("Touch it")
-    session.next(PermissionRequested)
-    session.cancel()
-    assert session.next(TurnEnded).stop_reason == "interrupted"
-    assert session.next(PermissionResolved).status == "denied"
-
-
-def test_a_second_interrupt_is_harmless(session: CodexSession) -> None:
-    session.model.script.add(say(LONG, held=8), say("Still here."))
-    session.create().send("Talk long")
-    session.until_heard("word")
-    session.cancel()
-    session.cancel()
-    assert session.next(TurnEnded).stop_reason == "interrupted"
-    assert session.turn("Are you there?").stop_reason == "end_turn"
-
-
-def test_a_turn_that_does_not_hear_the_interrupt_is_ended_with_the_process(session: CodexSession) -> None:
-    session.model.script.add(say("Noted."), say(LONG, held=4), say("It was seven."))
-    session.create().turn("Remember seven")
-    session.send("Talk long")
-    session.until_heard("word")
-    os.kill(session.app_server(), signal.SIGSTOP)
-    session.cancel()
-    session.cancel()
-    assert session.next(TurnEnded, 2).stop_reason == "interrupted"
-    assert session.turn("Which number?").stop_reason == "end_turn"
-    assert "Remember seven" in session.model.requests[-1].everything
-
-
-def test_a_process_that_is_ended_for_one_session_is_told_to_the_others(session: CodexSession) -> None:
-    session.model.script.add(say("Hello.", when="Hello"), say(LONG, held=4, when="Talk"), say("Back.", when="again"))
-    other = session.another().create()
-    other.turn("Hello")
-    session.create().send("Talk long")
-    session.until_heard("word")
-    os.kill(session.app_server(), signal.SIGSTOP)
-    session.cancel()
-    assert session.next(TurnEnded).stop_reason == "interrupted"
-    other.until(other.errors)
-    assert other.turn("Once again").stop_reason == "end_turn"
-    assert len(other.errors()) == 1
-    assert other.violations() == []
-    other.terminate()
 
 
 # -- steering and queueing --------------------------------------------------------------------------------------

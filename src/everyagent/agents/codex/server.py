@@ -43,11 +43,15 @@ class Resident(Protocol):
 
 
 class AppServer:
-    """`run` is a task of its own. `open`: it can take one more session. `over` is set when nothing is left of it."""
+    """`run` is a task of its own. `open`: it can take one more session.
+
+    `over` is set when nothing is left of it; then `death` says how it ended.
+    """
 
     def __init__(self, process: Process) -> None:
         self.open = True
         self.over = anyio.Event()
+        self.death: Death | None = None
         self._process = process
         self._router: Router[Resident] = Router()
         self._own: dict[Id, asyncio.Future[wire.Response]] = {}
@@ -125,7 +129,7 @@ class AppServer:
             raise
         finally:
             self.open = False
-            death = await self._end()
+            death = self.death = await self._end()
             for resident in list(self.residents):
                 self._router.leave(resident)
                 resident.lose(death)

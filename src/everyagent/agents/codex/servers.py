@@ -8,6 +8,9 @@ from everyagent.agents.codex.server import AppServer, Resident
 from everyagent.errors import AgentFailed
 from everyagent.runtime.warden import Warden
 
+#: One that ended by itself has said why; how long that may take to be read.
+LAST_WORDS_LIMIT = 2.0
+
 
 class Kind(Struct, frozen=True):
     """What must be equal for two sessions to share a process."""
@@ -55,11 +58,19 @@ async def started(kind: Kind, nursery: TaskGroup, warden: Warden) -> AppServer:
     server = await AppServer.start(kind.argv, dict(kind.environment), warden)
     nursery.start_soon(server.run)
     try:
-        await server.greet()
-    except BaseException as failure:
+        await _greet(server)
+    except BaseException:
         with anyio.CancelScope(shield=True):
             await server.stop(force=True)
-        if isinstance(failure, AgentFailed):
-            raise AgentFailed(f"Codex's app-server did not start. {failure.detail}") from failure
         raise
     return server
+
+
+async def _greet(server: AppServer) -> None:
+    try:
+        await server.greet()
+    except AgentFailed as failure:
+        with anyio.move_on_after(LAST_WORDS_LIMIT):
+            await server.over.wait()
+        why = (server.death and server.death.message) or failure.detail
+        raise AgentFailed(f"Codex's app-server did not start. {why}") from failure

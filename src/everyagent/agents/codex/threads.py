@@ -22,10 +22,11 @@ REMEMBERED = 256
 class Stream:
     """A message or a reasoning that is being told; `summaries` is how many parts of a summary it has."""
 
-    __slots__ = ("summaries", "thread")
+    __slots__ = ("name", "summaries", "thread")
 
-    def __init__(self, thread: str) -> None:
+    def __init__(self, thread: str, name: str | None) -> None:
         self.thread = thread
+        self.name = name
         self.summaries = 0
 
 
@@ -64,8 +65,8 @@ class Threads:
 
     def said(self, thread: str, item: NativeItem) -> Sequence[Draft]:
         key = self.key(thread, item.id)
-        self._streams[key] = Stream(thread)
         name = "plan" if item.type == "plan" else item.phase
+        self._streams[key] = Stream(thread, name)
         return (ItemStarted(item=items.message(key, native=item.id, subagent=self._subagent(thread), name=name)),)
 
     def said_all(self, thread: str, item: NativeItem) -> Sequence[Draft]:
@@ -266,7 +267,7 @@ class Threads:
         key = self.key(delta.thread_id, delta.item_id)
         if key in self._streams:
             return key, ()
-        self._streams[key] = Stream(delta.thread_id)
+        self._streams[key] = Stream(delta.thread_id, "reasoning")
         subagent = self._subagent(delta.thread_id)
         return key, (ItemStarted(item=items.message(key, native=delta.item_id, subagent=subagent, name="reasoning")),)
 
@@ -274,13 +275,11 @@ class Threads:
 
     def starts_over(self, thread: str, why: str) -> Iterator[Draft]:
         """The model's stream was cut: what it was saying is said again, under new ids."""
-        for key in [key for key, stream in self._streams.items() if stream.thread == thread]:
+        for key, stream in [(key, stream) for key, stream in self._streams.items() if stream.thread == thread]:
             del self._streams[key]
-            native = key.rpartition(" ")[2]
-            subagent = self._subagent(thread)
-            yield Synthetic(
-                ItemCompleted(item=items.message(key, native=native, subagent=subagent, status="failed", error=why))
-            )
+            native, subagent = key.rpartition(" ")[2], self._subagent(thread)
+            cut = items.message(key, native=native, subagent=subagent, status="failed", name=stream.name, error=why)
+            yield Synthetic(ItemCompleted(item=cut))
 
     def ended(self, thread: str, why: str) -> Iterator[Draft]:
         """A turn of this thread is over: what Codex left open gets its end."""
