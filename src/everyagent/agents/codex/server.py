@@ -9,6 +9,7 @@ from typing import Protocol
 
 import anyio
 import msgspec
+from anyio.abc import TaskGroup
 from msgspec import Raw
 
 from everyagent.agents.adapter import Death, Frame, Heard
@@ -16,6 +17,7 @@ from everyagent.agents.codex import encode, rpc, wire
 from everyagent.agents.codex.routing import Router
 from everyagent.agents.codex.rpc import Said
 from everyagent.agents.codex.wire import Id
+from everyagent.agents.servers import Kind
 from everyagent.errors import AgentFailed
 from everyagent.runtime.process import Process
 from everyagent.runtime.warden import Warden
@@ -56,8 +58,20 @@ class AppServer:
         self._stopping = False
 
     @classmethod
-    async def start(cls, argv: tuple[str, ...], environment: dict[str, str], warden: Warden) -> "AppServer":
-        return cls(await Process.start(argv, directory=Path("/"), environment=environment, warden=warden))
+    async def ready(cls, kind: Kind, nursery: TaskGroup, warden: Warden) -> "AppServer":
+        """A process of its own that has been greeted; `nursery` reads it."""
+        environment = dict(kind.environment)
+        server = cls(await Process.start(kind.argv, directory=Path("/"), environment=environment, warden=warden))
+        nursery.start_soon(server.run)
+        try:
+            await server.greet()
+        except BaseException as failure:
+            with anyio.CancelScope(shield=True):
+                await server.stop(force=True)
+            if isinstance(failure, AgentFailed):
+                raise AgentFailed(f"Codex's app-server did not start. {failure.detail}") from failure
+            raise
+        return server
 
     @property
     def residents(self) -> list[Resident]:
