@@ -31,8 +31,10 @@ _BY_WORDS: dict[str, ErrorCode] = {
     "rate limit": "rate_limited",
     "too many requests": "rate_limited",
     "usage limit": "rate_limited",
+    "429": "rate_limited",
     "overloaded": "overloaded",
     "unavailable": "overloaded",
+    "503": "overloaded",
     "timed out": "timeout",
     "timeout": "timeout",
     "connection": "network",
@@ -51,7 +53,9 @@ def message(failure: Failure) -> str:
 def error(failure: Failure) -> Error:
     code = _code(failure)
     words = message(failure)
-    return Error(message=f"{words} {REMEDY}" if code == "auth" else words, code=code, details=_details(failure))
+    return Error(
+        message=f"{words.rstrip('.')}. {REMEDY}" if code == "auth" else words, code=code, details=_details(failure)
+    )
 
 
 def retrying(status: Status, delay_ms: int) -> Error:
