@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from everyagent.agents.adapter import NativeSession, Synthetic
+from everyagent.agents.adapter import Draft, NativeSession, Synthetic
 from everyagent.agents.opencode import asks, said, wire
 from everyagent.agents.opencode.decode import Decoder
 from everyagent.agents.opencode.routing import Router
@@ -94,22 +94,25 @@ class Session:
 
     def heard(self, said: Said) -> None:
         for draft in self.decoder.decode(said).drafts:
-            match draft:
-                case NativeSession():
-                    continue
-                case Synthetic():
-                    self.tell(self.order.apply(draft.data, synthetic=True))
-                case PermissionRequested() | QuestionRequested():
-                    woven = self.order.apply(draft)
-                    key = draft.permission_id if isinstance(draft, PermissionRequested) else draft.question_id
-                    for data, _ in woven:
-                        if isinstance(data, PermissionRequested):
-                            self._asked[key] = data.permission_id
-                        elif isinstance(data, QuestionRequested):
-                            self._asked[key] = data.question_id
-                    self.tell(woven)
-                case _:
-                    self.tell(self.order.apply(draft))
+            self.draft(draft)
+
+    def draft(self, draft: Draft) -> None:
+        match draft:
+            case NativeSession():
+                return
+            case Synthetic():
+                self.tell(self.order.apply(draft.data, synthetic=True))
+            case PermissionRequested() | QuestionRequested():
+                woven = self.order.apply(draft)
+                key = draft.permission_id if isinstance(draft, PermissionRequested) else draft.question_id
+                for data, _ in woven:
+                    if isinstance(data, PermissionRequested):
+                        self._asked[key] = data.permission_id
+                    elif isinstance(data, QuestionRequested):
+                        self._asked[key] = data.question_id
+                self.tell(woven)
+            case _:
+                self.tell(self.order.apply(draft))
 
     def answered(self, key: str, answer: Answer) -> None:
         ask_id = self._asked.get(key, "")

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from everyagent.agents.adapter import Change, Death, Frame, Heard, Launch, Listener, NativeSession, Prompt
 from everyagent.agents.inbox import Inbox
-from everyagent.agents.opencode import asks, attachments, encode, modes, wire
+from everyagent.agents.opencode import asks, attachments, encode, modes, notices, wire
 from everyagent.agents.opencode.decode import Allow, Decoder, Doubt, GiveUp
 from everyagent.agents.opencode.launch import prefixes
 from everyagent.agents.opencode.lookup import look
@@ -30,6 +30,8 @@ PARTING_LIMIT = 3.0
 DOUBT_SECONDS = 1.0
 #: A compaction is answered when it is done.
 COMPACT_LIMIT = 600.0
+#: MCP servers may take their time to start.
+MCP_LIMIT = 120.0
 FAREWELL_LIMIT = 10.0
 #: A prompt of this word alone is a command, as in OpenCode itself.
 COMPACT = "/compact"
@@ -99,6 +101,8 @@ class OpencodeConversation:
         self._decoder.model = session.model
         server.router.own(session.id, self)
         self._inbox.put(Heard(Frame("from_agent", answer), (NativeSession(session.id),)))
+        if self._launch.mcp:
+            self._nursery.start_soon(self._try, self._hear_of_servers)
 
     async def abandon(self) -> None:
         """It could not be opened: whoever tried is told so by other means than its death."""
@@ -200,6 +204,13 @@ class OpencodeConversation:
     async def _reply(self, request: asks.Request) -> None:
         body = None if request.body is None else msgspec.json.encode(request.body)
         await self._ask("POST", request.path, body)
+
+    async def _hear_of_servers(self) -> None:
+        """OpenCode goes on without an MCP server that does not start, and says so only when it is asked."""
+        answer = await self._ask("GET", "/mcp", limit=MCP_LIMIT)
+        states = msgspec.json.decode(answer, type=dict[str, wire.McpState])
+        drafts = [draft for name in self._launch.mcp for draft in notices.mcp_state(name, states.get(name))]
+        self._inbox.put(Heard(Frame("from_agent", answer), drafts))
 
     async def _abort_begun(self) -> None:
         turn = self._decoder.turn

@@ -4,8 +4,8 @@ from everyagent.agents.opencode.wire import Failure, Status
 from everyagent.model.events import Error, ErrorCode, Retry, StopReason
 from everyagent.model.parts import Json
 
-#: So often OpenCode, which knows no end, may try again, and so long it may wait; then the turn is ended.
-RETRY_LIMIT = 10
+#: OpenCode of this version tries again so often. One that does not stop there, or would wait for so long, is stopped.
+RETRY_LIMIT = 5
 WAIT_LIMIT_MS = 15 * 60 * 1000
 ABORTED = "MessageAbortedError"
 REMEDY = "Log in by running `opencode auth login` as the user the daemon runs as, or give the session a key."

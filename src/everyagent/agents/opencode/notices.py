@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from everyagent.agents import items
 from everyagent.agents.adapter import Draft
 from everyagent.agents.opencode import patches
-from everyagent.agents.opencode.wire import FileDiff, Part, Todo
+from everyagent.agents.opencode.wire import FileDiff, McpState, Part, Todo
 from everyagent.model.events import ItemCompleted, ItemStarted
 from everyagent.model.parts import FileRefPart, ImagePart, StatusPart
 
@@ -63,3 +63,10 @@ def turn_diff(key: str, diffs: list[FileDiff]) -> Sequence[Draft]:
 
 def needs_browser(key: str, server: str, url: str) -> Sequence[Draft]:
     return items.notice(key, "mcp_server", f"The MCP server {server} wants a login in a browser", url)
+
+
+def mcp_state(name: str, state: McpState | None) -> Sequence[Draft]:
+    """Only what failed is told."""
+    if state is None or state.status != "failed":
+        return ()
+    return items.notice(f"mcp {name}", "mcp_server", f"The MCP server {name} did not start", state.error)

@@ -245,6 +245,11 @@ class McpNotice(Wire, frozen=True):
     url: str = ""
 
 
+class McpState(Wire, frozen=True):
+    status: str = ""
+    error: str | None = None
+
+
 # -- asks -------------------------------------------------------------------------------------------------------
 
 
@@ -310,7 +315,7 @@ class AgentInfo(Wire, frozen=True):
     name: str
     mode: str = "primary"
     description: str | None = None
-    hidden: bool = False
+    hidden: bool | None = None
 
 
 class Config(Wire, frozen=True):
