@@ -58,10 +58,16 @@ def known_adapters(
 
         return CodexAdapter(tasks, folder, warden=warden)
 
+    def opencode() -> Adapter:
+        from everyagent.agents.opencode.adapter import OpencodeAdapter
+
+        return OpencodeAdapter(tasks, folder, warden=warden)
+
     return [
         LazyAdapter("mock", "Mock agent", mock),
         LazyAdapter("claude", "Claude Code", claude),
         LazyAdapter("codex", "Codex", codex),
+        LazyAdapter("opencode", "OpenCode", opencode),
     ]
 
 

@@ -45,6 +45,7 @@ class Stage(ABC, Generic[M_co]):
     """One session of the daemon, with a home, a workspace and a model of its own."""
 
     agent: ClassVar[str]
+    limit: ClassVar[float] = LIMIT_SECONDS
 
     def __init__(self, daemon: DaemonProcess, model: M_co, folder: Path) -> None:
         self.daemon = daemon
@@ -67,7 +68,7 @@ class Stage(ABC, Generic[M_co]):
 
     def call(self, method: str, path: str, body: object = None, *, expect: int | None = None) -> httpx2.Response:
         url = f"{self.daemon.url}/v1{path}"
-        answer = httpx2.request(method, url, json=body, headers=self.daemon.headers, timeout=LIMIT_SECONDS)
+        answer = httpx2.request(method, url, json=body, headers=self.daemon.headers, timeout=self.limit)
         if expect is None:
             assert answer.is_success, answer.text
         else:
@@ -131,7 +132,7 @@ class Stage(ABC, Generic[M_co]):
         return self.until(lambda: found if len(found := self.all(kind)) >= number else None)[number - 1]
 
     def until(self, met: Callable[[], T | None]) -> T:
-        deadline = time.monotonic() + LIMIT_SECONDS
+        deadline = time.monotonic() + self.limit
         while not (found := met()):
             assert time.monotonic() < deadline, "\n".join(body.decode()[:500] for body in self.bodies()[-15:])
             time.sleep(0.02)

@@ -11,8 +11,9 @@ from everyagent.agents.adapter import AgentState, Capabilities, Catalog, Launch,
 from everyagent.agents.codex import catalog, program
 from everyagent.agents.codex import launch as launching
 from everyagent.agents.codex.driver import CodexConversation
-from everyagent.agents.codex.servers import Kind, Servers
+from everyagent.agents.codex.server import AppServer
 from everyagent.agents.installed import Identity, Installed
+from everyagent.agents.servers import Kind, Servers
 from everyagent.errors import AgentFailed
 from everyagent.runtime.warden import Warden
 
@@ -38,7 +39,7 @@ class CodexAdapter:
         self._environment = os.environ if environment is None else environment
         self._warden = warden or Warden()
         self._owns_warden = warden is None
-        self._servers = Servers(nursery, self._warden)
+        self._servers = Servers(self._start)
         self._program = Installed(
             Identity(
                 self.name,
@@ -74,7 +75,7 @@ class CodexAdapter:
         environment = launching.environment(launch.env, self._environment)
         kind = Kind.of(launching.argv(binary, environment), environment)
         conversation = CodexConversation(launch, listener, self._warden, launching.own_servers(environment))
-        server = await self._servers.join(kind, conversation)
+        server = await self._servers.join(kind, lambda server: server.join(conversation))
         self._nursery.start_soon(conversation.run)
         try:
             await conversation.begin(server)
@@ -88,6 +89,9 @@ class CodexAdapter:
         await self._servers.close()
         if self._owns_warden:
             await self._warden.close()
+
+    async def _start(self, kind: Kind) -> AppServer:
+        return await AppServer.ready(kind, self._nursery, self._warden)
 
     async def _ask(self, path: str) -> Catalog:
         environment = launching.environment({}, self._environment)

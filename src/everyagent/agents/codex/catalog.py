@@ -8,7 +8,7 @@ from everyagent.agents.codex import wire
 from everyagent.agents.codex.choices import Defaults
 from everyagent.agents.codex.modes import AGENT_MODES, PERMISSION_MODES
 from everyagent.agents.codex.server import AppServer
-from everyagent.agents.codex.servers import Kind, started
+from everyagent.agents.servers import Kind
 from everyagent.errors import AgentFailed
 from everyagent.logs import get_logger
 from everyagent.runtime.warden import Warden
@@ -74,7 +74,7 @@ UNASKED = catalog([])
 
 async def asked(kind: Kind, nursery: TaskGroup, warden: Warden) -> Catalog:
     """Start the program only to hear what it offers. Raises `AgentFailed`."""
-    server = await started(kind, nursery, warden)
+    server = await AppServer.ready(kind, nursery, warden)
     try:
         return catalog(await models(server))
     finally:

@@ -15,12 +15,12 @@ from everyagent.agents.codex import asks, attachments, catalog, encode, modes, r
 from everyagent.agents.codex.choices import Choices
 from everyagent.agents.codex.decode import Answered, Decoder, Reply, Stopped, Unserved
 from everyagent.agents.codex.exchange import Exchange
-from everyagent.agents.codex.inbox import Inbox
 from everyagent.agents.codex.refusals import Gone, NotRunning, Refused
 from everyagent.agents.codex.rollout import Rollout
 from everyagent.agents.codex.rpc import Said
 from everyagent.agents.codex.server import AppServer
 from everyagent.agents.codex.wire import ThreadOpened
+from everyagent.agents.inbox import Inbox
 from everyagent.errors import AgentFailed
 from everyagent.logs import get_logger
 from everyagent.model.asks import Answer, PermissionAnswer
@@ -56,7 +56,7 @@ class CodexConversation:
         self._choices: Choices | None = None
         self._rollout: Rollout | None = None
         self._seed = launch.seed
-        self._inbox = Inbox()
+        self._inbox: Inbox[Said] = Inbox()
         self._exchange = Exchange(self._decoder.sent, self._inbox.put)
         self._batch = asyncio.Event()
         self._prompting = anyio.Lock()

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
+from everyagent.agents import items
 from everyagent.agents.adapter import Draft
-from everyagent.agents.codex import items, wire
+from everyagent.agents.codex import wire
 from everyagent.model.events import Error, SessionUpdated
 from everyagent.model.parts import FileRefPart, StatusPart
 

@@ -6,8 +6,9 @@ from typing import TypeAlias
 import msgspec
 from msgspec.structs import replace
 
+from everyagent.agents import items
 from everyagent.agents.adapter import Draft, Synthetic
-from everyagent.agents.codex import items, tools
+from everyagent.agents.codex import tools
 from everyagent.agents.codex.tools import Call, result_key
 from everyagent.agents.codex.wire import Delta, ModelItemNotice, UserPart
 from everyagent.agents.codex.wire import Item as NativeItem

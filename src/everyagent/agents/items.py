@@ -1,4 +1,4 @@
-"""Universal items out of Codex's. Pure; used by everything that decodes."""
+"""Universal items as adapters draft them, under their own keys. Pure."""
 
 from collections.abc import Sequence
 
