@@ -13,6 +13,7 @@ from everyagent.agents.opencode import asks, failures, notices, wire
 from everyagent.agents.opencode.ignored import IGNORED
 from everyagent.agents.opencode.messages import PARTS, Messages
 from everyagent.agents.opencode.modes import Native
+from everyagent.agents.opencode.policies import Policies
 from everyagent.agents.opencode.said import BROKEN, Said
 from everyagent.agents.opencode.turns import Turn
 from everyagent.model.events import Error, SessionUpdated, TurnEnded, TurnStarted, Unparsed
@@ -71,6 +72,7 @@ class Decoder:
         *,
         servers: Mapping[str, str] | None = None,
         titled: bool = False,
+        put: Callable[[Heard], None] = lambda _: None,
         now: Callable[[], float] = time.time,
     ) -> None:
         self.asides: list[Aside] = []
@@ -81,6 +83,7 @@ class Decoder:
         self._directory = directory
         self._now = now
         self._messages = Messages(servers or {})
+        self.policies = Policies(servers or {}, find=self._messages.calls.by_id, put=put)
         self._asked: set[str] = set()
         self._titled = titled
         self._title = ""
@@ -252,11 +255,11 @@ class Decoder:
         if self.turn is None or asked.id in self._asked:
             return
         self._asked.add(asked.id)
-        if self.mode.accepts(asked.permission):
+        call = self._messages.calls.find(asked.tool)
+        if self.mode.accepts(asked.permission) or self.policies.settles(call, asked.permission):
             self.asides.append(Allow(asked.id))
             return
         self.asks[asked.id] = "permission"
-        call = self._messages.calls.find(asked.tool)
         yield asks.permission(asked, call.tool.name if call else None, call.part.id if call else None)
 
     def question_asked(self, said: Said, asked: wire.QuestionAsked) -> Iterator[Draft]:
