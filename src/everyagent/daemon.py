@@ -57,10 +57,16 @@ def known_adapters(
 
         return CodexAdapter(tasks, folder, warden=warden)
 
+    def amp() -> Adapter:
+        from everyagent.agents.amp.adapter import AmpAdapter
+
+        return AmpAdapter(tasks, folder, warden=warden)
+
     return [
         LazyAdapter("mock", "Mock agent", mock),
         LazyAdapter("claude", "Claude Code", claude),
         LazyAdapter("codex", "Codex", codex),
+        LazyAdapter("amp", "Amp", amp),
     ]
 
 
