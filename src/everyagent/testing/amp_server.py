@@ -3,7 +3,6 @@
 The wire between them is private to Amp: this speaks it as the pinned version of the program does.
 """
 
-import json
 import threading
 import time
 import urllib.parse
@@ -11,12 +10,33 @@ import uuid
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 
+import msgspec
+from msgspec import Struct
+
 from everyagent.testing.amp_thread import AmpThread, Json
 from everyagent.testing.scripted_turns import Script
 from everyagent.testing.websocket import WebSocket, accept_key
 
 #: The key that is refused; any other will do.
 BAD_KEY = "sgamp_bad"
+
+
+class Params(Struct, frozen=True):
+    thread: str = ""
+    archived: bool = False
+    labels: list[str] = []
+
+
+class Asked(Struct, frozen=True):
+    """Of all that the program asks its server, as far as it is read here."""
+
+    method: str = ""
+    params: Params = Params()
+    threadId: str | None = None
+    agentMode: str | None = None
+
+
+_asked = msgspec.json.Decoder(Asked)
 
 
 class AmpServer:
@@ -74,10 +94,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length") or 0))
         try:
-            given: object = json.loads(body)
-        except ValueError:
-            given = None
-        asked: Json = given if isinstance(given, dict) else {}
+            asked = _asked.decode(body)
+        except msgspec.MsgspecError:
+            asked = Asked()
         match urllib.parse.urlsplit(self.path).path:
             case "/api/internal":
                 self._json(200, self._internal(asked))
@@ -92,14 +111,12 @@ class _Handler(BaseHTTPRequestHandler):
     def _refused(self) -> bool:
         return BAD_KEY in self.headers.get("authorization", "")
 
-    def _internal(self, asked: Json) -> Json:
+    def _internal(self, asked: Asked) -> Json:
         if self._refused:
             return {"ok": False, "error": {"code": "auth-required", "message": "Unauthorized"}}
-        given = asked.get("params")
-        params: Json = given if isinstance(given, dict) else {}
-        thread = self.server.amp.threads.get(str(params.get("thread")))
+        thread = self.server.amp.threads.get(asked.params.thread)
         result: object = {}
-        match asked.get("method"):
+        match asked.method:
             case "getUserInfo":
                 who = {"id": "user_1", "email": "ann@example.com", "username": "ann", "emailVerified": True}
                 result = {**who, "features": [], "team": None, "siteAdmin": False}
@@ -114,17 +131,16 @@ class _Handler(BaseHTTPRequestHandler):
                 about |= {"created": int(time.time() * 1000), "agentMode": thread.mode, "archived": thread.archived}
                 result = {"thread": {"data": about}, "messages": thread.said, "hasMoreBefore": False}
             case "archiveThread" if thread:
-                thread.archived = bool(params.get("archived"))
+                thread.archived = asked.params.archived
             case "addThreadLabels":
-                labels = params.get("labels")
-                result = [{"name": label} for label in labels] if isinstance(labels, list) else []
+                result = [{"name": label} for label in asked.params.labels]
             case _:
                 result = {}
         return {"ok": True, "result": result}
 
-    def _actor(self, asked: Json) -> Json:
-        id = str(asked.get("threadId") or f"T-{uuid.uuid4()}")
-        thread = self.server.amp.thread(id, str(asked.get("agentMode") or "medium"))
+    def _actor(self, asked: Asked) -> Json:
+        id = asked.threadId or f"T-{uuid.uuid4()}"
+        thread = self.server.amp.thread(id, asked.agentMode or "medium")
         actor: Json = {"threadId": id, "wsToken": "token", "ownerUserId": "user_1", "executorType": "local-client"}
         version: Json = {"threadVersion": thread.version, "agentMode": thread.mode}
         return {**actor, **version, "usesDtw": False, "usesThreadActors": True}
@@ -143,7 +159,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.amp.thread(query["rvt-key"][0]).serve(WebSocket(self.rfile, self.connection))
 
     def _json(self, status: int, answer: Json) -> None:
-        body = json.dumps(answer).encode()
+        body = msgspec.json.encode(answer)
         self.send_response(status)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(body)))

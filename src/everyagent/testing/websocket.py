@@ -5,7 +5,7 @@ import hashlib
 import socket
 import struct
 import threading
-from typing import BinaryIO
+from io import BufferedIOBase
 
 _MAGIC = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 _TEXT, _CLOSE, _PING, _PONG = 0x1, 0x8, 0x9, 0xA
@@ -19,7 +19,7 @@ def accept_key(key: str) -> str:
 class WebSocket:
     """One thread receives; any thread may send or close."""
 
-    def __init__(self, reader: BinaryIO, connection: socket.socket) -> None:
+    def __init__(self, reader: BufferedIOBase, connection: socket.socket) -> None:
         self._reader = reader
         self._connection = connection
         self._sending = threading.Lock()

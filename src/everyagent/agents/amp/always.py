@@ -17,8 +17,8 @@ MOST = 1000
 class Always:
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._rules = _read(path)
-        self.rules = set(self._rules)
+        self._rules: list[Rule] = _read(path)
+        self.rules: set[Rule] = set(self._rules)
 
     def add(self, rule: Rule) -> None:
         if rule in self.rules:

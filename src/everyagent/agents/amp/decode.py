@@ -50,7 +50,7 @@ class Decoder:
         self._key = secrets.token_hex(4)
         self._messages = 0
 
-    # -- what the driver tells it -------------------------------------------------------------------------------------
+    # -- what the driver tells it ----------------------------------------------------------------------------------
 
     def prompted(self, words: list[str], *, steered: bool) -> None:
         """A message is on its way to Amp, which will echo these words when it takes it up."""
@@ -65,7 +65,7 @@ class Decoder:
                 return id, call
         return None
 
-    # -- what Amp says --------------------------------------------------------------------------------------------------
+    # -- what Amp says ---------------------------------------------------------------------------------------------
 
     def decode(self, line: Line) -> Heard:
         """Never fails: what it does not understand becomes an `Unparsed`, with the line as its frame."""
@@ -133,7 +133,7 @@ class Decoder:
             return (error, self._ended("error", error))
         return (self._ended("end_turn"),)
 
-    # -- turns ----------------------------------------------------------------------------------------------------------
+    # -- turns -----------------------------------------------------------------------------------------------------
 
     def _turn(self) -> Iterator[Draft]:
         """Somebody else can write into a thread, on Amp's own pages: then a turn begins that we did not ask for."""

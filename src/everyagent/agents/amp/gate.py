@@ -11,11 +11,11 @@ import struct
 import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TypeAlias, get_args
+from typing import TypeAlias
 
 import anyio
 from anyio.abc import SocketAttribute, SocketStream, TaskGroup
-from msgspec import Raw
+from msgspec import Raw, convert
 
 from everyagent.agents.amp.permissions import Allowed, Rejected, Standing, Wish
 from everyagent.logs import get_logger
@@ -82,14 +82,15 @@ class Gate:
             return
         token, standing, tool, input = (await _everything(stream)).split(b"\n", 3)
         answerer = self._answerers.get(token.decode())
-        if answerer is None or standing.decode() not in get_args(Standing):
+        if answerer is None:
             await stream.send(b"reject This session has no business here any more.")
             return
+        wish = Wish(tool.decode(), Raw(input), convert(standing.decode(), Standing))
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_keep_alive, stream)
-            verdict = await answerer(Wish(tool.decode(), Raw(input), standing.decode()))  # pyright: ignore[reportArgumentType]
+            verdict = await answerer(wish)
+            await stream.send(b"allow" if isinstance(verdict, Allowed) else b"reject " + verdict.reason.encode())
             tasks.cancel_scope.cancel()
-        await stream.send(b"allow" if isinstance(verdict, Allowed) else b"reject " + verdict.reason.encode())
 
 
 async def _everything(stream: SocketStream) -> bytes:

@@ -28,7 +28,7 @@ class Run:
         over: Callable[["Run", Death], Awaitable[None]],
         after: Callable[[], None],
     ) -> None:
-        self.heard = heard
+        self._hears = heard
         self.decoder = Decoder()
         self.lines = Lines(process, self, Speech("Amp", self.decoder.decode, self._ending, self._after))
         self._over = over
@@ -56,6 +56,9 @@ class Run:
         if not self._gone.is_set():
             await self.lines.process.stop(0)
             await self._gone.wait()
+
+    async def heard(self, batch: Sequence[Heard]) -> None:
+        await self._hears(batch)
 
     async def died(self, death: Death) -> None:
         """What its end means is in its last words."""

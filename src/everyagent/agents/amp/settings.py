@@ -4,7 +4,7 @@ Of several rules the first that fits counts: managed ones, then the directory's,
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeAlias
 
@@ -50,8 +50,7 @@ def for_session(user: Settings, delegates: Mapping[Standing, Path], custom_tools
 
     What is guarded Amp would ask its user about, and wait for ever: here the delegate is asked instead.
     """
-    given = user.get(RULES)
-    rules = [_delegated(rule, delegates) for rule in given if isinstance(rule, dict)] if isinstance(given, list) else []
+    rules = [_delegated(rule, delegates) for rule in _rules_of(user)]
     free = [{"tool": tool, "action": "allow"} for tool in (*READERS, f"mcp__{custom_tools}__*")]
     rest = {"tool": "*", "action": "delegate", "to": str(delegates["unsettled"])}
     ours: Settings = {RULES: [*rules, *free, rest], ALLOW_ALL: False, _GUARDED_FILES: ["/**"]}
@@ -68,7 +67,7 @@ def refuse_what_cannot_be_kept(directory: Path, mode: str) -> None:
             f"The Amp settings in {directory} set {ALLOW_ALL}, so nothing could be asked for. Remove it there, "
             "or use the permission mode `bypass`."
         )
-    if mode == PLAN and _allows(found.get(RULES)):
+    if mode == PLAN and any(rule.get("action") in ("allow", "delegate") for rule in _rules_of(found)):
         raise AgentFailed(
             f"The Amp settings in {directory} allow tools before anybody is asked, so nothing could keep the plan "
             f"mode. Remove `allow` and `delegate` from its {RULES}, or use another permission mode."
@@ -108,9 +107,13 @@ def _delegated(rule: Mapping[str, object], delegates: Mapping[Standing, Path]) -
             return dict(rule)
 
 
-def _allows(rules: object) -> bool:
-    found: Sequence[object] = rules if isinstance(rules, list) else ()
-    return any(isinstance(rule, dict) and rule.get("action") in ("allow", "delegate") for rule in found)
+def _rules_of(found: Settings) -> list[Settings]:
+    """Amp passes over what is no rule."""
+    try:
+        each = msgspec.convert(found.get(RULES, []), list[object])
+    except msgspec.ValidationError:
+        return []
+    return [msgspec.convert(rule, Settings) for rule in each if isinstance(rule, dict)]
 
 
 def url_of(user: Settings) -> str | None:
