@@ -73,6 +73,7 @@ class AmpThread:
         self._lock = threading.RLock()
         self._sockets: list[WebSocket] = []
         self._executor: WebSocket | None = None
+        self._executor_id = ""
         self._state: Json = {"state": "idle", "agentMode": mode}
         self._told: list[str] = []  # what a client that comes back has to hear again
         self._tools: list[str] = []
@@ -125,6 +126,9 @@ class AmpThread:
         match told.method:
             case "executor_connect":
                 self._executor = socket
+                if params.clientId != self._executor_id:
+                    self._executor_id = params.clientId
+                    self._give_up_tools("the client that ran it is gone")
                 who: Json = {"executorId": params.clientId, "registeredToolCount": 0, "guidanceInventory": []}
                 self._tell(socket, "executor_connected", who)
             case "executor_tools_register":
@@ -163,8 +167,11 @@ class AmpThread:
 
     def _cancel(self) -> None:
         self._cancelled.set()
+        self._give_up_tools("user:cancelled")
+
+    def _give_up_tools(self, why: str) -> None:
         for call in list(self._runs):
-            self._returned(call, {"status": "cancelled", "reason": "user:cancelled"})
+            self._returned(call, {"status": "cancelled", "reason": why})
 
     # -- the agent's side -------------------------------------------------------------------------------------------
 

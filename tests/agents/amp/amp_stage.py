@@ -29,7 +29,10 @@ class AmpSession(Stage[AmpServer]):
     @property
     def thread(self) -> AmpThread:
         """Amp's own memory of the session."""
-        return self.model.threads[str(self.info()["nativeSessionId"])]
+        return self.thread_of(str(self.info()["nativeSessionId"]))
+
+    def thread_of(self, native: str) -> AmpThread:
+        return self.model.threads[native]
 
     def agents(self) -> list[int]:
         """Its processes."""

@@ -96,7 +96,7 @@ class Player:
             content=[TextPart(text="(a prompt)")],
         )
         running = self._order.turn_id is not None
-        self._decoder.prompted([words], steered=running)
+        self._decoder.prompted([_words(words)])
         yield from self._envelopes(self._order.say(item) if running else self._order.start_turn([item]))
 
     def _heard(self, body: bytes) -> Iterator[Event]:
@@ -134,6 +134,27 @@ class Player:
                 type=data.type,
                 data=data,
             )
+
+
+class _Block(msgspec.Struct):
+    text: str = ""
+
+
+class _Inner(msgspec.Struct):
+    content: list[_Block] | str = []
+
+
+class _Told(msgspec.Struct):
+    message: _Inner
+
+
+def _words(line: str) -> str:
+    """Of a line for stdin, or of a prompt in the arguments."""
+    try:
+        content = msgspec.json.decode(line, type=_Told).message.content
+    except msgspec.MsgspecError:
+        return line
+    return content if isinstance(content, str) else "".join(block.text for block in content)
 
 
 def violations(events: Iterable[Event]) -> list[str]:

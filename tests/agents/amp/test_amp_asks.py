@@ -203,7 +203,10 @@ def test_a_mode_counts_at_once_without_a_restart(session: AmpSession) -> None:
 def test_what_the_users_settings_reject_stays_rejected(session: AmpSession, mode: str) -> None:
     user_settings(
         session,
-        permissions=[{"tool": "Bash", "action": "reject", "matches": {"cmd": "touch*"}}, {"tool": "*", "action": "ask"}],
+        permissions=[
+            {"tool": "Bash", "action": "reject", "matches": {"cmd": "touch*"}},
+            {"tool": "*", "action": "ask"},
+        ],
         dangerouslyAllowAll=True,
     )
     session.model.script.add(call("shell_command", TOUCH), say("I may not."))

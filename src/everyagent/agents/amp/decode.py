@@ -3,7 +3,7 @@
 import hashlib
 import secrets
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
@@ -29,13 +29,6 @@ _said = msgspec.json.Decoder(wire.Said)
 _results = msgspec.json.Decoder(wire.Result)
 
 
-class _Sent(NamedTuple):
-    """A message that Amp has not taken up yet."""
-
-    words: list[str]
-    steered: bool
-
-
 class Decoder:
     """`finished`: it has said its last word, so its process ends. `wants_login`: it has no key."""
 
@@ -45,17 +38,17 @@ class Decoder:
         self.thread: str | None = None
         self._calls: dict[str, Call] = {}
         self.in_turn = False
-        self._sent: list[_Sent] = []
+        self._sent: list[list[str]] = []  # messages that Amp has not taken up yet
         self._usage = Usage()
         self._key = secrets.token_hex(4)
         self._messages = 0
 
     # -- what the driver tells it ----------------------------------------------------------------------------------
 
-    def prompted(self, words: list[str], *, steered: bool) -> None:
+    def prompted(self, words: list[str]) -> None:
         """A message is on its way to Amp, which will echo these words when it takes it up."""
         self.in_turn = True
-        self._sent.append(_Sent(words, steered))
+        self._sent.append(words)
 
     def call_for(self, tool: str, input: object) -> tuple[str, Call] | None:
         """The call that a permission is asked for; Amp itself tells only the tool's name and its input."""
@@ -142,21 +135,24 @@ class Decoder:
             yield TurnStarted(turn_id="", input_item_ids=[])
 
     def _echo(self, words: list[str], subagent: str | None) -> Sequence[Draft]:
-        """Our own messages are items already; only another's is told."""
+        """Our own messages are items already, so it is only told that the turn has begun; another's is told whole."""
         if self._sent:
-            self._sent.remove(next((sent for sent in self._sent if sent.words == words), self._sent[0]))
-            return ()
+            self._sent.remove(words if words in self._sent else self._sent[0])
+            return (TurnStarted(turn_id="", input_item_ids=[]),)
         blocks = [wire.Block(type="text", text=text) for text in words]
         return [*self._turn(), *items.whole(items.message(self._next_key(), "user", items.parts(blocks), subagent))]
 
     def _stopped(self, reason: str | None) -> Sequence[Draft]:
-        """A turn is over with the agent's last message, unless it still has to take up what it was steered with."""
+        """A turn is over with the agent's last message, unless it still has to take up what it was told.
+
+        A process that continues a thread may first hear the end of what an earlier one was killed in.
+        """
         match reason:
             case "tool_use":
                 return ()
             case None:
                 return (self._ended("interrupted"),)
-            case _ if any(sent.steered for sent in self._sent):
+            case _ if self._sent:
                 return ()
             case _:
                 return (self._ended("end_turn"),)

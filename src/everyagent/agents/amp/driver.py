@@ -153,7 +153,7 @@ class AmpConversation:
 
     async def _say(self, run: Run, content: list[dict[str, object]], *, steer: bool) -> None:
         words = [str(block["text"]) for block in content if block["type"] == "text"]
-        run.decoder.prompted(words, steered=steer)
+        run.decoder.prompted(words)
         await run.tell(encode.prompt(content, steer=steer))
 
     async def _content(self, prompt: Prompt, preface: list[str]) -> list[dict[str, object]]:

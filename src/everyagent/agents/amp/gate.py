@@ -74,7 +74,7 @@ class Gate:
         async with stream:
             try:
                 await self._attend(stream)
-            except (anyio.BrokenResourceError, anyio.ClosedResourceError, TimeoutError, ValueError) as problem:
+            except Exception as problem:  # noqa: BLE001 - a daemon does not fall over a knock
                 logger.info("a delegate of amp was not answered", problem=repr(problem))
 
     async def _attend(self, stream: SocketStream) -> None:
