@@ -166,7 +166,9 @@ class AmpThread:
             waiting.put(run)
 
     def _cancel(self) -> None:
-        self._cancelled.set()
+        with self._lock:
+            self._cancelled.set()
+            self._inbox.clear()
         self._give_up_tools("user:cancelled")
 
     def _give_up_tools(self, why: str) -> None:

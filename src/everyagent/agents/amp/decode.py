@@ -137,7 +137,8 @@ class Decoder:
     def _echo(self, words: list[str], subagent: str | None) -> Sequence[Draft]:
         """Our own messages are items already, so it is only told that the turn has begun; another's is told whole."""
         if self._sent:
-            self._sent.remove(words if words in self._sent else self._sent[0])
+            ours = next((sent for sent in self._sent if sent[-1] in words), self._sent[0])
+            self._sent.remove(ours)
             return (TurnStarted(turn_id="", input_item_ids=[]),)
         blocks = [wire.Block(type="text", text=text) for text in words]
         return [*self._turn(), *items.whole(items.message(self._next_key(), "user", items.parts(blocks), subagent))]
