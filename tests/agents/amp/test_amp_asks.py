@@ -165,11 +165,11 @@ def test_accepting_edits_does_not_accept_commands(session: AmpSession) -> None:
 
 
 @pytest.mark.parametrize("choice", [{"permissionMode": "plan"}, {"agentMode": "plan", "permissionMode": "bypass"}])
-def test_a_plan_changes_nothing(session: AmpSession, choice: dict[str, str]) -> None:
+def test_a_plan_changes_nothing(session: AmpSession, choice: dict[str, object]) -> None:
     session.model.script.add(
         calls(("shell_command", TOUCH), ("create_file", create(session.workspace / "made.txt"))), say("A plan.")
     )
-    session.create(**choice).turn("Make it")
+    session.create(env=None, **choice).turn("Make it")
     assert session.all(PermissionRequested) == []
     assert all("plan mode" in output for output in session.outputs())
     assert not made(session)

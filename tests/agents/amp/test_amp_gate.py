@@ -211,7 +211,11 @@ def test_a_daemon_that_falls_silent_means_no(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("EVERYAGENT_GATE_TOKEN", "t")
     monkeypatch.setattr(sys, "argv", ["delegate.py", "asked"])
     over = threading.Event()
-    thread = listening(tmp_path / "gate", lambda _: over.wait(30) and None)
+
+    def wait(_: socket.socket) -> None:
+        over.wait(30)
+
+    thread = listening(tmp_path / "gate", wait)
     with pytest.raises(TimeoutError):
         delegate.ask(str(tmp_path / "gate"), INPUT)
     over.set()

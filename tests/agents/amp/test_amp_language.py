@@ -53,7 +53,7 @@ def items(drafts: list[Draft]) -> list[Item]:
 def returned(tool: str, input: dict[str, object], output: str, *, is_error: bool = False) -> Item:
     decoder = prompted()
     said(decoder, {"type": "tool_use", "id": "TU-1", "name": tool, "input": input}, stop_reason="tool_use")
-    block = {"type": "tool_result", "tool_use_id": "TU-1", "content": output, "is_error": is_error}
+    block: dict[str, object] = {"type": "tool_result", "tool_use_id": "TU-1", "content": output, "is_error": is_error}
     (item,) = items(heard(decoder, block))
     return item
 
