@@ -63,11 +63,17 @@ def known_adapters(
 
         return OpencodeAdapter(tasks, folder, warden=warden)
 
+    def amp() -> Adapter:
+        from everyagent.agents.amp.adapter import AmpAdapter
+
+        return AmpAdapter(tasks, folder, warden=warden)
+
     return [
         LazyAdapter("mock", "Mock agent", mock),
         LazyAdapter("claude", "Claude Code", claude),
         LazyAdapter("codex", "Codex", codex),
         LazyAdapter("opencode", "OpenCode", opencode),
+        LazyAdapter("amp", "Amp", amp),
     ]
 
 

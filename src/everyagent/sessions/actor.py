@@ -336,7 +336,7 @@ class Actor:
                 step.native(None)
                 step.tell([Woven(stories.history_lost(), True)])
                 self._spawn(self._again, turn, 0)
-            elif turn and not turn.heard and turn.tries < self._policy.retries and turn.may_go_on(death):
+            elif turn and turn.tries < self._policy.retries and turn.worth_a_try(death):
                 turn.tries += 1
                 delay = self._policy.retry_delay * 2 ** (turn.tries - 1)
                 step.tell([Woven(stories.retrying(death, turn.tries, self._policy.retries, delay), True)])
