@@ -3,10 +3,10 @@
 from opencode_stage import OpencodeSession
 
 from everyagent.model.events import PermissionRequested, PermissionResolved, QuestionRequested, QuestionResolved
-from everyagent.model.parts import FileRefPart, Json, ToolResultPart
+from everyagent.model.parts import FileRefPart, ToolResultPart
 from everyagent.testing.scripted_chat import call, calls, run, say
 
-QUESTIONS: list[Json] = [
+QUESTIONS: list[object] = [
     {
         "question": "Which database?",
         "header": "Database",

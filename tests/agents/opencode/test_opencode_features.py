@@ -10,11 +10,11 @@ from opencode_stage import MODEL, OpencodeSession
 
 from everyagent.model.events import PermissionRequested, ToolRequested, TurnEnded
 from everyagent.model.items import text_of
-from everyagent.model.parts import Json, StatusPart, ToolCallPart, ToolResultPart
+from everyagent.model.parts import StatusPart, ToolCallPart, ToolResultPart
 from everyagent.testing.scripted_chat import call, images, run, say
 
 HERE = Path(__file__).parent
-TODOS: list[Json] = [
+TODOS: list[object] = [
     {"content": "Look", "status": "in_progress", "priority": "high"},
     {"content": "Edit", "status": "pending", "priority": "medium"},
 ]

@@ -1,12 +1,9 @@
 """What OpenCode can do, and what can be chosen. Models and agents are asked of the program itself."""
 
-import msgspec
-
 from everyagent.agents.adapter import Capabilities, Catalog, Mode, Model
 from everyagent.agents.opencode import wire
 from everyagent.agents.opencode.modes import AGENT_MODES, PERMISSION_MODES
-from everyagent.agents.opencode.rest import Rest
-from everyagent.errors import AgentFailed
+from everyagent.agents.opencode.rest import Rest, read
 
 CAPABILITIES = Capabilities(
     plan_mode=True,
@@ -70,11 +67,6 @@ async def asked(rest: Rest, directory: str) -> Catalog:
     providers = await rest.ask("GET", "/config/providers", directory)
     agents = await rest.ask("GET", "/agent", directory)
     config = await rest.ask("GET", "/config", directory)
-    try:
-        return catalog(
-            msgspec.json.decode(providers, type=wire.Providers).providers,
-            msgspec.json.decode(agents, type=list[wire.AgentInfo]),
-            msgspec.json.decode(config, type=wire.Config).model,
-        )
-    except msgspec.MsgspecError as error:
-        raise AgentFailed(f"OpenCode's list of models cannot be read: {error}.") from error
+    return catalog(
+        read(providers, wire.Providers).providers, read(agents, list[wire.AgentInfo]), read(config, wire.Config).model
+    )

@@ -16,7 +16,7 @@ from everyagent.agents.opencode import asks, attachments, encode, modes, notices
 from everyagent.agents.opencode.decode import Allow, Decoder, Doubt, GiveUp
 from everyagent.agents.opencode.launch import prefixes
 from everyagent.agents.opencode.lookup import look
-from everyagent.agents.opencode.rest import REPLY_LIMIT, Refused, Unreachable
+from everyagent.agents.opencode.rest import REPLY_LIMIT, Refused, Unreachable, read
 from everyagent.agents.opencode.said import Said
 from everyagent.agents.opencode.server import OpencodeServer
 from everyagent.agents.opencode.turns import Turn
@@ -35,7 +35,11 @@ MCP_LIMIT = 120.0
 FAREWELL_LIMIT = 10.0
 #: A prompt of this word alone is a command, as in OpenCode itself.
 COMPACT = "/compact"
+#: So often a turn in doubt is looked at in vain before it is given up.
+LOOKS = 5
+#: Said by ourselves, to be heard in the right place.
 _MISSED = Said(b"", "everyagent.missed")
+_DOUBTED = Said(b"", "everyagent.doubted")
 
 logger = get_logger(__name__)
 
@@ -57,6 +61,7 @@ class OpencodeConversation:
         self._prompting = anyio.Lock()
         self._aborted: Turn | None = None
         self._doubted: Turn | None = None
+        self._looks = 0
         self._closing = False
         self._unheard = False
         self._death: Death | None = None
@@ -96,7 +101,7 @@ class OpencodeConversation:
             self.lose(Death(expected=False, history_lost=True, message=refusal.detail))
             await self._over.wait()
             return
-        session = msgspec.json.decode(answer, type=wire.Session)
+        session = read(answer, wire.Session)
         self._decoder.session = session.id
         self._decoder.model = session.model
         server.router.own(session.id, self)
@@ -117,7 +122,12 @@ class OpencodeConversation:
                 self._decoder.prompted()
                 self._nursery.start_soon(self._compact, body)
             else:
-                await self._say(prompt, self._seed)
+                self._decoder.prompted()
+                try:
+                    await self._say(prompt, self._seed)
+                except AgentFailed:
+                    self._decoder.turn = None
+                    raise
                 self._seed = None
 
     async def steer(self, prompt: Prompt) -> None:
@@ -171,17 +181,11 @@ class OpencodeConversation:
     async def _say(self, prompt: Prompt, seed: str | None) -> None:
         folder = self._launch.scratch / "attachments" / prompt.item_id
         parts = await to_thread.run_sync(attachments.parts, prompt, seed, folder)
-        body = encode.prompt(self._launch, parts)
-        running = self._decoder.turn
-        self._decoder.prompted()
         try:
-            await self._ask("POST", f"{self._session}/prompt_async", body)
+            await self._ask("POST", f"{self._session}/prompt_async", encode.prompt(self._launch, parts))
         except Unreachable:
             if self._server and self._server.open:
                 raise
-        except Refused:
-            self._decoder.turn = running
-            raise
 
     def _compaction(self) -> bytes:
         """OpenCode wants to be told which model does it."""
@@ -208,7 +212,7 @@ class OpencodeConversation:
     async def _hear_of_servers(self) -> None:
         """OpenCode goes on without an MCP server that does not start, and says so only when it is asked."""
         answer = await self._ask("GET", "/mcp", limit=MCP_LIMIT)
-        states = msgspec.json.decode(answer, type=dict[str, wire.McpState])
+        states = read(answer, dict[str, wire.McpState])
         drafts = [draft for name in self._launch.mcp for draft in notices.mcp_state(name, states.get(name))]
         self._inbox.put(Heard(Frame("from_agent", answer), drafts))
 
@@ -220,16 +224,17 @@ class OpencodeConversation:
 
     async def _part(self) -> bool:
         """Stop what this session has running; False if the server does not answer."""
-        with anyio.move_on_after(PARTING_LIMIT):
-            try:
+        try:
+            with anyio.move_on_after(PARTING_LIMIT):
                 await self.interrupt()
                 await self._until(lambda: self._decoder.turn is None)
-            except Refused:
-                return True
-            except AgentFailed:
-                return False
+            if self._decoder.turn:
+                await self._ask("POST", f"{self._session}/abort", limit=PARTING_LIMIT)
+        except Refused:
             return True
-        return False
+        except AgentFailed:
+            return False
+        return True
 
     async def _ask(self, method: str, path: str, body: bytes | None = None, *, limit: float = REPLY_LIMIT) -> bytes:
         server = self._server
@@ -272,7 +277,9 @@ class OpencodeConversation:
                     heard.append(said)
                 elif said is _MISSED:
                     self._decoder.tear()
-                    heard += await self._looked(doubted=False)
+                    heard += await self._looked()
+                elif said is _DOUBTED:
+                    heard += await self._looked(doubted=True)
                 else:
                     heard.append(self._decoder.decode(said))
             if heard:
@@ -295,32 +302,44 @@ class OpencodeConversation:
                 case GiveUp():
                     self._nursery.start_soon(self._try, self._abort_begun)
                 case Doubt():
-                    if turn and turn is not self._doubted:
-                        self._doubted = turn
-                        self._nursery.start_soon(self._doubt, turn)
+                    self._begin_to_doubt(turn)
+
+    def _begin_to_doubt(self, turn: Turn | None) -> None:
+        if turn and turn is not self._doubted:
+            self._doubted = turn
+            self._nursery.start_soon(self._doubt, turn)
 
     async def _doubt(self, turn: Turn) -> None:
-        """OpenCode has had its time: if it does nothing, the turn is over."""
+        """OpenCode has its time to say more; then it is looked at."""
         await anyio.sleep(DOUBT_SECONDS)
-        while turn is self._decoder.turn and self._death is None:
-            for said in await self._looked(doubted=True):
-                self._inbox.put(said)
-            if turn is self._decoder.turn:
-                await anyio.sleep(DOUBT_SECONDS)
+        if turn is self._decoder.turn:
+            self._inbox.put(_DOUBTED)
 
-    async def _looked(self, *, doubted: bool) -> list[Heard]:
+    async def _looked(self, *, doubted: bool = False) -> list[Heard]:
         """What OpenCode itself knows of the turn that runs, and what follows from it."""
         server, turn = self._server, self._decoder.turn
-        if server is None or turn is None:
+        if server is None or turn is None or (doubted and turn is not self._doubted):
             return []
+        self._doubted = None
         try:
             found = await look(server, self, self._decoder.session)
         except AgentFailed as failure:
-            logger.info("opencode could not be looked at", session=self._launch.session_id, error=failure.detail)
-            return []
+            return self._looked_in_vain(turn, failure)
+        self._looks = 0
         drafts = list(self._decoder.catch_up(found.snapshot, doubted=doubted))
         *frames, last = found.frames
         return [*(Heard(frame, ()) for frame in frames), Heard(last, drafts)]
+
+    def _looked_in_vain(self, turn: Turn, failure: AgentFailed) -> list[Heard]:
+        """Again and again, until the server is gone or the turn is given up."""
+        logger.info("opencode could not be looked at", session=self._launch.session_id, error=failure.detail)
+        self._looks += 1
+        if self._looks < LOOKS:
+            self._begin_to_doubt(turn)
+            return []
+        self._looks = 0
+        drafts = list(self._decoder.refused(failure.detail))
+        return [Heard(Frame("from_agent", failure.detail.encode(), "text"), drafts)]
 
     async def _try(self, tell: Callable[..., Awaitable[object]], *args: object) -> None:
         """What cannot be told has its reason in the server's end, and that is told."""

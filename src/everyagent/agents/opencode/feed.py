@@ -62,7 +62,7 @@ class Feed:
                 try:
                     if await self._listen():
                         pause = PAUSE_SECONDS
-                except httpx2.HTTPError as error:
+                except (httpx2.HTTPError, RuntimeError, OSError) as error:
                     logger.info("an event stream was lost", directory=self.directory, error=repr(error))
                 self._lost_at = self._lost_at or anyio.current_time()
                 if anyio.current_time() - self._lost_at > LOST_LIMIT:

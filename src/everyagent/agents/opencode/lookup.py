@@ -2,14 +2,13 @@
 
 from typing import TypeVar
 
-import msgspec
 from msgspec import Struct
 
 from everyagent.agents.adapter import Frame
 from everyagent.agents.opencode import wire
 from everyagent.agents.opencode.decode import Snapshot
+from everyagent.agents.opencode.rest import read
 from everyagent.agents.opencode.server import OpencodeServer, Resident
-from everyagent.errors import AgentFailed
 
 #: A turn has fewer steps than this, as a rule; what is older stays untold.
 MESSAGES = 200
@@ -33,10 +32,7 @@ async def look(server: OpencodeServer, resident: Resident, session: str) -> Foun
     async def get(path: str, kind: type[T]) -> T:
         answer = await server.rest.ask("GET", path, resident.directory)
         frames.append(Frame("from_agent", answer))
-        try:
-            return msgspec.json.decode(answer, type=kind)
-        except msgspec.MsgspecError as error:
-            raise AgentFailed(f"OpenCode's answer to {path} cannot be read: {error}.") from error
+        return read(answer, kind)
 
     statuses = await get("/session/status", dict[str, wire.Status])
     for child in await get(f"/session/{session}/children", list[wire.Session]):

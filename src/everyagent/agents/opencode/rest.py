@@ -1,6 +1,7 @@
 """Requests to one OpenCode server, and its event streams. Loopback only, with the password we gave it."""
 
 from contextlib import AbstractAsyncContextManager
+from typing import TypeVar
 from urllib.parse import quote
 
 import httpx2
@@ -14,6 +15,7 @@ REPLY_LIMIT = 30.0
 #: It says that it lives every ten seconds; silence for longer is a stream that is lost.
 SILENCE_LIMIT = 25.0
 CONNECT_LIMIT = 5.0
+T = TypeVar("T")
 USER = "opencode"
 
 
@@ -33,6 +35,7 @@ class Rest:
     """Every request is about one directory: OpenCode keeps what it runs there apart from all else."""
 
     def __init__(self, url: str, password: str) -> None:
+        self.url = url
         self._client = httpx2.AsyncClient(
             base_url=url,
             auth=(USER, password),
@@ -52,7 +55,7 @@ class Rest:
             answer = await self._client.request(method, path, headers=headers, content=body, timeout=timeout)
         except httpx2.TimeoutException:
             raise Unreachable(f"OpenCode did not answer {path} within {limit:.0f} seconds.") from None
-        except httpx2.HTTPError as error:
+        except (httpx2.HTTPError, RuntimeError, OSError) as error:
             raise Unreachable(f"OpenCode cannot be reached: {error or type(error).__name__}.") from error
         if answer.status_code >= 400:
             raise Refused(path, answer.status_code, answer.content)
@@ -65,6 +68,14 @@ class Rest:
 
     async def close(self) -> None:
         await self._client.aclose()
+
+
+def read(answer: bytes, kind: type[T]) -> T:
+    """Raises `AgentFailed`."""
+    try:
+        return msgspec.json.decode(answer, type=kind)
+    except msgspec.MsgspecError as error:
+        raise AgentFailed(f"OpenCode's answer cannot be read: {error}.") from error
 
 
 class _Data(Struct, frozen=True):

@@ -66,6 +66,7 @@ class OpencodeServer:
         self._password = password
         self._nursery = nursery
         self._feeds: dict[str, Feed] = {}
+        self._doors: dict[str, anyio.Lock] = {}  # nobody comes into a directory while its work is put down
         self._rest: Rest | None = None
         self._listening = anyio.Event()
         self._stopping = False
@@ -102,23 +103,27 @@ class OpencodeServer:
         self.router.leave(resident)
         if not self.residents:
             await self.stop(force=force)
-        elif not any(each.directory == resident.directory for each in self.residents):
+        else:
             await self._leave_directory(resident.directory)
 
     async def listen(self, directory: str) -> None:
         """Returns when all that happens in a directory is heard. Raises `AgentFailed`."""
-        feed = self._feeds.get(directory)
-        if feed is None:
-            feed = self._feeds[directory] = Feed(
-                self.rest,
-                directory,
-                deliver=partial(self._deliver, directory),
-                missed=partial(self._missed, directory),
-                gone=partial(self.stop, force=True, wedged=True),
-            )
-            self._nursery.start_soon(feed.run)
+        async with self._doors.setdefault(directory, anyio.Lock()):
+            feed = self._feeds.get(directory)
+            if feed is None:
+                feed = self._feeds[directory] = self._feed(directory)
+                self._nursery.start_soon(feed.run)
         if not await feed.opened():
             raise AgentFailed(f"OpenCode tells nothing of the directory {directory}.")
+
+    def _feed(self, directory: str) -> Feed:
+        return Feed(
+            self.rest,
+            directory,
+            deliver=partial(self._deliver, directory),
+            missed=partial(self._missed, directory),
+            gone=partial(self.stop, force=True, wedged=True),
+        )
 
     @property
     def rest(self) -> Rest:
@@ -145,10 +150,13 @@ class OpencodeServer:
                 resident.missed()
 
     async def _leave_directory(self, directory: str) -> None:
-        feed = self._feeds.pop(directory, None)
-        if feed:
-            feed.close()
-        await self._dispose("/instance/dispose", directory)
+        async with self._doors.setdefault(directory, anyio.Lock()):
+            if any(each.directory == directory for each in self.residents):
+                return
+            feed = self._feeds.pop(directory, None)
+            if feed:
+                feed.close()
+            await self._dispose("/instance/dispose", directory)
 
     async def _dispose(self, path: str, directory: str) -> None:
         """Its commands would outlive it otherwise, if only until they are found."""
