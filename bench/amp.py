@@ -18,9 +18,10 @@ from everyagent.sessions.scribe import Scribe
 
 RECORDED = Path(__file__).parents[1] / "tests" / "golden" / "amp"
 A_MESSAGE = Standard(bar=60, goal=30, best="low")
-#: Amp tells its words whole: a message of text is one delta, and the begin and the end of its item besides.
-A_TEXT = Standard(bar=20, goal=20, best="low")
+A_DELTA = Standard(bar=20, goal=10, best="low")
 TEXTS = 2_000
+#: Amp tells its words whole: a message of text becomes the begin of its item, one delta, and its end.
+EVENTS_OF_A_TEXT = 3
 
 
 class Exchange(msgspec.Struct, frozen=True):
@@ -37,11 +38,15 @@ def measure(plan: Plan) -> list[Figure]:
     load = load_average()
     return [
         Figure(
-            what=what, unit="µs", samples=[_micros(lines) for _ in range(plan.repeats)], load=load, standard=standard
+            what=what,
+            unit="µs",
+            samples=[_micros(lines) / events for _ in range(plan.repeats)],
+            load=load,
+            standard=standard,
         )
-        for what, lines, standard in (
-            ("the daemon's CPU for a message of Amp", cases * 10, A_MESSAGE),
-            ("the same for a message of text, with its one delta", [[going_on] * TEXTS], A_TEXT),
+        for what, lines, events, standard in (
+            ("the daemon's CPU for a message of Amp", cases * 10, 1, A_MESSAGE),
+            ("the same for an event of a text, its delta among them", [[going_on] * TEXTS], EVENTS_OF_A_TEXT, A_DELTA),
         )
     ]
 
