@@ -12,6 +12,7 @@ from everyagent.agents.codex import catalog, program
 from everyagent.agents.codex import launch as launching
 from everyagent.agents.codex.driver import CodexConversation
 from everyagent.agents.codex.servers import Kind, Servers
+from everyagent.agents.gate import Gate
 from everyagent.agents.installed import Identity, Installed
 from everyagent.errors import AgentFailed
 from everyagent.runtime.warden import Warden
@@ -39,6 +40,7 @@ class CodexAdapter:
         self._warden = warden or Warden()
         self._owns_warden = warden is None
         self._servers = Servers(nursery, self._warden)
+        self._gate = Gate(nursery)
         self._program = Installed(
             Identity(
                 self.name,
@@ -73,7 +75,8 @@ class CodexAdapter:
             )
         environment = launching.environment(launch.env, self._environment)
         kind = Kind.of(launching.argv(binary, environment), environment)
-        conversation = CodexConversation(launch, listener, self._warden, launching.own_servers(environment))
+        own = launching.own_servers(environment)
+        conversation = CodexConversation(launch, listener, self._warden, self._gate, own)
         server = await self._servers.join(kind, conversation)
         self._nursery.start_soon(conversation.run)
         try:
@@ -86,6 +89,7 @@ class CodexAdapter:
 
     async def close(self) -> None:
         await self._servers.close()
+        await self._gate.close()
         if self._owns_warden:
             await self._warden.close()
 

@@ -4,6 +4,7 @@ import asyncio
 
 from everyagent.agents.adapter import Heard
 from everyagent.agents.codex.rpc import Said
+from everyagent.agents.codex.rulings import Knock
 
 #: So many bytes of one session may wait before the app-server is read no further.
 INBOX_BYTES = 8 * 1024 * 1024
@@ -13,7 +14,7 @@ class Inbox:
     """`Heard` is what we said ourselves: it takes its place among what Codex says."""
 
     def __init__(self) -> None:
-        self._waiting: list[Said | Heard] = []
+        self._waiting: list[Said | Heard | Knock] = []
         self._bytes = 0
         self._news = asyncio.Event()
         self._roomy = asyncio.Event()
@@ -22,13 +23,13 @@ class Inbox:
     def __bool__(self) -> bool:
         return bool(self._waiting)
 
-    def put(self, said: Said | Heard) -> None:
+    def put(self, said: Said | Heard | Knock) -> None:
         self._waiting.append(said)
         if isinstance(said, Said):
             self._bytes += len(said.body)
         self._news.set()
 
-    async def take(self) -> list[Said | Heard]:
+    async def take(self) -> list[Said | Heard | Knock]:
         """All that waits, when something does or nothing will any more."""
         await self._news.wait()
         self._news.clear()
