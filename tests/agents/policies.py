@@ -24,6 +24,7 @@ class Scene(ABC, Generic[S]):
     #: The session's MCP server, and the one tool that `mcp_turn` calls.
     server: ClassVar[str] = "sums"
     tool: ClassVar[str] = "add"
+    weather: ClassVar[dict[str, object]] = WEATHER
 
     def __init__(self, session: S) -> None:
         self.session = session
@@ -133,7 +134,7 @@ class PolicyRules:
         assert scene.asks() == 0
 
     def test_an_agents_own_name_for_a_tool_counts_more_than_the_shared_one(self, scene: Scene[Stage[Model]]) -> None:
-        scene.create("bypass", default="ask", tools={"bash": "deny", scene.shell: "allow"})
+        scene.create("bypass", tools={"bash": "deny", scene.shell: "allow"})
         scene.shell_turn("touch made.txt")
         scene.rested()
         assert scene.made()

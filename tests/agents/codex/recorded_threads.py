@@ -7,8 +7,9 @@ import msgspec
 
 from everyagent.agents.adapter import NativeSession, Synthetic
 from everyagent.agents.codex import asks, rpc
+from everyagent.agents.codex.asides import Answered
 from everyagent.agents.codex.asks import Ask
-from everyagent.agents.codex.decode import Answered, Decoder
+from everyagent.agents.codex.decode import Decoder
 from everyagent.agents.codex.routing import Router
 from everyagent.agents.codex.rpc import Said
 from everyagent.agents.codex.wire import Id

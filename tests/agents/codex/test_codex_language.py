@@ -7,7 +7,8 @@ import pytest
 
 from everyagent.agents.adapter import Draft, Heard, Launch
 from everyagent.agents.codex import asks, encode, launch, modes, patches, program, requests, rpc, wire
-from everyagent.agents.codex.decode import Answered, Decoder, Reply, Unserved
+from everyagent.agents.codex.asides import Answered, Reply, Unserved
+from everyagent.agents.codex.decode import Decoder
 from everyagent.agents.codex.routing import Router
 from everyagent.errors import AgentFailed
 from everyagent.model.asks import PermissionAnswer, QuestionAnswer

@@ -12,6 +12,7 @@ from everyagent.agents.codex import catalog, program
 from everyagent.agents.codex import launch as launching
 from everyagent.agents.codex.driver import CodexConversation
 from everyagent.agents.codex.server import AppServer
+from everyagent.agents.gate import Gate
 from everyagent.agents.installed import Identity, Installed
 from everyagent.agents.servers import Kind, Servers
 from everyagent.errors import AgentFailed
@@ -40,6 +41,7 @@ class CodexAdapter:
         self._warden = warden or Warden()
         self._owns_warden = warden is None
         self._servers = Servers(self._start)
+        self._gate = Gate(nursery)
         self._program = Installed(
             Identity(
                 self.name,
@@ -74,7 +76,8 @@ class CodexAdapter:
             )
         environment = launching.environment(launch.env, self._environment)
         kind = Kind.of(launching.argv(binary, environment), environment)
-        conversation = CodexConversation(launch, listener, self._warden, launching.own_servers(environment))
+        own = launching.own_servers(environment)
+        conversation = CodexConversation(launch, listener, self._warden, self._gate, own)
         server = await self._servers.join(kind, lambda server: server.join(conversation))
         self._nursery.start_soon(conversation.run)
         try:
@@ -87,6 +90,7 @@ class CodexAdapter:
 
     async def close(self) -> None:
         await self._servers.close()
+        await self._gate.close()
         if self._owns_warden:
             await self._warden.close()
 

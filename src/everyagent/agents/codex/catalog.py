@@ -7,6 +7,7 @@ from everyagent.agents.adapter import Capabilities, Catalog, Model
 from everyagent.agents.codex import wire
 from everyagent.agents.codex.choices import Defaults
 from everyagent.agents.codex.modes import AGENT_MODES, PERMISSION_MODES
+from everyagent.agents.codex.policies import TOOLS
 from everyagent.agents.codex.server import AppServer
 from everyagent.agents.servers import Kind
 from everyagent.errors import AgentFailed
@@ -41,6 +42,8 @@ CAPABILITIES = Capabilities(
     system_prompt=True,
     model_change=True,
     mode_change=True,
+    tool_policies=True,
+    own_tools_off=True,
 )
 
 logger = get_logger(__name__)
@@ -65,6 +68,7 @@ def catalog(models: list[wire.ModelInfo]) -> Catalog:
         agent_modes=AGENT_MODES,
         permission_modes=PERMISSION_MODES,
         open_models=True,
+        tools=TOOLS,
     )
 
 

@@ -6,14 +6,17 @@ from pathlib import PurePath
 from typing import Generic, TypeAlias, TypeVar
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Struct
 
 from everyagent.agents.adapter import Draft, Frame, Heard, NativeSession
 from everyagent.agents.codex import asks, failures, notices, requests, tools, wire
+from everyagent.agents.codex.asides import Answered, Aside, Reply, Stopped, Unserved
 from everyagent.agents.codex.asks import Ask
 from everyagent.agents.codex.ignored import IGNORED
+from everyagent.agents.codex.policies import CUSTOM_SERVER
 from everyagent.agents.codex.rollout import Recorded
 from everyagent.agents.codex.rpc import Said
+from everyagent.agents.codex.rulings import Knock, Ruled, Rulings
 from everyagent.agents.codex.threads import Threads
 from everyagent.agents.codex.usage import Meter
 from everyagent.agents.unparsed import BROKEN, unparsed
@@ -24,8 +27,6 @@ F = TypeVar("F", bound=Struct)
 Handler: TypeAlias = Callable[["Decoder", Said], Sequence[Draft] | None]
 
 LOCATION = "agents/codex/decode.py"
-#: The MCP server under which the session's custom tools are offered; its client decides, so Codex need not ask.
-TOOLS_SERVER = "everyagent"
 _CUT = "The model's stream was cut, so this is told anew."
 _OPEN = "The turn ended before this did."
 
@@ -36,35 +37,6 @@ _begun = msgspec.json.Decoder(wire.TurnBegun)
 
 class Envelope(Struct, Generic[P], frozen=True):
     params: P
-
-
-class Reply(Struct, frozen=True):
-    """Codex's answer to a request of ours."""
-
-    id: wire.Id
-    result: Raw
-    error: wire.RpcError | None
-
-
-class Answered(Struct, frozen=True):
-    """A request of Codex's that needs nobody: this is its answer."""
-
-    id: wire.Id
-    result: object
-
-
-class Unserved(Struct, frozen=True):
-    """A request of Codex's that nobody serves, so it must be refused for Codex not to wait for ever."""
-
-    id: wire.Id
-    method: str
-
-
-class Stopped(Struct, frozen=True):
-    """A turn was interrupted; commands that it had started run on."""
-
-
-Aside: TypeAlias = Reply | Answered | Unserved | Stopped
 
 
 class Decoder:
@@ -87,6 +59,7 @@ class Decoder:
         self.closed = False
         self._now = now
         self._threads = Threads()
+        self.rulings = Rulings(self._threads)
         self._meter = Meter()
         self._notices = 0
         self._named = False
@@ -183,6 +156,7 @@ class Decoder:
         if interrupted:
             self.asides.append(Stopped())
         self.turn, self._failure, self._diff, self._retries = None, None, "", 0
+        self.rulings.turn_over()
         self._meter.running = False
         return drafts
 
@@ -237,14 +211,25 @@ class Decoder:
 
     def elicited(self, said: Said, request: requests.Elicitation) -> Iterator[Draft]:
         approval = request.meta is not None and request.meta.approval_kind == asks.MCP_APPROVAL
-        if approval and request.server_name == TOOLS_SERVER:
+        if approval and request.server_name == CUSTOM_SERVER:
             self.asides.append(Answered(said.id or 0, {"action": "accept", "content": None, "_meta": None}))
         else:
             yield from self.ask(said, *asks.elicitation(_key(said), request))
 
     def ask(self, said: Said, ask: Ask, drafted: asks.Requested) -> Iterator[Draft]:
+        if settled := self.rulings.settles(drafted):
+            self.asides.append(Answered(said.id or 0, asks.response(ask, settled)))
+            return
         self.asks[_key(said)] = (said.id or 0, ask)
         yield drafted
+
+    def knocked(self, knock: Knock) -> Heard:
+        ruling, drafts = self.rulings.knocked(knock)
+        if isinstance(ruling, Ruled):
+            self.asides.append(ruling)
+        else:
+            self.asks[knock.key] = (knock.key, ruling.ask)
+        return Heard(Frame("from_agent", knock.body), drafts)
 
     def item_key(self, said: Said, id: str) -> str:
         return self._threads.key(said.thread or "", id)

@@ -11,19 +11,24 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from everyagent.agents.adapter import Change, Death, Heard, Launch, Listener, Prompt
-from everyagent.agents.codex import asks, attachments, catalog, encode, modes, rpc
+from everyagent.agents.codex import asks, attachments, catalog, encode, hooks, modes, rpc
+from everyagent.agents.codex.asides import Answered, Reply, Stopped, Unserved
 from everyagent.agents.codex.choices import Choices
-from everyagent.agents.codex.decode import Answered, Decoder, Reply, Stopped, Unserved
+from everyagent.agents.codex.decode import Decoder
 from everyagent.agents.codex.exchange import Exchange
+from everyagent.agents.codex.knocks import Knocks
 from everyagent.agents.codex.refusals import Gone, NotRunning, Refused
 from everyagent.agents.codex.rollout import Rollout
 from everyagent.agents.codex.rpc import Said
+from everyagent.agents.codex.rulings import Knock, Ruled
 from everyagent.agents.codex.server import AppServer
 from everyagent.agents.codex.wire import ThreadOpened
+from everyagent.agents.gate import Gate
 from everyagent.agents.inbox import Inbox
 from everyagent.errors import AgentFailed
 from everyagent.logs import get_logger
 from everyagent.model.asks import Answer, PermissionAnswer
+from everyagent.model.policies import UNRESTRICTED
 from everyagent.runtime.process import KILL_LIMIT
 from everyagent.runtime.warden import Warden
 
@@ -35,6 +40,8 @@ HELD_PAUSE = 0.1
 #: How long a compaction, of whose turn Codex does not tell at once, may take to begin.
 BEGIN_LIMIT = 5.0
 FAREWELL_LIMIT = 10.0
+#: To compare what policies want of a thread's configuration, whoever knocks and wherever.
+_DOOR = (Path("gate"), "token")
 #: A prompt of this word alone is a command, as in Codex itself.
 COMPACT = "/compact"
 
@@ -44,7 +51,9 @@ logger = get_logger(__name__)
 class CodexConversation:
     """`run` is its own task: the only one that calls the listener. `own_servers` are the user's MCP servers."""
 
-    def __init__(self, launch: Launch, listener: Listener, warden: Warden, own_servers: Collection[str]) -> None:
+    def __init__(
+        self, launch: Launch, listener: Listener, warden: Warden, gate: Gate, own_servers: Collection[str]
+    ) -> None:
         self._launch = launch
         self._listener = listener
         self._warden = warden
@@ -52,11 +61,14 @@ class CodexConversation:
         self._mcp = encode.mcp_servers(launch, warden.marks(self._mark), own_servers)
         self._server: AppServer | None = None
         self._decoder = Decoder(str(launch.directory))
-        self._decoder.accepts_patches = self._native.accepts_patches
+        self._rule()
         self._choices: Choices | None = None
         self._rollout: Rollout | None = None
         self._seed = launch.seed
-        self._inbox: Inbox[Said] = Inbox()
+        self._inbox: Inbox[Said | Knock] = Inbox()
+        self._gate = gate
+        self._knocks = Knocks(self._decoder, self._inbox.put)
+        self._token = gate.admit(self._knocks.wish)
         self._exchange = Exchange(self._decoder.sent, self._inbox.put)
         self._batch = asyncio.Event()
         self._prompting = anyio.Lock()
@@ -86,7 +98,8 @@ class CodexConversation:
         """Open the thread. Raises `AgentFailed`; a thread that is gone is told as the conversation's death."""
         self._server = server
         self._exchange.open(server, self)
-        method, params = encode.open_thread(self._launch, self._mcp)
+        config = await self._config()
+        method, params = encode.open_thread(self._launch, config)
         for _ in range(HELD_TRIES):
             try:
                 await self._exchange.request(method, params)
@@ -135,6 +148,9 @@ class CodexConversation:
         id, ask = self._decoder.asks.pop(ask_key, (None, None))
         if id is None or ask is None:
             raise AgentFailed("The agent no longer waits for this answer.")
+        if isinstance(ask, asks.HookAsk) and isinstance(answer, PermissionAnswer):
+            self._knocks.answer(ask_key, answer)
+            return
         await self._exchange.tell(rpc.result(id, asks.response(ask, answer)))
         if isinstance(answer, PermissionAnswer) and answer.reply == "reject" and answer.message:
             await self._try(self._steer([encode.text(answer.message)]))
@@ -149,7 +165,7 @@ class CodexConversation:
             await self._exchange.send("turn/interrupt", {**self._thread, "turnId": turn})
 
     async def change(self, change: Change) -> bool:
-        """Everything is given to Codex anew with each turn."""
+        """Everything is given to Codex anew with each turn, but what policies want of the thread's configuration."""
         launch = self._launch
         self._launch = replace(
             launch,
@@ -157,9 +173,10 @@ class CodexConversation:
             variant=launch.variant if change.variant is UNSET else change.variant,
             permission_mode=launch.permission_mode if change.permission_mode is UNSET else change.permission_mode,
             agent_mode=launch.agent_mode if change.agent_mode is UNSET else change.agent_mode,
+            policies=launch.policies if change.policies is UNSET else change.policies,
         )
-        self._decoder.accepts_patches = self._native.accepts_patches
-        return True
+        self._rule()
+        return hooks.config(launch.policies, *_DOOR) == hooks.config(self._launch.policies, *_DOOR)
 
     async def close(self, *, force: bool = False) -> None:
         """The thread is given up with all it has running; the app-server stays for the others on it."""
@@ -179,6 +196,17 @@ class CodexConversation:
     def _native(self) -> modes.Native:
         return modes.native(self._launch.permission_mode, self._launch.agent_mode)
 
+    def _rule(self) -> None:
+        self._decoder.accepts_patches = self._native.accepts_patches
+        self._decoder.rulings.planning = self._native.plan
+        self._decoder.rulings.policies = self._launch.policies
+
+    async def _config(self) -> dict[str, object]:
+        """What the thread's configuration adds to the user's."""
+        gate = None if self._launch.policies == UNRESTRICTED else await self._gate.open()
+        servers: dict[str, object] = {"mcp_servers": self._mcp} if self._mcp else {}
+        return servers | hooks.config(self._launch.policies, gate, self._token)
+
     @property
     def _thread(self) -> dict[str, object]:
         return {"threadId": self._opened.thread.id}
@@ -190,6 +218,8 @@ class CodexConversation:
         return self._decoder.opened
 
     async def _opened_thread(self, server: AppServer) -> None:
+        if self._launch.policies != UNRESTRICTED:
+            await hooks.verify(server, self._opened.thread.id)
         directory = str(self._launch.directory)
         self._choices = Choices(self._launch, self._opened, lambda: catalog.defaults(server, directory))
         path = self._opened.thread.path
@@ -252,6 +282,8 @@ class CodexConversation:
             cancelled = self._closing = True
             raise
         finally:
+            self._gate.dismiss(self._token)
+            self._knocks.give_up()
             self._exchange.give_up()
             self.lose(Death(expected=True))
             self._batch.set()
@@ -277,6 +309,9 @@ class CodexConversation:
             for said in await self._inbox.take():
                 if isinstance(said, Heard):
                     heard.append(said)
+                    continue
+                if isinstance(said, Knock):
+                    heard.append(self._decoder.knocked(said))
                     continue
                 if self._rollout and self._decoder.ends_turn(said):
                     heard += await self._refused(self._rollout)
@@ -307,6 +342,9 @@ class CodexConversation:
             match aside:
                 case Reply():
                     self._exchange.answered(aside)
+                    continue
+                case Ruled():
+                    self._knocks.rule(aside)
                     continue
                 case Answered():
                     frame = rpc.result(aside.id, aside.result)

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from everyagent.agents.adapter import Launch
 from everyagent.agents.codex import modes
 from everyagent.agents.codex.choices import Choice
-from everyagent.agents.codex.decode import TOOLS_SERVER
+from everyagent.agents.codex.policies import CUSTOM_SERVER
 from everyagent.agents.codex.wire import ThreadOpened
 from everyagent.errors import AgentFailed
 from everyagent.model.tools import McpLocal, McpServer
@@ -25,8 +25,8 @@ def initialize(version: str) -> dict[str, object]:
     }
 
 
-def open_thread(launch: Launch, servers: Mapping[str, object]) -> tuple[str, dict[str, object]]:
-    """The method and its parameters: a new thread, or the session's own. `servers` are those of MCP."""
+def open_thread(launch: Launch, config: Mapping[str, object]) -> tuple[str, dict[str, object]]:
+    """The method and its parameters: a new thread, or the session's own, with what its configuration adds."""
     native = modes.native(launch.permission_mode, launch.agent_mode)
     params: dict[str, object] = {"cwd": str(launch.directory), "approvalPolicy": native.approval}
     if native.sandbox:
@@ -35,8 +35,8 @@ def open_thread(launch: Launch, servers: Mapping[str, object]) -> tuple[str, dic
         params["model"] = launch.model
     if launch.system_prompt:
         params["developerInstructions"] = launch.system_prompt
-    if servers:
-        params["config"] = {"mcp_servers": servers}
+    if config:
+        params["config"] = dict(config)
     if launch.native_session_id:
         return "thread/resume", {**params, "threadId": launch.native_session_id, "excludeTurns": True}
     return "thread/start", {**params, "experimentalRawEvents": True}
@@ -77,7 +77,7 @@ def mcp_servers(launch: Launch, marks: Mapping[str, str], own: Collection[str]) 
     servers |= {name: _server(name, server, marks) for name, server in launch.mcp.items() if server.enabled}
     if launch.tools_url:
         headers = {"Authorization": f"Bearer {launch.tools_token}"} if launch.tools_token else {}
-        servers[TOOLS_SERVER] = {
+        servers[CUSTOM_SERVER] = {
             "url": launch.tools_url,
             "http_headers": headers,
             "tool_timeout_sec": TOOL_LIMIT_SECONDS,

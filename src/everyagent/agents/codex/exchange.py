@@ -8,7 +8,7 @@ from msgspec import Raw
 
 from everyagent.agents.adapter import Frame, Heard
 from everyagent.agents.codex import rpc
-from everyagent.agents.codex.decode import Reply
+from everyagent.agents.codex.asides import Reply
 from everyagent.agents.codex.refusals import Gone, Refused
 from everyagent.agents.codex.server import REPLY_LIMIT, AppServer, Resident
 from everyagent.agents.codex.wire import Id

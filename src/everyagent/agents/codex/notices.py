@@ -9,6 +9,8 @@ from everyagent.model.events import Error, SessionUpdated
 from everyagent.model.parts import FileRefPart, StatusPart
 
 _STEPS = {"inProgress": "in_progress"}
+#: The source that Codex names for hooks of a thread's own configuration: ours, which asks for the session's policies.
+OWN_HOOKS = "sessionFlags"
 
 
 def warning(key: str, notice: wire.Notice) -> Sequence[Draft]:
@@ -43,6 +45,8 @@ def auth_recovery(key: str, notice: wire.Notice) -> Sequence[Draft]:
 
 def hook(key: str, notice: wire.HookNotice) -> Sequence[Draft]:
     run = notice.run
+    if run.source == OWN_HOOKS and run.status != "failed":
+        return ()
     return items.notice(key, "hook", f"Hook {run.event_name} {run.status}", run.status_message)
 
 

@@ -45,6 +45,7 @@ class Threads:
         self._last_words: dict[str, str] = {}  # what each sub-agent said last
         self._told: set[str] = set()  # keys of the calls of this turn that Codex has told an item of
         self._untold: dict[str, NativeItem] = {}  # calls of the model of which it has not, yet
+        self._announced: set[str] = set()  # keys of calls that were told before Codex did
         self._typed = 0
 
     def key(self, thread: str, id: str) -> str:
@@ -103,16 +104,26 @@ class Threads:
         self._tell(call.key)
         self.calls[call.key] = call
         self._adopt(call.key, item.receiver_thread_ids)
+        if call.key in self._announced:
+            self._announced.discard(call.key)
+            return ()
         begun = tools.call(call, complete=False)
         if tools.TYPES[item.type]:
             return (ItemStarted(item=begun), ItemCompleted(item=replace(begun, status="completed")))
         return (ItemStarted(item=begun),)
+
+    def announced(self, thread: str, item: NativeItem) -> Sequence[Draft]:
+        """A call that Codex will tell of, if it may be carried out."""
+        drafts = self.called(thread, item)
+        self._announced.add(self.key(thread, item.id))
+        return drafts
 
     def returned(self, thread: str, item: NativeItem) -> Sequence[Draft]:
         key = self.key(thread, item.id)
         if key in self._outlived:
             return self._ended_late(key, item)
         self._tell(key)
+        self._announced.discard(key)
         known = self.calls.pop(key, None)
         call = Call(key, item, thread, self._subagent(thread))
         self._adopt(key, item.receiver_thread_ids)
@@ -292,6 +303,7 @@ class Threads:
             if call.thread != thread:
                 continue
             del self.calls[key]
+            self._announced.discard(key)
             if call.item.type == "commandExecution":
                 self._outlived[key] = call.item
                 if len(self._outlived) > REMEMBERED:

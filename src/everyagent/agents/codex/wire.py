@@ -331,6 +331,22 @@ class HookRun(Wire, frozen=True):
     event_name: str = ""
     status: str = ""
     status_message: str | None = None
+    source: str = ""
+
+
+class HookMetadata(Wire, frozen=True):
+    event_name: str = ""
+    source: str = ""
+    enabled: bool = False
+    trust_status: str = ""
+
+
+class HooksEntry(Wire, frozen=True):
+    hooks: list[HookMetadata] = []
+
+
+class Hooks(Wire, frozen=True):
+    data: list[HooksEntry] = []
 
 
 class HookNotice(Wire, frozen=True):
