@@ -96,7 +96,10 @@ async def sessions_of(
     try:
         async with anyio.create_task_group() as tasks:
             warden = Warden()
-            agents = Agents(adapters(tasks) if adapters else known_adapters(tasks, settings.data_dir, warden))
+            agents = Agents(
+                adapters(tasks) if adapters else known_adapters(tasks, settings.data_dir, warden),
+                fetched=lambda agent: _fetched(settings.data_dir / "agents" / agent),
+            )
             vault = Vault.open(settings.data_dir / "vault.key")
             ground = Ground(
                 folder=settings.data_dir,
@@ -172,6 +175,12 @@ async def run(
 
 async def _tell_agents(agents: Agents, found: Callable[[list[AgentInfo]], None]) -> None:
     found(await agents.infos())
+
+
+def _fetched(folder: Path) -> int:
+    from everyagent.agents.packages import fetched  # needed by few, so not loaded at the start
+
+    return fetched(folder)
 
 
 async def _until_signalled(serving: anyio.CancelScope) -> None:
