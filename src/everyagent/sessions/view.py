@@ -1,0 +1,43 @@
+"""A second telling of a session: what the session tells it, and where views come from. `managed/` has the one there is.
+
+A view is a pure function of the session's frames and events, frame by frame: told again, it tells the same bytes.
+"""
+
+from typing import Protocol
+
+from everyagent.log.log import FrameDirection, SessionRecord
+from everyagent.log.views import ViewStep
+from everyagent.model.events import EventData
+
+
+class View(Protocol):
+    """Frame by frame: `heard`, then `told` for each event made from it (but deltas), then `settle`."""
+
+    @property
+    def blocked(self) -> bool:
+        """No turn may begin now."""
+        ...
+
+    def heard(self, direction: FrameDirection, body: bytes, at: int) -> None: ...
+
+    def told(self, data: EventData) -> None: ...
+
+    def settle(self) -> None: ...
+
+    def take(self) -> ViewStep | None:
+        """What the frames since the last `take` add to the view, if anything."""
+        ...
+
+    def undo(self) -> None:
+        """What was taken last was not written."""
+        ...
+
+
+class Views(Protocol):
+    async def open(self, record: SessionRecord) -> View | None:
+        """The view of a session that has one, as it stands in the log."""
+        ...
+
+    async def turn_over(self, session_id: str) -> None:
+        """A turn of a session with a view has ended, and is on disk."""
+        ...
