@@ -120,10 +120,13 @@ class PairedTail(AsyncIterator[Pair | None]):
         while not self._events.closed:
             if self._quiet and not await self._events.waited():
                 return None
-            pair = Pair(await self._events.poll(), await self._view.poll())
-            self._quiet = pair == (None, None)
+            events = await self._events.poll()
+            view = None if events else await self._view.poll()
+            self._quiet = events is None and view is None
+            if view is not None:  # what it was made from came before it, but perhaps after the first look
+                events = await self._events.poll()
             if not self._quiet:
-                return pair
+                return Pair(events, view)
         raise StopAsyncIteration
 
 
