@@ -43,6 +43,7 @@ from everyagent.sessions.launching import Launcher
 from everyagent.sessions.refusals import closed_ask, disk_full, offset_outside, session_ended
 from everyagent.sessions.supervisor import Supervisor
 from everyagent.sessions.tails import Tails, feed_position, type_numbers
+from everyagent.sessions.viewing import ViewedSessions
 
 
 class EventsRequest(Struct, frozen=True, kw_only=True):
@@ -75,6 +76,7 @@ class Sessions:
         self._supervisor = supervisor
         self._creation = creation
         self._tails = Tails(log)
+        self.viewed = ViewedSessions(log, supervisor, creation)
 
     def live(self) -> int:
         """How many sessions have an agent running now."""

@@ -3,6 +3,7 @@
 A view is a pure function of the session's frames and events, frame by frame: told again, it tells the same bytes.
 """
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from everyagent.log.log import FrameDirection, SessionRecord
@@ -16,6 +17,10 @@ class View(Protocol):
     @property
     def blocked(self) -> bool:
         """No turn may begin now."""
+        ...
+
+    def granted(self) -> Sequence[str]:
+        """Open asks whose answer is yes, as a client said before."""
         ...
 
     def heard(self, direction: FrameDirection, body: bytes, at: int) -> None: ...

@@ -5,20 +5,23 @@ from collections.abc import Callable, Sequence
 import msgspec
 from msgspec import Struct
 
-from everyagent.agents.adapter import Adapter, Prompt
+from everyagent.agents.adapter import Adapter, Heard, Prompt
 from everyagent.errors import EveryagentError
 from everyagent.log.log import FrameDirection, Input, Receipt, SessionRecord
-from everyagent.model.asks import Answer
+from everyagent.model.asks import Answer, PermissionAnswer
 from everyagent.model.events import SessionUpdated
 from everyagent.model.sessions import SendMessage
 from everyagent.sessions.actor import Actor
 from everyagent.sessions.inputs import prompt_of, user_item
+from everyagent.sessions.link import Ear
 from everyagent.sessions.order import Woven
 from everyagent.sessions.refusals import closed_ask
 from everyagent.sessions.scribe import Step
 from everyagent.sessions.turn import Turn
 from everyagent.sessions.view import View, Views
 from everyagent.sessions.world import World
+
+_GRANTED = b'{"cause":"granted_before"}'
 
 
 class Entry(Struct, frozen=True, kw_only=True):
@@ -162,6 +165,16 @@ class ViewedActor(Actor):
         turn = self._begin(step, entries)
         await self._journal.write(step, patient=True)
         return turn
+
+    async def heard(self, ear: Ear, batch: Sequence[Heard]) -> None:
+        await super().heard(ear, batch)
+        for ask_id in self.view.granted():
+            self._spawn(self._grant, ask_id)
+
+    async def _grant(self, ask_id: str) -> None:
+        if self._journal.order.asks.pending(ask_id):
+            yes = PermissionAnswer(reply="once")
+            await self.submit(lambda: Batch(cause=_GRANTED, direction="daemon", answers=[(ask_id, yes)]))
 
     async def _after_turn(self) -> None:
         await self._views.turn_over(self.record.session_id)

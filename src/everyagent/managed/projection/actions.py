@@ -8,7 +8,7 @@ import msgspec
 from everyagent.managed.blocks import Text
 from everyagent.managed.events import CustomToolUse, Stop, ToolUse
 from everyagent.managed.incoming import UserCustomToolResult, UserToolConfirmation, UserToolResult
-from everyagent.managed.projection.naming import QUESTION_TOOL, TOOLSET, as_input, event_id
+from everyagent.managed.projection.naming import QUESTION_TOOL, TOOLSET, as_input, event_id, tool_name
 from everyagent.managed.projection.state import Action, Grant
 from everyagent.managed.projection.statuses import Statuses
 from everyagent.managed.projection.teller import Teller
@@ -60,11 +60,13 @@ class Actions:
         state = self._teller.state
         given, item = as_input(data.input), data.item_id or data.permission_id
         use = state.uses.get(item)
+        name = use.name if use else tool_name(data.tool or data.action, None).name
+        granted = any(grant.name == name and grant.input == given for grant in state.grants)
         if use is None or use.hidden:
-            use = self._tools.begin(item, data.tool or data.action, None, given, use.thread if use else None, ask=True)
-        else:
+            thread = use.thread if use else None
+            use = self._tools.begin(item, data.tool or data.action, None, given, thread, ask=not granted)
+        elif not granted:
             self._tools.ask(use)
-        granted = any(grant.name == use.name and grant.input == given for grant in state.grants)
         state.actions[use.event] = Action(
             ask_id=data.permission_id,
             kind="confirmation",

@@ -47,10 +47,6 @@ class Archived(Struct, frozen=True, kw_only=True, tag_field="type", tag="archive
     pass
 
 
-class Granted(Struct, frozen=True, kw_only=True, tag_field="type", tag="granted"):
-    """The daemon answered for the client, who had allowed it before."""
-
-
 class Evaluating(Struct, frozen=True, kw_only=True, tag_field="type", tag="evaluating"):
     """The evaluation goes on."""
 
@@ -65,7 +61,7 @@ class Evaluated(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field
     item: str | None = None
 
 
-Command: TypeAlias = Sent | Changed | Archived | Granted | Evaluating | Evaluated
+Command: TypeAlias = Sent | Changed | Archived | Evaluating | Evaluated
 
 
 class CommandFrame(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -21,7 +21,6 @@ from everyagent.managed.projection.commands import (
     CommandFrame,
     Evaluated,
     Evaluating,
-    Granted,
     Sent,
     SentEvent,
 )
@@ -115,8 +114,6 @@ class Projector:
                 self._changed(command)
             case Archived():
                 self._archived_at = self._teller.at
-            case Granted():
-                return
             case Evaluating():
                 self._outcomes.go_on()
             case Evaluated():

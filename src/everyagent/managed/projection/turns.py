@@ -127,10 +127,10 @@ class Turns:
         )
 
 
-def usage_of(state: State) -> Json:
+def usage_of(state: State) -> Object:
     """What a session used so far, as the API shows it."""
     usage = state.usage
-    shown: Object = {
+    return {
         "input_tokens": usage.input_tokens,
         "output_tokens": usage.output_tokens,
         "cache_read_input_tokens": usage.cache_read_tokens,
@@ -138,4 +138,3 @@ def usage_of(state: State) -> Json:
         "active_seconds": state.active_micros / 1_000_000,
         "list_cost": {"amount": f"{state.cost_usd * 100:.4f}", "currency": "USD"},
     }
-    return shown
