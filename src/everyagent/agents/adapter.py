@@ -11,6 +11,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from everyagent.model.asks import Answer
 from everyagent.model.events import EventData, StderrOutput
+from everyagent.model.policies import UNRESTRICTED, AgentTool, ToolPolicies
 from everyagent.model.sessions import Attachment
 from everyagent.model.tools import CustomTool, McpServer
 
@@ -45,6 +46,8 @@ class Capabilities(Struct, frozen=True, kw_only=True, rename="camel"):
     system_prompt: bool = False
     model_change: bool = False
     mode_change: bool = False
+    tool_policies: bool = False
+    own_tools_off: bool = False
 
 
 class Mode(Struct, frozen=True, kw_only=True):
@@ -61,13 +64,18 @@ class Model(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=Tru
 
 
 class Catalog(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What can be chosen. `open_models`: the agent takes model names that are not listed, too."""
+    """What can be chosen. `open_models`: the agent takes model names that are not listed, too.
+
+    `tools` are the agent's own, which tool policies are about; with `open_tools` it may have more.
+    """
 
     models: list[Model]
     default_model: str | None
     agent_modes: list[Mode]
     permission_modes: list[Mode]
     open_models: bool = False
+    tools: list[AgentTool] = []
+    open_tools: bool = False
 
 
 class AgentState(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -87,7 +95,8 @@ class Launch(Struct, frozen=True, kw_only=True):
 
     `native_session_id` is set to resume; `seed` is a transcript to start from when there is no native history.
     `scratch` is a private folder of this session that survives restarts. `tools_url` is where the session's
-    custom tools are offered over MCP, with its bearer token.
+    custom tools are offered over MCP, with its bearer token. Those are no business of `policies`, which every other
+    tool call keeps to, a sub-agent's too; an adapter is only given what its catalog says that it can enforce.
     """
 
     session_id: str
@@ -103,6 +112,7 @@ class Launch(Struct, frozen=True, kw_only=True):
     tools: list[CustomTool] = []
     tools_url: str | None = None
     tools_token: str | None = None
+    policies: ToolPolicies = UNRESTRICTED
     native_session_id: str | None = None
     seed: str | None = None
 
@@ -122,6 +132,7 @@ class Change(Struct, frozen=True, kw_only=True):
     variant: str | UnsetType | None = UNSET
     agent_mode: str | UnsetType = UNSET
     permission_mode: str | UnsetType = UNSET
+    policies: ToolPolicies | UnsetType = UNSET
 
 
 class Frame(Struct, frozen=True, gc=False):

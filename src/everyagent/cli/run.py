@@ -10,9 +10,12 @@ from cyclopts import Parameter
 
 from everyagent.cli.exits import Exit, Failure
 from everyagent.cli.own import reach
+from everyagent.cli.policies import tool_policies
 from everyagent.cli.target import HERE, Target
 from everyagent.cli.task import Task
 from everyagent.client import ApiError, AsyncClient
+
+Names = Annotated[tuple[str, ...], Parameter(negative=(), show_default=False)]
 
 
 def run(
@@ -24,6 +27,9 @@ def run(
     variant: str | None = None,
     mode: str | None = None,
     permission_mode: str | None = None,
+    allow: Names = (),
+    ask: Names = (),
+    deny: Names = (),
     directory: Annotated[Path | None, Parameter(name=["--directory", "-C"])] = None,
     session: str | None = None,
     keep: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
@@ -48,6 +54,13 @@ def run(
         One of the agent's own modes.
     permission_mode
         default, plan, acceptEdits or bypass.
+    allow
+        A tool to run without asking, whatever the agent would do: a name such as bash or web_fetch, SERVER/TOOL or
+        SERVER/all for an MCP server, or all. May be given several times.
+    ask
+        A tool to ask for each time.
+    deny
+        A tool that never runs.
     directory
         Where it works. [default: here]
     session
@@ -90,6 +103,7 @@ def run(
             permission_mode=permission_mode,
             model=model,
             variant=variant,
+            tool_policies=tool_policies({"allow": allow, "ask": ask, "deny": deny}),
             directory=str((directory or Path(os.getcwd())).resolve()),
         )
         return info.session_id, True

@@ -8,6 +8,7 @@ from typing import Literal
 from msgspec import Raw, Struct
 
 from everyagent.model.parts import Json
+from everyagent.model.policies import AgentTool
 from everyagent.model.sessions import AskInfo, FrameInfo, SearchHit, SessionInfo
 
 
@@ -56,6 +57,11 @@ class ModeInfo(Struct, frozen=True, kw_only=True):
 class Modes(Struct, frozen=True, kw_only=True, rename="camel"):
     modes: list[ModeInfo]
     permission_modes: list[ModeInfo] = []
+
+
+class AgentTools(Struct, frozen=True, kw_only=True, rename="camel"):
+    tools: list[AgentTool]
+    open_tools: bool = False
 
 
 class SessionPage(Struct, frozen=True, kw_only=True, rename="camel"):

@@ -88,6 +88,7 @@ class Client:
     agents = _Sent(calls.agents)
     models = _Sent(calls.models)
     modes = _Sent(calls.modes)
+    agent_tools = _Sent(calls.agent_tools)
     install = _Sent(calls.install)
 
     sessions = _Sent(calls.sessions)

@@ -10,6 +10,7 @@ from msgspec import UNSET, Struct, UnsetType
 from everyagent.model.asks import PermissionReply, Question
 from everyagent.model.items import Item
 from everyagent.model.parts import Json
+from everyagent.model.policies import ToolPolicies
 from everyagent.model.usage import Usage
 
 EventSource: TypeAlias = Literal["agent", "daemon"]
@@ -70,6 +71,7 @@ class SessionUpdated(Data, frozen=True, kw_only=True):
     permission_mode: str | UnsetType = UNSET
     title: str | UnsetType | None = UNSET
     metadata: dict[str, str] | UnsetType = UNSET
+    tool_policies: ToolPolicies | UnsetType = UNSET
 
 
 class SessionEnded(Data, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ from msgspec import UNSET, Struct, UnsetType
 from everyagent.model.asks import AskKind
 from everyagent.model.events import SessionStatus
 from everyagent.model.parts import Json
+from everyagent.model.policies import UNRESTRICTED, ToolPolicies
 from everyagent.model.tools import CustomTool, McpServer
 from everyagent.model.usage import Usage
 
@@ -27,12 +28,13 @@ class CreateSession(Struct, frozen=True, kw_only=True, omit_defaults=True, renam
     env: dict[str, str] = {}
     mcp: dict[str, McpServer] = {}
     tools: list[CustomTool] = []
+    tool_policies: ToolPolicies = UNRESTRICTED
     system_prompt: str | None = None
     metadata: dict[str, str] = {}
 
 
 class UpdateSession(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """What is left out stays as it is. A metadata value of null removes that key."""
+    """What is left out stays as it is. A metadata value of null removes that key. Policies are replaced whole."""
 
     agent_mode: str | UnsetType = UNSET
     permission_mode: str | UnsetType = UNSET
@@ -40,6 +42,7 @@ class UpdateSession(Struct, frozen=True, kw_only=True, rename="camel", forbid_un
     variant: str | UnsetType | None = UNSET
     title: str | UnsetType | None = UNSET
     metadata: dict[str, str | None] | UnsetType = UNSET
+    tool_policies: ToolPolicies | UnsetType = UNSET
 
 
 class Attachment(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", forbid_unknown_fields=True):
@@ -93,6 +96,7 @@ class SessionInfo(Struct, frozen=True, kw_only=True, rename="camel"):
     env: list[str]
     mcp: dict[str, Json]
     tools: list[str]
+    tool_policies: ToolPolicies = UNRESTRICTED
     system_prompt: str | None
     usage: Usage
     cost_usd: float

@@ -17,18 +17,18 @@ from everyagent.errors import AgentFailed
 from everyagent.log.log import Input, Receipt, SessionRecord
 from everyagent.logs import get_logger
 from everyagent.model.asks import Answer, ToolAnswer
-from everyagent.model.events import SessionEnded, SessionStatus, SessionUpdated, ToolRequested
+from everyagent.model.events import PermissionRequested, SessionEnded, SessionStatus, SessionUpdated, ToolRequested
 from everyagent.model.ids import new_id
-from everyagent.model.parts import Json
 from everyagent.model.sessions import SendMessage
 from everyagent.sessions import stories
+from everyagent.sessions.asks import ask_id_of
 from everyagent.sessions.inputs import prompt_of, user_item
 from everyagent.sessions.journal import Journal
 from everyagent.sessions.link import Ear, Link
 from everyagent.sessions.order import Order, Woven
 from everyagent.sessions.refusals import cannot_steer, closed_ask
 from everyagent.sessions.scribe import Step
-from everyagent.sessions.toolcalls import ToolCalls
+from everyagent.sessions.toolcalls import Waiting
 from everyagent.sessions.turn import Turn
 from everyagent.sessions.view import View
 from everyagent.sessions.world import World
@@ -51,7 +51,7 @@ class Actor:
         self._link = Link(adapter, self, world.policy)
         self._inputs = deque(inputs)
         self._turn: Turn | None = None
-        self._tool_calls = ToolCalls()
+        self._waiting = Waiting()
         self._lock = asyncio.Lock()
         self._talk = asyncio.Lock()
         self._restart_when_idle = False
@@ -126,6 +126,7 @@ class Actor:
             self._journal.refuse_if_ended()
             step = self._journal.begin("from_client", {"request": "update", "changes": updated})
             step.tell([Woven(updated, True)])
+            step.change(config=record.config)
             await self._journal.write(step)
             self._journal.record = record
             conversation = self._link.conversation
@@ -151,24 +152,22 @@ class Actor:
 
     async def _pass_on(self, ask_id: str, key: str, answer: Answer) -> None:
         """To whoever asked; after it is on disk."""
-        if isinstance(answer, ToolAnswer):
-            self._tool_calls.answered(ask_id, answer)
-        elif conversation := self._link.conversation:
+        conversation = self._link.conversation
+        if not self._waiting.answered(ask_id, answer) and conversation and not isinstance(answer, ToolAnswer):
             await self._told(conversation.answer(key, answer))
 
-    async def call_tool(self, name: str, input: Json) -> ToolAnswer:
-        """The agent calls one of the session's custom tools; the client's answer ends the wait."""
+    async def ask(self, request: PermissionRequested | ToolRequested) -> Answer | None:
+        """Ask the client on the daemon's own account. None if no turn runs, or the turn ended first."""
         async with self._lock:
             if not self._turn:
-                return ToolAnswer(output="No turn is running, so nobody will answer this call.", is_error=True)
-            step = self._journal.begin("from_agent", {"tool": name, "input": input})
-            request = ToolRequested(tool_id=new_id("call_"), name=name, input=input, status="requested")
+                return None
+            step = self._journal.begin("from_agent", {"ask": request})
             woven = self._journal.order.apply(request)
             step.tell(woven)
             self._journal.settle(step)
             await self._journal.write(step, patient=True)
-            ask_id = next(data.tool_id for data, _ in woven if isinstance(data, ToolRequested))
-            waiting = self._tool_calls.wait_for(ask_id)
+            asked = next(data for data, _ in woven if isinstance(data, type(request)))
+            waiting = self._waiting.wait_for(ask_id_of(asked))
         return await waiting
 
     async def terminate(self) -> None:
@@ -281,7 +280,7 @@ class Actor:
             self._turn = None
         self.idle_since = anyio.current_time()
         self._journal.settle(step, rest)
-        self._tool_calls.release(self._journal.order.asks)
+        self._waiting.release(self._journal.order.asks)
 
     def _session_over(self, step: Step) -> None:
         """After `session.ended` was told: no turn comes any more."""

@@ -5,6 +5,7 @@ from msgspec import Struct
 
 from everyagent.log.log import SessionRecord
 from everyagent.model.parts import Json
+from everyagent.model.policies import UNRESTRICTED, ToolPolicies
 from everyagent.model.sessions import ForkOrigin
 from everyagent.model.tools import CustomTool, McpServer
 
@@ -15,6 +16,7 @@ class SessionConfig(Struct, frozen=True, kw_only=True, omit_defaults=True):
     directory: str
     system_prompt: str | None = None
     tools: list[CustomTool] = []
+    tool_policies: ToolPolicies = UNRESTRICTED
     env: list[str] = []
     mcp: dict[str, Json] = {}
     forked_from: ForkOrigin | None = None

@@ -22,6 +22,7 @@ from everyagent.sessions.fork import retell
 from everyagent.sessions.info import info_of
 from everyagent.sessions.launching import Launcher
 from everyagent.sessions.order import Woven
+from everyagent.sessions.policies import enforceable
 from everyagent.sessions.scribe import Scribe
 from everyagent.sessions.secrets import redacted
 
@@ -48,8 +49,10 @@ class Creation:
         view: NewView | None = None,
     ) -> SessionInfo:
         agent = request.agent or self._default_agent
+        adapter = self._agents.adapter(agent)
+        catalog = await adapter.catalog()
         choice = choose(
-            await self._agents.adapter(agent).catalog(),
+            catalog,
             model=request.model,
             variant=request.variant,
             agent_mode=request.agent_mode,
@@ -59,6 +62,7 @@ class Creation:
             directory=self._directory(request.directory),
             system_prompt=request.system_prompt,
             tools=request.tools,
+            tool_policies=enforceable(request.tool_policies, adapter, catalog, request.tools),
             env=sorted(request.env),
             mcp=redacted(request.mcp),
         )
@@ -80,14 +84,17 @@ class Creation:
             raise OffsetOutOfRange(f"This session's events are 1 to {head}; it cannot be forked at {cut}.", head=head)
         agent = request.agent or origin.agent
         same = agent == origin.agent
+        adapter = self._agents.adapter(agent)
+        catalog = await adapter.catalog()
         choice = choose(
-            await self._agents.adapter(agent).catalog(),
+            catalog,
             model=request.model or (origin.model if same else None),
             variant=origin.variant if same and not request.model else None,
             agent_mode=origin.agent_mode if same else None,
             permission_mode=origin.permission_mode if same else None,
         )
         config = replace(config_of(origin), forked_from=ForkOrigin(session_id=session_id, sequence=cut))
+        enforceable(config.tool_policies, adapter, catalog, config.tools)
         secrets = self._launcher.secrets_of(origin)
         record = self._record(_checked_id(request.session_id), agent, choice, config, secrets)
         title = origin.title if request.title is None else request.title

@@ -26,6 +26,7 @@ def info_of(record: SessionRecord) -> SessionInfo:
         env=config.env,
         mcp=config.mcp,
         tools=[tool.name for tool in config.tools],
+        tool_policies=config.tool_policies,
         system_prompt=config.system_prompt,
         usage=record.usage,
         cost_usd=record.cost_usd,

@@ -191,7 +191,7 @@ class Step:
             self._scribe.view.undo()
 
 
-_UPDATED = tuple(SessionUpdated.__struct_fields__)
+_UPDATED = tuple(name for name in SessionUpdated.__struct_fields__ if name != "tool_policies")  # those are in `config`
 
 
 def _searchable(item: Item) -> str | None:

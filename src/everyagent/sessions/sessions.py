@@ -1,6 +1,6 @@
 """The facade: everything a client can ask of sessions, in the words of the API. Every face calls this."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -40,9 +40,11 @@ from everyagent.sessions.export import Export, ExportFormat, open_export
 from everyagent.sessions.ground import Ground
 from everyagent.sessions.info import info_of
 from everyagent.sessions.launching import Launcher
+from everyagent.sessions.policies import enforceable
 from everyagent.sessions.refusals import closed_ask, disk_full, offset_outside, session_ended
 from everyagent.sessions.supervisor import Supervisor
 from everyagent.sessions.tails import Tails, feed_position, type_numbers
+from everyagent.sessions.toolcalls import call_tool
 from everyagent.sessions.viewing import ViewedSessions
 
 
@@ -114,8 +116,9 @@ class Sessions:
             record = actor.record
             model = record.model if request.model is UNSET else request.model
             keep_variant = request.model is UNSET or request.variant is not UNSET
+            catalog = await actor.adapter.catalog()
             choice = choose(
-                await actor.adapter.catalog(),
+                catalog,
                 model=model,
                 variant=request.variant if request.variant is not UNSET else record.variant if keep_variant else None,
                 agent_mode=record.agent_mode if request.agent_mode is UNSET else request.agent_mode,
@@ -134,8 +137,13 @@ class Sessions:
                 title=record.title if request.title is UNSET else request.title,
                 metadata=metadata,
             )
-            updated = msgspec.convert(_changed(record, new, SessionUpdated.__struct_fields__), SessionUpdated)
-            change = msgspec.convert(_changed(record, new, Change.__struct_fields__), Change)
+            updated = msgspec.convert(_changed(record, new, _ROW & {*SessionUpdated.__struct_fields__}), SessionUpdated)
+            change = msgspec.convert(_changed(record, new, _ROW & {*Change.__struct_fields__}), Change)
+            config = config_of(record)
+            if request.tool_policies is not UNSET and request.tool_policies != config.tool_policies:
+                policies = enforceable(request.tool_policies, actor.adapter, catalog, config.tools)
+                new = replace(new, config=msgspec.json.encode(replace(config, tool_policies=policies)))
+                updated, change = replace(updated, tool_policies=policies), replace(change, policies=policies)
             if updated != SessionUpdated():
                 await actor.update(updated, change, new)
         return await self.get(session_id)
@@ -212,7 +220,7 @@ class Sessions:
         actor = self._supervisor.live(session_id)
         if actor is None:
             return ToolAnswer(output="The session is not running.", is_error=True)
-        return await actor.call_tool(name, input)
+        return await call_tool(actor.ask, config_of(actor.record).tool_policies, name, input)
 
     # -- reading --------------------------------------------------------------------------------------------
 
@@ -292,5 +300,8 @@ class Sessions:
             raise disk_full()
 
 
-def _changed(old: SessionRecord, new: SessionRecord, names: Sequence[str]) -> dict[str, object]:
+_ROW = frozenset(SessionRecord.__struct_fields__)
+
+
+def _changed(old: SessionRecord, new: SessionRecord, names: Iterable[str]) -> dict[str, object]:
     return {name: getattr(new, name) for name in names if getattr(new, name) != getattr(old, name)}

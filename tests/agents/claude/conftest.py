@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 from claude_stage import ClaudeSession, claude_binary
+from tests.agents.stage import daemon_of
 
 from everyagent.agents.claude import program
 from everyagent.testing.daemon import DaemonProcess
@@ -16,12 +17,8 @@ def binary() -> str:
 
 @pytest.fixture(scope="session")
 def daemon(binary: str, tmp_path_factory: pytest.TempPathFactory) -> Generator[DaemonProcess]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(program.BINARY_VARIABLE, binary)
-        running = DaemonProcess(tmp_path_factory.mktemp("daemon") / "data")
-        running.start()
+    with daemon_of(tmp_path_factory.mktemp("daemon"), **{program.BINARY_VARIABLE: binary}) as running:
         yield running
-        assert running.stop() == 0
 
 
 @pytest.fixture
@@ -32,9 +29,6 @@ def model() -> Generator[MessagesServer]:
 
 @pytest.fixture
 def session(daemon: DaemonProcess, model: MessagesServer, tmp_path: Path) -> Generator[ClaudeSession]:
-    """Not created yet. Whatever the test did, the order rules hold over it, and the agent is gone afterwards."""
-    staged = ClaudeSession(daemon, model, tmp_path)
-    yield staged
-    model.script.release_all()
-    assert staged.violations() == []
-    staged.call("POST", f"/sessions/{staged.id}/terminate")
+    """Not created yet."""
+    with ClaudeSession(daemon, model, tmp_path).played() as staged:
+        yield staged

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 from claude_stage import ClaudeSession
+from tests.agents.stage import daemon_of
 
 from everyagent.agents.claude import program
-from everyagent.model.events import Error, ItemDelta, PermissionRequested, PermissionResolved, TurnEnded
+from everyagent.model.events import Error, PermissionRequested, PermissionResolved, TurnEnded
 from everyagent.testing.daemon import DaemonProcess
 from everyagent.testing.messages_server import MessagesServer
 from everyagent.testing.scripted_replies import call, say
@@ -18,33 +19,14 @@ SLEEP = {"command": "python3 -c 'import time; time.sleep(50)'", "description": "
 LONG = "word " * 40
 
 
-def talking(session: ClaudeSession) -> None:
-    session.until(lambda: any(delta.delta.startswith("word") for delta in session.all(ItemDelta)) or None)
-
-
-def agents(session: ClaudeSession) -> list[int]:
-    """The processes whose home is this session's."""
-    wanted = f"HOME={session.home}".encode()
-    found: list[int] = []
-    for name in filter(str.isdecimal, os.listdir("/proc")):
-        try:
-            environment = Path(f"/proc/{name}/environ").read_bytes().split(b"\0")
-            command = Path(f"/proc/{name}/cmdline").read_bytes()
-        except OSError:
-            continue
-        if wanted in environment and b"stream-json" in command:
-            found.append(int(name))
-    return found
-
-
 def agent_pid(session: ClaudeSession) -> int:
-    return agents(session)[0]
+    return session.agents()[0]
 
 
 def test_an_interrupt_stops_words_and_keeps_the_session(session: ClaudeSession) -> None:
     session.model.script.add(say(LONG, held=8), say("Still here."))
     session.create().send("Talk long")
-    talking(session)
+    session.until_heard("word")
     session.cancel()
     assert session.next(TurnEnded).stop_reason == "interrupted"
     pid = agent_pid(session)
@@ -95,7 +77,7 @@ def test_a_message_steered_into_mere_words_is_answered_right_after_them(session:
     reply = say(LONG, held=4)
     session.model.script.add(reply, say("Blue it is.", when="Make it blue"))
     session.create().send("Talk")
-    talking(session)
+    session.until_heard("word")
     session.send("Make it blue", delivery="steer")
     reply.release.set()
     session.until(lambda: session.replies() == [LONG, "Blue it is."])
@@ -105,7 +87,7 @@ def test_a_queued_message_waits_for_its_turn(session: ClaudeSession) -> None:
     reply = say(LONG, held=4)
     session.model.script.add(reply, say("Second."))
     session.create().send("First")
-    talking(session)
+    session.until_heard("word")
     session.send("Second")
     reply.release.set()
     session.next(TurnEnded, 2)
@@ -116,7 +98,7 @@ def test_a_killed_agent_is_told_and_resumes_with_its_memory(session: ClaudeSessi
     session.model.script.add(say("Noted."), say(LONG, held=4), say("It was seven."))
     session.create().turn("Remember seven")
     session.send("Talk long")
-    talking(session)
+    session.until_heard("word")
     os.kill(agent_pid(session), signal.SIGKILL)
     ended = session.next(TurnEnded, 2)
     assert ended.stop_reason == "error"
@@ -148,11 +130,11 @@ def test_a_killed_daemon_resumes_the_session_with_its_memory(session: ClaudeSess
     session.model.script.add(say("Noted."), say(LONG, held=4), say("It was seven."))
     session.create().turn("Remember seven")
     session.send("Talk long")
-    talking(session)
+    session.until_heard("word")
     pid = agent_pid(session)
     daemon.kill()
     daemon.start()
-    session.until(lambda: pid not in agents(session))
+    session.until(lambda: pid not in session.agents())
     assert session.next(TurnEnded, 2).stop_reason == "error"
     session.turn("Which number?")
     assert session.replies()[-1] == "It was seven."
@@ -163,7 +145,7 @@ def test_a_turn_that_does_not_stop_is_ended_with_its_process(session: ClaudeSess
     session.model.script.add(say("Noted."), say(LONG, held=4), say("It was seven."))
     session.create().turn("Remember seven")
     session.send("Talk long")
-    talking(session)
+    session.until_heard("word")
     os.kill(agent_pid(session), signal.SIGSTOP)
     session.cancel()
     assert session.next(TurnEnded, 2).stop_reason == "interrupted"
@@ -172,13 +154,10 @@ def test_a_turn_that_does_not_stop_is_ended_with_its_process(session: ClaudeSess
 
 
 @pytest.fixture
-def sleepy(binary: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[DaemonProcess]:
+def sleepy(binary: str, tmp_path: Path) -> Generator[DaemonProcess]:
     """A daemon that lets an agent go almost at once."""
-    monkeypatch.setenv(program.BINARY_VARIABLE, binary)
-    running = DaemonProcess(tmp_path / "data", "--idle-timeout", "0.5")
-    running.start()
-    yield running
-    assert running.stop() == 0
+    with daemon_of(tmp_path, "--idle-timeout", "0.5", **{program.BINARY_VARIABLE: binary}) as running:
+        yield running
 
 
 def test_an_idle_session_hibernates_and_resumes_with_its_memory(
@@ -188,7 +167,7 @@ def test_an_idle_session_hibernates_and_resumes_with_its_memory(
     model.script.add(say("Noted."), say("It was seven."))
     session.create().turn("Remember seven")
     session.until(lambda: session.info()["status"] == "hibernated")
-    session.until(lambda: not agents(session))
+    session.until(lambda: not session.agents())
     session.turn("Which number?")
     assert "Remember seven" in str(model.requests[-1].messages)
     assert session.violations() == []
@@ -198,7 +177,7 @@ def test_a_fork_knows_what_was_said_before_it(session: ClaudeSession) -> None:
     session.model.script.add(say("Noted."), say("It was seven."))
     session.create().turn("Remember seven")
     fork = session.call("POST", f"/sessions/{session.id}/fork", {}).json()["sessionId"]
-    session.call("POST", f"/sessions/{session.id}/terminate")
+    session.terminate()
     session.id = fork
     assert session.turn("Which number?").stop_reason == "end_turn"
     assert "Remember seven" in str(session.model.requests[-1].messages)
@@ -215,6 +194,6 @@ def test_terminate_leaves_no_process(session: ClaudeSession) -> None:
     session.model.script.add(call("Bash", SLEEP))
     session.create(permissionMode="bypass").send("Sleep")
     session.until(lambda: session.items("tool_call"))
-    assert agents(session)
-    session.call("POST", f"/sessions/{session.id}/terminate")
-    assert agents(session) == []
+    assert session.agents()
+    session.terminate()
+    assert session.agents() == []

@@ -4,16 +4,17 @@ import hashlib
 import os
 import stat
 import tarfile
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
 import msgspec
 import pytest
+from tests.agents.ear import Ear
 
 from everyagent.agents import packages
-from everyagent.agents.adapter import Death, Heard, Launch
+from everyagent.agents.adapter import Launch
 from everyagent.agents.claude import launch as launching
 from everyagent.agents.claude import program
 from everyagent.agents.claude.adapter import ClaudeAdapter
@@ -227,29 +228,12 @@ async def test_the_real_program_tells_its_models_and_efforts(binary: str, tmp_pa
     assert catalog.models[0].variants == ["low", "medium", "high", "xhigh", "max"]
 
 
-class Mourner:
-    """A listener that only waits for the end."""
-
-    def __init__(self) -> None:
-        self.deaths: list[Death] = []
-        self.over = anyio.Event()
-
-    async def heard(self, batch: Sequence[Heard]) -> None:
-        """Nothing is said that matters here."""
-
-    async def died(self, death: Death) -> None:
-        self.deaths.append(death)
-        self.over.set()
-
-
 async def test_a_start_that_fails_shows_what_the_program_said(tmp_path: Path) -> None:
     named = executable(tmp_path / "claude", "#!/bin/sh\necho 'the flux is low' >&2\nexit 7\n")
-    mourner = Mourner()
+    ear = Ear()
     async with adapter(tmp_path, EVERYAGENT_CLAUDE_BIN=str(named)) as made:
-        await made.open(launch(tmp_path), mourner)
-        with anyio.fail_after(30):
-            await mourner.over.wait()
-    (death,) = mourner.deaths
+        await made.open(launch(tmp_path), ear)
+        death = await ear.death()
     assert death.exit_code == 7
     assert death.stderr
     assert death.stderr.head == "the flux is low"

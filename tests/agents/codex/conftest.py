@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 from codex_stage import CodexSession, codex_binary
+from tests.agents.stage import daemon_of
 
 from everyagent.agents.codex import program
 from everyagent.testing.daemon import DaemonProcess
@@ -18,14 +19,10 @@ def codex_program() -> str:
 def codex_daemon(codex_program: str, tmp_path_factory: pytest.TempPathFactory) -> Generator[DaemonProcess]:
     """Its own home is empty, so that asking for models touches nobody's Codex."""
     folder = tmp_path_factory.mktemp("daemon")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(program.BINARY_VARIABLE, codex_program)
-        patch.setenv("CODEX_HOME", str(folder / "codex"))
-        (folder / "codex").mkdir()
-        running = DaemonProcess(folder / "data")
-        running.start()
+    (folder / "codex").mkdir()
+    environment = {program.BINARY_VARIABLE: codex_program, "CODEX_HOME": str(folder / "codex")}
+    with daemon_of(folder, **environment) as running:
         yield running
-        assert running.stop() == 0
 
 
 @pytest.fixture
@@ -36,9 +33,6 @@ def scripted() -> Generator[ResponsesServer]:
 
 @pytest.fixture
 def session(codex_daemon: DaemonProcess, scripted: ResponsesServer, tmp_path: Path) -> Generator[CodexSession]:
-    """Not created yet. Whatever the test did, the order rules hold over it, and the agent is gone afterwards."""
-    staged = CodexSession(codex_daemon, scripted, tmp_path)
-    yield staged
-    scripted.script.release_all()
-    assert staged.violations() == []
-    staged.terminate()
+    """Not created yet."""
+    with CodexSession(codex_daemon, scripted, tmp_path).played() as staged:
+        yield staged

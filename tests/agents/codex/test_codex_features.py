@@ -149,7 +149,7 @@ def test_sessions_of_another_environment_have_another_process(session: CodexSess
     session.create().turn("Hello")
     other = session.another().create(env={"COLOUR": "blue"})
     other.turn("Hello")
-    assert len(session.processes(b"app-server")) == 2
+    assert len(session.processes("app-server")) == 2
     other.terminate()
     assert session.app_server()
 

@@ -8,13 +8,12 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
 from codex_stage import CodexSession
+from tests.agents.stage import daemon_of
 
-from everyagent.agents.codex import encode, rpc
+from everyagent.agents.codex import encode, program, rpc
 from everyagent.model.events import (
     Error,
-    ItemDelta,
     PermissionRequested,
     PermissionResolved,
     SessionEnded,
@@ -28,12 +27,8 @@ LONG = "word " * 40
 SLEEP = "python3 -c 'import time; time.sleep(50)'"
 
 
-def talking(session: CodexSession) -> None:
-    session.until(lambda: any(delta.delta.startswith("word") for delta in session.all(ItemDelta)) or None)
-
-
 def sleepers(session: CodexSession) -> list[int]:
-    return session.processes(b"time.sleep(50)")
+    return session.processes("time.sleep(50)")
 
 
 def running(words: str) -> bool:
@@ -47,7 +42,7 @@ def running(words: str) -> bool:
 def test_an_interrupt_stops_words_and_keeps_the_session(session: CodexSession) -> None:
     session.model.script.add(say(LONG, held=8), say("Still here."))
     session.create().send("Talk long")
-    talking(session)
+    session.until_heard("word")
     pid = session.app_server()
     session.cancel()
     assert session.next(TurnEnded).stop_reason == "interrupted"
@@ -95,7 +90,7 @@ def test_an_interrupt_resolves_a_pending_permission(session: CodexSession) -> No
 def test_a_second_interrupt_is_harmless(session: CodexSession) -> None:
     session.model.script.add(say(LONG, held=8), say("Still here."))
     session.create().send("Talk long")
-    talking(session)
+    session.until_heard("word")
     session.cancel()
     session.cancel()
     assert session.next(TurnEnded).stop_reason == "interrupted"
@@ -120,7 +115,7 @@ def test_a_queued_message_waits_for_its_turn(session: CodexSession) -> None:
     reply = say(LONG, held=4)
     session.model.script.add(reply, say("Second."))
     session.create().send("First")
-    talking(session)
+    session.until_heard("word")
     session.send("Second")
     reply.release.set()
     session.next(TurnEnded, 2)
@@ -134,7 +129,7 @@ def test_a_killed_app_server_is_told_and_the_session_resumes_with_its_memory(ses
     session.model.script.add(say("Noted."), say(LONG, held=4), say("It was seven."))
     session.create().turn("Remember seven")
     session.send("Talk long")
-    talking(session)
+    session.until_heard("word")
     os.kill(session.app_server(), signal.SIGKILL)
     ended = session.next(TurnEnded, 2)
     assert ended.stop_reason == "error"
@@ -153,7 +148,7 @@ def test_the_death_of_an_app_server_is_told_once_in_each_of_its_sessions(session
     other.turn("Hello")
     assert session.app_server()
     session.send("Talk long")
-    talking(session)
+    session.until_heard("word")
     os.kill(session.app_server(), signal.SIGKILL)
     assert session.next(TurnEnded, 2).stop_reason == "error"
     other.until(lambda: other.all(Error))
@@ -180,7 +175,7 @@ def test_a_killed_daemon_resumes_the_session_with_its_memory(
     session.model.script.add(say("Noted."), say(LONG, held=4), say("It was seven."))
     session.create().turn("Remember seven")
     session.send("Talk long")
-    talking(session)
+    session.until_heard("word")
     codex_daemon.kill()
     codex_daemon.start()
     assert session.next(TurnEnded, 2).stop_reason == "error"
@@ -252,23 +247,18 @@ def holding(session: CodexSession, binary: str) -> Generator[None]:
 
 
 def test_idle_sessions_let_the_process_go_and_the_next_message_resumes_them(
-    codex_program: str, scripted: ResponsesServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    codex_program: str, scripted: ResponsesServer, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("EVERYAGENT_CODEX_BIN", codex_program)
-    monkeypatch.setenv("CODEX_HOME", str(tmp_path))
-    daemon = DaemonProcess(tmp_path / "data", "--idle-timeout", "1")
-    daemon.start()
-    try:
+    environment = {program.BINARY_VARIABLE: codex_program, "CODEX_HOME": str(tmp_path)}
+    with daemon_of(tmp_path, "--idle-timeout", "1", **environment) as daemon:
         session = CodexSession(daemon, scripted, tmp_path)
         scripted.script.add(say("Noted."), say("It was seven."))
         session.create().turn("Remember seven")
-        session.until(lambda: session.info()["status"] == "hibernated" and not session.processes(b"app-server"))
+        session.until(lambda: session.info()["status"] == "hibernated" and not session.processes("app-server"))
         session.turn("Which number?")
         assert "Remember seven" in scripted.requests[-1].everything
         assert session.violations() == []
-    finally:
-        assert daemon.stop() == 0
-    assert session.processes(b"app-server") == []
+    assert session.processes("app-server") == []
 
 
 # -- sharing ----------------------------------------------------------------------------------------------------
@@ -336,4 +326,4 @@ def test_the_last_session_takes_the_process_with_it(session: CodexSession) -> No
     session.create().turn("Hello")
     assert session.app_server()
     session.terminate()
-    assert session.processes(b"app-server") == []
+    assert session.processes("app-server") == []

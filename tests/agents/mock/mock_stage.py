@@ -1,66 +1,16 @@
 """A mock conversation with an ear that remembers everything."""
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TypeVar
 
 import anyio
+from tests.agents.ear import LIMIT_SECONDS, Ear
 
-from everyagent.agents.adapter import Death, Draft, Heard, Launch, NativeSession, Prompt
+from everyagent.agents.adapter import Launch, NativeSession, Prompt
 from everyagent.agents.mock.adapter import MockAdapter
 from everyagent.agents.mock.driver import MockConversation
-from everyagent.model.events import ItemCompleted, TurnEnded
-from everyagent.model.items import Item, text_of
-
-T = TypeVar("T")
-LIMIT = 30
-
-
-class Ear:
-    """A `Listener` that keeps what it hears."""
-
-    def __init__(self) -> None:
-        self.heard_all: list[Heard] = []
-        self.drafts: list[Draft] = []
-        self.deaths: list[Death] = []
-        self._news = anyio.Event()
-
-    async def heard(self, batch: Sequence[Heard]) -> None:
-        assert not self.deaths
-        self.heard_all += batch
-        self.drafts += [draft for heard in batch for draft in heard.drafts]
-        self._tell()
-
-    async def died(self, death: Death) -> None:
-        self.deaths.append(death)
-        self._tell()
-
-    async def until(self, met: Callable[[], T | None]) -> T:
-        with anyio.fail_after(LIMIT):
-            while not (result := met()):
-                await self._news.wait()
-        return result
-
-    async def next(self, kind: type[T], number: int = 1) -> T:
-        """The `number`th draft of a kind, when it is there."""
-        return (await self.until(lambda: found if len(found := self.all(kind)) >= number else None))[number - 1]
-
-    async def death(self) -> Death:
-        return await self.until(lambda: self.deaths[0] if self.deaths else None)
-
-    def all(self, kind: type[T]) -> list[T]:
-        return [draft for draft in self.drafts if isinstance(draft, kind)]
-
-    def items(self, kind: str) -> list[Item]:
-        return [done.item for done in self.all(ItemCompleted) if done.item.kind == kind]
-
-    def texts(self) -> list[str]:
-        return [text_of(item) for item in self.items("message")]
-
-    def _tell(self) -> None:
-        news, self._news = self._news, anyio.Event()
-        news.set()
+from everyagent.model.events import TurnEnded
 
 
 class Stage:
@@ -100,7 +50,7 @@ async def stage(folder: Path, **launch: object) -> AsyncGenerator[Stage]:
         try:
             yield Stage(adapter, launched, ear, conversation)
         finally:
-            with anyio.fail_after(LIMIT, shield=True):
+            with anyio.fail_after(LIMIT_SECONDS, shield=True):
                 await conversation.close(force=True)
                 await adapter.close()
             assert len(ear.deaths) == 1

@@ -3,7 +3,8 @@ import time
 from pathlib import Path
 
 import pytest
-from mock_stage import Ear, stage
+from mock_stage import stage
+from tests.agents.ear import Ear
 
 from everyagent.agents.adapter import Prompt
 from everyagent.model.events import Error, ItemDelta, ItemStarted, Unparsed

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import anyio
 import pytest
-from mock_stage import LIMIT, Ear, stage
+from mock_stage import stage
+from tests.agents.ear import LIMIT_SECONDS, Ear
 
 from everyagent.agents.adapter import NativeSession, Prompt
 from everyagent.errors import AgentFailed
@@ -26,14 +27,14 @@ def alive(pid: int) -> bool:
 
 
 async def wait_for_pid(file: Path) -> int:
-    with anyio.fail_after(LIMIT):
+    with anyio.fail_after(LIMIT_SECONDS):
         while not (file.exists() and file.read_text().strip()):
             await anyio.sleep(0.01)
     return int(file.read_text())
 
 
 async def wait_until_gone(pid: int) -> None:
-    with anyio.fail_after(LIMIT):
+    with anyio.fail_after(LIMIT_SECONDS):
         while alive(pid):
             await anyio.sleep(0.01)
 

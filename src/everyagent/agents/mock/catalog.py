@@ -1,6 +1,7 @@
 """What the mock can do, and what can be chosen."""
 
 from everyagent.agents.adapter import Capabilities, Catalog, Mode, Model
+from everyagent.model.policies import TOOLS, AgentTool
 
 CAPABILITIES = Capabilities(
     plan_mode=True,
@@ -30,6 +31,8 @@ CAPABILITIES = Capabilities(
     system_prompt=True,
     model_change=True,
     mode_change=True,
+    tool_policies=True,
+    own_tools_off=True,
 )
 
 _VARIANTS = ["low", "high"]
@@ -50,4 +53,6 @@ CATALOG = Catalog(
         Mode(id="acceptEdits", name="Accept edits", description="Asks before [ask], edits at once"),
         Mode(id="bypass", name="Bypass", description="Asks for no permission"),
     ],
+    tools=[*(AgentTool(name=name, kinds=[name]) for name in TOOLS), AgentTool(name="task")],
+    open_tools=True,
 )

@@ -124,7 +124,7 @@ def _permission(frame: wire.Permission) -> Sequence[Draft]:
             status="requested",
             tool=frame.tool,
             input=frame.input,
-            options=["once", "always", "reject"],
+            options=list(frame.options),
             suggestions=frame.suggestions,
             item_id=frame.call,
         ),

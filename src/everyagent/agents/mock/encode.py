@@ -23,6 +23,7 @@ def start(launch: Launch) -> bytes:
         seed=launch.seed,
         tools=[tool.name for tool in launch.tools],
         mcp=list(launch.mcp),
+        policies=launch.policies,
     )
 
 

@@ -4,6 +4,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
+from everyagent.model.asks import PermissionReply
+
 
 class Frame(Struct, frozen=True, gc=False):
     """Where a sub-agent can speak, `subagent` is the id of the call that started it."""
@@ -115,6 +117,7 @@ class Permission(Frame, frozen=True):
     action: str
     input: dict[str, Any]
     suggestions: list[Any] = []
+    options: tuple[PermissionReply, ...] = ("once", "always", "reject")
 
 
 class Option(Struct, frozen=True):

@@ -5,6 +5,7 @@ from msgspec import Struct
 from everyagent.agents.adapter import Mode, Model
 from everyagent.api.routing import Call, Nothing, Routes
 from everyagent.errors import AgentFailed, AgentNotInstalled, StorageFull, UnknownAgent
+from everyagent.model.policies import AgentTool
 from everyagent.sessions import AgentInfo
 
 routes = Routes("agents")
@@ -29,6 +30,13 @@ class ModeList(Struct, frozen=True, kw_only=True, rename="camel"):
     permission_modes: list[Mode]
 
 
+class ToolList(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The agent's own tools, which tool policies name. `openTools`: it may have more than are listed."""
+
+    tools: list[AgentTool]
+    open_tools: bool
+
+
 class InstallAgent(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     reinstall: bool = False
 
@@ -51,6 +59,13 @@ async def list_modes(call: Call[Nothing, Nothing]) -> ModeList:
     """The modes of an agent, and the permission modes it takes."""
     catalog = await call.sessions.agents.models(call.path["agent"])
     return ModeList(modes=catalog.agent_modes, permission_modes=catalog.permission_modes)
+
+
+@routes.add("GET", "/v1/agents/{agent}/tools", UnknownAgent, AgentNotInstalled, AgentFailed)
+async def list_tools(call: Call[Nothing, Nothing]) -> ToolList:
+    """The tools of an agent, and what tool policies can enforce on each."""
+    catalog = await call.sessions.agents.models(call.path["agent"])
+    return ToolList(tools=catalog.tools, open_tools=catalog.open_tools)
 
 
 @routes.add("POST", "/v1/agents/{agent}/install", UnknownAgent, AgentFailed, StorageFull, effect=True)

@@ -1,6 +1,6 @@
 """Every route, as a function from arguments to a `Call`; nothing here sends anything."""
 
-from everyagent.client.calls.agents import agents, health, install, metrics, models, modes, openapi
+from everyagent.client.calls.agents import agent_tools, agents, health, install, metrics, models, modes, openapi
 from everyagent.client.calls.asks import answer, asks, reject_question, reply_permission, reply_question, reply_tool
 from everyagent.client.calls.events import EventPage, ExportFormat, event_page, export, feed, frames, tail
 from everyagent.client.calls.files import (
@@ -29,6 +29,7 @@ from everyagent.client.calls.sessions import (
 __all__ = [
     "EventPage",
     "ExportFormat",
+    "agent_tools",
     "agents",
     "answer",
     "asks",

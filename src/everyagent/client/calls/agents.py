@@ -1,12 +1,13 @@
 """Calls about the daemon itself and the agents it knows."""
 
 from everyagent.client.call import Call, Reply, decoded, get, nothing, path, post
-from everyagent.client.shapes import AgentInfo, AgentList, Health, Models, Modes, OpenApi
+from everyagent.client.shapes import AgentInfo, AgentList, AgentTools, Health, Models, Modes, OpenApi
 
 _health = decoded(Health)
 _agents = decoded(AgentList)
 _models = decoded(Models)
 _modes = decoded(Modes)
+_tools = decoded(AgentTools)
 _openapi = decoded(OpenApi)
 
 #: Fetching an agent over a slow line takes minutes.
@@ -39,6 +40,11 @@ def models(agent: str) -> Call[Models]:
 
 def modes(agent: str) -> Call[Modes]:
     return get(path("agents", agent, "modes"), _modes)
+
+
+def agent_tools(agent: str) -> Call[AgentTools]:
+    """The agent's own tools: what tool policies can name, and enforce on each."""
+    return get(path("agents", agent, "tools"), _tools)
 
 
 def install(agent: str, *, reinstall: bool = False) -> Call[None]:

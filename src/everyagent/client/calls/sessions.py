@@ -7,6 +7,7 @@ from msgspec import UNSET, UnsetType
 from everyagent.client.call import Call, Reply, decoded, get, nothing, params, path, post
 from everyagent.client.shapes import Cancelled, Hits, SessionPage
 from everyagent.model.events import SessionStatus
+from everyagent.model.policies import UNRESTRICTED, ToolPolicies
 from everyagent.model.sessions import (
     Attachment,
     CreateSession,
@@ -53,6 +54,7 @@ def create(
     env: Mapping[str, str] | None = None,
     mcp: Mapping[str, McpServer] | None = None,
     tools: Sequence[CustomTool] = (),
+    tool_policies: ToolPolicies = UNRESTRICTED,
     system_prompt: str | None = None,
     metadata: Mapping[str, str] | None = None,
 ) -> Call[SessionInfo]:
@@ -68,6 +70,7 @@ def create(
         env=dict(env or {}),
         mcp=dict(mcp or {}),
         tools=list(tools),
+        tool_policies=tool_policies,
         system_prompt=system_prompt,
         metadata=dict(metadata or {}),
     )
@@ -83,6 +86,7 @@ def update(
     variant: str | UnsetType | None = UNSET,
     title: str | UnsetType | None = UNSET,
     metadata: Mapping[str, str | None] | UnsetType = UNSET,
+    tool_policies: ToolPolicies | UnsetType = UNSET,
 ) -> Call[SessionInfo]:
     """What is left out stays as it is. A metadata value of None removes that key."""
     request = UpdateSession(
@@ -92,6 +96,7 @@ def update(
         variant=variant,
         title=title,
         metadata=UNSET if isinstance(metadata, UnsetType) else dict(metadata),
+        tool_policies=tool_policies,
     )
     call = post(path("sessions", session_id), _info, request)
     return Call(method="PATCH", path=call.path, decode=_info, body=call.body)

@@ -1,6 +1,9 @@
 """What the daemon told the program about its session; changed by `change` frames."""
 
 from pathlib import Path
+from typing import cast
+
+from everyagent.agents.mock.program.policies import Policies
 
 PRICES = {"mock-small": (1.0, 5.0), "mock-large": (3.0, 15.0)}  # dollars a million tokens, in and out
 
@@ -15,6 +18,7 @@ class Settings:
         self.variant = "low"
         self.agent_mode = "build"
         self.permission_mode = "default"
+        self.policies: Policies = {}
         self.system_prompt: str | None = None
         self.seed: str | None = None
         self.tools: list[str] = []
@@ -29,6 +33,7 @@ class Settings:
         self.variant = _chosen(fields, "variant", self.variant, "low")
         self.agent_mode = _chosen(fields, "agent_mode", self.agent_mode, "build")
         self.permission_mode = _chosen(fields, "permission_mode", self.permission_mode, "default")
+        self.policies = cast(Policies, fields.get("policies", self.policies))
 
     @property
     def planning(self) -> bool:

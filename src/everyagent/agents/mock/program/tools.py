@@ -10,7 +10,11 @@ from typing import NamedTuple, cast
 from everyagent.agents.mock.directives import Directive
 from everyagent.agents.mock.program.command import run_command
 from everyagent.agents.mock.program.outcome import Outcome
+from everyagent.agents.mock.program.policies import refusal, verdict
 from everyagent.agents.mock.program.turn import Turn
+
+#: The server of the session's custom tools: their policies are the daemon's business.
+CUSTOM = "everyagent"
 
 
 class Call(NamedTuple):
@@ -49,22 +53,23 @@ def _announce(turn: Turn, message: str, directive: Directive, subagent: str | No
 
 
 def _carry_out(turn: Turn, call: Call) -> None:
-    refusal = _refusal(turn, call)
+    refused = _refusal(turn, call)
     facts = {"id": call.result, "call": call.id, "message": call.message, "name": call.name, "subagent": call.subagent}
     turn.say("result.start", **facts)
-    outcome = Outcome(refusal, is_error=True) if refusal else call.run(turn, call)
+    outcome = Outcome(refused, is_error=True) if refused else call.run(turn, call)
     turn.say("result.end", **facts, **outcome.fields())
-    if refusal:
-        turn.message(f"I did not run {call.name}: {refusal}", subagent=call.subagent)
+    if refused:
+        turn.message(f"I did not run {call.name}: {refused}", subagent=call.subagent)
 
 
 def _refusal(turn: Turn, call: Call) -> str | None:
     """Why the call must not run; asks for permission if that is how to find out."""
     if turn.settings.planning:
         return "refused: nothing is changed in plan mode"
-    mode = turn.settings.permission_mode
-    granted = mode == "bypass" or (mode == "acceptEdits" and call.name == "edit") or call.name in turn.memory.always
-    if granted or not call.asks:
+    ruled = "allow" if call.mcp_server == CUSTOM else verdict(turn.settings.policies, call.name, call.mcp_server)
+    if ruled == "deny":
+        return f"refused: {refusal(call.name)}"
+    if ruled == "allow" or (ruled == "auto" and not _would_ask(turn, call)):
         return None
     reply = turn.ask(
         "permission",
@@ -73,15 +78,23 @@ def _refusal(turn: Turn, call: Call) -> str | None:
         tool=call.name,
         action=f"{call.name}: {next(iter(call.input.values()))}",
         input=call.input,
-        suggestions=[{"always": call.name}],
+        suggestions=[{"always": call.name}] if ruled == "auto" else [],
+        options=["once", "always", "reject"] if ruled == "auto" else ["once", "reject"],
     )
     if reply.get("reply") == "reject":
         why = reply.get("message")
         return f"rejected: {why}" if why else "rejected"
-    if reply.get("reply") == "always":
+    if reply.get("reply") == "always" and ruled == "auto":
         turn.memory.always.add(call.name)
         turn.memory.save()
     return None
+
+
+def _would_ask(turn: Turn, call: Call) -> bool:
+    """Of itself, where no policy says what to do."""
+    mode = turn.settings.permission_mode
+    granted = mode == "bypass" or (mode == "acceptEdits" and call.name == "edit") or call.name in turn.memory.always
+    return call.asks and not granted
 
 
 def _bash(turn: Turn, call: Call) -> Outcome:
@@ -144,7 +157,7 @@ def _plan_tool(directive: Directive) -> Plan:
 def _plan_custom(directive: Directive) -> Plan:
     given = directive.options.get("input")
     arguments = cast(dict[str, object], given) if isinstance(given, dict) else {}
-    return Plan(directive.text("name", "get_weather"), arguments, _custom, mcp_server="everyagent")
+    return Plan(directive.text("name", "get_weather"), arguments, _custom, mcp_server=CUSTOM)
 
 
 TOOLS: dict[str, Callable[[Directive], Plan]] = {

@@ -1,0 +1,23 @@
+"""The session's tool policies, as the program keeps to them; what they mean is `model/policies.py`. Stdlib only."""
+
+from typing import TypeAlias, cast
+
+Policies: TypeAlias = dict[str, object]
+
+
+def verdict(policies: Policies, tool: str, server: str | None) -> str:
+    """All of the program's own tools go by their universal names."""
+    named, default = _words(policies.get("tools")), str(policies.get("default") or "auto")
+    if server is None:
+        return named.get(tool, default) if policies.get("ownTools", True) else "deny"
+    servers = cast(dict[str, Policies], policies.get("mcp") or {})
+    of_server = servers.get(server, {})
+    return _words(of_server.get("tools")).get(tool) or str(of_server.get("default") or default)
+
+
+def refusal(tool: str) -> str:
+    return f"The session's tool policies do not allow {tool}. Do it another way, or say that it cannot be done."
+
+
+def _words(given: object) -> dict[str, str]:
+    return cast(dict[str, str], given or {})

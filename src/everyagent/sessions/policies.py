@@ -1,0 +1,41 @@
+"""Whether an agent can be held to a session's tool policies. If not, nothing is begun with them: never silence."""
+
+from collections.abc import Sequence
+
+from everyagent.agents.adapter import Adapter, Catalog
+from everyagent.errors import UnsupportedChoice
+from everyagent.model.policies import TOOLS, UNRESTRICTED, ToolPolicies
+from everyagent.model.tools import CustomTool
+
+
+def enforceable(
+    policies: ToolPolicies, adapter: Adapter, catalog: Catalog, custom: Sequence[CustomTool]
+) -> ToolPolicies:
+    """The policies as they came, or an error that says what this agent cannot be held to."""
+    if policies == UNRESTRICTED:
+        return policies
+    if not adapter.capabilities.tool_policies:
+        raise _refused(f"{adapter.title} cannot be held to tool policies yet. Leave `toolPolicies` out.")
+    if not policies.own_tools and not adapter.capabilities.own_tools_off:
+        raise _refused(f"{adapter.title}'s own tools cannot be switched off. Leave `ownTools` out, or name them.")
+    named = {tool.name for tool in catalog.tools} | {tool.name for tool in custom} | set(TOOLS)
+    unknown = [name for name in policies.tools if name not in named]
+    if unknown and not catalog.open_tools:
+        raise _refused(
+            f"{adapter.title} has no tool {', '.join(map(repr, unknown))}. It has: {', '.join(sorted(named))}.",
+            choices=sorted(named),
+        )
+    for tool in catalog.tools:
+        verdict = policies.verdict(tool)
+        if verdict not in tool.verdicts:
+            raise _refused(
+                f"{adapter.title} cannot be held to {verdict!r} for its tool {tool.name!r}: that can be "
+                f"{', '.join(tool.verdicts)}. Give it one of these by its name.",
+                tool=tool.name,
+                choices=tool.verdicts,
+            )
+    return policies
+
+
+def _refused(why: str, **facts: object) -> UnsupportedChoice:
+    return UnsupportedChoice(why, field="toolPolicies", **facts)

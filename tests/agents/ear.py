@@ -1,0 +1,59 @@
+"""What hears a conversation in tests of an adapter alone, without a session: it remembers everything."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import anyio
+
+from everyagent.agents.adapter import Death, Draft, Heard
+from everyagent.model.events import ItemCompleted
+from everyagent.model.items import Item, text_of
+
+T = TypeVar("T")
+LIMIT_SECONDS = 30.0
+
+
+class Ear:
+    """A `Listener` that keeps what it hears."""
+
+    def __init__(self) -> None:
+        self.heard_all: list[Heard] = []
+        self.drafts: list[Draft] = []
+        self.deaths: list[Death] = []
+        self._news = anyio.Event()
+
+    async def heard(self, batch: Sequence[Heard]) -> None:
+        assert not self.deaths
+        self.heard_all += batch
+        self.drafts += [draft for heard in batch for draft in heard.drafts]
+        self._tell()
+
+    async def died(self, death: Death) -> None:
+        self.deaths.append(death)
+        self._tell()
+
+    async def until(self, met: Callable[[], T | None]) -> T:
+        with anyio.fail_after(LIMIT_SECONDS):
+            while not (result := met()):
+                await self._news.wait()
+        return result
+
+    async def next(self, kind: type[T], number: int = 1) -> T:
+        """The `number`th draft of a kind, when it is there."""
+        return (await self.until(lambda: found if len(found := self.all(kind)) >= number else None))[number - 1]
+
+    async def death(self) -> Death:
+        return await self.until(lambda: self.deaths[0] if self.deaths else None)
+
+    def all(self, kind: type[T]) -> list[T]:
+        return [draft for draft in self.drafts if isinstance(draft, kind)]
+
+    def items(self, kind: str) -> list[Item]:
+        return [done.item for done in self.all(ItemCompleted) if done.item.kind == kind]
+
+    def texts(self) -> list[str]:
+        return [text_of(item) for item in self.items("message")]
+
+    def _tell(self) -> None:
+        news, self._news = self._news, anyio.Event()
+        news.set()

@@ -1,0 +1,207 @@
+"""A stage for an agent: a real daemon, the real program, one session, and what a client does with it and sees of it.
+
+Each agent has a subclass of its own in its folder, with its environment and its scripted model.
+"""
+
+import os
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import ClassVar, Generic, Protocol, Self, TypeVar
+
+import httpx2
+import msgspec
+import pytest
+from platformdirs import user_cache_path
+
+from everyagent.agents import packages
+from everyagent.model.decoding import decode_event
+from everyagent.model.events import ItemCompleted, ItemDelta, TurnEnded
+from everyagent.model.items import Item, text_of
+from everyagent.testing.daemon import DaemonProcess
+from everyagent.testing.rules import Rules
+
+LIMIT_SECONDS = 30.0
+
+
+class Script(Protocol):
+    def release_all(self) -> None: ...
+
+
+class Model(Protocol):
+    """A scripted model: `everyagent.testing` has one for each API that agents speak."""
+
+    @property
+    def script(self) -> Script: ...
+
+
+T = TypeVar("T")
+M = TypeVar("M", bound=Model)
+
+
+class Stage(ABC, Generic[M]):
+    """One session of the daemon, with a home, a workspace and a model of its own."""
+
+    agent: ClassVar[str]
+
+    def __init__(self, daemon: DaemonProcess, model: M, folder: Path) -> None:
+        self.daemon = daemon
+        self.model = model
+        self.home = folder / "home"
+        self.workspace = folder / "work"
+        for each in (self.home, self.workspace):
+            each.mkdir(exist_ok=True)
+        self.id = ""
+
+    @abstractmethod
+    def environment(self) -> dict[str, str]:
+        """Of the session: it leads the agent to the scripted model, and to nobody's home but the stage's."""
+
+    # -- what a client does -----------------------------------------------------------------------------------
+
+    def call(self, method: str, path: str, body: object = None, *, expect: int | None = None) -> httpx2.Response:
+        url = f"{self.daemon.url}/v1{path}"
+        answer = httpx2.request(method, url, json=body, headers=self.daemon.headers, timeout=LIMIT_SECONDS)
+        if expect is None:
+            assert answer.is_success, answer.text
+        else:
+            assert answer.status_code == expect, answer.text
+        return answer
+
+    def create(self, *, env: Mapping[str, str] | None = None, **fields: object) -> Self:
+        body: dict[str, object] = {
+            "agent": self.agent,
+            "directory": str(self.workspace),
+            "env": {**self.environment(), **(env or {})},
+            **fields,
+        }
+        self.id = msgspec.json.decode(self.call("POST", "/sessions", body).content)["sessionId"]
+        return self
+
+    def send(self, text: str, **fields: object) -> None:
+        self.call("POST", f"/sessions/{self.id}/messages", {"message": text, **fields})
+
+    def turn(self, text: str, **fields: object) -> TurnEnded:
+        """Send it, and wait for the end of the turn."""
+        before = len(self.all(TurnEnded))
+        self.send(text, **fields)
+        return self.next(TurnEnded, before + 1)
+
+    def cancel(self) -> None:
+        self.call("POST", f"/sessions/{self.id}/cancel")
+
+    def terminate(self) -> None:
+        self.call("POST", f"/sessions/{self.id}/terminate")
+
+    def change(self, **fields: object) -> None:
+        self.call("PATCH", f"/sessions/{self.id}", fields)
+
+    def permit(self, permission_id: str, reply: str, message: str | None = None) -> None:
+        body: dict[str, object] = {"reply": reply, **({"message": message} if message else {})}
+        self.call("POST", f"/sessions/{self.id}/permissions/{permission_id}/reply", body)
+
+    def answer(self, question_id: str, *answers: list[str]) -> None:
+        self.call("POST", f"/sessions/{self.id}/questions/{question_id}/reply", {"answers": list(answers)})
+
+    def reject(self, question_id: str) -> None:
+        self.call("POST", f"/sessions/{self.id}/questions/{question_id}/reject", {})
+
+    # -- what a client sees -----------------------------------------------------------------------------------
+
+    def info(self) -> dict[str, object]:
+        return msgspec.json.decode(self.call("GET", f"/sessions/{self.id}").content, type=dict[str, object])
+
+    def bodies(self) -> list[bytes]:
+        answer = self.call("GET", f"/sessions/{self.id}/events?limit=10000")
+        page = msgspec.json.decode(answer.content, type=dict[str, msgspec.Raw])
+        return [bytes(raw) for raw in msgspec.json.decode(page["events"], type=list[msgspec.Raw])]
+
+    def all(self, kind: type[T]) -> list[T]:
+        events = [decode_event(body).data for body in self.bodies()]
+        return [data for data in events if isinstance(data, kind)]
+
+    def next(self, kind: type[T], number: int = 1) -> T:
+        """The `number`th event of a kind, when it is there."""
+        return self.until(lambda: found if len(found := self.all(kind)) >= number else None)[number - 1]
+
+    def until(self, met: Callable[[], T | None]) -> T:
+        deadline = time.monotonic() + LIMIT_SECONDS
+        while not (found := met()):
+            assert time.monotonic() < deadline, "\n".join(body.decode()[:500] for body in self.bodies()[-15:])
+            time.sleep(0.02)
+        return found
+
+    def until_heard(self, words: str) -> None:
+        """Until the agent has begun to say them."""
+        self.until(lambda: any(words in delta.delta for delta in self.all(ItemDelta)) or None)
+
+    def items(self, kind: str) -> list[Item]:
+        return [done.item for done in self.all(ItemCompleted) if done.item.kind == kind]
+
+    def replies(self) -> list[str]:
+        """What the agent itself said, without its sub-agents and without empty messages."""
+        said = [item for item in self.items("message") if item.role == "assistant" and not item.subagent]
+        return [text_of(item) for item in said if text_of(item)]
+
+    def violations(self) -> list[str]:
+        """At rest, every rule must hold over all that was told."""
+        self.until(lambda: self.info()["status"] not in ("running", "waiting"))
+        rules = Rules()
+        for body in self.bodies():
+            rules.feed_body(body)
+        return [str(each) for each in rules.finish()]
+
+    @contextmanager
+    def played(self) -> Generator[Self]:
+        """Whatever the test does, the order rules hold over it, and the agent is gone afterwards."""
+        yield self
+        self.model.script.release_all()
+        assert self.violations() == []
+        self.terminate()
+
+    # -- what the machine sees --------------------------------------------------------------------------------
+
+    def processes(self, words: str) -> list[int]:
+        """Processes in the session's home that have these words in their command line."""
+        wanted = f"HOME={self.home}".encode()
+        found: list[int] = []
+        for name in filter(str.isdecimal, os.listdir("/proc")):
+            try:
+                environment = Path(f"/proc/{name}/environ").read_bytes().split(b"\0")
+                command = Path(f"/proc/{name}/cmdline").read_bytes()
+            except OSError:
+                continue
+            if wanted in environment and words.encode() in command:
+                found.append(int(name))
+        return found
+
+
+# -- what an agent's conftest is made of --------------------------------------------------------------------------
+
+
+def tested_binary(agent: str, variable: str, pinned: packages.Program, version: str) -> str:
+    """The pinned program, fetched once into a cache outside the checkout; one that `variable` names is used instead."""
+    named = os.environ.get(variable)
+    if named:
+        return named
+    cache = os.environ.get("EVERYAGENT_AGENT_CACHE") or user_cache_path("everyagent") / "agents"
+    path = packages.install(pinned, Path(cache) / agent)
+    assert packages.version_of(path) == version
+    return str(path)
+
+
+@contextmanager
+def daemon_of(folder: Path, *flags: str, **environment: str) -> Generator[DaemonProcess]:
+    """A daemon in an environment; it ends in peace."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        running = DaemonProcess(folder / "data", *flags)
+        running.start()
+        try:
+            yield running
+        finally:
+            code = running.stop()
+        assert code == 0
