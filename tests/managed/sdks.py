@@ -45,14 +45,7 @@ class Sdk(NamedTuple):
             "FACTS": json.dumps(facts),
         }
         if self.language == "python":
-            argv = [
-                f"{sys.base_prefix}/bin/python3",
-                "-s",
-                "-W",
-                "error::DeprecationWarning:flows",
-                str(FLOWS / "run.py"),
-                flow,
-            ]
+            argv = [f"{sys.base_prefix}/bin/python3", "-s", str(FLOWS / "run.py"), flow]
             environment["PYTHONPATH"] = str(self._installed())
         else:
             argv = ["node", str(FLOWS / "run.mjs"), flow]

@@ -7,7 +7,9 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from everyagent.managed.limits import Description, Name, PageLimit
 
 Scope: TypeAlias = Literal["organization", "account"]
-Requirements: TypeAlias = Annotated[list[Annotated[str, Meta(min_length=1, max_length=256)]], Meta(max_length=256)]
+#: Never an option of the package manager.
+Requirement: TypeAlias = Annotated[str, Meta(pattern="^[^-\\s][^\\x00-\\x1f]{0,255}$")]
+Requirements: TypeAlias = Annotated[list[Requirement], Meta(max_length=256)]
 MANAGERS = ("apt", "cargo", "gem", "go", "npm", "pip")
 
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import PurePosixPath
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import msgspec
 
@@ -19,9 +19,17 @@ from everyagent.model.ids import new_id
 
 KIND = "file"
 _LIMIT = 20
+#: Resources and outputs of one session together are fewer.
+_SESSION_FILES = 4000
 _SECOND = 1_000_000
 _SWEEP_MICROS = 600 * _SECOND
 _UNSAFE = re.compile(r'[\x00-\x1f\x7f<>:"|?*\\/]')
+
+
+class KnownOutput(NamedTuple):
+    id: str
+    size: int
+    modified_ns: int
 
 
 class Files:
@@ -55,6 +63,32 @@ class Files:
         body = msgspec.structs.replace(_body(await self._find(file_id)), expires_at=None)
         (record,) = await self._records.write(_insert(body, parent=session_id, blobs=[bytes.fromhex(body.digest)]))
         return _file(record)
+
+    async def outputs(self, session_id: str) -> dict[str, KnownOutput]:
+        """The files that a session's outputs gave rise to, by their path."""
+        records = await self._records.page(RecordQuery(kind=KIND, parent=session_id, limit=_SESSION_FILES))
+        pairs = [(record, _body(record)) for record in records]
+        return {
+            body.source: KnownOutput(record.id, body.size_bytes, body.modified_ns)
+            for record, body in pairs
+            if body.source is not None
+        }
+
+    async def keep_output(
+        self, session_id: str, uploaded: Uploaded, source: str, modified_ns: int, before: KnownOutput | None
+    ) -> None:
+        """In place of what the same output was before."""
+        name = checked_name(source)
+        body = FileBody(
+            filename=name,
+            mime_type=_media_type(name, None),
+            size_bytes=uploaded.size,
+            digest=uploaded.digest.hex(),
+            source=source,
+            modified_ns=modified_ns,
+        )
+        gone = [Delete(kind=KIND, id=before.id)] if before else []
+        await self._records.write(*gone, _insert(body, parent=session_id, uploads=[uploaded]))
 
     async def retrieve(self, file_id: str) -> File:
         return _file(await self._find(file_id))
@@ -151,7 +185,7 @@ def _insert(
         kind=KIND,
         id=new_id("file_"),
         parent=parent,
-        key=None if body.source is None else body.source,
+        key=body.source,
         body=msgspec.json.encode(body),
         uploads=uploads or (),
         blobs=blobs or (),

@@ -1,26 +1,39 @@
 """Everything behind `/anthropic`, one object a concept. The routes call these."""
 
-from collections.abc import Sequence
-
-from everyagent.managed.agent import SkillParams
 from everyagent.managed.agents import Agents
+from everyagent.managed.credentials import Credentials
 from everyagent.managed.environments import Environments
 from everyagent.managed.file import FileList, FilePage
 from everyagent.managed.files import Files
+from everyagent.managed.resources import Resources
+from everyagent.managed.skills import Skills
+from everyagent.managed.vaults import Vaults
+from everyagent.managed.workspace import Workspaces
 from everyagent.sessions import Sessions
 
 
 class Managed:
     def __init__(self, sessions: Sessions) -> None:
         ground = sessions.ground
+        records = ground.records
         self.sessions = sessions
-        self.agents = Agents(ground.records, _unpinned)
-        self.environments = Environments(ground.records)
-        self.files = Files(ground.records, ground.clock)
+        self.skills = Skills(records)
+        self.agents = Agents(records, self.skills.pinned)
+        self.environments = Environments(records)
+        self.files = Files(records, ground.clock)
+        self.vaults = Vaults(records)
+        self.credentials = Credentials(records, self.vaults, ground.vault, ground.clock)
+        self.resources = Resources(records, self.files, ground.vault)
+        self.workspaces = Workspaces(
+            ground.folder,
+            files=self.files,
+            resources=self.resources,
+            credentials=self.credentials,
+            skills=self.skills,
+        )
 
     async def list_files(self, asked: FileList) -> FilePage:
+        """A session's outputs are looked for first."""
+        if asked.scope_id is not None:
+            await self.workspaces.outputs.collect(asked.scope_id)
         return await self.files.list(asked)
-
-
-async def _unpinned(skills: Sequence[SkillParams]) -> list[SkillParams]:
-    return [*skills]

@@ -1,12 +1,10 @@
 """Files: up, down, and listed in the pages of newer and older SDKs."""
 
-import asyncio
-from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from typing import BinaryIO
 
 import msgspec
 
+from everyagent.api.managed.downloads import pieces
 from everyagent.api.managed.multipart import Form
 from everyagent.api.routing import Call, Nothing, Routes, Upload
 from everyagent.api.streaming import Download
@@ -15,7 +13,6 @@ from everyagent.managed.environment import Deleted
 from everyagent.managed.file import ExpiresIn, File, FileList, FilePage
 
 routes = Routes("managed files")
-_PIECE = 1 << 20
 
 
 @routes.add("POST", "/anthropic/v1/files", takes=("multipart/form-data",))
@@ -51,7 +48,7 @@ async def retrieve_file_metadata(call: Call[Nothing, Nothing]) -> File:
 async def download_file(call: Call[Nothing, Nothing]) -> Download:
     """A file's bytes."""
     file, content = await call.managed.files.open(call.path["file_id"])
-    return Download(_pieces(content), file.mime_type, filename=file.filename, size=file.size_bytes)
+    return Download(pieces(content), file.mime_type, filename=file.filename, size=file.size_bytes)
 
 
 @routes.add("DELETE", "/anthropic/v1/files/{file_id}", NotFound)
@@ -65,9 +62,3 @@ def _expires_in(text: str) -> int:
         return msgspec.convert(text, ExpiresIn, strict=False)
     except msgspec.ValidationError as error:
         raise BadRequest(f"`expires_in_seconds` is wrong: {error}.", field="expires_in_seconds") from None
-
-
-async def _pieces(file: BinaryIO) -> AsyncIterator[bytes]:
-    with file:
-        while piece := await asyncio.to_thread(file.read, _PIECE):
-            yield piece

@@ -1,0 +1,80 @@
+"""What a session is given to work on, as clients see it: files and repositories, and where they lie."""
+
+from pathlib import PurePosixPath
+from typing import Annotated, TypeAlias
+
+from msgspec import Meta, Struct
+
+from everyagent.errors import BadRequest
+
+MountPath: TypeAlias = Annotated[str, Meta(min_length=1, max_length=1024)]
+MAX_RESOURCES = 999
+UPLOADS = "/mnt/session/uploads"
+OUTPUTS = "/mnt/session/outputs"
+WORKSPACE = "/workspace"
+
+
+class BranchCheckout(Struct, frozen=True, kw_only=True, tag="branch"):
+    name: Annotated[str, Meta(pattern="^[^-\x00-\x20~^:?*\\[\\\\][^\x00-\x20~^:?*\\[\\\\]{0,254}$")]
+
+
+class CommitCheckout(Struct, frozen=True, kw_only=True, tag="commit"):
+    sha: Annotated[str, Meta(pattern="^[0-9a-fA-F]{7,64}$")]
+
+
+Checkout: TypeAlias = BranchCheckout | CommitCheckout
+
+
+class FileParams(Struct, frozen=True, kw_only=True, tag="file"):
+    file_id: str
+    mount_path: MountPath | None = None
+
+
+class RepositoryParams(Struct, frozen=True, kw_only=True, tag="github_repository"):
+    url: Annotated[str, Meta(pattern="^https?://[^ @]+$", max_length=2048)]
+    authorization_token: Annotated[str, Meta(max_length=4096)] | None = None
+    checkout: Checkout | None = None
+    mount_path: MountPath | None = None
+
+
+class MemoryStoreParams(Struct, frozen=True, kw_only=True, tag="memory_store"):
+    """Known, and refused: there are no memory stores here."""
+
+    memory_store_id: str
+
+
+ResourceParams: TypeAlias = FileParams | RepositoryParams | MemoryStoreParams
+
+
+class ResourceUpdate(Struct, frozen=True, kw_only=True):
+    authorization_token: Annotated[str, Meta(min_length=1, max_length=4096)]
+
+
+class FileResource(Struct, frozen=True, kw_only=True, tag="file"):
+    """`file_id` is the session's own copy of the file."""
+
+    id: str
+    file_id: str
+    mount_path: str
+    created_at: str
+    updated_at: str
+
+
+class RepositoryResource(Struct, frozen=True, kw_only=True, tag="github_repository"):
+    id: str
+    url: str
+    mount_path: str
+    checkout: Checkout | None
+    created_at: str
+    updated_at: str
+
+
+Resource: TypeAlias = FileResource | RepositoryResource
+
+
+def checked_mount(path: str, field: str = "mount_path") -> str:
+    """An absolute path that leads nowhere else."""
+    pure = PurePosixPath(path)
+    if not pure.is_absolute() or ".." in pure.parts or len(pure.parts) < 2 or any(ord(char) < 32 for char in path):
+        raise BadRequest(f"`{field}` must be an absolute path without `..`; {path!r} is not.", field=field)
+    return "/" + "/".join(pure.parts[1:])
