@@ -181,11 +181,15 @@ class EventPage(NamedTuple):
 
 
 class JoinedPage(NamedTuple):
-    """A page as an answer needs it: its events' bodies with commas between; `head` is the session's last sequence."""
+    """A page as an answer needs it: its events' bodies with commas between; `head` is the session's last sequence.
+
+    `last` is that of the page's last event, 0 if it has none.
+    """
 
     bodies: bytes
     more: bool
     head: int
+    last: int
 
     def split(self) -> list[bytes]:
         return [bytes(body) for body in msgspec.json.decode(b"[%b]" % self.bodies, type=list[msgspec.Raw])]

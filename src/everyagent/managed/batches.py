@@ -87,7 +87,7 @@ class Planner:
         self._notes: list[str] = []
         self._interrupt = False
 
-    def plan(self, said: Sequence[Said], receipt: Callable[[], Receipt] | None) -> Batch:
+    def plan(self, said: Sequence[Said], told: Callable[[], Receipt | None]) -> Batch:
         for index, each in enumerate(said):
             self._add(index, each)
         resumes = self._resume()
@@ -97,7 +97,7 @@ class Planner:
             interrupt=self._interrupt,
             answers=list(self._answers.values()),
             submission=_submission(self._entries, queued) if self._entries else None,
-            receipt=receipt,
+            told=told,
         )
 
     def _add(self, index: int, said: Said) -> None:

@@ -30,5 +30,5 @@ def model_for(catalog: Catalog, model: str) -> str | None:
 def variant_for(catalog: Catalog, model: str | None, effort: str | None) -> str | None:
     """An effort as the model's variant, where it has that one."""
     chosen = model or catalog.default_model
-    variants = next((each.variants for each in catalog.models if each.id == chosen), [])
-    return effort if effort in variants else None
+    known = any(each.id == chosen and effort in each.variants for each in catalog.models)
+    return effort if known else None

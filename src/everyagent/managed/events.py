@@ -119,6 +119,7 @@ class Failure(Struct, frozen=True, kw_only=True, omit_defaults=True):
     message: str = field()
     retry_status: Retrying
     mcp_server_name: str | None = None
+    repository_url: str | None = None
 
 
 class SessionError(Managed, frozen=True, kw_only=True, tag_field="type", tag="session.error"):

@@ -1,12 +1,17 @@
 """Everything behind `/anthropic`, one object a concept. The routes call these."""
 
 from everyagent.managed.agents import Agents
+from everyagent.managed.creating import Creating
 from everyagent.managed.credentials import Credentials
 from everyagent.managed.environments import Environments
 from everyagent.managed.file import FileList, FilePage
 from everyagent.managed.files import Files
+from everyagent.managed.judging import Judging
+from everyagent.managed.prompts import Prompts
 from everyagent.managed.resources import Resources
+from everyagent.managed.sessions import ManagedSessions
 from everyagent.managed.skills import Skills
+from everyagent.managed.talking import Talking
 from everyagent.managed.vaults import Vaults
 from everyagent.managed.workspace import Workspaces
 from everyagent.sessions import Sessions
@@ -24,12 +29,28 @@ class Managed:
         self.vaults = Vaults(records)
         self.credentials = Credentials(records, self.vaults, ground.vault, ground.clock)
         self.resources = Resources(records, self.files, ground.vault)
+        self.judging = Judging()
         self.workspaces = Workspaces(
             ground.folder,
             files=self.files,
             resources=self.resources,
             credentials=self.credentials,
             skills=self.skills,
+        )
+        self.talking = Talking(sessions.viewed, Prompts(self.files))
+        self.managed_sessions = ManagedSessions(
+            sessions,
+            creating=Creating(
+                sessions,
+                agents=self.agents,
+                environments=self.environments,
+                vaults=self.vaults,
+                resources=self.resources,
+                workspaces=self.workspaces,
+            ),
+            talking=self.talking,
+            resources=self.resources,
+            workspaces=self.workspaces,
         )
 
     async def list_files(self, asked: FileList) -> FilePage:

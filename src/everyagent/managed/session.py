@@ -8,6 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from everyagent.managed.agent import AgentChoice, McpServers, Tools
 from everyagent.managed.incoming import ClientEvent, UserDefineOutcome, UserMessage
 from everyagent.managed.limits import PageLimit
+from everyagent.managed.resource import MAX_RESOURCES, ResourceParams
 from everyagent.model.parts import Object
 
 Status: TypeAlias = Literal["rescheduling", "running", "idle", "terminated"]
@@ -31,7 +32,7 @@ class SessionCreate(Struct, frozen=True, kw_only=True):
     environment_id: str
     title: Title | None = None
     metadata: dict[str, str] | None = None
-    resources: list[Object] | None = None
+    resources: Annotated[list[ResourceParams], Meta(max_length=MAX_RESOURCES)] | None = None
     vault_ids: list[str] | None = None
     budget: Budget | None = None
     initial_events: Annotated[list[UserMessage | UserDefineOutcome], Meta(max_length=50)] | None = None

@@ -78,7 +78,7 @@ class Sessions:
         self._supervisor = supervisor
         self._creation = creation
         self._tails = Tails(log)
-        self.viewed = ViewedSessions(log, supervisor, creation)
+        self.viewed = ViewedSessions(log, supervisor, creation, ground.clock)
 
     def live(self) -> int:
         """How many sessions have an agent running now."""

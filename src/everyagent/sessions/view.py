@@ -6,6 +6,7 @@ A view is a pure function of the session's frames and events, frame by frame: to
 from collections.abc import Sequence
 from typing import Protocol
 
+from everyagent.agents.adapter import Launch
 from everyagent.log.log import FrameDirection, SessionRecord
 from everyagent.log.views import ViewStep
 from everyagent.model.events import EventData
@@ -41,6 +42,10 @@ class View(Protocol):
 class Views(Protocol):
     async def open(self, record: SessionRecord) -> View | None:
         """The view of a session that has one, as it stands in the log."""
+        ...
+
+    async def launch(self, record: SessionRecord, launch: Launch) -> Launch:
+        """How the agent of a session with a view is started: with what belongs to that session."""
         ...
 
     async def turn_over(self, session_id: str) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 from msgspec import Struct
 
-from everyagent.agents.adapter import Adapter, Heard, Prompt
+from everyagent.agents.adapter import Adapter, Heard, Launch, Prompt
 from everyagent.errors import EveryagentError
 from everyagent.log.log import FrameDirection, Input, Receipt, SessionRecord
 from everyagent.model.asks import Answer, PermissionAnswer
@@ -45,9 +45,11 @@ class _Waiting(Struct, frozen=True):
 
 
 class Batch(Struct, frozen=True, kw_only=True):
-    """`cause` is the frame: what the view makes it of. `updated` changes the session's row and is told.
+    """`cause` is the frame: what the view makes it of. `updated` is told, and `record` the row as it will be.
 
-    `receipt` is made when everything the batch gives rise to is told, and commits with it.
+    `restart`: the agent must be started anew to know of it.
+
+    `told` is called when everything the batch gives rise to is told; its receipt commits with it.
     """
 
     cause: bytes
@@ -56,8 +58,9 @@ class Batch(Struct, frozen=True, kw_only=True):
     answers: Sequence[tuple[str, Answer]] = ()
     submission: Submission | None = None
     updated: SessionUpdated | None = None
-    changes: dict[str, object] = {}
-    receipt: Callable[[], Receipt] | None = None
+    record: SessionRecord | None = None
+    restart: bool = False
+    told: Callable[[], Receipt | None] | None = None
 
 
 class ViewedActor(Actor):
@@ -73,6 +76,11 @@ class ViewedActor(Actor):
         super().__init__(record, adapter, world, inputs, view)
         self.view = view
         self._views = views
+        self._world = world
+        self._launch_for = self._prepared
+
+    async def _prepared(self, record: SessionRecord) -> Launch:
+        return await self._views.launch(record, await self._world.launch_for(record))
 
     async def submit(self, plan: Callable[[], Batch]) -> None:
         """`plan` looks at the view and refuses what does not fit it; nothing changes between it and the step."""
@@ -91,11 +99,12 @@ class ViewedActor(Actor):
                 self._journal.set_status(step, "running" if self._turn else "idle")
             if batch.updated:
                 step.tell([Woven(batch.updated, True)])
-            step.change(**batch.changes)
+            if batch.record:
+                step.change(config=batch.record.config)
             stopped = self._stopped_by(step, batch)
             begun = self._put(step, batch.submission, stopped)
             step.close()
-            step.receipt = batch.receipt() if batch.receipt else None
+            step.receipt = batch.told() if batch.told else None
             try:
                 await self._journal.write(step, patient=stopped is not None)
             except EveryagentError:
@@ -104,9 +113,13 @@ class ViewedActor(Actor):
             for resolution in resolutions:
                 asks.forget(resolution)
             self._inputs.extend(step.inputs)
+            self._journal.record = batch.record or self.record
             conversation = self._link.conversation
         for ask, ask_id, answer in pending:
             await self._pass_on(ask_id, ask.key if ask else "", answer)
+        if batch.restart:
+            self._restart_when_idle = True
+            self._spawn(self.hibernate, True)
         if begun:
             self._spawn(self._prompt, begun)
         elif stopped and stopped.prompted and conversation:

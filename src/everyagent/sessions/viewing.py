@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable
 
 from msgspec.structs import replace
 
+from everyagent.clock import Clock
 from everyagent.errors import NotFound
 from everyagent.log.log import Chunk, EventPage, EventQuery, JoinedPage, Log, Pair, SessionRecord
 from everyagent.log.views import VIEW, NewView, ViewQuery, ViewRecord, ViewStep
@@ -16,8 +17,9 @@ from everyagent.sessions.viewed import Batch, ViewedActor
 
 
 class ViewedSessions:
-    def __init__(self, log: Log, supervisor: Supervisor, creation: Creation) -> None:
+    def __init__(self, log: Log, supervisor: Supervisor, creation: Creation, clock: Clock) -> None:
         self.log = log
+        self.clock = clock
         self._supervisor = supervisor
         self._creation = creation
 

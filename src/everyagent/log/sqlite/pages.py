@@ -67,7 +67,8 @@ def joined_page(connection: Connection, blobs: Blobs, session_id: str, query: Ev
         if whole is not None:
             return whole
     events, more = page(connection, blobs, query)
-    return JoinedPage(b",".join([event.body for event in events]), more, head)
+    last = events[-1].sequence if events else 0
+    return JoinedPage(b",".join([event.body for event in events]), more, head, last)
 
 
 _HEAD = "SELECT number, last_sequence FROM sessions WHERE session_id = ?"
@@ -80,7 +81,7 @@ def _whole(connection: Connection, query: EventQuery, head: int) -> JoinedPage |
     """Every event after a sequence: sequences have no gap, so their number is known, and SQLite can join them."""
     last = min(head, query.after + query.limit)
     if not 0 <= query.after < last:
-        return JoinedPage(b"", False, head)
+        return JoinedPage(b"", False, head, 0)
     usual = connection.limit(apsw.SQLITE_LIMIT_LENGTH, PAGE_BYTES)
     try:
         row = connection.execute(_WHOLE, (key(query.session, query.after), key(query.session, last))).fetchone()
@@ -89,7 +90,7 @@ def _whole(connection: Connection, query: EventQuery, head: int) -> JoinedPage |
     finally:
         connection.limit(apsw.SQLITE_LIMIT_LENGTH, usual)
     count, bodies = cast("tuple[int, bytes]", row)
-    return JoinedPage(bodies, last < head, head) if count == last - query.after else None
+    return JoinedPage(bodies, last < head, head, last) if count == last - query.after else None
 
 
 _WHOLE = (

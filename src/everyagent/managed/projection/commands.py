@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
 
-from everyagent.managed.events import ModelUsage
+from everyagent.managed.events import Failure, ModelUsage
 from everyagent.managed.incoming import ClientEvent
 from everyagent.model.parts import Json
 
@@ -47,6 +47,12 @@ class Archived(Struct, frozen=True, kw_only=True, tag_field="type", tag="archive
     pass
 
 
+class Troubled(Struct, frozen=True, kw_only=True, tag_field="type", tag="troubled"):
+    """What the session has to do without, and why: it goes on."""
+
+    errors: list[Failure]
+
+
 class Evaluating(Struct, frozen=True, kw_only=True, tag_field="type", tag="evaluating"):
     """The evaluation goes on."""
 
@@ -61,7 +67,7 @@ class Evaluated(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field
     item: str | None = None
 
 
-Command: TypeAlias = Sent | Changed | Archived | Evaluating | Evaluated
+Command: TypeAlias = Sent | Changed | Archived | Troubled | Evaluating | Evaluated
 
 
 class CommandFrame(Struct, frozen=True, kw_only=True, omit_defaults=True):

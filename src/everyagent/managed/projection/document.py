@@ -10,10 +10,14 @@ Policy: TypeAlias = Literal["always_allow", "always_ask", "auto"]
 
 
 class Document(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`agent` is the snapshot as clients see it. `self_hosted`: the client carries out the toolset, too."""
+    """`agent` is the snapshot as clients see it, `environment` what the session began with.
+
+    `self_hosted`: the client carries out the toolset, too.
+    """
 
     agent: Object
     environment_id: str
+    environment: Object = {}
     vault_ids: list[str] = []
     budget: Object | None = None
     self_hosted: bool = False

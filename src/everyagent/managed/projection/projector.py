@@ -23,6 +23,7 @@ from everyagent.managed.projection.commands import (
     Evaluating,
     Sent,
     SentEvent,
+    Troubled,
 )
 from everyagent.managed.projection.document import Document
 from everyagent.managed.projection.naming import event_id
@@ -114,6 +115,9 @@ class Projector:
                 self._changed(command)
             case Archived():
                 self._archived_at = self._teller.at
+            case Troubled():
+                for error in command.errors:
+                    self._statuses.tell_error(error)
             case Evaluating():
                 self._outcomes.go_on()
             case Evaluated():

@@ -1,6 +1,7 @@
 """The status of a session, and the spans of its model requests: told when they change, and only then."""
 
 from everyagent.managed.events import (
+    Failure,
     ModelRequestEnd,
     ModelRequestStart,
     ModelUsage,
@@ -45,8 +46,11 @@ class Statuses:
             self._teller.tell(StatusTerminated(id=self._teller.new_id(), processed_at=self._teller.time))
 
     def fail(self, error: Held, retry: Retry) -> None:
+        self.tell_error(failure(error, retry))
+
+    def tell_error(self, error: Failure) -> None:
         teller = self._teller
-        teller.tell(SessionError(id=teller.new_id(), processed_at=teller.time, error=failure(error, retry)))
+        teller.tell(SessionError(id=teller.new_id(), processed_at=teller.time, error=error))
 
     def open_span(self) -> None:
         teller = self._teller
