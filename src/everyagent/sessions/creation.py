@@ -69,7 +69,9 @@ class Creation:
         secrets = SessionSecrets(env=request.env, mcp=request.mcp)
         record = self._record(_checked_id(session_id), agent, choice, config, secrets)
         record = replace(record, title=request.title, metadata=request.metadata)
-        cause: Json = {"request": "create", "agent": agent, "config": msgspec.to_builtins(config)}
+        cause: dict[str, object] = {"request": "create", "agent": agent, "config": config}
+        if view is not None:
+            cause["view"] = msgspec.Raw(view.document)
         step = Scribe(record, self._clock).begin()
         step.cause("from_client", msgspec.json.encode(cause))
         step.tell([Woven(SessionStarted(metadata=_started(agent, choice)), True)])

@@ -36,12 +36,12 @@ class Document(Struct, frozen=True, kw_only=True, omit_defaults=True):
                 return None
 
     def policy(self, name: str, server: str | None) -> Policy:
-        """What the agent's definition says about a tool."""
+        """What the agent's definition says about a tool; nothing, if it is up to the agent."""
         for tool in cast("list[Object]", self.agent.get("tools") or []):
             mine = tool.get("mcp_server_name") == server if server else tool.get("type") == "agent_toolset_20260401"
             if mine:
                 return _policy(tool, name) or ("always_ask" if server else "always_allow")
-        return "always_ask" if server else "always_allow"
+        return "auto"
 
 
 def _policy(toolset: Object, name: str) -> Policy | None:
