@@ -12,6 +12,7 @@ from everyagent.managed.resources import Resources
 from everyagent.managed.sessions import ManagedSessions
 from everyagent.managed.skills import Skills
 from everyagent.managed.talking import Talking
+from everyagent.managed.threads import Threads
 from everyagent.managed.vaults import Vaults
 from everyagent.managed.workspace import Workspaces
 from everyagent.sessions import Sessions
@@ -38,6 +39,7 @@ class Managed:
             skills=self.skills,
         )
         self.talking = Talking(sessions.viewed, Prompts(self.files))
+        self.threads = Threads(sessions.viewed, self.talking)
         self.managed_sessions = ManagedSessions(
             sessions,
             creating=Creating(

@@ -146,3 +146,14 @@ class EventList(Struct, frozen=True, kw_only=True):
 
 class EventTail(Struct, frozen=True, kw_only=True):
     event_deltas: list[Literal["agent.message", "agent.thinking"]] = []
+
+
+class ThreadList(Struct, frozen=True, kw_only=True):
+    statuses: list[Status] = []
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 1000
+    page: str | None = None
+
+
+class ThreadEvents(Struct, frozen=True, kw_only=True):
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 1000
+    page: str | None = None

@@ -102,7 +102,7 @@ class ManagedRules:
                 self._evaluations.discard(start)
             case "session.thread_created":
                 self._threads[str(event["session_thread_id"])] = "idle"
-            case "session.thread_status_running" | "session.thread_status_idle":
+            case "session.thread_status_running" | "session.thread_status_idle" | "session.thread_status_terminated":
                 thread = str(event["session_thread_id"])
                 _rule(thread in self._threads, event, "a thread is made before it runs")
                 self._threads[thread] = kind.removeprefix("session.thread_status_")

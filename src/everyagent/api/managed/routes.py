@@ -1,6 +1,6 @@
 """Every route of the Managed Agents API."""
 
-from everyagent.api.managed import agents, environments, events, files, sessions, skills, vaults
+from everyagent.api.managed import agents, environments, events, files, sessions, skills, threads, vaults
 from everyagent.api.routing import Route
 
 ROUTES: tuple[Route, ...] = tuple(
@@ -10,6 +10,7 @@ ROUTES: tuple[Route, ...] = tuple(
         environments.routes,
         sessions.routes,
         events.routes,
+        threads.routes,
         files.routes,
         vaults.routes,
         skills.routes,

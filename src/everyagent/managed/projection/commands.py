@@ -47,6 +47,10 @@ class Archived(Struct, frozen=True, kw_only=True, tag_field="type", tag="archive
     pass
 
 
+class ThreadArchived(Struct, frozen=True, kw_only=True, tag_field="type", tag="thread_archived"):
+    thread: str
+
+
 class Troubled(Struct, frozen=True, kw_only=True, tag_field="type", tag="troubled"):
     """What the session has to do without, and why: it goes on."""
 
@@ -67,7 +71,7 @@ class Evaluated(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field
     item: str | None = None
 
 
-Command: TypeAlias = Sent | Changed | Archived | Troubled | Evaluating | Evaluated
+Command: TypeAlias = Sent | Changed | Archived | ThreadArchived | Troubled | Evaluating | Evaluated
 
 
 class CommandFrame(Struct, frozen=True, kw_only=True, omit_defaults=True):

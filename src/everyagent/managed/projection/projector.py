@@ -23,6 +23,7 @@ from everyagent.managed.projection.commands import (
     Evaluating,
     Sent,
     SentEvent,
+    ThreadArchived,
     Troubled,
 )
 from everyagent.managed.projection.document import Document
@@ -115,6 +116,8 @@ class Projector:
                 self._changed(command)
             case Archived():
                 self._archived_at = self._teller.at
+            case ThreadArchived():
+                self._threads.archive(command.thread)
             case Troubled():
                 for error in command.errors:
                     self._statuses.tell_error(error)

@@ -11,6 +11,7 @@ from everyagent.managed.events import (
     ThreadMessageReceived,
     ThreadMessageSent,
     ThreadRunning,
+    ThreadTerminated,
 )
 from everyagent.managed.projection.naming import event_id, thread_id
 from everyagent.managed.projection.state import Thread, Use
@@ -76,6 +77,13 @@ class Threads:
             if thread.status == "running":
                 self._rest(thread)
 
+    def archive(self, thread_id: str) -> None:
+        """It takes no more work."""
+        for thread in self._teller.state.threads.values():
+            if thread.id == thread_id and thread.archived_at is None:
+                thread.status, thread.archived_at = "terminated", self._teller.at
+                self._tell(ThreadTerminated, thread)
+
     def tell_on(self, thread: str | None, event: Managed) -> None:
         """On a sub-agent's thread, or on the session's own."""
         if thread:
@@ -97,7 +105,7 @@ class Threads:
             )
         )
 
-    def _tell(self, kind: type[ThreadCreated | ThreadRunning], thread: Thread) -> None:
+    def _tell(self, kind: type[ThreadCreated | ThreadRunning | ThreadTerminated], thread: Thread) -> None:
         teller = self._teller
         teller.tell(
             kind(id=teller.new_id(), processed_at=teller.time, session_thread_id=thread.id, agent_name=thread.name)
