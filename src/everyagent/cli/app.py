@@ -20,6 +20,7 @@ app.command("everyagent.cli.managed:app", name="managed", help="Prove what manag
 app.command("everyagent.cli.search:search", name="search", help="Full text, over all transcripts.")
 app.command("everyagent.cli.doctor:doctor", name="doctor", help="What is set up, what is missing, what to do.")
 app.command("everyagent.cli.token:token", name="token", help="Show the token, or make a new one.")
+app.command("everyagent.cli.vault:app", name="vault", help="The key that secrets are sealed with.")
 app.command("everyagent.cli.completion:completion", name="completion", help="Complete commands in your shell.")
 
 

@@ -4,7 +4,7 @@ Called by `sessions/` alone. `testing/log_conformance.py` holds every implementa
 """
 
 from asyncio import Future
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
 import msgspec
@@ -329,6 +329,10 @@ class Log(Protocol):
 
     def head(self, session: int) -> int | None:
         """The last committed sequence, if the log has it in memory."""
+        ...
+
+    async def reseal(self, anew: Callable[[bytes, str], bytes]) -> int:
+        """Every sealed value of sessions and records as `anew(sealed, id)` gives it, all or none; how many they are."""
         ...
 
     @property

@@ -1,6 +1,6 @@
 """Every route of the Managed Agents API."""
 
-from everyagent.api.managed import agents, environments, events, files, sessions, skills, threads, vaults
+from everyagent.api.managed import agents, environments, events, files, resources, sessions, skills, threads, vaults
 from everyagent.api.routing import Route
 
 ROUTES: tuple[Route, ...] = tuple(
@@ -11,6 +11,7 @@ ROUTES: tuple[Route, ...] = tuple(
         sessions.routes,
         events.routes,
         threads.routes,
+        resources.routes,
         files.routes,
         vaults.routes,
         skills.routes,

@@ -1,7 +1,7 @@
 """The `Log` on SQLite: ties the writer, the readers, the recent chunks and the blobs together."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -109,6 +109,9 @@ class SqliteLog:
 
     async def keep_receipt(self, receipt: Receipt) -> None:
         await self._writer.submit(lambda group: writes.keep_receipt(group, receipt))
+
+    async def reseal(self, anew: Callable[[bytes, str], bytes]) -> int:
+        return await self._writer.submit(lambda group: writes.reseal(group, anew))
 
     async def inputs(self, session: int) -> list[Input]:
         return await self._readers.read(partial(inputs, session=session))

@@ -1,7 +1,7 @@
 """Every change of the log, as work for one group commit. Each checks first and writes then: a refused one
 leaves no trace, whatever else is in the group."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import pairwise
 from typing import cast
@@ -143,6 +143,17 @@ def delete(group: Group, session_id: str) -> None:
     connection.execute("INSERT INTO debris (session) VALUES (?)", (view,))
     group.orphans.update(cast("bytes", digest) for (digest,) in digests)
     group.deleted.append(number)
+
+
+def reseal(group: Group, anew: Callable[[bytes, str], bytes]) -> int:
+    count = 0
+    with group.connection as connection:
+        for table, id, column in (("sessions", "session_id", "secrets"), ("records", "id", "secret")):
+            rows = connection.execute(f"SELECT number, {id}, {column} FROM {table} WHERE {column} IS NOT NULL")
+            for number, about, sealed in cast("list[tuple[int, str, bytes]]", rows.fetchall()):
+                connection.execute(f"UPDATE {table} SET {column} = ? WHERE number = ?", (anew(sealed, about), number))
+                count += 1
+    return count
 
 
 def _advance(group: Group, step: Append) -> int:
