@@ -5,19 +5,21 @@ import socket
 import sys
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import cached_property
 from pathlib import Path
 
 import anyio
 import anyio.abc
 from msgspec import Struct
 
-from everyagent.agents.adapter import Adapter
+from everyagent.agents.adapter import Adapter, Launch
 from everyagent.agents.lazy import LazyAdapter
 from everyagent.api.app import create_app
 from everyagent.api.context import ApiSettings
 from everyagent.api.server import listen, serve
 from everyagent.clock import Clock, SystemClock
 from everyagent.config import Settings, default_data_dir, ensure_token, is_loopback
+from everyagent.log.log import SessionRecord
 from everyagent.log.sqlite.log import SqliteLog
 from everyagent.runtime.memory import tune
 from everyagent.runtime.warden import Warden
@@ -28,6 +30,7 @@ from everyagent.sessions.launching import Launcher
 from everyagent.sessions.policy import Policy
 from everyagent.sessions.secrets import Vault
 from everyagent.sessions.supervisor import Supervisor
+from everyagent.sessions.view import View, Views
 
 
 class Running(Struct, frozen=True, kw_only=True):
@@ -77,6 +80,28 @@ def known_adapters(
     ]
 
 
+class ManagedSessionViews:
+    """The views of managed sessions: everything behind them is loaded with the first of these."""
+
+    sessions: Sessions
+
+    @cached_property
+    def _views(self) -> Views:
+        from everyagent.managed.managed import Managed
+        from everyagent.managed.views import ManagedViews
+
+        return ManagedViews(Managed(self.sessions))
+
+    async def open(self, record: SessionRecord) -> View | None:
+        return await self._views.open(record) if record.session_id.startswith("sesn_") else None
+
+    async def launch(self, record: SessionRecord, launch: Launch) -> Launch:
+        return await self._views.launch(record, launch)
+
+    async def turn_over(self, session_id: str) -> None:
+        await self._views.turn_over(session_id)
+
+
 @asynccontextmanager
 async def sessions_of(
     settings: Settings,
@@ -109,7 +134,10 @@ async def sessions_of(
                 default_agent=settings.default_agent,
             )
             launcher = Launcher(log, vault, settings.data_dir / "scratch", url)
-            supervisor = Supervisor(log=log, agents=agents, launcher=launcher, tasks=tasks, clock=clock, policy=policy)
+            views = ManagedSessionViews()
+            supervisor = Supervisor(
+                log=log, agents=agents, launcher=launcher, tasks=tasks, clock=clock, policy=policy, views=views
+            )
             creation = Creation(
                 log=log,
                 agents=agents,
@@ -118,17 +146,18 @@ async def sessions_of(
                 default_agent=settings.default_agent,
                 directory=Path.cwd(),
             )
+            views.sessions = sessions = Sessions(
+                log=log,
+                agents=agents,
+                supervisor=supervisor,
+                creation=creation,
+                launcher=launcher,
+                ground=ground,
+            )
             try:
                 await supervisor.recover()
                 tasks.start_soon(supervisor.sweep)
-                yield Sessions(
-                    log=log,
-                    agents=agents,
-                    supervisor=supervisor,
-                    creation=creation,
-                    launcher=launcher,
-                    ground=ground,
-                )
+                yield sessions
             finally:
                 with anyio.CancelScope(shield=True):
                     await supervisor.close()

@@ -267,7 +267,8 @@ class FakeSessions:
     async def events(self, session_id: str, request: EventsRequest) -> JoinedPage:
         await self._at(session_id, request.after, request.types)
         bodies = self.bodies[session_id][request.after :]
-        return JoinedPage(b",".join(bodies[: request.limit]), len(bodies) > request.limit, len(self.bodies[session_id]))
+        head = len(self.bodies[session_id])
+        return JoinedPage(b",".join(bodies[: request.limit]), len(bodies) > request.limit, head, 0)
 
     async def frames(self, session_id: str, *, after: int, limit: int) -> "tuple[list[FrameInfo], bool]":
         await self.get(session_id)

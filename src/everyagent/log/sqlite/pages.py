@@ -12,6 +12,7 @@ from everyagent.log.blobs import Blobs
 from everyagent.log.log import EventPage, EventQuery, FrameForm, JoinedPage, Order, StoredEvent
 from everyagent.log.sqlite.connection import Connection
 from everyagent.log.sqlite.rows import FORMS, NUMBER_MASK, key, no_such_session
+from everyagent.log.views import VIEW
 
 PAGE_BYTES = 32 << 20
 ALL_TYPES = -1
@@ -63,10 +64,8 @@ def read(connection: Connection, blobs: Blobs, span: Span, view: View) -> EventP
     return EventPage(events, False)
 
 
-def joined_page(connection: Connection, blobs: Blobs, session_id: str, query: EventQuery) -> JoinedPage:
-    row = connection.execute(
-        "SELECT number, last_sequence FROM sessions WHERE session_id = ?", (session_id,)
-    ).fetchone()
+def joined_page(connection: Connection, blobs: Blobs, session_id: str, query: EventQuery, *, view: bool) -> JoinedPage:
+    row = connection.execute(_VIEW_HEAD if view else _HEAD, (session_id,)).fetchone()
     if row is None:
         raise no_such_session(session_id)
     session, head = cast("tuple[int, int]", row)
@@ -76,14 +75,21 @@ def joined_page(connection: Connection, blobs: Blobs, session_id: str, query: Ev
         if whole is not None:
             return whole
     events, more = page(connection, blobs, query)
-    return JoinedPage(b",".join([event.body for event in events]), more, head)
+    last = events[-1].sequence if events else 0
+    return JoinedPage(b",".join([event.body for event in events]), more, head, last)
+
+
+_HEAD = "SELECT number, last_sequence FROM sessions WHERE session_id = ?"
+_VIEW_HEAD = (
+    f"SELECT number | {VIEW}, head FROM sessions JOIN views ON views.session = sessions.number WHERE session_id = ?"
+)
 
 
 def _whole(connection: Connection, query: EventQuery, head: int) -> JoinedPage | None:
     """Every event after a sequence: sequences have no gap, so their number is known, and SQLite can join them."""
     last = min(head, query.after + query.limit)
     if not 0 <= query.after < last:
-        return JoinedPage(b"", False, head)
+        return JoinedPage(b"", False, head, 0)
     usual = connection.limit(apsw.SQLITE_LIMIT_LENGTH, PAGE_BYTES)
     try:
         row = connection.execute(_WHOLE, (key(query.session, query.after), key(query.session, last))).fetchone()
@@ -92,7 +98,7 @@ def _whole(connection: Connection, query: EventQuery, head: int) -> JoinedPage |
     finally:
         connection.limit(apsw.SQLITE_LIMIT_LENGTH, usual)
     count, bodies = cast("tuple[int, bytes]", row)
-    return JoinedPage(bodies, last < head, head) if count == last - query.after else None
+    return JoinedPage(bodies, last < head, head, last) if count == last - query.after else None
 
 
 _WHOLE = (
@@ -101,8 +107,12 @@ _WHOLE = (
 )
 
 
+_HEAD_OF_VIEW = "SELECT head FROM views WHERE session = ?"
+
+
 def session_head(connection: Connection, session: int) -> int:
-    row = connection.execute("SELECT last_sequence FROM sessions WHERE number = ?", (session,)).fetchone()
+    statement = _HEAD_OF_VIEW if session & VIEW else "SELECT last_sequence FROM sessions WHERE number = ?"
+    row = connection.execute(statement, (session & ~VIEW,)).fetchone()
     if row is None:
         raise no_such_session(session)
     return cast("int", row[0])
