@@ -5,19 +5,21 @@ import socket
 import sys
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import cached_property
 from pathlib import Path
 
 import anyio
 import anyio.abc
 from msgspec import Struct
 
-from everyagent.agents.adapter import Adapter
+from everyagent.agents.adapter import Adapter, Launch
 from everyagent.agents.lazy import LazyAdapter
 from everyagent.api.app import create_app
 from everyagent.api.context import ApiSettings
 from everyagent.api.server import listen, serve
 from everyagent.clock import Clock, SystemClock
 from everyagent.config import Settings, default_data_dir, ensure_token, is_loopback
+from everyagent.log.log import SessionRecord
 from everyagent.log.sqlite.log import SqliteLog
 from everyagent.runtime.memory import tune
 from everyagent.runtime.warden import Warden
@@ -28,6 +30,7 @@ from everyagent.sessions.launching import Launcher
 from everyagent.sessions.policy import Policy
 from everyagent.sessions.secrets import Vault
 from everyagent.sessions.supervisor import Supervisor
+from everyagent.sessions.view import View, Views
 
 
 class Running(Struct, frozen=True, kw_only=True):
@@ -63,12 +66,40 @@ def known_adapters(
 
         return OpencodeAdapter(tasks, folder, warden=warden)
 
+    def amp() -> Adapter:
+        from everyagent.agents.amp.adapter import AmpAdapter
+
+        return AmpAdapter(tasks, folder, warden=warden)
+
     return [
         LazyAdapter("mock", "Mock agent", mock),
         LazyAdapter("claude", "Claude Code", claude),
         LazyAdapter("codex", "Codex", codex),
         LazyAdapter("opencode", "OpenCode", opencode),
+        LazyAdapter("amp", "Amp", amp),
     ]
+
+
+class ManagedSessionViews:
+    """The views of managed sessions: everything behind them is loaded with the first of these."""
+
+    sessions: Sessions
+
+    @cached_property
+    def _views(self) -> Views:
+        from everyagent.managed.managed import Managed
+        from everyagent.managed.views import ManagedViews
+
+        return ManagedViews(Managed(self.sessions))
+
+    async def open(self, record: SessionRecord) -> View | None:
+        return await self._views.open(record) if record.session_id.startswith("sesn_") else None
+
+    async def launch(self, record: SessionRecord, launch: Launch) -> Launch:
+        return await self._views.launch(record, launch)
+
+    async def turn_over(self, session_id: str) -> None:
+        await self._views.turn_over(session_id)
 
 
 @asynccontextmanager
@@ -90,7 +121,10 @@ async def sessions_of(
     try:
         async with anyio.create_task_group() as tasks:
             warden = Warden()
-            agents = Agents(adapters(tasks) if adapters else known_adapters(tasks, settings.data_dir, warden))
+            agents = Agents(
+                adapters(tasks) if adapters else known_adapters(tasks, settings.data_dir, warden),
+                fetched=lambda agent: _fetched(settings.data_dir / "agents" / agent),
+            )
             vault = Vault.open(settings.data_dir / "vault.key")
             ground = Ground(
                 folder=settings.data_dir,
@@ -100,7 +134,10 @@ async def sessions_of(
                 default_agent=settings.default_agent,
             )
             launcher = Launcher(log, vault, settings.data_dir / "scratch", url)
-            supervisor = Supervisor(log=log, agents=agents, launcher=launcher, tasks=tasks, clock=clock, policy=policy)
+            views = ManagedSessionViews()
+            supervisor = Supervisor(
+                log=log, agents=agents, launcher=launcher, tasks=tasks, clock=clock, policy=policy, views=views
+            )
             creation = Creation(
                 log=log,
                 agents=agents,
@@ -109,17 +146,18 @@ async def sessions_of(
                 default_agent=settings.default_agent,
                 directory=Path.cwd(),
             )
+            views.sessions = sessions = Sessions(
+                log=log,
+                agents=agents,
+                supervisor=supervisor,
+                creation=creation,
+                launcher=launcher,
+                ground=ground,
+            )
             try:
                 await supervisor.recover()
                 tasks.start_soon(supervisor.sweep)
-                yield Sessions(
-                    log=log,
-                    agents=agents,
-                    supervisor=supervisor,
-                    creation=creation,
-                    launcher=launcher,
-                    ground=ground,
-                )
+                yield sessions
             finally:
                 with anyio.CancelScope(shield=True):
                     await supervisor.close()
@@ -166,6 +204,12 @@ async def run(
 
 async def _tell_agents(agents: Agents, found: Callable[[list[AgentInfo]], None]) -> None:
     found(await agents.infos())
+
+
+def _fetched(folder: Path) -> int:
+    from everyagent.agents.packages import fetched  # needed by few, so not loaded at the start
+
+    return fetched(folder)
 
 
 async def _until_signalled(serving: anyio.CancelScope) -> None:

@@ -30,11 +30,12 @@ from everyagent.model.sessions import (
     SearchHit,
     SendMessage,
     SessionInfo,
+    UnknownFrame,
     UpdateSession,
 )
 from everyagent.model.tools import CustomTool
 from everyagent.model.usage import Usage
-from everyagent.sessions import AgentInfo, EventsRequest, JoinedPage
+from everyagent.sessions import AgentInfo, EventsRequest, Installing, JoinedPage
 from everyagent.sessions.counts import Counts
 
 MODES = [Mode(id="default", name="Default", description="Ask for what matters.")]
@@ -70,6 +71,14 @@ class FakeAgents:
 
     async def install(self, agent: str, *, reinstall: bool) -> None:
         self.check(agent)
+
+    async def installing(self, agent: str) -> Installing:
+        self.check(agent)
+        return Installing()
+
+    def unknown_frames(self, agent: str) -> "list[UnknownFrame]":
+        self.check(agent)
+        return []
 
     def check(self, agent: str) -> None:
         if agent != "mock":
@@ -258,7 +267,8 @@ class FakeSessions:
     async def events(self, session_id: str, request: EventsRequest) -> JoinedPage:
         await self._at(session_id, request.after, request.types)
         bodies = self.bodies[session_id][request.after :]
-        return JoinedPage(b",".join(bodies[: request.limit]), len(bodies) > request.limit, len(self.bodies[session_id]))
+        head = len(self.bodies[session_id])
+        return JoinedPage(b",".join(bodies[: request.limit]), len(bodies) > request.limit, head, 0)
 
     async def frames(self, session_id: str, *, after: int, limit: int) -> "tuple[list[FrameInfo], bool]":
         await self.get(session_id)

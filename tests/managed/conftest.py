@@ -1,8 +1,18 @@
+import subprocess
+import sys
 from collections.abc import Generator
 
 import pytest
 
 from everyagent.testing.daemon import DaemonProcess
+
+
+def rebuilt(daemon: DaemonProcess) -> bool:
+    """Whether the views of a stopped daemon's sessions equal those made anew."""
+    command = [sys.executable, "-m", "everyagent", "managed", "rebuild", "--check", "--data-dir", str(daemon.data_dir)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    print(done.stdout, done.stderr)
+    return done.returncode == 0
 
 
 @pytest.fixture(scope="session")
@@ -11,3 +21,4 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Generator[DaemonProcess]
     running.start()
     yield running
     assert running.stop() == 0
+    assert rebuilt(running), "every managed session is what its events and frames give"

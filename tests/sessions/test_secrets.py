@@ -43,6 +43,36 @@ def test_daemons_that_start_together_agree_on_one_key(path: Path):
     assert [Vault.open(path).unseal(each, "s") for each in sealed] == [b"x"] * 6
 
 
+def test_with_a_new_key_old_secrets_open_until_the_old_key_is_forgotten(path: Path):
+    sealed = Vault.open(path).seal(b"x", "s")
+    old = path.read_bytes()
+    rotated = Vault.rotate(path)
+    assert path.read_bytes() != old
+    assert rotated.unseal(sealed, "s") == b"x"
+    again = rotated.seal(b"x", "s")
+    assert Vault.open(path).unseal(again, "s") == b"x"
+    rotated.forget_older()
+    for vault in (rotated, Vault.open(path)):
+        assert vault.unseal(again, "s") == b"x"
+        with pytest.raises(VaultError):
+            vault.unseal(sealed, "s")
+    assert [entry.name for entry in path.parent.iterdir()] == ["vault.key"]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_change_of_key_that_was_cut_off_goes_on(path: Path):
+    sealed = Vault.open(path).seal(b"x", "s")
+    first = path.read_bytes()
+    path.with_name("vault.key.old").hardlink_to(path)
+    assert Vault.open(path).unseal(sealed, "s") == b"x"
+    second = Vault.rotate(path)
+    assert path.read_bytes() != first
+    new = path.read_bytes()
+    assert Vault.rotate(path).unseal(sealed, "s") == b"x"
+    assert path.read_bytes() == new, "the change that was begun is ended first"
+    second.forget_older()
+
+
 def _seal(path: Path) -> bytes:
     return Vault.open(path).seal(b"x", "s")
 

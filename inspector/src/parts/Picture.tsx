@@ -7,14 +7,13 @@ import { Icon } from "./Icon";
 
 const SAFE = /^image\/(png|jpeg|gif|webp|avif|bmp)$/;
 
-export function Picture({ part, session, item, index }: { part: PartOf<"image">; session: string; item: string; index: number }) {
+export function Picture({ part, session, told, index }: { part: PartOf<"image">; session: string; told: number; index: number }) {
   const [source, setSource] = useState<string | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   useEffect(() => {
     const abort = new AbortController();
     let url: string | null = null;
-    const path = `v1/sessions/${encodeURIComponent(session)}/items/${encodeURIComponent(item)}/images/${index}`;
-    call("GET", path, undefined, undefined, abort.signal)
+    call("GET", `v1/sessions/${encodeURIComponent(session)}/image`, { sequence: told, part: index }, undefined, abort.signal)
       .then(async (response) => {
         const blob = await response.blob();
         if (!SAFE.test(blob.type)) throw new Error(`${blob.type} is not shown.`);
@@ -25,7 +24,7 @@ export function Picture({ part, session, item, index }: { part: PartOf<"image">;
       abort.abort();
       if (url) URL.revokeObjectURL(url);
     };
-  }, [session, item, index]);
+  }, [session, told, index]);
   const name = basename(part.path);
   if (problem) {
     return (

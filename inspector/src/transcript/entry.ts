@@ -14,7 +14,8 @@ interface Placed {
 
 export interface MessageEntry extends Placed {
   kind: "message";
-  item: string;
+  /** The event that completed it, or the newest that told of it. */
+  told: number;
   role: "user" | "assistant" | "system";
   name: string | null;
   status: "in_progress" | "completed" | "failed";
@@ -33,7 +34,7 @@ export interface ToolEntry extends Placed {
   output: string;
   /** The result's content: beside its text, diffs, images, files. */
   parts: Part[];
-  result: string | null;
+  told: number;
   called: boolean;
   status: "in_progress" | "completed" | "failed";
   error: string | null;

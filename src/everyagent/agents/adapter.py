@@ -10,7 +10,7 @@ from typing import Literal, Protocol, TypeAlias
 from msgspec import UNSET, Struct, UnsetType
 
 from everyagent.model.asks import Answer
-from everyagent.model.events import EventData, StderrOutput
+from everyagent.model.events import ErrorCode, EventData, StderrOutput
 from everyagent.model.policies import UNRESTRICTED, AgentTool, ToolPolicies
 from everyagent.model.sessions import Attachment
 from everyagent.model.tools import CustomTool, McpServer
@@ -174,6 +174,7 @@ class Death(Struct, frozen=True, kw_only=True):
     """How a conversation ended. `expected`: we closed it ourselves, nobody need be told.
 
     `history_lost`: it could not resume, because the agent no longer has that native session.
+    `code`: what went wrong, where the agent's last words say so.
     """
 
     expected: bool
@@ -182,6 +183,7 @@ class Death(Struct, frozen=True, kw_only=True):
     signal: str | None = None
     stderr: StderrOutput | None = None
     message: str | None = None
+    code: ErrorCode | None = None
 
 
 class Listener(Protocol):

@@ -53,7 +53,7 @@ class Gate:
     async def open(self) -> Path:
         """The socket's path, which is short: systems allow about a hundred characters."""
         async with self._opening:
-            if self._folder is None:
+            if self._folder is None or not (self._folder / "gate").exists():  # folders for a while are tidied up
                 folder = Path(tempfile.mkdtemp(prefix="everyagent-"))
                 listener = await anyio.create_unix_listener(folder / "gate", mode=0o600)
                 self._nursery.start_soon(self._serve, listener)

@@ -87,9 +87,9 @@ class Api:
         if route.body is Spooled:
             file, digest = await reading.spool(scope, receive, self._context.settings.max_upload)
             with file:
-                return await self._handle(route, scope, receive, path, query, Spooled(file), digest)
+                return await self._handle(route, scope, receive, path, query, Spooled(file), digest, exchange.warnings)
         body, digest = await self._body(route, scope, receive, exchange, dialect)
-        return await self._handle(route, scope, receive, path, query, body, digest)
+        return await self._handle(route, scope, receive, path, query, body, digest, exchange.warnings)
 
     async def _body(
         self, route: Route, scope: Scope, receive: Receive, exchange: Exchange, dialect: Dialect
@@ -112,9 +112,10 @@ class Api:
         query: Struct,
         body: object,
         digest: bytes,
+        warnings: list[str],
     ) -> ASGIApp:
         key = key_of(scope, digest) if route.effect else None
-        call = Call[object, object](self._context, scope, receive, path, query, body, key)
+        call = Call[object, object](self._context, scope, receive, path, query, body, key, warnings)
         if key is None:
             return await _run(route, call)
         return await self._idempotency.once(key, lambda: _run(route, call))

@@ -15,14 +15,26 @@ _WARNING_BYTES = 1000
 
 
 class Exchange:
-    """`ignored` are fields of the request that nobody here knows."""
+    """`ignored` are fields of the request that nobody here knows; `warnings` whatever else a client should hear."""
 
-    __slots__ = ("_begun", "_dialect", "_metrics", "_scope", "_send", "_start", "ignored", "request_id", "route")
+    __slots__ = (
+        "_begun",
+        "_dialect",
+        "_metrics",
+        "_scope",
+        "_send",
+        "_start",
+        "ignored",
+        "request_id",
+        "route",
+        "warnings",
+    )
 
     def __init__(self, scope: Scope, send: Send, metrics: Metrics, dialect: Dialect) -> None:
         self.request_id = new_id("req_")
         self.route = ""
         self.ignored: list[str] = []
+        self.warnings: list[str] = []
         self._scope = scope
         self._send = send
         self._metrics = metrics
@@ -49,10 +61,10 @@ class Exchange:
     def _headers(self) -> list[tuple[bytes, bytes]]:
         request_id = self.request_id.encode()
         headers = [(b"x-request-id", request_id), (b"request-id", request_id)]
-        if self.ignored:
-            names = ", ".join(self.ignored).encode("ascii", "backslashreplace")
-            names = bytes(byte if 32 <= byte < 127 else ord("?") for byte in names[:_WARNING_BYTES])
-            headers.append((b"x-everyagent-warning", b"ignored, since unknown here: " + names))
+        unknown = [f"ignored, since unknown here: {', '.join(self.ignored)}"] if self.ignored else []
+        if told := "; ".join([*self.warnings, *unknown]).encode("ascii", "backslashreplace"):
+            visible = bytes(byte if 32 <= byte < 127 else ord("?") for byte in told[:_WARNING_BYTES])
+            headers.append((b"x-everyagent-warning", visible))
         return headers
 
     def _log(self, error: Exception) -> None:

@@ -60,12 +60,23 @@ class Spooled:
 
 
 class Call(Generic[Q, B]):
-    """One request, decoded. `key` is there if it came with an Idempotency-Key."""
+    """One request, decoded. `key` is there if it came with an Idempotency-Key.
 
-    __slots__ = ("body", "context", "key", "path", "query", "receive", "scope")
+    `warnings` are told to the client beside the answer.
+    """
+
+    __slots__ = ("body", "context", "key", "path", "query", "receive", "scope", "warnings")
 
     def __init__(
-        self, context: Context, scope: Scope, receive: Receive, path: dict[str, str], query: Q, body: B, key: Key | None
+        self,
+        context: Context,
+        scope: Scope,
+        receive: Receive,
+        path: dict[str, str],
+        query: Q,
+        body: B,
+        key: Key | None,
+        warnings: list[str],
     ) -> None:
         self.context = context
         self.scope = scope
@@ -74,6 +85,7 @@ class Call(Generic[Q, B]):
         self.query = query
         self.body = body
         self.key = key
+        self.warnings = warnings
 
     @property
     def sessions(self) -> Sessions:

@@ -4,8 +4,8 @@ Called by `sessions/` alone. `testing/log_conformance.py` holds every implementa
 """
 
 from asyncio import Future
-from collections.abc import AsyncIterator, Sequence
-from typing import Literal, NamedTuple, Protocol, TypeAlias
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -15,6 +15,9 @@ from everyagent.model.asks import AskKind
 from everyagent.model.events import SessionStatus
 from everyagent.model.sessions import FrameInfo, SearchHit
 from everyagent.model.usage import Usage
+
+if TYPE_CHECKING:
+    from everyagent.log.views import NewView, ViewQuery, ViewRecord, ViewStep
 
 FrameDirection: TypeAlias = Literal["from_agent", "to_agent", "from_client", "daemon"]
 FrameForm: TypeAlias = Literal["json", "text", "bytes"]
@@ -143,15 +146,18 @@ class Append(Struct, kw_only=True):
     changes: SessionChanges | None = None
     asks: Sequence[NewAsk] = ()
     closed_asks: Sequence[ClosedAsk] = ()
+    inputs: Sequence[Input] = ()
     taken_inputs: Sequence[str] = ()
     receipt: Receipt | None = None
+    view: "ViewStep | None" = None
 
 
 class EventQuery(Struct, frozen=True, kw_only=True):
     """`after` is exclusive; in descending order it is the sequence to stop before (0: from the newest).
 
     `types` are numbers; empty means all. `since` and `until` are microseconds, inclusive and exclusive.
-    `raw` puts each event's frame in place of its `"raw":null`.
+    `raw` puts each event's frame in place of its `"raw":null`. `text` is in the event's JSON, whatever its case;
+    what is so big that it is in a blob is passed over.
     """
 
     session: int
@@ -162,6 +168,7 @@ class EventQuery(Struct, frozen=True, kw_only=True):
     since: int | None = None
     until: int | None = None
     raw: bool = False
+    text: str = ""
 
 
 class StoredEvent(Struct, frozen=True, gc=False):
@@ -176,11 +183,15 @@ class EventPage(NamedTuple):
 
 
 class JoinedPage(NamedTuple):
-    """A page as an answer needs it: its events' bodies with commas between; `head` is the session's last sequence."""
+    """A page as an answer needs it: its events' bodies with commas between; `head` is the session's last sequence.
+
+    `last` is that of the page's last event, 0 if it has none.
+    """
 
     bodies: bytes
     more: bool
     head: int
+    last: int
 
     def split(self) -> list[bytes]:
         return [bytes(body) for body in msgspec.json.decode(b"[%b]" % self.bodies, type=list[msgspec.Raw])]
@@ -229,6 +240,13 @@ class Chunk(Protocol):
         ...
 
 
+class Pair(NamedTuple):
+    """New events of a session and of its view; at least one of the two."""
+
+    events: Chunk | None
+    view: Chunk | None
+
+
 class Log(Protocol):
     """All methods are called from one event loop. Nothing is visible to a reader before it is committed.
 
@@ -241,6 +259,7 @@ class Log(Protocol):
         events: Sequence[NewEvent],
         frames: Sequence[NewFrame] = (),
         receipt: Receipt | None = None,
+        view: "NewView | None" = None,
     ) -> SessionRecord:
         """A new session with its first events (from sequence 1); `record.number` is ignored and given anew."""
         ...
@@ -271,8 +290,20 @@ class Log(Protocol):
 
     async def delete(self, session_id: str) -> None: ...
     async def events(self, query: EventQuery) -> EventPage: ...
-    async def joined(self, session_id: str, query: EventQuery) -> JoinedPage:
-        """The same by the session's id (`query.session` is not looked at), and quicker."""
+    async def joined(self, session_id: str, query: EventQuery, *, view: bool = False) -> JoinedPage:
+        """The same by the session's id (`query.session` is not looked at), and quicker; or of its view."""
+        ...
+
+    async def view(self, session_id: str) -> "ViewRecord":
+        """`SessionNotFound` also for a session that has none."""
+        ...
+
+    async def views(self, query: "ViewQuery") -> "list[ViewRecord]":
+        """At most `limit + 1`, like `sessions`."""
+        ...
+
+    async def rewrite_view(self, session: int, step: "ViewStep", times: Sequence[int]) -> None:
+        """Put a whole view, made anew, in place of what is there; `times` are those of its events."""
         ...
 
     async def frames(self, session: int, after: int, limit: int) -> tuple[list[FrameInfo], bool]: ...
@@ -290,12 +321,20 @@ class Log(Protocol):
         """
         ...
 
+    def paired_tail(self, session: int, after: int, view_after: int) -> "AsyncIterator[Pair | None]":
+        """A session's events and its view's together: never what the view tells before what it was made from."""
+        ...
+
     def feed(self, after: FeedPosition | None) -> AsyncIterator[Chunk | None]:
         """The same for all sessions, in commit order; from now on if `after` is None."""
         ...
 
     def head(self, session: int) -> int | None:
         """The last committed sequence, if the log has it in memory."""
+        ...
+
+    async def reseal(self, anew: Callable[[bytes, str], bytes]) -> int:
+        """Every sealed value of sessions and records as `anew(sealed, id)` gives it, all or none; how many they are."""
         ...
 
     @property

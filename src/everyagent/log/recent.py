@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from weakref import ReferenceType, ref
 
 from everyagent.log.chunk import EventChunk
+from everyagent.log.views import VIEW
 
 #: Small chunks that a reader lacks are handed to it in pieces of about this size.
 JOINED_BYTES = 64 << 10
@@ -35,13 +36,14 @@ class Recent:
         self._order: deque[EventChunk] = deque()
 
     def publish(self, chunks: Sequence[EventChunk]) -> None:
-        """Committed chunks, in the order of their commits."""
+        """Committed chunks, in the order of their commits; those of views have none."""
         for chunk in chunks:
-            self.commit = chunk.commit
             ring = self._rings.setdefault(chunk.session, _Ring())
             ring.head = chunk.last
             ring.chunks[chunk.first - 1] = chunk
-            self._by_commit[chunk.commit] = chunk
+            if not chunk.session & VIEW:
+                self.commit = chunk.commit
+                self._by_commit[chunk.commit] = chunk
             self._order.append(chunk)
             self._used += _cost(chunk)
         while self._used > self._budget:
@@ -84,7 +86,7 @@ class Recent:
 
     def _drop(self, chunk: EventChunk) -> None:
         self._used -= _cost(chunk)
-        del self._by_commit[chunk.commit]
+        self._by_commit.pop(chunk.commit, None)
         ring = self._rings[chunk.session]
         del ring.chunks[chunk.first - 1]
         if not ring.chunks:

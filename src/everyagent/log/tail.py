@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 from everyagent.errors import OffsetOutOfRange, SessionNotFound
 from everyagent.log.chunk import EventChunk
-from everyagent.log.log import FeedPosition
+from everyagent.log.log import FeedPosition, Pair
 from everyagent.log.recent import Recent
 from everyagent.log.signals import ALL_SESSIONS, Signal, Signals
 
@@ -60,15 +60,29 @@ class SessionTail(AsyncIterator[EventChunk | None]):
 
     async def __anext__(self) -> EventChunk | None:
         while not self._signals.closed:
-            if self._signal is not None and not await self._signal.wait():
+            if not await self.waited():
                 return None
-            self._signal = None
-            chunk = self._recent.after(self._session, self._position) or await self._older()
+            chunk = await self.poll()
             if chunk is not None:
-                self._started = True
-                self._position = chunk.last
                 return chunk
         raise StopAsyncIteration
+
+    @property
+    def closed(self) -> bool:
+        return self._signals.closed
+
+    async def waited(self) -> bool:
+        """After a poll that found nothing: wait for the next commit. False at a heartbeat."""
+        return self._signal is None or await self._signal.wait()
+
+    async def poll(self) -> EventChunk | None:
+        """The next chunk, if there is one now. `StopAsyncIteration` when the session is gone."""
+        self._signal = None
+        chunk = self._recent.after(self._session, self._position) or await self._older()
+        if chunk is not None:
+            self._started = True
+            self._position = chunk.last
+        return chunk
 
     async def _older(self) -> EventChunk | None:
         """The next chunk from storage; or none, with the signal for what comes next."""
@@ -92,6 +106,28 @@ class SessionTail(AsyncIterator[EventChunk | None]):
             self._signal = signal
         self._started = True
         return chunk
+
+
+class PairedTail(AsyncIterator[Pair | None]):
+    """A session and its view, whose commits fire the session's signal, too."""
+
+    def __init__(self, events: SessionTail, view: SessionTail) -> None:
+        self._events = events
+        self._view = view
+        self._quiet = False
+
+    async def __anext__(self) -> Pair | None:
+        while not self._events.closed:
+            if self._quiet and not await self._events.waited():
+                return None
+            events = await self._events.poll()
+            view = None if events else await self._view.poll()
+            self._quiet = events is None and view is None
+            if view is not None:  # what it was made from came before it, but perhaps after the first look
+                events = await self._events.poll()
+            if not self._quiet:
+                return Pair(events, view)
+        raise StopAsyncIteration
 
 
 class Feed(AsyncIterator[EventChunk | None]):

@@ -1,12 +1,20 @@
 """Everything behind `/anthropic`, one object a concept. The routes call these."""
 
 from everyagent.managed.agents import Agents
+from everyagent.managed.creating import Creating
 from everyagent.managed.credentials import Credentials
+from everyagent.managed.environment import Deleted
 from everyagent.managed.environments import Environments
 from everyagent.managed.file import FileList, FilePage
 from everyagent.managed.files import Files
+from everyagent.managed.judging import Judging
+from everyagent.managed.prompts import Prompts
+from everyagent.managed.resource import FileParams, Resource
 from everyagent.managed.resources import Resources
+from everyagent.managed.sessions import ManagedSessions
 from everyagent.managed.skills import Skills
+from everyagent.managed.talking import Talking
+from everyagent.managed.threads import Threads
 from everyagent.managed.vaults import Vaults
 from everyagent.managed.workspace import Workspaces
 from everyagent.sessions import Sessions
@@ -24,6 +32,7 @@ class Managed:
         self.vaults = Vaults(records)
         self.credentials = Credentials(records, self.vaults, ground.vault, ground.clock)
         self.resources = Resources(records, self.files, ground.vault)
+        self.judging = Judging()
         self.workspaces = Workspaces(
             ground.folder,
             files=self.files,
@@ -31,9 +40,42 @@ class Managed:
             credentials=self.credentials,
             skills=self.skills,
         )
+        self.talking = Talking(sessions.viewed, Prompts(self.files))
+        self.threads = Threads(sessions.viewed, self.talking)
+        self.managed_sessions = ManagedSessions(
+            sessions,
+            creating=Creating(
+                sessions,
+                agents=self.agents,
+                environments=self.environments,
+                vaults=self.vaults,
+                resources=self.resources,
+                workspaces=self.workspaces,
+            ),
+            talking=self.talking,
+            resources=self.resources,
+            workspaces=self.workspaces,
+        )
 
     async def list_files(self, asked: FileList) -> FilePage:
         """A session's outputs are looked for first."""
         if asked.scope_id is not None:
             await self.workspaces.outputs.collect(asked.scope_id)
         return await self.files.list(asked)
+
+    async def give_file(self, session_id: str, asked: FileParams) -> Resource:
+        """Kept, and in the session's folder at once."""
+        resource = await self.resources.add(session_id, asked)
+        await self.workspaces.lay_out(session_id, resource)
+        return resource
+
+    async def change_token(self, session_id: str, resource_id: str, token: str) -> Resource:
+        resource = await self.resources.change_token(session_id, resource_id, token)
+        await self.workspaces.lay_out(session_id, resource)
+        return resource
+
+    async def take_back(self, session_id: str, resource_id: str) -> Deleted:
+        resource = await self.resources.retrieve(session_id, resource_id)
+        deleted = await self.resources.delete(session_id, resource_id)
+        await self.workspaces.take_back(session_id, resource)
+        return deleted

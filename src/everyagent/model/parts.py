@@ -4,7 +4,8 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-Json: TypeAlias = dict[str, object] | list[object] | str | int | float | bool | None
+Object: TypeAlias = dict[str, object]
+Json: TypeAlias = Object | list[object] | str | int | float | bool | None
 
 
 class Part(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type"):

@@ -101,6 +101,11 @@ class Process:
     def close_stdin(self) -> None:
         self._stdin.close()
 
+    def interrupt(self) -> None:
+        """SIGINT, to itself alone: what it started is its own to end."""
+        if self._exit is None:
+            os.kill(self.pid, signal.SIGINT)
+
     def nudge(self) -> None:
         """Make `lines` yield soon, with nothing if nothing came."""
         self._nudged = True

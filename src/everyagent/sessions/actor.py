@@ -26,26 +26,29 @@ from everyagent.sessions.inputs import prompt_of, user_item
 from everyagent.sessions.journal import Journal
 from everyagent.sessions.link import Ear, Link
 from everyagent.sessions.order import Order, Woven
-from everyagent.sessions.refusals import cannot_steer, closed_ask, session_ended
+from everyagent.sessions.refusals import cannot_steer, closed_ask
 from everyagent.sessions.scribe import Step
 from everyagent.sessions.toolcalls import Waiting
 from everyagent.sessions.turn import Turn
+from everyagent.sessions.view import View
 from everyagent.sessions.world import World
 
 logger = get_logger(__name__)
 
 
 class Actor:
-    def __init__(self, record: SessionRecord, adapter: Adapter, world: World, inputs: Sequence[Input] = ()) -> None:
+    def __init__(
+        self, record: SessionRecord, adapter: Adapter, world: World, inputs: Sequence[Input], view: View | None = None
+    ) -> None:
         self.users = 0
         self.idle_since = anyio.current_time()
         self._log = world.log
-        self._policy = policy = world.policy
+        self._policy = world.policy
         self._spawn = world.spawn
         self._launch_for = world.launch_for
         self._counts = world.counts
-        self._journal = Journal(record, world, self._disown)
-        self._link = Link(adapter, self, policy)
+        self._journal = Journal(record, world, self._disown, view)
+        self._link = Link(adapter, self, world.policy)
         self._inputs = deque(inputs)
         self._turn: Turn | None = None
         self._waiting = Waiting()
@@ -53,8 +56,6 @@ class Actor:
         self._talk = asyncio.Lock()
         self._restart_when_idle = False
         self._ending = False
-
-    # -- what others may know -------------------------------------------------------------------------------
 
     @property
     def record(self) -> SessionRecord:
@@ -80,7 +81,7 @@ class Actor:
         body = msgspec.json.encode(message)
         kept = receipt(item_id) if receipt else None
         async with self._lock:
-            self._refuse_if_ended()
+            self._journal.refuse_if_ended()
             conversation = self._link.conversation
             steered = message.delivery == "steer" and self._turn is not None and conversation is not None
             if steered:
@@ -122,7 +123,7 @@ class Actor:
     async def update(self, updated: SessionUpdated, change: Change, record: SessionRecord) -> None:
         """`record` is the session's row as it will be."""
         async with self._lock:
-            self._refuse_if_ended()
+            self._journal.refuse_if_ended()
             step = self._journal.begin("from_client", {"request": "update", "changes": updated})
             step.tell([Woven(updated, True)])
             step.change(config=record.config)
@@ -147,9 +148,13 @@ class Actor:
                 self._journal.set_status(step, "running" if self._turn else "idle")
             await self._journal.write(step)
             asks.forget(resolution)
-            conversation = self._link.conversation
+        await self._pass_on(ask_id, ask.key, answer)
+
+    async def _pass_on(self, ask_id: str, key: str, answer: Answer) -> None:
+        """To whoever asked; after it is on disk."""
+        conversation = self._link.conversation
         if not self._waiting.answered(ask_id, answer) and conversation and not isinstance(answer, ToolAnswer):
-            await self._told(conversation.answer(ask.key, answer))
+            await self._told(conversation.answer(key, answer))
 
     async def ask(self, request: PermissionRequested | ToolRequested) -> Answer | None:
         """Ask the client on the daemon's own account. None if no turn runs, or the turn ended first."""
@@ -336,7 +341,7 @@ class Actor:
                 step.native(None)
                 step.tell([Woven(stories.history_lost(), True)])
                 self._spawn(self._again, turn, 0)
-            elif turn and not turn.heard and turn.tries < self._policy.retries and turn.may_go_on(death):
+            elif turn and turn.tries < self._policy.retries and turn.worth_a_try(death):
                 turn.tries += 1
                 delay = self._policy.retry_delay * 2 ** (turn.tries - 1)
                 step.tell([Woven(stories.retrying(death, turn.tries, self._policy.retries, delay), True)])
@@ -392,7 +397,3 @@ class Actor:
         """Another daemon has taken the session over: this one must not speak for it any more."""
         self._ending = True
         self._spawn(self._link.close, self._link.drop())
-
-    def _refuse_if_ended(self) -> None:
-        if self._journal.ended:
-            raise session_ended(self.record.session_id)

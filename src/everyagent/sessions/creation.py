@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from everyagent.clock import Clock
 from everyagent.errors import BadRequest, OffsetOutOfRange
 from everyagent.log.log import Append, EventQuery, Log, Receipt, SessionRecord, StoredEvent
+from everyagent.log.views import NewView
 from everyagent.model.events import SessionStarted
 from everyagent.model.ids import new_id
 from everyagent.model.parts import Json
@@ -40,7 +41,13 @@ class Creation:
         self._default_agent = default_agent
         self._default_directory = directory
 
-    async def create(self, session_id: str | None, request: CreateSession, receipt: InfoReceipt | None) -> SessionInfo:
+    async def create(
+        self,
+        session_id: str | None,
+        request: CreateSession,
+        receipt: InfoReceipt | None,
+        view: NewView | None = None,
+    ) -> SessionInfo:
         agent = request.agent or self._default_agent
         adapter = self._agents.adapter(agent)
         catalog = await adapter.catalog()
@@ -62,11 +69,13 @@ class Creation:
         secrets = SessionSecrets(env=request.env, mcp=request.mcp)
         record = self._record(_checked_id(session_id), agent, choice, config, secrets)
         record = replace(record, title=request.title, metadata=request.metadata)
-        cause: Json = {"request": "create", "agent": agent, "config": msgspec.to_builtins(config)}
+        cause: dict[str, object] = {"request": "create", "agent": agent, "config": config}
+        if view is not None:
+            cause["view"] = msgspec.Raw(view.document)
         step = Scribe(record, self._clock).begin()
         step.cause("from_client", msgspec.json.encode(cause))
         step.tell([Woven(SessionStarted(metadata=_started(agent, choice)), True)])
-        return await self._write(record, step.finish(), receipt)
+        return await self._write(record, step.finish(), receipt, view)
 
     async def fork(self, session_id: str, request: ForkSession, receipt: InfoReceipt | None) -> SessionInfo:
         """A new session with this one's past up to a sequence; its agent is seeded with the transcript."""
@@ -105,11 +114,13 @@ class Creation:
             past += page.events
         return past
 
-    async def _write(self, record: SessionRecord, append: Append, receipt: InfoReceipt | None) -> SessionInfo:
+    async def _write(
+        self, record: SessionRecord, append: Append, receipt: InfoReceipt | None, view: NewView | None = None
+    ) -> SessionInfo:
         head, frame = append.events[-1].sequence, append.frames[-1].number
         record = replace(record, last_sequence=head, last_frame=frame, last_at=append.at)
         info = info_of(record)
-        await self._log.create(record, append.events, append.frames, receipt(info) if receipt else None)
+        await self._log.create(record, append.events, append.frames, receipt(info) if receipt else None, view)
         return info
 
     def _record(

@@ -10,7 +10,9 @@ from everyagent.log.log import Append, FrameDirection, SessionRecord
 from everyagent.logs import get_logger
 from everyagent.model.events import SessionStatus, SessionUpdated
 from everyagent.sessions.order import Order, Woven
+from everyagent.sessions.refusals import session_ended
 from everyagent.sessions.scribe import Scribe, Step
+from everyagent.sessions.view import View
 from everyagent.sessions.world import World
 
 logger = get_logger(__name__)
@@ -19,11 +21,11 @@ logger = get_logger(__name__)
 class Journal:
     """`lost` is called once, when the log refuses a step because somebody else writes to the session."""
 
-    def __init__(self, record: SessionRecord, world: World, lost: Callable[[], None]) -> None:
+    def __init__(self, record: SessionRecord, world: World, lost: Callable[[], None], view: View | None = None) -> None:
         self.record = record
         self.order = Order()
         self.status: SessionStatus = record.status
-        self._scribe = Scribe(record, world.clock)
+        self._scribe = Scribe(record, world.clock, view)
         self._status_before: SessionStatus = record.status
         self._log = world.log
         self._counts = world.counts
@@ -35,6 +37,10 @@ class Journal:
     @property
     def ended(self) -> bool:
         return self.status == "ended"
+
+    def refuse_if_ended(self) -> None:
+        if self.ended:
+            raise session_ended(self.record.session_id)
 
     @property
     def busy(self) -> bool:
@@ -103,6 +109,7 @@ class Journal:
             self._counts.turns[self.record.agent, step.stop_reason] += 1
         if step.unparsed:
             self._counts.unknown_frames[self.record.agent] += step.unparsed
+            self._counts.unknown_samples[self.record.agent].extend(step.unknown)
         return append
 
     async def room(self) -> None:

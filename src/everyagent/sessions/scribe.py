@@ -8,6 +8,7 @@ from everyagent.log.log import (
     ClosedAsk,
     FrameDirection,
     FrameForm,
+    Input,
     NewAsk,
     NewEvent,
     NewFrame,
@@ -36,19 +37,25 @@ from everyagent.model.events import (
 from everyagent.model.ids import new_id
 from everyagent.model.items import Item
 from everyagent.model.parts import FileRefPart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
+from everyagent.model.sessions import UnknownFrame
 from everyagent.sessions.asks import answer_of, ask_id_of, kind_of
+from everyagent.sessions.counts import SAMPLES
 from everyagent.sessions.order import Weave
+from everyagent.sessions.view import View
 
 _encode = msgspec.json.Encoder().encode
 _DELTA = TYPE_NUMBERS[ItemDelta.type]
 #: As much of an item's text as full-text search knows it by.
 SEARCHABLE_CHARS = 32 * 1024
+#: As much of an unknown frame as its sample shows.
+SAMPLE_BYTES = 2048
 
 
 class Scribe:
     """Where the session's log stands, as its owner knows it."""
 
-    def __init__(self, record: SessionRecord, clock: Clock) -> None:
+    def __init__(self, record: SessionRecord, clock: Clock, view: View | None = None) -> None:
+        self.view = view
         self.session = record.number
         self.session_id = record.session_id
         self.epoch = record.epoch
@@ -81,15 +88,19 @@ class Step:
         self._closed: list[ClosedAsk] = []
         self._changes: dict[str, object] = {}
         self.taken: list[str] = []
+        self.inputs: list[Input] = []
         self.receipt: Receipt | None = None
         self.stop_reason: StopReason | None = None
         self.unparsed = 0
+        self.unknown: list[UnknownFrame] = []
 
     def cause(self, direction: FrameDirection, body: bytes, form: FrameForm = "json") -> None:
         """From here on, what is told was made from this frame."""
-        self._close_frame()
+        self.close()
         self._scribe.frame += 1
         self._cause = (direction, form, body, self._scribe.head + 1)
+        if self._scribe.view:
+            self._scribe.view.heard(direction, body, self._at)
 
     def change(self, **changes: object) -> None:
         self._changes.update(changes)
@@ -120,6 +131,8 @@ class Step:
                 events.append(NewEvent(sequence, _DELTA, scribe.frame, body))
             else:
                 self._note(data, sequence)
+                if scribe.view:
+                    scribe.view.told(data)
                 text = _searchable(data.item) if isinstance(data, ItemCompleted) else None
                 events.append(NewEvent(sequence, TYPE_NUMBERS[data.type], scribe.frame, body, text))
 
@@ -143,19 +156,30 @@ class Step:
                     self.change(cost_usd=self._scribe.cost_usd)
             case Unparsed():
                 self.unparsed += 1
+                if len(self.unknown) < SAMPLES:
+                    self.unknown.append(self._sample(data, sequence))
             case SessionUpdated():
                 self.change(**{name: value for name in _UPDATED if (value := getattr(data, name)) is not msgspec.UNSET})
             case _:
                 return
 
-    def _close_frame(self) -> None:
+    def _sample(self, data: Unparsed, sequence: int) -> UnknownFrame:
+        frame = self._cause[2][:SAMPLE_BYTES].decode("utf-8", "backslashreplace") if self._cause else ""
+        return UnknownFrame(
+            session_id=self._scribe.session_id, sequence=sequence, time=self._time, error=data.error, frame=frame
+        )
+
+    def close(self) -> None:
+        """All that the last frame gave rise to is told."""
         if self._cause:
             direction, form, body, first = self._cause
             self._frames.append(NewFrame(self._scribe.frame, direction, form, body, first, self._scribe.head))
+            self._cause = None
+            if self._scribe.view:
+                self._scribe.view.settle()
 
     def finish(self) -> Append:
-        self._close_frame()
-        self._cause = None
+        self.close()
         return Append(
             session=self._scribe.session,
             epoch=self._scribe.epoch,
@@ -166,14 +190,18 @@ class Step:
             changes=SessionChanges(**self._changes) if self._changes else None,  # pyright: ignore[reportArgumentType]
             asks=self._asks,
             closed_asks=self._closed,
+            inputs=self.inputs,
             taken_inputs=self.taken,
             receipt=self.receipt,
+            view=self._scribe.view.take() if self._scribe.view else None,
         )
 
     def undo(self) -> None:
         """It was not written: the next step takes its place."""
         self._scribe.head = self._expected
         self._scribe.frame = self._first_frame
+        if self._scribe.view:
+            self._scribe.view.undo()
 
 
 _UPDATED = tuple(name for name in SessionUpdated.__struct_fields__ if name != "tool_policies")  # those are in `config`

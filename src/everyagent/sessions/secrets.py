@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
 from everyagent.errors import VaultError
+from everyagent.log.blobs import sync_folder
 from everyagent.model.parts import Json
 from everyagent.model.tools import McpLocal, McpRemote, McpServer
 
@@ -19,12 +20,16 @@ _NONCE_BYTES = 12
 
 
 class Vault:
-    """`about` says what a secret belongs to (a session's id): sealed for one, it does not open for another."""
+    """`about` says what a secret belongs to (a session's id): sealed for one, it does not open for another.
 
-    def __init__(self, path: Path, key: bytes) -> None:
+    While the key is being changed there is an `older` one, too: what it sealed still opens.
+    """
+
+    def __init__(self, path: Path, key: bytes, older: bytes | None = None) -> None:
         self._path = path
         self._key = key
-        self._cipher: AESGCM | None = None
+        self._older = older
+        self._ciphers: list[AESGCM] = []
 
     @classmethod
     def open(cls, path: Path) -> "Vault":
@@ -33,16 +38,38 @@ class Vault:
             key = path.read_bytes()
         except FileNotFoundError:
             key = _make_key(path)
-        if len(key) != _KEY_BYTES:
-            raise VaultError(
-                f"The key file {path} holds {len(key)} bytes instead of {_KEY_BYTES}. Put the file back from a "
-                "backup; or move it away to start with a new key, and give the sessions their secrets anew."
-            )
-        return cls(path, key)
+        older = _older(path)
+        for found in (key, older.read_bytes()) if older.exists() else (key,):
+            if len(found) != _KEY_BYTES:
+                raise VaultError(
+                    f"The key file {path} holds {len(found)} bytes instead of {_KEY_BYTES}. Put the file back from a "
+                    "backup; or move it away to start with a new key, and give the sessions their secrets anew."
+                )
+        return cls(path, key, older.read_bytes() if older.exists() else None)
+
+    @classmethod
+    def rotate(cls, path: Path) -> "Vault":
+        """The vault with a new key, and the one before for what is to be sealed anew; then `forget_older`.
+
+        Cut off anywhere and called again, it goes on where it was.
+        """
+        current, older = cls.open(path), _older(path)
+        if not older.exists():
+            os.link(path, older)
+        if older.read_bytes() == current._key:
+            draft = _draft(path)
+            draft.replace(path)
+            sync_folder(path.parent)
+        return cls.open(path)
+
+    def forget_older(self) -> None:
+        _older(self._path).unlink(missing_ok=True)
+        sync_folder(self._path.parent)
+        self._older, self._ciphers = None, []
 
     def seal(self, data: bytes, about: str) -> bytes:
         nonce = os.urandom(_NONCE_BYTES)
-        return _VERSION + nonce + self._aes().encrypt(nonce, data, _aad(about))
+        return _VERSION + nonce + self._aes()[0].encrypt(nonce, data, _aad(about))
 
     def unseal(self, sealed: bytes, about: str) -> bytes:
         from cryptography.exceptions import InvalidTag
@@ -53,26 +80,29 @@ class Vault:
                 "Run the version of everyagent that wrote them, or a newer one."
             )
         nonce, body = sealed[1 : 1 + _NONCE_BYTES], sealed[1 + _NONCE_BYTES :]
-        try:
-            return self._aes().decrypt(nonce, body, _aad(about))
-        except (InvalidTag, ValueError) as error:
-            raise VaultError(
-                f"The secrets of {about} do not open with the key in {self._path}: the key is another one, or the "
-                "data was changed. Put the key file back that was there when they were stored, or create the "
-                "session anew with its secrets."
-            ) from error
+        for cipher in self._aes():
+            try:
+                return cipher.decrypt(nonce, body, _aad(about))
+            except (InvalidTag, ValueError):
+                continue
+        raise VaultError(
+            f"The secrets of {about} do not open with the key in {self._path}: the key is another one, or the "
+            "data was changed. Put the key file back that was there when they were stored, or create the "
+            "session anew with its secrets."
+        )
 
     def derived(self, purpose: bytes) -> bytes:
         """A key of its own for something else, that tells nothing of this one."""
         return hmac.digest(self._key, purpose, "sha256")
 
-    def _aes(self) -> "AESGCM":
+    def _aes(self) -> "list[AESGCM]":
+        """The key's own first."""
         # Imported at first use: most sessions have no secrets, and the import costs start-up time.
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-        if self._cipher is None:
-            self._cipher = AESGCM(self._key)
-        return self._cipher
+        if not self._ciphers:
+            self._ciphers = [AESGCM(key) for key in (self._key, self._older) if key is not None]
+        return self._ciphers
 
 
 def _aad(about: str) -> bytes:
@@ -82,13 +112,7 @@ def _aad(about: str) -> bytes:
 def _make_key(path: Path) -> bytes:
     """A new key, on disk in full or not at all; whoever comes second takes the first one's."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    draft = path.with_name(f"{path.name}.{os.getpid()}.new")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    try:
-        os.write(descriptor, os.urandom(_KEY_BYTES))
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    draft = _draft(path)
     try:
         os.link(draft, path)
     except FileExistsError:
@@ -96,6 +120,22 @@ def _make_key(path: Path) -> bytes:
     finally:
         draft.unlink()
     return path.read_bytes()
+
+
+def _draft(path: Path) -> Path:
+    """A new key beside it, on disk."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}.new")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        os.write(descriptor, os.urandom(_KEY_BYTES))
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    return draft
+
+
+def _older(path: Path) -> Path:
+    return path.with_name(f"{path.name}.old")
 
 
 def redacted(mcp: dict[str, McpServer]) -> dict[str, Json]:

@@ -45,6 +45,7 @@ from everyagent.sessions.refusals import closed_ask, disk_full, offset_outside, 
 from everyagent.sessions.supervisor import Supervisor
 from everyagent.sessions.tails import Tails, feed_position, type_numbers
 from everyagent.sessions.toolcalls import call_tool
+from everyagent.sessions.viewing import ViewedSessions
 
 
 class EventsRequest(Struct, frozen=True, kw_only=True):
@@ -57,6 +58,7 @@ class EventsRequest(Struct, frozen=True, kw_only=True):
     since: int | None = None
     until: int | None = None
     raw: bool = False
+    text: str = ""
 
 
 class Sessions:
@@ -77,6 +79,7 @@ class Sessions:
         self._supervisor = supervisor
         self._creation = creation
         self._tails = Tails(log)
+        self.viewed = ViewedSessions(log, supervisor, creation, ground.clock)
 
     def live(self) -> int:
         """How many sessions have an agent running now."""
@@ -234,6 +237,7 @@ class Sessions:
                 since=request.since,
                 until=request.until,
                 raw=request.raw,
+                text=request.text,
             ),
         )
         if not 0 <= request.after <= page.head:

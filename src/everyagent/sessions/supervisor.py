@@ -17,6 +17,8 @@ from everyagent.sessions.agents import Agents
 from everyagent.sessions.launching import Launcher
 from everyagent.sessions.order import Order
 from everyagent.sessions.policy import Policy
+from everyagent.sessions.view import Views
+from everyagent.sessions.viewed import ViewedActor
 from everyagent.sessions.world import World
 
 logger = get_logger(__name__)
@@ -32,10 +34,12 @@ class Supervisor:
         tasks: anyio.abc.TaskGroup,
         clock: Clock,
         policy: Policy,
+        views: Views | None = None,
     ) -> None:
         self._log = log
         self._agents = agents
         self._tasks = tasks
+        self._views = views
         self._policy = policy
         self._world = World(log, clock, policy, agents.counts, self._spawn, launcher.launch_for)
         self._actors: dict[str, Actor] = {}
@@ -72,7 +76,11 @@ class Supervisor:
 
     async def _actor(self, record: SessionRecord) -> Actor:
         inputs = await self._log.inputs(record.number)
-        return Actor(record, self._agents.adapter(record.agent), self._world, inputs)
+        adapter = self._agents.adapter(record.agent)
+        view = await self._views.open(record) if self._views else None
+        if view is None or self._views is None:
+            return Actor(record, adapter, self._world, inputs)
+        return ViewedActor(record, adapter, self._world, inputs, view, self._views)
 
     def forget(self, session_id: str) -> None:
         self._actors.pop(session_id, None)

@@ -16,12 +16,13 @@ from everyagent.testing.log_rules.reading import ReadingRules
 from everyagent.testing.log_rules.recording import RecordingRules
 from everyagent.testing.log_rules.samples import LogStore
 from everyagent.testing.log_rules.tailing import TailingRules
+from everyagent.testing.log_rules.viewing import ViewingRules
 from everyagent.testing.log_rules.writing import WritingRules
 
 __all__ = ["LogConformance", "LogStore"]
 
 
-class LogConformance(WritingRules, ReadingRules, TailingRules, RecordingRules):
+class LogConformance(WritingRules, ReadingRules, TailingRules, RecordingRules, ViewingRules):
     """A test may close `log` itself and open it again: closing twice is no error."""
 
     @pytest.fixture

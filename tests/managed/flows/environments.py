@@ -38,6 +38,9 @@ def flow(client: Loose) -> None:
     assert changed.config.networking.type == "limited"
     assert changed.metadata == {"b": "2", "c": "3"}
     assert environments.retrieve(limited.id).description == "Little of the world."
+    raw = environments.with_raw_response.update(limited.id, config={"type": "cloud", "packages": {"apt": ["tree"]}})
+    assert "limited networking is not enforced" in raw.headers["x-everyagent-warning"]
+    assert "apt packages are not installed" in raw.headers["x-everyagent-warning"]
     closed = {"type": "cloud", "networking": {"type": "limited"}, "packages": {"pip": ["attrs"]}}
     refused(anthropic.BadRequestError, lambda: environments.create(name="closed", config=closed))
     refused(anthropic.ConflictError, lambda: environments.update(limited.id, name=name))

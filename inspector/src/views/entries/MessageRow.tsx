@@ -23,7 +23,7 @@ export function MessageRow({ entry, session }: { entry: MessageEntry; session: s
         <Place session={session} sequence={entry.sequence} time={entry.time} />
       </header>
       {entry.parts.map((part, index) => (
-        <PartView key={index} part={part} growing={growing && index === entry.parts.length - 1} id={`${entry.key}.${index}`} session={session} item={entry.item} index={index} user={entry.role === "user"} />
+        <PartView key={index} part={part} growing={growing && index === entry.parts.length - 1} id={`${entry.key}.${index}`} session={session} told={entry.told} index={index} user={entry.role === "user"} />
       ))}
       {growing && empty && <span class="typing" role="img" aria-label="The agent is writing" />}
       {entry.error && <p class="problem">{entry.error}</p>}
@@ -36,19 +36,19 @@ interface PartProps {
   growing: boolean;
   id: string;
   session: string;
-  item: string;
+  told: number;
   index: number;
   user?: boolean;
 }
 
-export function PartView({ part, growing, id, session, item, index, user = false }: PartProps) {
+export function PartView({ part, growing, id, session, told, index, user = false }: PartProps) {
   switch (part.type) {
     case "text":
       return user ? <p class="said">{part.text}</p> : <Markdown text={part.text} growing={growing} />;
     case "reasoning":
       return <Reasoning text={part.text} growing={growing} id={id} />;
     case "image":
-      return <Picture part={part} session={session} item={item} index={index} />;
+      return <Picture part={part} session={session} told={told} index={index} />;
     case "file_ref":
       return part.diff ? (
         <Diff text={part.diff} path={part.path} />

@@ -44,7 +44,7 @@ export function ToolRow({ entry, transcript, session }: { entry: ToolEntry; tran
           {!todos && <ToolInput name={entry.name} input={entry.input} />}
           {entry.output && <Output text={entry.output} growing={!entry.ended} />}
           {entry.parts.map((part, index) => (
-            <PartView key={index} part={part} growing={false} id={`${entry.key}.${index}`} session={id} item={entry.result ?? ""} index={index} />
+            <PartView key={index} part={part} growing={false} id={`${entry.key}.${index}`} session={id} told={entry.told} index={index} />
           ))}
           {entry.error && entry.error !== entry.output && <p class="problem">{entry.error}</p>}
           {children.length > 0 && (

@@ -1,9 +1,8 @@
 """Native lines into drafts. Pure but for what it remembers of the conversation: one decoder for each process."""
 
-import hashlib
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Literal, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 import msgspec
 
@@ -12,7 +11,8 @@ from everyagent.agents.claude import asks, failures, items, notices, policies, t
 from everyagent.agents.claude.asks import Ask
 from everyagent.agents.claude.modes import updated
 from everyagent.agents.claude.speech import Speech
-from everyagent.model.events import Error, TurnEnded, TurnStarted, Unparsed
+from everyagent.agents.unparsed import BROKEN, unparsed
+from everyagent.model.events import Error, TurnEnded, TurnStarted
 from everyagent.model.parts import TextPart
 from everyagent.model.policies import UNRESTRICTED, ToolPolicies
 from everyagent.runtime.framing import Line
@@ -22,7 +22,6 @@ Handler: TypeAlias = Callable[["Decoder", bytes], Sequence[Draft] | None]
 
 LOCATION = "agents/claude/decode.py"
 _HOT = b'{"type":"stream_event","event":{"type":"content_block_delta",'
-_BROKEN = (ValueError, RecursionError)
 _INTERRUPTED = "[Request interrupted by user"
 
 _heads = msgspec.json.Decoder(wire.Head)
@@ -78,16 +77,16 @@ class Decoder:
         """Never fails: what it does not understand becomes an `Unparsed`, with the line as its frame."""
         body = line.body
         if line.cut:
-            return _unparsed(body, f"a line of {line.cut} bytes was cut after {len(body)}")
+            return unparsed(body, f"a line of {line.cut} bytes was cut after {len(body)}", LOCATION)
         try:
             if not body.isascii():
                 body.decode()  # msgspec does not look into what it skips
             hot = body.startswith(_HOT)
             drafts = self._speech.delta(_deltas.decode(body)) if hot else self._dispatch(body)
-        except _BROKEN as problem:
-            return _unparsed(body, str(problem))
+        except BROKEN as problem:
+            return unparsed(body, str(problem), LOCATION)
         if drafts is None:
-            return _unparsed(body, f"unknown frame {_name(body)!r}")
+            return unparsed(body, f"unknown frame {_name(body)!r}", LOCATION)
         return Heard(Frame("from_agent", body), drafts)
 
     def _dispatch(self, body: bytes) -> Sequence[Draft] | None:
@@ -296,19 +295,3 @@ def _text(message: wire.Message) -> str:
 def _name(body: bytes) -> str:
     head = _heads.decode(body)
     return f"{head.type}/{head.subtype}" if head.subtype else head.type
-
-
-def _unparsed(body: bytes, error: str) -> Heard:
-    draft = Unparsed(error=error, location=LOCATION, raw_hash=hashlib.sha256(body).hexdigest())
-    return Heard(Frame("from_agent", body, _form(body)), (draft,))
-
-
-def _form(body: bytes) -> Literal["json", "text", "bytes"]:
-    try:
-        body.decode()
-        msgspec.json.decode(body)
-    except UnicodeDecodeError:
-        return "bytes"
-    except _BROKEN:
-        return "text"
-    return "json"

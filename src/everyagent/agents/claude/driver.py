@@ -12,7 +12,7 @@ from everyagent.agents.adapter import Change, Launch, Listener, Prompt
 from everyagent.agents.claude import attachments, encode, modes, policies
 from everyagent.agents.claude.decode import Decoder, Lapsed, Settled, Unserved
 from everyagent.agents.claude.wire import ControlReply
-from everyagent.agents.lines import Lines, Speech
+from everyagent.agents.lines import Ending, Lines, Speech
 from everyagent.errors import AgentFailed
 from everyagent.logs import get_logger
 from everyagent.model.asks import Answer
@@ -158,12 +158,12 @@ class ClaudeConversation:
 
     # -- the process ------------------------------------------------------------------------------------------------
 
-    def _ended(self, exit: Exit | None) -> bool:
+    def _ended(self, exit: Exit | None) -> Ending:
         """Nobody acknowledges anything any more."""
         for waiting in self._replies.values():
             if not waiting.done():
                 waiting.set_exception(AgentFailed("Claude Code ended before it acknowledged a change."))
-        return self._decoder.history_lost
+        return Ending(history_lost=self._decoder.history_lost)
 
     async def _content(self, prompt: Prompt, seed: str | None) -> str | list[dict[str, object]]:
         folder = self._launch.scratch / "attachments" / prompt.item_id

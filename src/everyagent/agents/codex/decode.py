@@ -1,10 +1,9 @@
 """What the app-server says into drafts. Pure but for what it remembers: one decoder for each session."""
 
-import hashlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import PurePath
-from typing import Generic, Literal, TypeAlias, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -16,11 +15,12 @@ from everyagent.agents.codex.asks import Ask
 from everyagent.agents.codex.ignored import IGNORED
 from everyagent.agents.codex.policies import CUSTOM_SERVER
 from everyagent.agents.codex.rollout import Recorded
-from everyagent.agents.codex.rpc import BROKEN, Said
+from everyagent.agents.codex.rpc import Said
 from everyagent.agents.codex.rulings import Knock, Ruled, Rulings
 from everyagent.agents.codex.threads import Threads
 from everyagent.agents.codex.usage import Meter
-from everyagent.model.events import StopReason, TurnEnded, TurnStarted, Unparsed
+from everyagent.agents.unparsed import BROKEN, unparsed
+from everyagent.model.events import StopReason, TurnEnded, TurnStarted
 
 P = TypeVar("P")
 F = TypeVar("F", bound=Struct)
@@ -104,8 +104,7 @@ class Decoder:
         """A request that is not understood is refused all the same."""
         if said.method is not None and said.id is not None:
             self.asides.append(Unserved(said.id, said.method))
-        draft = Unparsed(error=error, location=LOCATION, raw_hash=hashlib.sha256(said.body).hexdigest())
-        return Heard(Frame("from_agent", said.body, _form(said.body)), (draft,))
+        return unparsed(said.body, error, LOCATION)
 
     def _replied(self, response: wire.Response) -> Sequence[Draft]:
         method = self.sent.pop(response.id, None)
@@ -291,17 +290,6 @@ def _notice(shape: type[F], tell: Callable[[str, F], Sequence[Draft]]) -> Handle
 def _request(shape: type[F], handle: Callable[[Decoder, Said, F], Iterator[Draft]]) -> Handler:
     decoder = msgspec.json.Decoder(Envelope[shape])
     return lambda self, said: list(handle(self, said, decoder.decode(said.body).params))
-
-
-def _form(body: bytes) -> Literal["json", "text", "bytes"]:
-    try:
-        body.decode()
-        msgspec.json.decode(body)
-    except UnicodeDecodeError:
-        return "bytes"
-    except BROKEN:
-        return "text"
-    return "json"
 
 
 #: Notifications that become events. `docs/agents/codex.md` says what each becomes.

@@ -299,8 +299,9 @@ class CodexConversation:
         """However it ended: nothing of this session may keep the app-server alive, or outlive it."""
         if self._server and self in self._server.residents:
             await self._server.leave(self, force=True)
-        if any("env" in server for server in self._mcp.values()):
-            await self._warden.kill_spawn(self._mark, limit=KILL_LIMIT)
+        started = any("env" in server for server in self._mcp.values())
+        if started and not await self._warden.kill_spawn(self._mark, limit=KILL_LIMIT):
+            logger.error("an MCP server did not end", session=self._launch.session_id)
 
     async def _listen(self) -> None:
         while True:

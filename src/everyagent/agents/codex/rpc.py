@@ -4,9 +4,9 @@ import msgspec
 from msgspec import Struct
 
 from everyagent.agents.codex.wire import Head, Id, Name
+from everyagent.agents.unparsed import BROKEN
 from everyagent.runtime.framing import Line
 
-BROKEN = (ValueError, RecursionError)
 UNSERVED = -32601
 
 _heads = msgspec.json.Decoder(Head)

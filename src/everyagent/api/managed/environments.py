@@ -10,6 +10,7 @@ from everyagent.managed.environment import (
     EnvironmentUpdate,
 )
 from everyagent.managed.pages import Page
+from everyagent.managed.workspace import limits_of
 
 routes = Routes("managed environments")
 
@@ -17,7 +18,9 @@ routes = Routes("managed environments")
 @routes.add("POST", "/anthropic/v1/environments", Conflict, effect=True)
 async def create_environment(call: Call[Nothing, EnvironmentCreate]) -> Environment:
     """Make an environment; its name is unique."""
-    return await call.managed.environments.create(call.body)
+    environment = await call.managed.environments.create(call.body)
+    call.warnings += limits_of(environment)
+    return environment
 
 
 @routes.add("GET", "/anthropic/v1/environments")
@@ -35,7 +38,9 @@ async def retrieve_environment(call: Call[Nothing, Nothing]) -> Environment:
 @routes.add("POST", "/anthropic/v1/environments/{environment_id}", NotFound, Conflict, effect=True)
 async def update_environment(call: Call[Nothing, EnvironmentUpdate]) -> Environment:
     """Change it for the sessions to come."""
-    return await call.managed.environments.update(call.path["environment_id"], call.body)
+    environment = await call.managed.environments.update(call.path["environment_id"], call.body)
+    call.warnings += limits_of(environment)
+    return environment
 
 
 @routes.add("DELETE", "/anthropic/v1/environments/{environment_id}", NotFound)

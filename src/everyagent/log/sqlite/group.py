@@ -9,6 +9,7 @@ from everyagent.log.chunk import EventChunk
 from everyagent.log.log import NewEvent, NewFrame, StoredEvent
 from everyagent.log.sqlite.connection import Connection, Value
 from everyagent.log.sqlite.rows import DIRECTION_NUMBERS, FORM_NUMBERS, key
+from everyagent.log.views import VIEW
 
 #: Rows that one statement inserts. The thread gives up the interpreter at every statement, and must wait to get
 #: it back while the event loop is busy: few long statements, not many short ones.
@@ -23,6 +24,7 @@ class Group:
         self.now = clock.micros()
         self.last_commit = last_commit
         self.deleted: list[int] = []
+        self.rewritten: list[int] = []
         self.orphans: set[bytes] = set()
         self._blobs = blobs
         # Rows laid end to end: a tuple for each would be one more thing to make and to collect.
@@ -70,17 +72,22 @@ class Group:
         self._events, self._frames, self._texts = [], [], []
 
     def finish(self) -> list[EventChunk]:
-        """Writes the rest; the chunks may be published once the commit has returned."""
+        """Writes the rest; the chunks may be published once the commit has returned. Views are not in the feed."""
         self.flush()
-        kept = [(session, events) for session, events in self._appended.items() if session not in self.deleted]
-        chunks = [
-            EventChunk(session, events, commit) for commit, (session, events) in enumerate(kept, self.last_commit + 1)
-        ]
+        gone = {*self.deleted, *self.rewritten}
         commits: list[Value] = []
-        for chunk in chunks:
-            commits += (chunk.commit, chunk.session, chunk.first, chunk.last)
+        chunks: list[EventChunk] = []
+        for session, events in self._appended.items():
+            if session & ~VIEW in gone or session in gone:
+                continue
+            if session & VIEW:
+                chunks.append(EventChunk(session, events))
+                continue
+            self.last_commit += 1
+            chunk = EventChunk(session, events, self.last_commit)
+            chunks.append(chunk)
+            commits += (chunk.commit, session, chunk.first, chunk.last)
         self._insert("commits", 4, commits)
-        self.last_commit += len(chunks)
         return chunks
 
     def _spill(self, session: int, body: bytes) -> bytes:

@@ -1,7 +1,7 @@
 """The `Log` on SQLite: ties the writer, the readers, the recent chunks and the blobs together."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -20,13 +20,14 @@ from everyagent.log.log import (
     JoinedPage,
     NewEvent,
     NewFrame,
+    Pair,
     Receipt,
     SessionQuery,
     SessionRecord,
 )
 from everyagent.log.recent import Recent
 from everyagent.log.signals import ALL_SESSIONS, Signals
-from everyagent.log.sqlite import asks, pages, receipts, writes
+from everyagent.log.sqlite import asks, pages, receipts, views, writes
 from everyagent.log.sqlite.checkpoint import Checkpointer
 from everyagent.log.sqlite.connection import Connection
 from everyagent.log.sqlite.database import Database
@@ -39,7 +40,8 @@ from everyagent.log.sqlite.replay import SqliteStorage
 from everyagent.log.sqlite.search import find_text
 from everyagent.log.sqlite.sessions import by_id, by_number, inputs, listing, unfinished
 from everyagent.log.sqlite.writer import Commit, Writer
-from everyagent.log.tail import Feed, SessionTail
+from everyagent.log.tail import Feed, PairedTail, SessionTail
+from everyagent.log.views import VIEW, NewView, ViewQuery, ViewRecord, ViewStep
 from everyagent.model.sessions import FrameInfo, SearchHit
 
 RECENT_BYTES = 16 << 20
@@ -89,8 +91,9 @@ class SqliteLog:
         events: Sequence[NewEvent],
         frames: Sequence[NewFrame] = (),
         receipt: Receipt | None = None,
+        view: NewView | None = None,
     ) -> SessionRecord:
-        return await self._writer.submit(lambda group: writes.create(group, record, events, frames, receipt))
+        return await self._writer.submit(lambda group: writes.create(group, record, events, frames, receipt, view))
 
     async def claim(self, session_id: str) -> SessionRecord:
         return await self._writer.submit(lambda group: writes.claim(group, session_id))
@@ -106,6 +109,9 @@ class SqliteLog:
 
     async def keep_receipt(self, receipt: Receipt) -> None:
         await self._writer.submit(lambda group: writes.keep_receipt(group, receipt))
+
+    async def reseal(self, anew: Callable[[bytes, str], bytes]) -> int:
+        return await self._writer.submit(lambda group: writes.reseal(group, anew))
 
     async def inputs(self, session: int) -> list[Input]:
         return await self._readers.read(partial(inputs, session=session))
@@ -125,10 +131,19 @@ class SqliteLog:
     async def events(self, query: EventQuery) -> EventPage:
         return await self._readers.read(partial(pages.page, blobs=self._blobs, query=query))
 
-    async def joined(self, session_id: str, query: EventQuery) -> JoinedPage:
+    async def joined(self, session_id: str, query: EventQuery, *, view: bool = False) -> JoinedPage:
         return await self._readers.read(
-            partial(pages.joined_page, blobs=self._blobs, session_id=session_id, query=query)
+            partial(pages.joined_page, blobs=self._blobs, session_id=session_id, query=query, view=view)
         )
+
+    async def view(self, session_id: str) -> ViewRecord:
+        return await self._readers.read(partial(views.find, session_id=session_id))
+
+    async def views(self, query: ViewQuery) -> list[ViewRecord]:
+        return await self._readers.read(partial(views.listing, query=query))
+
+    async def rewrite_view(self, session: int, step: ViewStep, times: Sequence[int]) -> None:
+        await self._writer.submit(lambda group: views.rewrite(group, session, step, list(times)), session=session)
 
     async def frames(self, session: int, after: int, limit: int) -> tuple[list[FrameInfo], bool]:
         return await self._readers.read(
@@ -149,6 +164,12 @@ class SqliteLog:
 
     def tail(self, session: int, after: int) -> AsyncIterator[Chunk | None]:
         return SessionTail(self._recent, self._signals, self._storage, session, after)
+
+    def paired_tail(self, session: int, after: int, view_after: int) -> AsyncIterator[Pair | None]:
+        return PairedTail(
+            SessionTail(self._recent, self._signals, self._storage, session, after),
+            SessionTail(self._recent, self._signals, self._storage, session | VIEW, view_after),
+        )
 
     def feed(self, after: FeedPosition | None) -> AsyncIterator[Chunk | None]:
         return Feed(self._recent, self._signals, self._storage, after)
@@ -176,11 +197,13 @@ class SqliteLog:
     def _settle(self, commit: Commit) -> None:
         """On the event loop, after a commit: readers first, then those who asked for it."""
         self._recent.publish(commit.chunks)
-        for session in commit.deleted:
+        for session in commit.forgotten:
             self._recent.forget(session)
             self._signals.fire(session)
         for chunk in commit.chunks:
             self._signals.fire(chunk.session)
+            if chunk.session & VIEW:  # whoever reads both waits for the session's own
+                self._signals.fire(chunk.session & ~VIEW)
         if commit.chunks:
             self._signals.fire(ALL_SESSIONS)
         for future, outcome in commit.outcomes:

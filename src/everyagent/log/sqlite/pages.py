@@ -12,6 +12,7 @@ from everyagent.log.blobs import Blobs
 from everyagent.log.log import EventPage, EventQuery, FrameForm, JoinedPage, Order, StoredEvent
 from everyagent.log.sqlite.connection import Connection
 from everyagent.log.sqlite.rows import FORMS, NUMBER_MASK, key, no_such_session
+from everyagent.log.views import VIEW
 
 PAGE_BYTES = 32 << 20
 ALL_TYPES = -1
@@ -20,12 +21,20 @@ _JSON = FORMS.index("json")
 
 
 class Span(NamedTuple):
-    """Events with `low` < key < `high` whose type's bit is set in `types`; one more than wanted tells of more."""
+    """Events with `low` < key < `high` whose type's bit is set in `types`; one more than wanted tells of more.
+
+    `text` is a part of their bodies, in small letters; empty for any.
+    """
 
     low: int
     high: int
     types: int
     limit: int
+    text: str = ""
+
+    @property
+    def bindings(self) -> tuple[int | str, ...]:
+        return self if self.text else self[:4]
 
 
 class View(NamedTuple):
@@ -55,10 +64,8 @@ def read(connection: Connection, blobs: Blobs, span: Span, view: View) -> EventP
     return EventPage(events, False)
 
 
-def joined_page(connection: Connection, blobs: Blobs, session_id: str, query: EventQuery) -> JoinedPage:
-    row = connection.execute(
-        "SELECT number, last_sequence FROM sessions WHERE session_id = ?", (session_id,)
-    ).fetchone()
+def joined_page(connection: Connection, blobs: Blobs, session_id: str, query: EventQuery, *, view: bool) -> JoinedPage:
+    row = connection.execute(_VIEW_HEAD if view else _HEAD, (session_id,)).fetchone()
     if row is None:
         raise no_such_session(session_id)
     session, head = cast("tuple[int, int]", row)
@@ -68,14 +75,21 @@ def joined_page(connection: Connection, blobs: Blobs, session_id: str, query: Ev
         if whole is not None:
             return whole
     events, more = page(connection, blobs, query)
-    return JoinedPage(b",".join([event.body for event in events]), more, head)
+    last = events[-1].sequence if events else 0
+    return JoinedPage(b",".join([event.body for event in events]), more, head, last)
+
+
+_HEAD = "SELECT number, last_sequence FROM sessions WHERE session_id = ?"
+_VIEW_HEAD = (
+    f"SELECT number | {VIEW}, head FROM sessions JOIN views ON views.session = sessions.number WHERE session_id = ?"
+)
 
 
 def _whole(connection: Connection, query: EventQuery, head: int) -> JoinedPage | None:
     """Every event after a sequence: sequences have no gap, so their number is known, and SQLite can join them."""
     last = min(head, query.after + query.limit)
     if not 0 <= query.after < last:
-        return JoinedPage(b"", False, head)
+        return JoinedPage(b"", False, head, 0)
     usual = connection.limit(apsw.SQLITE_LIMIT_LENGTH, PAGE_BYTES)
     try:
         row = connection.execute(_WHOLE, (key(query.session, query.after), key(query.session, last))).fetchone()
@@ -84,7 +98,7 @@ def _whole(connection: Connection, query: EventQuery, head: int) -> JoinedPage |
     finally:
         connection.limit(apsw.SQLITE_LIMIT_LENGTH, usual)
     count, bodies = cast("tuple[int, bytes]", row)
-    return JoinedPage(bodies, last < head, head) if count == last - query.after else None
+    return JoinedPage(bodies, last < head, head, last) if count == last - query.after else None
 
 
 _WHOLE = (
@@ -93,8 +107,12 @@ _WHOLE = (
 )
 
 
+_HEAD_OF_VIEW = "SELECT head FROM views WHERE session = ?"
+
+
 def session_head(connection: Connection, session: int) -> int:
-    row = connection.execute("SELECT last_sequence FROM sessions WHERE number = ?", (session,)).fetchone()
+    statement = _HEAD_OF_VIEW if session & VIEW else "SELECT last_sequence FROM sessions WHERE number = ?"
+    row = connection.execute(statement, (session & ~VIEW,)).fetchone()
     if row is None:
         raise no_such_session(session)
     return cast("int", row[0])
@@ -113,7 +131,8 @@ def _span(connection: Connection, query: EventQuery) -> Span:
     if query.until is not None:
         last = min(last, _first_at(connection, query.session, query.until, head) - 1)
     types = sum(1 << number for number in query.types) if query.types else ALL_TYPES
-    return Span(key(query.session, first) - 1, key(query.session, last) + 1, types, query.limit + 1)
+    text = msgspec.json.encode(query.text.lower())[1:-1].decode()
+    return Span(key(query.session, first) - 1, key(query.session, last) + 1, types, query.limit + 1, text)
 
 
 def _first_at(connection: Connection, session: int, at: int, head: int) -> int:
@@ -131,10 +150,11 @@ def _first_at(connection: Connection, session: int, at: int, head: int) -> int:
 
 def _joined(connection: Connection, span: Span, view: View) -> list[StoredEvent] | None:
     """None if a body is in a blob or the page weighs too much: then it must be read row by row."""
-    filtered = span.types != ALL_TYPES
+    filtered = span.types != ALL_TYPES or span.text != ""
     usual = connection.limit(apsw.SQLITE_LIMIT_LENGTH, view.size)
     try:
-        row = connection.execute(_joined_sql(view.order, filtered=filtered, raw=view.raw), span).fetchone()
+        sql = _joined_sql(view.order, filtered=filtered, raw=view.raw, text=span.text != "")
+        row = connection.execute(sql, span.bindings).fetchone()
     except apsw.TooBigError:
         return None
     finally:
@@ -151,12 +171,13 @@ def _joined(connection: Connection, span: Span, view: View) -> list[StoredEvent]
 
 
 @cache
-def _joined_sql(order: str, *, filtered: bool, raw: bool) -> str:
+def _joined_sql(order: str, *, filtered: bool, raw: bool, text: bool) -> str:
     edge = "min" if order == "asc" else "max"
     sequences = f"group_concat(key & {NUMBER_MASK})" if filtered else "NULL"
     return (
         f"SELECT count(*), {edge}(key) & {NUMBER_MASK}, {sequences}, CAST(group_concat(char(type), '') AS BLOB), "
-        f"CAST(group_concat(body, x'0a') AS BLOB) FROM ({_rows_sql(order, _SPLICED if raw else 'body', raw=raw)})"
+        f"CAST(group_concat(body, x'0a') AS BLOB) "
+        f"FROM ({_rows_sql(order, _SPLICED if raw else 'body', raw=raw, text=text)})"
     )
 
 
@@ -168,11 +189,12 @@ CASE WHEN events.frame = 0 THEN events.body
 END AS body"""
 
 
-def _rows_sql(order: str, columns: str, *, raw: bool) -> str:
+def _rows_sql(order: str, columns: str, *, raw: bool, text: bool) -> str:
     frames = f"LEFT JOIN frames ON frames.key = (events.key & ~{NUMBER_MASK}) | events.frame" if raw else ""
     return (
         f"SELECT events.key, type, {columns} FROM events {frames} "
         "WHERE events.key > ?1 AND events.key < ?2 AND (?3 >> type) & 1 "
+        f"{'AND instr(lower(CAST(events.body AS TEXT)), ?5) ' if text else ''}"
         f"ORDER BY events.key {order} LIMIT ?4"
     )
 
@@ -181,14 +203,15 @@ def _single(connection: Connection, blobs: Blobs, span: Span, view: View) -> Ite
     if view.raw:
         yield from _single_raw(connection, blobs, span, view)
         return
-    rows = connection.execute(_rows_sql(view.order, "body, blob", raw=False), span)
+    sql = _rows_sql(view.order, "body, blob", raw=False, text=span.text != "")
+    rows = connection.execute(sql, span.bindings)
     for number, type_, body, blob in cast("Iterator[tuple[int, int, bytes, bytes | None]]", rows):
         yield StoredEvent(number & NUMBER_MASK, type_, body if blob is None else blobs.get(blob))
 
 
 def _single_raw(connection: Connection, blobs: Blobs, span: Span, view: View) -> Iterator[StoredEvent]:
     columns = "events.body, events.blob, frames.form, frames.body, frames.blob"
-    rows = connection.execute(_rows_sql(view.order, columns, raw=True), span)
+    rows = connection.execute(_rows_sql(view.order, columns, raw=True, text=span.text != ""), span.bindings)
     for number, type_, body, blob, form, frame, frame_blob in cast(
         "Iterator[tuple[int, int, bytes, bytes | None, int | None, bytes, bytes | None]]", rows
     ):

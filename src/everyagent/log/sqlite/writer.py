@@ -19,6 +19,7 @@ from everyagent.log.sqlite.connection import Connection
 from everyagent.log.sqlite.database import FULL, fault, is_full
 from everyagent.log.sqlite.debris import remove_slice
 from everyagent.log.sqlite.group import Group
+from everyagent.log.views import VIEW
 
 #: How often a full disk is tried again.
 RETRY_SECONDS = 0.25
@@ -42,7 +43,7 @@ class Commit(NamedTuple):
 
     outcomes: Sequence[tuple[asyncio.Future[object], object]]
     chunks: Sequence[EventChunk] = ()
-    deleted: Sequence[int] = ()
+    forgotten: Sequence[int] = ()
 
 
 class Writer:
@@ -174,7 +175,8 @@ class Writer:
         connection.execute("COMMIT")
         self.full = False
         self.last_commit = group.last_commit
-        self._post(Commit(outcomes, chunks, group.deleted))
+        views = [session | VIEW for session in group.deleted]
+        self._post(Commit(outcomes, chunks, [*group.deleted, *views, *group.rewritten]))
         self._orphans |= group.orphans
         self._debris = self._debris or bool(group.deleted)
 

@@ -1,7 +1,7 @@
 """Every change of the log, as work for one group commit. Each checks first and writes then: a refused one
 leaves no trace, whatever else is in the group."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import pairwise
 from typing import cast
@@ -11,7 +11,7 @@ from msgspec import UNSET
 
 from everyagent.errors import Conflict, KeyReused, LogConflict, LogFenced, SessionExists
 from everyagent.log.log import Append, Input, NewEvent, NewFrame, Receipt, SessionChanges, SessionRecord
-from everyagent.log.sqlite import asks, receipts
+from everyagent.log.sqlite import asks, receipts, views
 from everyagent.log.sqlite.group import Group
 from everyagent.log.sqlite.rows import (
     SELECT_SESSION,
@@ -21,6 +21,7 @@ from everyagent.log.sqlite.rows import (
     session_record,
     session_row,
 )
+from everyagent.log.views import VIEW, NewView
 
 _NO_FRAME = 1 << 62
 
@@ -31,6 +32,7 @@ def create(
     events: Sequence[NewEvent],
     frames: Sequence[NewFrame],
     receipt: Receipt | None,
+    view: NewView | None,
 ) -> SessionRecord:
     _check_numbered(events, 0)
     _check_rising(frames)
@@ -52,6 +54,8 @@ def create(
         group.add_events(number, events, record.last_at)
     if frames:
         group.add_frames(number, frames, record.last_at)
+    if view is not None:
+        views.create(connection, number, view, record.created_at)
     if receipt is not None:
         receipts.store(connection, receipt, group.now)
     return msgspec.structs.replace(record, number=number)
@@ -72,16 +76,23 @@ def append(group: Group, step: Append) -> None:
     connection = group.connection
     receipts.check_unused(connection, step.receipt, group.now)
     asks.check(connection, step)
+    if step.view is not None:
+        views.check(connection, step.session, step.view)
+    _check_inputs(group, step.session, step.inputs)
     at = _advance(group, step)
     if step.events:
         group.add_events(step.session, step.events, at)
+    if step.view is not None:
+        views.write(group, step.session, step.view, at)
     if step.frames:
         group.add_frames(step.session, step.frames, at)
     if step.asks or step.closed_asks:
         asks.write(connection, step, at)
+    for waiting in step.inputs:
+        _put_input(group, step.session, waiting)
     for item_id in step.taken_inputs:
         connection.execute("DELETE FROM inputs WHERE session = ? AND item_id = ?", (step.session, item_id))
-    if step.taken_inputs:
+    if step.inputs or step.taken_inputs:
         _count_inputs(group, step.session)
     if step.receipt is not None:
         receipts.store(connection, step.receipt, group.now)
@@ -92,10 +103,8 @@ def enqueue(group: Group, session: int, waiting: Input, receipt: Receipt | None)
     receipts.check_unused(connection, receipt, group.now)
     if not connection.execute("SELECT 1 FROM sessions WHERE number = ?", (session,)).fetchone():
         raise no_such_session(session)
-    taken = (session, waiting.item_id)
-    if connection.execute("SELECT 1 FROM inputs WHERE session = ? AND item_id = ?", taken).fetchone():
-        raise Conflict(f"A message with the item id {waiting.item_id!r} waits already.")
-    connection.execute("INSERT INTO inputs (session, item_id, body) VALUES (?, ?, ?)", (*taken, waiting.body))
+    _check_inputs(group, session, [waiting])
+    _put_input(group, session, waiting)
     _count_inputs(group, session)
     if receipt is not None:
         receipts.store(connection, receipt, group.now)
@@ -124,11 +133,27 @@ def delete(group: Group, session_id: str) -> None:
         "DELETE FROM asks WHERE session = ?",
         "DELETE FROM inputs WHERE session = ?",
         "DELETE FROM blobs WHERE session = ?",
+        "DELETE FROM views WHERE session = ?",
         "INSERT INTO debris (session) VALUES (?)",
     ):
         connection.execute(statement, (number,))
+    view = number | VIEW
+    digests += connection.execute("SELECT digest FROM blobs WHERE session = ?", (view,)).fetchall()
+    connection.execute("DELETE FROM blobs WHERE session = ?", (view,))
+    connection.execute("INSERT INTO debris (session) VALUES (?)", (view,))
     group.orphans.update(cast("bytes", digest) for (digest,) in digests)
     group.deleted.append(number)
+
+
+def reseal(group: Group, anew: Callable[[bytes, str], bytes]) -> int:
+    count = 0
+    with group.connection as connection:
+        for table, id, column in (("sessions", "session_id", "secrets"), ("records", "id", "secret")):
+            rows = connection.execute(f"SELECT number, {id}, {column} FROM {table} WHERE {column} IS NOT NULL")
+            for number, about, sealed in cast("list[tuple[int, str, bytes]]", rows.fetchall()):
+                connection.execute(f"UPDATE {table} SET {column} = ? WHERE number = ?", (anew(sealed, about), number))
+                count += 1
+    return count
 
 
 def _advance(group: Group, step: Append) -> int:
@@ -192,6 +217,20 @@ def _check_rising(frames: Sequence[NewFrame]) -> None:
     numbers = [frame.number for frame in frames]
     if any(number >= after for number, after in pairwise(numbers)):
         raise ValueError("the frames' numbers do not rise")
+
+
+def _check_inputs(group: Group, session: int, inputs: Sequence[Input]) -> None:
+    for waiting in inputs:
+        if group.connection.execute(
+            "SELECT 1 FROM inputs WHERE session = ? AND item_id = ?", (session, waiting.item_id)
+        ).fetchone():
+            raise Conflict(f"A message with the item id {waiting.item_id!r} waits already.")
+
+
+def _put_input(group: Group, session: int, waiting: Input) -> None:
+    group.connection.execute(
+        "INSERT INTO inputs (session, item_id, body) VALUES (?, ?, ?)", (session, waiting.item_id, waiting.body)
+    )
 
 
 def _count_inputs(group: Group, session: int) -> None:

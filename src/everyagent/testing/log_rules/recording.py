@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from everyagent.errors import RecordChanged, RecordExists, RecordNotFound
+from everyagent.errors import RecordChanged, RecordExists, RecordNotFound, VaultError
 from everyagent.log.log import Log
 from everyagent.log.records import Delete, Insert, RecordQuery, Records, Replace
-from everyagent.testing.log_rules.samples import LogStore
+from everyagent.testing.log_rules.samples import LogStore, new_session
 
 
 def new(id: str, *, kind: str = "thing", parent: str = "", key: str | None = None) -> Insert:
@@ -139,3 +139,21 @@ class RecordingRules:
         assert not upload.path.exists()
         with pytest.raises(RecordNotFound):
             await log.records.blob(upload.digest)
+
+    async def test_everything_sealed_is_sealed_anew_or_nothing(self, log: Log) -> None:
+        await log.records.write(new("plain"), Insert(kind="thing", id="a", body=b"{}", secret=b"old"))
+        session = await new_session(log)
+
+        def failing(sealed: bytes, about: str) -> bytes:
+            if about == "a":
+                raise VaultError("does not open")
+            return b"new"
+
+        with pytest.raises(VaultError):
+            await log.reseal(failing)
+        assert (await log.session(session.session_id)).secrets == b"sealed"
+        count = await log.reseal(lambda sealed, about: sealed + about.encode())
+        assert count == 2
+        assert (await log.session(session.session_id)).secrets == b"sealedone"
+        assert (await log.records.find("thing", "a")).secret == b"olda"
+        assert (await log.records.find("thing", "plain")).secret is None

@@ -1,0 +1,64 @@
+"""Events of a session: sent, listed, streamed. Lists and streams are the stored bytes."""
+
+import msgspec
+from msgspec import Struct
+
+from everyagent.api.reading import header
+from everyagent.api.routing import Call, Encoded, Nothing, Routes
+from everyagent.api.streaming import EventStream
+from everyagent.errors import Conflict, SessionNotFound
+from everyagent.log.log import JoinedPage
+from everyagent.managed.session import EventList, EventTail, SendEvents
+
+routes = Routes("managed events")
+
+
+class Event(Struct, frozen=True):
+    """Any event."""
+
+
+class EventPage(Struct, frozen=True, kw_only=True):
+    data: list[Event]
+    next_page: str | None
+
+
+class SentEvents(Struct, frozen=True, kw_only=True):
+    """What was sent, as events: `processed_at` is null for those that wait for their turn."""
+
+    data: list[Event]
+
+
+@routes.add("POST", "/anthropic/v1/sessions/{session_id}/events", SessionNotFound, Conflict, effect=True)
+async def send_managed_events(call: Call[Nothing, SendEvents]) -> Encoded[SentEvents]:
+    """All of them, or none."""
+    receipt = call.receipt(lambda body: Encoded[SentEvents](body))
+    body = await call.managed.talking.send(call.path["session_id"], call.body.events, receipt)
+    return Encoded(body)
+
+
+@routes.add("GET", "/anthropic/v1/sessions/{session_id}/events", SessionNotFound)
+async def list_managed_events(call: Call[EventList, Nothing]) -> Encoded[EventPage]:
+    """A page of a session's events."""
+    return page_answer(*await call.managed.talking.list(call.path["session_id"], call.query))
+
+
+@routes.add("GET", "/anthropic/v1/sessions/{session_id}/events/stream", SessionNotFound)
+async def stream_managed_events(call: Call[EventTail, Nothing]) -> EventStream:
+    """Events as they happen, from now on; or after the one that the `Last-Event-ID` header names."""
+    return await _stream(call)
+
+
+@routes.add("GET", "/anthropic/v1/sessions/{session_id}/stream", SessionNotFound)
+async def stream_managed_session(call: Call[EventTail, Nothing]) -> EventStream:
+    """The same under another name."""
+    return await _stream(call)
+
+
+async def _stream(call: Call[EventTail, Nothing]) -> EventStream:
+    seen = header(call.scope, b"last-event-id") or None
+    chunks = await call.managed.talking.stream(call.path["session_id"], call.query, seen)
+    return EventStream(chunks, call.context.readers)
+
+
+def page_answer(page: JoinedPage, next_page: str | None) -> Encoded[EventPage]:
+    return Encoded(b"".join((b'{"data":[', page.bodies, b'],"next_page":', msgspec.json.encode(next_page), b"}")))

@@ -1,0 +1,55 @@
+"""The resources of a session: files and repositories it works on."""
+
+from msgspec import Struct
+
+from everyagent.api.routing import Call, Nothing, Routes
+from everyagent.errors import NotFound
+from everyagent.managed.environment import Deleted
+from everyagent.managed.limits import LongPageLimit
+from everyagent.managed.pages import Page
+from everyagent.managed.resource import FileParams, FileResource, RepositoryResource, ResourceUpdate
+
+routes = Routes("managed sessions")
+_RESOURCES = "/anthropic/v1/sessions/{session_id}/resources"
+_RESOURCE = _RESOURCES + "/{resource_id}"
+
+
+class ResourcesQuery(Struct, frozen=True, kw_only=True):
+    limit: LongPageLimit = 1000
+    page: str | None = None
+
+
+@routes.add("POST", _RESOURCES, NotFound, effect=True)
+async def add_session_resource(call: Call[Nothing, FileParams]) -> FileResource | RepositoryResource:
+    """Give a file to a session, also while it runs."""
+    await call.sessions.get(call.path["session_id"])
+    return await call.managed.give_file(call.path["session_id"], call.body)
+
+
+@routes.add("GET", _RESOURCES, NotFound)
+async def list_session_resources(
+    call: Call[ResourcesQuery, Nothing],
+) -> Page[FileResource | RepositoryResource]:
+    """What a session was given, the first first."""
+    await call.sessions.get(call.path["session_id"])
+    query = call.query
+    return await call.managed.resources.list(call.path["session_id"], limit=query.limit, page=query.page)
+
+
+@routes.add("GET", _RESOURCE, NotFound)
+async def retrieve_session_resource(call: Call[Nothing, Nothing]) -> FileResource | RepositoryResource:
+    """One of them."""
+    return await call.managed.resources.retrieve(call.path["session_id"], call.path["resource_id"])
+
+
+@routes.add("POST", _RESOURCE, NotFound, effect=True)
+async def update_session_resource(call: Call[Nothing, ResourceUpdate]) -> FileResource | RepositoryResource:
+    """Another token for a repository; one that could not be cloned before is tried again."""
+    token = call.body.authorization_token
+    return await call.managed.change_token(call.path["session_id"], call.path["resource_id"], token)
+
+
+@routes.add("DELETE", _RESOURCE, NotFound)
+async def delete_session_resource(call: Call[Nothing, Nothing]) -> Deleted:
+    """Take it away from the session, and out of its folder."""
+    return await call.managed.take_back(call.path["session_id"], call.path["resource_id"])

@@ -1,0 +1,44 @@
+"""Sessions: made, shown, listed, changed, archived, deleted."""
+
+from everyagent.api.routing import Call, Nothing, Routes
+from everyagent.errors import Conflict, SessionNotFound
+from everyagent.managed.environment import Deleted
+from everyagent.managed.session import Session, SessionCreate, SessionList, SessionUpdate, TwoWayPage
+
+routes = Routes("managed sessions")
+
+
+@routes.add("POST", "/anthropic/v1/sessions", effect=True)
+async def create_managed_session(call: Call[Nothing, SessionCreate]) -> Session:
+    """Make a session; with `initial_events` it begins to work at once."""
+    return await call.managed.managed_sessions.create(call.body)
+
+
+@routes.add("GET", "/anthropic/v1/sessions")
+async def list_managed_sessions(call: Call[SessionList, Nothing]) -> TwoWayPage[Session]:
+    """Sessions, the newest first unless asked otherwise."""
+    return await call.managed.managed_sessions.list(call.query)
+
+
+@routes.add("GET", "/anthropic/v1/sessions/{session_id}", SessionNotFound)
+async def retrieve_managed_session(call: Call[Nothing, Nothing]) -> Session:
+    """A session as it is now."""
+    return await call.managed.managed_sessions.retrieve(call.path["session_id"])
+
+
+@routes.add("POST", "/anthropic/v1/sessions/{session_id}", SessionNotFound, Conflict, effect=True)
+async def update_managed_session(call: Call[Nothing, SessionUpdate]) -> Session:
+    """Change its title, metadata, budget, tools or MCP servers."""
+    return await call.managed.managed_sessions.update(call.path["session_id"], call.body)
+
+
+@routes.add("POST", "/anthropic/v1/sessions/{session_id}/archive", SessionNotFound, Conflict, effect=True)
+async def archive_managed_session(call: Call[Nothing, Nothing]) -> Session:
+    """It ends, and stays to be read."""
+    return await call.managed.managed_sessions.archive(call.path["session_id"])
+
+
+@routes.add("DELETE", "/anthropic/v1/sessions/{session_id}", SessionNotFound, Conflict, effect=True)
+async def delete_managed_session(call: Call[Nothing, Nothing]) -> Deleted:
+    """It is gone, with its events and its files."""
+    return await call.managed.managed_sessions.delete(call.path["session_id"])

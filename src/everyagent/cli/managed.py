@@ -1,0 +1,71 @@
+"""`everyagent managed`: what there is to do about managed sessions, while no daemon runs."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from everyagent import config
+from everyagent.cli.exits import Exit
+from everyagent.cli.screen import say
+from everyagent.clock import SystemClock
+from everyagent.log.sqlite.log import SqliteLog
+from everyagent.log.views import ViewQuery
+from everyagent.managed.rebuild import kept_events, rebuild
+
+app = App(name="managed", help="Managed sessions: prove, or make anew, what they tell.")
+
+
+@app.command(name="rebuild")
+def rebuild_views(
+    session_id: str | None = None,
+    /,
+    *,
+    check: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    data_dir: Path | None = None,
+) -> int:
+    """Make the events of managed sessions anew from what they were made of. The daemon must be stopped.
+
+    Parameters
+    ----------
+    session_id
+        Only this session.
+    check
+        Write nothing; say which sessions differ from what they should be, and fail if one does.
+    data_dir
+        The data folder. [env: EVERYAGENT_DATA_DIR]
+    """
+    settings = config.load({"data_dir": data_dir})
+    return asyncio.run(_rebuild(settings.data_dir, session_id, check=check))
+
+
+async def _rebuild(folder: Path, only: str | None, *, check: bool) -> int:
+    log = await SqliteLog.open(folder, SystemClock())
+    wrong = checked = 0
+    try:
+        for session_id in [only] if only else await _all(log):
+            checked += 1
+            view = await log.view(session_id)
+            made = await rebuild(log, session_id)
+            difference = made.differs_from(await kept_events(log, view.session), view)
+            if difference is None:
+                continue
+            wrong += 1
+            say(f"{session_id}: {difference}")
+            if not check:
+                await log.rewrite_view(view.session, made.step, made.times)
+    finally:
+        await log.close()
+    done = "differ" if check else "were written anew"
+    say(f"{checked} managed sessions looked at, {wrong} {done}.")
+    return Exit.FAILED if check and wrong else Exit.OK
+
+
+async def _all(log: SqliteLog) -> list[str]:
+    found: list[str] = []
+    after = 0
+    while page := await log.views(ViewQuery(archived=True, order="asc", after=after, limit=500)):
+        found += [view.session_id for view in page]
+        after = page[-1].session
+    return found

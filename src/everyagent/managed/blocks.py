@@ -1,0 +1,60 @@
+"""Content blocks of the Managed Agents API, both ways. Fields a newer client sends are left out, not refused."""
+
+from typing import TypeAlias
+
+from msgspec import Struct
+
+
+class Text(Struct, frozen=True, kw_only=True, tag_field="type", tag="text"):
+    text: str
+
+
+class Redacted(Struct, frozen=True, kw_only=True, tag_field="type", tag="redacted"):
+    pass
+
+
+class Base64Source(Struct, frozen=True, kw_only=True, tag_field="type", tag="base64"):
+    media_type: str
+    data: str
+
+
+class PlainTextSource(Struct, frozen=True, kw_only=True, tag_field="type", tag="text"):
+    data: str
+    media_type: str = "text/plain"
+
+
+class UrlSource(Struct, frozen=True, kw_only=True, tag_field="type", tag="url"):
+    url: str
+
+
+class FileSource(Struct, frozen=True, kw_only=True, tag_field="type", tag="file"):
+    file_id: str
+
+
+ImageSource: TypeAlias = Base64Source | UrlSource | FileSource
+DocumentSource: TypeAlias = Base64Source | PlainTextSource | UrlSource | FileSource
+
+
+class Image(Struct, frozen=True, kw_only=True, tag_field="type", tag="image"):
+    source: ImageSource
+
+
+class Document(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type", tag="document"):
+    source: DocumentSource
+    title: str | None = None
+    context: str | None = None
+
+
+class Citations(Struct, frozen=True, kw_only=True):
+    enabled: bool
+
+
+class SearchResult(Struct, frozen=True, kw_only=True, tag_field="type", tag="search_result"):
+    source: str
+    title: str
+    content: list[Text]
+    citations: Citations
+
+
+MessageBlock: TypeAlias = Text | Image | Document | Redacted
+ResultBlock: TypeAlias = Text | Image | Document | SearchResult

@@ -1,0 +1,104 @@
+"""How a managed session comes to be: an agent's snapshot, an environment, and the coding agent that runs it."""
+
+import asyncio
+
+import msgspec
+
+from everyagent.agents.adapter import Catalog
+from everyagent.log.views import NewView
+from everyagent.managed.agent import SessionAgent
+from everyagent.managed.agents import Agents
+from everyagent.managed.coding_agents import coding_agent, model_for, variant_for
+from everyagent.managed.environment import SelfHosted
+from everyagent.managed.environments import Environments
+from everyagent.managed.limits import checked_metadata
+from everyagent.managed.projection.document import Document
+from everyagent.managed.projection.state import State
+from everyagent.managed.resources import Resources
+from everyagent.managed.session import SessionCreate
+from everyagent.managed.tool_policies import custom_tools, policies_of
+from everyagent.managed.vaults import Vaults
+from everyagent.managed.workspace import Workspaces
+from everyagent.model.ids import new_id
+from everyagent.model.policies import UNRESTRICTED, ToolPolicies
+from everyagent.model.sessions import CreateSession
+from everyagent.sessions import Sessions
+
+
+class Creating:
+    def __init__(
+        self,
+        sessions: Sessions,
+        *,
+        agents: Agents,
+        environments: Environments,
+        vaults: Vaults,
+        resources: Resources,
+        workspaces: Workspaces,
+    ) -> None:
+        self._sessions = sessions
+        self._agents = agents
+        self._environments = environments
+        self._vaults = vaults
+        self._resources = resources
+        self._workspaces = workspaces
+
+    async def create(self, asked: SessionCreate) -> str:
+        """Its id. Either all of it is there, or nothing."""
+        agent = await self._agents.for_session(asked.agent)
+        environment = await self._environments.for_session(asked.environment_id)
+        metadata = checked_metadata(asked.metadata or {})
+        for vault_id in asked.vault_ids or []:
+            await self._vaults.open(vault_id)
+        session_id = new_id("sesn_")
+        document = Document(
+            agent=msgspec.to_builtins(agent),
+            environment_id=environment.id,
+            environment=msgspec.to_builtins(environment),
+            vault_ids=asked.vault_ids or [],
+            budget=msgspec.to_builtins(asked.budget) if asked.budget else None,
+            self_hosted=isinstance(environment.config, SelfHosted),
+        )
+        try:
+            await self._resources.give(session_id, asked.resources or [])
+            directory = await asyncio.to_thread(self._workspaces.directory, session_id)
+            request = await self._request(agent, document, str(directory))
+            request = msgspec.structs.replace(request, title=asked.title, metadata=metadata)
+            await self._sessions.viewed.create(session_id, request, _view(document, agent))
+        except BaseException:
+            await self._workspaces.remove(session_id)
+            raise
+        return session_id
+
+    async def _request(self, agent: SessionAgent, document: Document, directory: str) -> CreateSession:
+        """The universal session behind it."""
+        default = self._sessions.ground.default_agent
+        name = coding_agent(agent.model.id, await self._agents.metadata_of(agent.id, agent.version), default)
+        adapter = self._sessions.agents.adapter(name)
+        catalog: Catalog = await adapter.catalog()
+        model = model_for(catalog, agent.model.id)
+        policies = policies_of(agent.tools, self_hosted=document.self_hosted)
+        trusting = policies == ToolPolicies(default="allow")
+        if not adapter.capabilities.tool_policies and trusting:
+            policies = UNRESTRICTED
+        return CreateSession(
+            agent=name,
+            model=model,
+            variant=variant_for(catalog, model, agent.model.effort.type if agent.model.effort else None),
+            directory=directory,
+            permission_mode="bypass" if trusting else None,
+            system_prompt=agent.system,
+            tools=custom_tools(agent.tools, self_hosted=document.self_hosted),
+            tool_policies=policies,
+        )
+
+
+def _view(document: Document, agent: SessionAgent) -> NewView:
+    return NewView(
+        agent_id=agent.id,
+        agent_version=agent.version,
+        environment_id=document.environment_id,
+        status="idle",
+        state=msgspec.json.encode(State()),
+        document=msgspec.json.encode(document),
+    )

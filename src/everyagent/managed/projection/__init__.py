@@ -1,0 +1,1 @@
+"""Universal events and clients' requests into the events of the Managed Agents API. Pure."""

@@ -1,0 +1,219 @@
+"""What clients must do: confirmations, custom tools, questions. Told together in one idle event, and closed by an
+event each, whoever answered. Those of a daemon that went down are parked: they stay open for the next one."""
+
+from typing import assert_never
+
+import msgspec
+
+from everyagent.managed.blocks import Text
+from everyagent.managed.events import CustomToolUse, Stop, ToolUse
+from everyagent.managed.incoming import UserCustomToolResult, UserToolConfirmation, UserToolResult
+from everyagent.managed.projection.naming import QUESTION_TOOL, TOOLSET, as_input, event_id, tool_name
+from everyagent.managed.projection.state import Action, Grant
+from everyagent.managed.projection.statuses import Statuses
+from everyagent.managed.projection.teller import Teller
+from everyagent.managed.projection.tools import Tools
+from everyagent.model.asks import Question, QuestionOption
+from everyagent.model.events import (
+    PermissionRequested,
+    PermissionResolved,
+    QuestionRequested,
+    QuestionResolved,
+    ToolRequested,
+    ToolResolved,
+)
+from everyagent.model.parts import Json, Object
+
+_QUESTIONS = msgspec.json.Encoder()
+
+
+class Actions:
+    """`answered` are those the client answers with the current frame: their events are told already."""
+
+    def __init__(self, teller: Teller, tools: Tools, statuses: Statuses) -> None:
+        self._teller = teller
+        self._tools = tools
+        self._statuses = statuses
+        self.answered: set[str] = set()
+        self.parking = False
+        self._changed = False
+
+    # -- asked ----------------------------------------------------------------------------------------------
+
+    def asked(self, data: PermissionRequested | QuestionRequested | ToolRequested) -> None:
+        self._changed = True
+        match data:
+            case PermissionRequested():
+                self._confirm(data)
+            case QuestionRequested():
+                questions: Json = msgspec.to_builtins(data.questions or [_only(data)])
+                self._custom(data.question_id, QUESTION_TOOL, {"questions": questions}, question=True)
+            case ToolRequested():
+                if self._tools.document.self_hosted and data.name in TOOLSET:
+                    self._toolset(data)
+                else:
+                    self._custom(data.tool_id, data.name, as_input(data.input))
+            case _:
+                assert_never(data)
+
+    def _confirm(self, data: PermissionRequested) -> None:
+        state = self._teller.state
+        given, item = as_input(data.input), data.item_id or data.permission_id
+        use = state.uses.get(item)
+        name = use.name if use else tool_name(data.tool or data.action, None).name
+        granted = any(grant.name == name and grant.input == given for grant in state.grants)
+        if use is None or use.hidden:
+            thread = use.thread if use else None
+            use = self._tools.begin(item, data.tool or data.action, None, given, thread, ask=not granted)
+        elif not granted:
+            self._tools.ask(use)
+        state.actions[use.event] = Action(
+            ask_id=data.permission_id,
+            kind="confirmation",
+            name=use.name,
+            input=given,
+            thread=use.thread,
+            granted=granted,
+        )
+
+    def _custom(self, ask_id: str, name: str, given: Object, *, question: bool = False) -> None:
+        teller = self._teller
+        made = event_id(teller.session_id, "ask", ask_id)
+        teller.tell(CustomToolUse(id=made, processed_at=teller.time, name=name, input=given))
+        kind = "question" if question else "custom"
+        teller.state.actions[made] = Action(ask_id=ask_id, kind=kind, name=name, input=given)
+
+    def _toolset(self, data: ToolRequested) -> None:
+        """A tool of the toolset that the client's own machine carries out."""
+        teller = self._teller
+        made, given = event_id(teller.session_id, "ask", data.tool_id), as_input(data.input)
+        evaluation: Json = {"type": "always_allow"}
+        teller.tell(
+            ToolUse(
+                id=made,
+                processed_at=teller.time,
+                name=data.name,
+                input=given,
+                evaluated_permission="allow",
+                evaluation=evaluation,
+            )
+        )
+        teller.state.actions[made] = Action(ask_id=data.tool_id, kind="result", name=data.name, input=given)
+
+    # -- resolved -------------------------------------------------------------------------------------------
+
+    def resolved(self, data: PermissionResolved | QuestionResolved | ToolResolved) -> None:
+        found = self._find(data)
+        if found is None:
+            return
+        self._changed = True
+        event, action = found
+        if self.parking:
+            action.parked = True
+            return
+        del self._teller.state.actions[event]
+        if event not in self.answered and not action.granted:
+            self._tell_for_client(event, action, data)
+
+    def drop_parked(self) -> None:
+        """Nobody waits for them any more: the client interrupted."""
+        for event, action in list(self._teller.state.actions.items()):
+            if action.parked:
+                self._changed = True
+                del self._teller.state.actions[event]
+                self._tell_closed(event, action, "The session was interrupted.")
+        self._tools.close(but=set())
+
+    def take_answer(self, event: str, note: str | None, *, grant: bool) -> None:
+        """The client's answer to a parked action, which the agent will hear of in its next prompt."""
+        state = self._teller.state
+        action = state.actions.get(event)
+        if action is None or not action.parked:
+            return
+        self._changed = True
+        del state.actions[event]
+        if note:
+            state.notes.append(note)
+        if grant:
+            state.grants.append(Grant(name=action.name, input=action.input))
+
+    def _find(self, data: PermissionResolved | QuestionResolved | ToolResolved) -> tuple[str, Action] | None:
+        match data:
+            case PermissionResolved():
+                ask_id = data.permission_id
+            case QuestionResolved():
+                ask_id = data.question_id
+            case ToolResolved():
+                ask_id = data.tool_id
+            case _:
+                assert_never(data)
+        actions = self._teller.state.actions.items()
+        return next(((event, action) for event, action in actions if action.ask_id == ask_id), None)
+
+    def _tell_for_client(
+        self, event: str, action: Action, data: PermissionResolved | QuestionResolved | ToolResolved
+    ) -> None:
+        """Somebody else answered, or nobody will: told as the answer it amounts to."""
+        match data:
+            case PermissionResolved():
+                allowed = data.status == "approved"
+                self._echo(
+                    UserToolConfirmation(
+                        id=self._id(event),
+                        tool_use_id=event,
+                        result="allow" if allowed else "deny",
+                        deny_message=None if allowed else data.message,
+                        session_thread_id=action.thread,
+                    )
+                )
+            case QuestionResolved():
+                answers = None if data.answers is None else _QUESTIONS.encode(data.answers).decode()
+                self._tell_closed(event, action, answers or data.message or "", failed=data.answers is None)
+            case ToolResolved():
+                failed = bool(data.is_error) or data.status == "failed"
+                self._tell_closed(event, action, data.output or data.message or "", failed=failed)
+            case _:
+                assert_never(data)
+
+    def _tell_closed(self, event: str, action: Action, text: str, *, failed: bool = True) -> None:
+        made, error = self._id(event), failed or None
+        content = [Text(text=text)] if text else []
+        match action.kind:
+            case "confirmation":
+                self._echo(UserToolConfirmation(id=made, tool_use_id=event, result="deny", deny_message=text))
+            case "result":
+                self._echo(UserToolResult(id=made, tool_use_id=event, content=[*content], is_error=error))
+            case "custom" | "question":
+                self._echo(UserCustomToolResult(id=made, custom_tool_use_id=event, content=[*content], is_error=error))
+            case _:
+                assert_never(action.kind)
+
+    def _echo(self, event: UserToolConfirmation | UserCustomToolResult | UserToolResult) -> None:
+        self._teller.echo(event, processed=True)
+
+    def _id(self, event: str) -> str:
+        return event_id(self._teller.session_id, "answer", event)
+
+    # -- told -----------------------------------------------------------------------------------------------
+
+    def reset(self) -> None:
+        """What the last frame asked or answered did not happen."""
+        self.answered, self.parking, self._changed = set(), False, False
+
+    def settle(self) -> None:
+        """At the end of a frame: one idle event for all that is open, or on with the turn when nothing is."""
+        if not self._changed:
+            return
+        state = self._teller.state
+        open_ids = [event for event, action in state.actions.items() if not action.granted]
+        if open_ids and (state.waiting or any(action.parked for action in state.actions.values())):
+            self._changed = False
+            self._statuses.rest(Stop(type="requires_action", event_ids=open_ids))
+        elif not open_ids:
+            self._changed = False
+            if state.turn:
+                self._statuses.run()
+
+
+def _only(data: QuestionRequested) -> Question:
+    return Question(prompt=data.prompt, options=[QuestionOption(label=label) for label in data.options])

@@ -1,0 +1,55 @@
+"""What a managed session is made of, beside its universal self: changed by updates alone."""
+
+from typing import Literal, TypeAlias, cast, get_args
+
+from msgspec import Struct
+
+from everyagent.model.parts import Object
+
+Policy: TypeAlias = Literal["always_allow", "always_ask", "auto"]
+
+
+class Document(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """`agent` is the snapshot as clients see it, `environment` what the session began with.
+
+    `self_hosted`: the client carries out the toolset, too.
+    """
+
+    agent: Object
+    environment_id: str
+    environment: Object = {}
+    vault_ids: list[str] = []
+    budget: Object | None = None
+    self_hosted: bool = False
+
+    @property
+    def agent_name(self) -> str:
+        return str(self.agent.get("name") or "agent")
+
+    @property
+    def limit_usd(self) -> float | None:
+        """The budget: its amount is in minor units."""
+        match self.budget:
+            case {"max_list_cost": {"amount": str() | int() as amount}}:
+                return float(amount) / 100
+            case _:
+                return None
+
+    def policy(self, name: str, server: str | None) -> Policy:
+        """What the agent's definition says about a tool; nothing, if it is up to the agent."""
+        for tool in cast("list[Object]", self.agent.get("tools") or []):
+            mine = tool.get("mcp_server_name") == server if server else tool.get("type") == "agent_toolset_20260401"
+            if mine:
+                return _policy(tool, name) or ("always_ask" if server else "always_allow")
+        return "auto"
+
+
+def _policy(toolset: Object, name: str) -> Policy | None:
+    configs = cast("list[Object]", toolset.get("configs") or [])
+    named = [config for config in configs if config.get("name") == name]
+    default = cast("Object | None", toolset.get("default_config"))
+    for config in (*named, default or {}):
+        given = cast("Object", config.get("permission_policy") or {})
+        if given.get("type") in get_args(Policy):
+            return cast("Policy", given["type"])
+    return None

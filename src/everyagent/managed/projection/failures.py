@@ -1,0 +1,28 @@
+"""Errors of agents in the API's own types."""
+
+from typing import Literal, TypeAlias
+
+from everyagent.managed.events import Failure, Retrying
+from everyagent.managed.projection.state import Held
+from everyagent.model.events import Error, ErrorCode
+
+Retry: TypeAlias = Literal["retrying", "exhausted", "terminal"]
+_TYPES: dict[ErrorCode, str] = {
+    "rate_limited": "model_rate_limited_error",
+    "overloaded": "model_overloaded_error",
+    "auth": "model_request_failed_error",
+    "context_exceeded": "model_request_failed_error",
+    "model_not_found": "model_request_failed_error",
+    "network": "model_request_failed_error",
+    "timeout": "model_request_failed_error",
+    "agent_crashed": "unknown_error",
+    "internal": "unknown_error",
+}
+
+
+def held(error: Error) -> Held:
+    return Held(type=_TYPES[error.code] if error.code else "unknown_error", message=error.message)
+
+
+def failure(held: Held, retry: Retry) -> Failure:
+    return Failure(type=held.type, message=held.message, retry_status=Retrying(type=retry))

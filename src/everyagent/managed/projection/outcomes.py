@@ -1,0 +1,95 @@
+"""What a session works towards, and how it is judged: after each turn, by the rubric, until it is good enough."""
+
+from everyagent.managed.events import EvaluationEnd, EvaluationOngoing, EvaluationStart, ModelUsage
+from everyagent.managed.incoming import UserDefineOutcome
+from everyagent.managed.projection.commands import Evaluated
+from everyagent.managed.projection.state import Outcome
+from everyagent.managed.projection.teller import Teller
+
+DEFAULT_ITERATIONS = 3
+
+
+class Outcomes:
+    def __init__(self, teller: Teller) -> None:
+        self._teller = teller
+
+    def define(self, event: UserDefineOutcome, item: str) -> None:
+        """The newest counts: what was worked towards before is left."""
+        self.leave("interrupted", "Another outcome was defined.")
+        self._teller.state.outcome = Outcome(
+            id=event.outcome_id,
+            description=event.description,
+            item=item,
+            max_iterations=event.max_iterations or DEFAULT_ITERATIONS,
+            result="running",
+        )
+
+    def start(self) -> bool:
+        """A turn ended well: if it was on the way to an outcome, it is judged now."""
+        teller, outcome = self._teller, self._teller.state.outcome
+        if outcome is None:
+            return False
+        outcome.result = "evaluating"
+        outcome.evaluating = teller.new_id()
+        teller.tell(
+            EvaluationStart(
+                id=outcome.evaluating, processed_at=teller.time, outcome_id=outcome.id, iteration=outcome.iteration
+            )
+        )
+        return True
+
+    def go_on(self) -> None:
+        teller, outcome = self._teller, self._teller.state.outcome
+        if outcome and outcome.evaluating:
+            teller.tell(
+                EvaluationOngoing(
+                    id=teller.new_id(), processed_at=teller.time, outcome_id=outcome.id, iteration=outcome.iteration
+                )
+            )
+
+    def judged(self, verdict: Evaluated) -> bool:
+        """Whether the agent goes on: not good enough yet, and it may try again."""
+        outcome = self._teller.state.outcome
+        if outcome is None or not outcome.evaluating:
+            return False
+        self._teller.state.cost_usd += verdict.cost_usd
+        self._close_span(outcome, verdict.result, verdict.explanation, verdict.usage)
+        if verdict.result == "needs_revision":
+            outcome.iteration += 1
+            outcome.result = "running"
+            outcome.explanation = verdict.explanation
+            return True
+        self._settle(outcome, verdict.result, verdict.explanation)
+        return False
+
+    def leave(self, result: str, explanation: str) -> None:
+        """It will not be reached; an open evaluation ends with it."""
+        outcome = self._teller.state.outcome
+        if outcome is None:
+            return
+        if outcome.evaluating:
+            self._close_span(outcome, result, explanation, ModelUsage())
+        self._settle(outcome, result, explanation)
+
+    def _close_span(self, outcome: Outcome, result: str, explanation: str, usage: ModelUsage) -> None:
+        teller = self._teller
+        teller.tell(
+            EvaluationEnd(
+                id=teller.new_id(),
+                processed_at=teller.time,
+                outcome_id=outcome.id,
+                iteration=outcome.iteration,
+                outcome_evaluation_start_id=outcome.evaluating or "",
+                result=result,
+                explanation=explanation,
+                usage=usage,
+            )
+        )
+        outcome.evaluating = None
+
+    def _settle(self, outcome: Outcome, result: str, explanation: str) -> None:
+        state = self._teller.state
+        outcome.result, outcome.explanation = result, explanation
+        outcome.completed_at = self._teller.at
+        state.outcomes.append(outcome)
+        state.outcome = None

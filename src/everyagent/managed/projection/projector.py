@@ -1,0 +1,310 @@
+"""The Managed Agents view of one session: a pure function of its frames and events, told frame by frame.
+
+What can be told of an event at once is; what depends on the rest of its frame waits for `settle`.
+"""
+
+from typing import assert_never, cast
+
+import msgspec
+from msgspec.structs import replace
+
+from everyagent.log.log import FrameDirection
+from everyagent.log.views import ViewStep
+from everyagent.managed.blocks import Base64Source, Image, MessageBlock, Redacted, Text
+from everyagent.managed.events import AgentMessage, AgentThinking, Compacted, Managed, SessionUpdated
+from everyagent.managed.incoming import UserDefineOutcome, UserInterrupt, UserMessage
+from everyagent.managed.projection.actions import Actions
+from everyagent.managed.projection.commands import (
+    Archived,
+    Changed,
+    Command,
+    CommandFrame,
+    Evaluated,
+    Evaluating,
+    Sent,
+    SentEvent,
+    ThreadArchived,
+    Troubled,
+)
+from everyagent.managed.projection.document import Document
+from everyagent.managed.projection.naming import event_id
+from everyagent.managed.projection.outcomes import Outcomes
+from everyagent.managed.projection.state import State
+from everyagent.managed.projection.statuses import Statuses
+from everyagent.managed.projection.teller import Teller
+from everyagent.managed.projection.threads import Threads
+from everyagent.managed.projection.tools import Tools
+from everyagent.managed.projection.turns import Turns
+from everyagent.model import events as universal
+from everyagent.model.events import EventData
+from everyagent.model.items import Item
+from everyagent.model.parts import ImagePart, Object, ReasoningPart, StatusPart, TextPart
+
+_frames = msgspec.json.Decoder(CommandFrame)
+#: Daemon's notes in frames after which what was asked stays open.
+_GOING_DOWN = ("daemon_stopped", "daemon_restarted")
+
+
+class Projector:
+    """The `View` of a managed session."""
+
+    def __init__(self, session_id: str, state: bytes, document: bytes) -> None:
+        self._teller = teller = Teller(session_id, state)
+        self._document = self._kept = msgspec.json.decode(document, type=Document)
+        self._threads = Threads(teller)
+        self._tools = Tools(teller, self._threads, self._document)
+        self._statuses = Statuses(teller)
+        self._actions = Actions(teller, self._tools, self._statuses)
+        self._outcomes = Outcomes(teller)
+        self._turns = Turns(teller, self._statuses, self._tools, self._threads, self._outcomes)
+        self._before = self._document
+        self._arriving: list[SentEvent] = []
+        self._updates: dict[str, object] = {}
+        self._archived_at: int | None = None
+
+    # -- what others may know -------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> State:
+        return self._teller.state
+
+    @property
+    def document(self) -> Document:
+        return self._document
+
+    @property
+    def echoes(self) -> dict[str, bytes]:
+        """The client's events of the latest frame as they were told, by id."""
+        return self._teller.echoes
+
+    @property
+    def blocked(self) -> bool:
+        state = self._teller.state
+        parked = any(action.parked for action in state.actions.values())
+        return parked or state.over_budget or (state.outcome is not None and state.outcome.evaluating is not None)
+
+    def granted(self) -> list[str]:
+        """Open asks that the client has answered before."""
+        return [action.ask_id for action in self._teller.state.actions.values() if action.granted]
+
+    # -- frames ---------------------------------------------------------------------------------------------
+
+    def heard(self, direction: FrameDirection, body: bytes, at: int) -> None:
+        self._teller.begin(at)
+        self._actions.answered = set()
+        self._actions.parking = False
+        if direction not in ("from_client", "daemon"):
+            return
+        try:
+            frame = _frames.decode(body)
+        except msgspec.DecodeError:
+            return
+        self._actions.parking = frame.cause in _GOING_DOWN
+        if frame.managed is not None:
+            self._teller.dirty = True
+            self._teller.echoes = {}
+            self._obey(frame.managed)
+
+    def _obey(self, command: Command) -> None:
+        match command:
+            case Sent():
+                for sent in command.events:
+                    self._sent(sent)
+                if command.resumes:
+                    self.state.taken.append(command.resumes)
+            case Changed():
+                self._changed(command)
+            case Archived():
+                self._archived_at = self._teller.at
+            case ThreadArchived():
+                self._threads.archive(command.thread)
+            case Troubled():
+                for error in command.errors:
+                    self._statuses.tell_error(error)
+            case Evaluating():
+                self._outcomes.go_on()
+            case Evaluated():
+                if not self._outcomes.judged(command):
+                    self._turns.check_budget()
+                    self._turns.rest_if_done()
+                elif command.item:
+                    self.state.taken.append(command.item)
+            case _:
+                assert_never(command)
+
+    def _sent(self, sent: SentEvent) -> None:
+        """What goes with a message is told when it is known whether the message waits."""
+        if sent.item:
+            self._arriving.append(sent)
+            return
+        self._teller.echo(sent.event, processed=True)
+        if sent.answers:
+            self._actions.answered.add(sent.answers)
+            self._actions.take_answer(sent.answers, sent.note, grant=sent.grant)
+        if isinstance(sent.event, UserInterrupt):
+            self._interrupted()
+
+    def _interrupted(self) -> None:
+        state = self._teller.state
+        parked = any(action.parked for action in state.actions.values())
+        evaluated = state.outcome is not None and state.outcome.evaluating is not None
+        self._actions.drop_parked()
+        if evaluated:
+            self._outcomes.leave("interrupted", "The session was interrupted.")
+        if parked or evaluated:
+            self._turns.rest_if_done()
+
+    def _changed(self, command: Changed) -> None:
+        document = self._document
+        if command.agent is not msgspec.UNSET:
+            document = replace(document, agent=cast("Object", command.agent))
+            self._updates["agent"] = command.agent
+        if command.budget is not msgspec.UNSET:
+            document = replace(document, budget=cast("Object | None", command.budget))
+            self._updates["budget"] = command.budget
+        self._document = self._tools.document = document
+        self._turns.check_budget()
+
+    # -- events ---------------------------------------------------------------------------------------------
+
+    def told(self, data: EventData) -> None:
+        self._teller.dirty = True
+        match data:
+            case universal.ItemStarted():
+                self._turns.go_on()
+                if data.item.subagent:
+                    self._thread(data.item)
+            case universal.ItemCompleted():
+                self._turns.go_on()
+                self._item(data.item)
+            case universal.TurnStarted():
+                self._begin(data)
+            case universal.TurnEnded():
+                self._turns.end(data, parked=self._actions.parking and bool(self.state.actions))
+            case universal.PermissionRequested() | universal.QuestionRequested() | universal.ToolRequested():
+                self._turns.go_on()
+                self._actions.asked(data)
+            case universal.PermissionResolved() | universal.QuestionResolved() | universal.ToolResolved():
+                self._actions.resolved(data)
+            case universal.Error():
+                self._turns.error(data)
+            case universal.SessionUpdated():
+                self._updated(data)
+            case universal.SessionEnded():
+                self._turns.end_session(data)
+            case universal.SessionStarted() | universal.ItemDelta() | universal.Unparsed():
+                return
+            case _:
+                assert_never(data)
+
+    def _begin(self, data: universal.TurnStarted) -> None:
+        state = self._teller.state
+        for sent in self._arriving:
+            if sent.item in data.input_item_ids:
+                self._take_up(sent)
+                state.taken.append(sent.item)
+        self._arriving = [sent for sent in self._arriving if sent.item not in data.input_item_ids]
+        for item in data.input_item_ids:
+            state.queued.pop(item, None)
+        self._turns.start()
+
+    def _take_up(self, sent: SentEvent) -> None:
+        item = sent.item or ""
+        waited = self._teller.state.queued.get(item, [])
+        if isinstance(sent.event, UserDefineOutcome):
+            self._outcomes.define(sent.event, item)
+            if waited:
+                waited.pop(0)
+                return
+        self._teller.echo(sent.event, processed=True, again=waited[:1])
+        del waited[:1]
+
+    def _item(self, item: Item) -> None:
+        match item.kind:
+            case "message":
+                self._message(item)
+            case "tool_call":
+                self._tools.call(item)
+            case "tool_result":
+                self._tools.result(item)
+            case "status":
+                if item.name == "compaction" and not _beginning(item):
+                    self._tell_on(item, Compacted(id=self._teller.new_id(), processed_at=self._teller.time))
+            case "system" | "unknown":
+                return
+            case _:
+                assert_never(item.kind)
+
+    def _message(self, item: Item) -> None:
+        teller = self._teller
+        if item.role == "user":
+            if item.item_id not in self.state.taken and not item.subagent:
+                teller.echo(UserMessage(id=self._id(item, "message"), content=_content(item)), processed=True)
+            return
+        if any(isinstance(part, ReasoningPart) for part in item.content):
+            self._tell_on(item, AgentThinking(id=self._id(item, "thinking"), processed_at=teller.time))
+        texts: list[Text | Redacted] = [
+            Text(text=part.text) for part in item.content if isinstance(part, TextPart) and part.text
+        ]
+        if texts:
+            self._tell_on(item, AgentMessage(id=self._id(item, "message"), processed_at=teller.time, content=texts))
+
+    def _tell_on(self, item: Item, event: Managed) -> None:
+        self._threads.tell_on(self._thread(item), event)
+
+    def _thread(self, item: Item) -> str | None:
+        if not item.subagent:
+            return None
+        return self._threads.of(item.subagent, self._tools.started_by(item.subagent)).id
+
+    def _id(self, item: Item, kind: str) -> str:
+        return event_id(self._teller.session_id, kind, item.item_id)
+
+    def _updated(self, data: universal.SessionUpdated) -> None:
+        if data.status is not msgspec.UNSET:
+            self.state.waiting = data.status == "waiting"
+        for name in ("title", "metadata"):
+            if (value := getattr(data, name)) is not msgspec.UNSET:
+                self._updates[name] = value
+
+    def settle(self) -> None:
+        for sent in self._arriving:
+            processed = isinstance(sent.event, UserDefineOutcome)
+            number = self._teller.echo(sent.event, processed=processed)
+            self.state.queued.setdefault(sent.item or "", []).append(number)
+        self._arriving = []
+        self._actions.settle()
+        if self._updates:
+            updates, self._updates = self._updates, {}
+            event = {"id": self._teller.new_id(), "processed_at": self._teller.time, **updates}
+            self._teller.tell(SessionUpdated(**event))  # pyright: ignore[reportArgumentType]
+
+    # -- writing --------------------------------------------------------------------------------------------
+
+    def take(self) -> ViewStep | None:
+        document = None if self._document is self._kept else msgspec.json.encode(self._document)
+        self._before, self._kept = self._kept, self._document
+        archived, self._archived_at = self._archived_at, None
+        return self._teller.take(document, archived)
+
+    def undo(self) -> None:
+        self._teller.undo()
+        self._document = self._kept = self._tools.document = self._before
+        self._actions.reset()
+
+
+def _beginning(item: Item) -> bool:
+    return any(isinstance(part, StatusPart) and part.label.startswith("Compacting") for part in item.content)
+
+
+def _content(item: Item) -> list[MessageBlock]:
+    blocks: list[MessageBlock] = []
+    for part in item.content:
+        match part:
+            case TextPart():
+                blocks.append(Text(text=part.text))
+            case ImagePart(data=str(data), mime=mime):
+                blocks.append(Image(source=Base64Source(media_type=mime or "image/png", data=data)))
+            case _:
+                continue
+    return blocks

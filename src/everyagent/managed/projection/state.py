@@ -1,0 +1,108 @@
+"""Where a view stands: everything that what comes next depends on. Kept with the events, in one transaction."""
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from everyagent.model.parts import Object
+from everyagent.model.usage import Usage
+
+Status: TypeAlias = Literal["idle", "running", "rescheduling", "terminated"]
+ActionKind: TypeAlias = Literal["confirmation", "custom", "result", "question"]
+
+
+class Action(Struct, kw_only=True, omit_defaults=True):
+    """What a client must do before the session goes on, under the id of the event that asks for it.
+
+    `parked`: the agent that asked is gone with its daemon; the answer goes to the next one.
+    `granted`: the client has allowed just this before.
+    """
+
+    ask_id: str
+    kind: ActionKind
+    name: str
+    input: Object
+    thread: str | None = None
+    parked: bool = False
+    granted: bool = False
+
+
+class Use(Struct, kw_only=True, omit_defaults=True):
+    """A tool call that was told and has no result yet. `hidden`: the session tells of it in another way."""
+
+    event: str
+    name: str
+    call_id: str | None = None
+    server: str | None = None
+    thread: str | None = None
+    hidden: bool = False
+    input: Object = {}
+    position: int = 0
+    asked: bool = False
+
+
+class Thread(Struct, kw_only=True, omit_defaults=True):
+    """A sub-agent's, under the item id of the call that started it."""
+
+    id: str
+    name: str
+    parent: str | None
+    status: Status
+    created_at: int
+    updated_at: int
+    archived_at: int | None = None
+
+
+class Held(Struct, kw_only=True, omit_defaults=True):
+    """An error that was told, of which the next event says whether the turn survived it."""
+
+    type: str
+    message: str
+
+
+class Grant(Struct, kw_only=True):
+    name: str
+    input: Object
+
+
+class Outcome(Struct, kw_only=True, omit_defaults=True):
+    """What the session works towards. `evaluating` is the id of the open span."""
+
+    id: str
+    description: str
+    item: str
+    max_iterations: int
+    iteration: int = 0
+    result: str = "pending"
+    evaluating: str | None = None
+    explanation: str | None = None
+    completed_at: int | None = None
+
+
+class State(Struct, kw_only=True, omit_defaults=True):
+    """`queued` has the positions of events that wait for their turn, by item; `waiting` is the session's own status.
+
+    `taken` are the messages of the running turn that were told already; `span` is the open model request.
+    """
+
+    status: Status = "idle"
+    turn: bool = False
+    waiting: bool = False
+    span: str | None = None
+    actions: dict[str, Action] = {}
+    uses: dict[str, Use] = {}
+    queued: dict[str, list[int]] = {}
+    taken: list[str] = []
+    threads: dict[str, Thread] = {}
+    held: Held | None = None
+    notes: list[str] = []
+    grants: list[Grant] = []
+    outcome: Outcome | None = None
+    outcomes: list[Outcome] = []
+    usage: Usage = Usage()
+    cost_usd: float = 0.0
+    over_budget: bool = False
+    active_micros: int = 0
+    running_since: int = 0
+    hidden: int = 0
+    head: int = 0

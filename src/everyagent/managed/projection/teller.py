@@ -1,0 +1,103 @@
+"""Tells a view's events: gives each its number and bytes, and remembers what is told anew."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from everyagent.clock import rfc3339
+from everyagent.log.log import NewEvent
+from everyagent.log.views import ViewStep
+from everyagent.managed.events import ON_THREAD, TYPE_NUMBERS, Managed
+from everyagent.managed.incoming import ClientEvent
+from everyagent.managed.projection.naming import event_id
+from everyagent.managed.projection.state import State
+
+_encode = msgspec.json.Encoder().encode
+_decode_state = msgspec.json.Decoder(State).decode
+
+
+class OnThread(msgspec.Struct, frozen=True):
+    """What lies in the log of a sub-agent's thread: whose event it is, and the event."""
+
+    thread: str
+    event: msgspec.Raw
+
+
+class Teller:
+    """`state` is what the events told so far amount to; `echoes` are the client's events of the latest frame, by id."""
+
+    def __init__(self, session_id: str, state: bytes) -> None:
+        self.session_id = session_id
+        self.state: State = _decode_state(state)
+        self.at: int = 0
+        self.time = ""
+        self._taken = self._before = state
+        self._head = self.state.head
+        self._events: list[NewEvent] = []
+        self._superseded: list[int] = []
+        self.echoes: dict[str, bytes] = {}
+        self.dirty = False
+
+    def begin(self, at: int) -> None:
+        if at != self.at:
+            self.at, self.time = at, rfc3339(at)
+
+    def new_id(self) -> str:
+        """An id for the event that is told next."""
+        return event_id(self.session_id, "number", self.state.head + 1)
+
+    def tell(self, event: Managed, *, again: int = 0) -> int:
+        """Its number. `again` is the number under which it was told before."""
+        if again:
+            self._supersede((again,))
+        return self._add(TYPE_NUMBERS[str(type(event).__struct_config__.tag)], _encode(event))
+
+    def tell_thread(self, thread: str, event: Managed) -> None:
+        self.state.hidden += 1
+        self._add(ON_THREAD, _encode(OnThread(thread, msgspec.Raw(_encode(event)))))
+
+    def echo(self, event: ClientEvent, *, processed: bool, again: Iterable[int] = ()) -> int:
+        """A client's event, with its time once it is taken up."""
+        self._supersede(again)
+        body = _encode(msgspec.structs.replace(event, processed_at=self.time if processed else None))
+        self.echoes[event.id] = body
+        return self._add(TYPE_NUMBERS[str(type(event).__struct_config__.tag)], body)
+
+    def _supersede(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            self._superseded.append(number)
+            self.state.hidden += 1
+
+    def _add(self, type_number: int, body: bytes) -> int:
+        self.dirty = True
+        self.state.head += 1
+        self._events.append(NewEvent(self.state.head, type_number, 0, body))
+        return self.state.head
+
+    def take(self, document: bytes | None, archived_at: int | None) -> ViewStep | None:
+        self._before = self._taken
+        if not self.dirty:
+            return None
+        self._taken = _encode(self.state)
+        step = ViewStep(
+            expected=self._head,
+            status=self.state.status,
+            state=self._taken,
+            hidden=self.state.hidden,
+            events=self._events,
+            superseded=self._superseded,
+            document=document,
+            archived_at=archived_at if archived_at is not None else msgspec.UNSET,
+        )
+        self._head = self.state.head
+        self._clear()
+        return step
+
+    def undo(self) -> None:
+        self._taken = self._before
+        self.state = _decode_state(self._taken)
+        self._head = self.state.head
+        self._clear()
+
+    def _clear(self) -> None:
+        self._events, self._superseded, self.dirty = [], [], False

@@ -1,0 +1,142 @@
+"""Sub-agents as threads of a session: each has events of its own, and the session tells how they fare."""
+
+from collections.abc import Sequence
+
+from everyagent.managed.blocks import MessageBlock, Text
+from everyagent.managed.events import (
+    Managed,
+    Stop,
+    ThreadCreated,
+    ThreadIdle,
+    ThreadMessageReceived,
+    ThreadMessageSent,
+    ThreadRunning,
+    ThreadTerminated,
+)
+from everyagent.managed.projection.naming import event_id, thread_id
+from everyagent.managed.projection.state import Thread, Use
+from everyagent.managed.projection.teller import Teller
+
+#: Where agents put what a sub-agent is for, and what it is asked to do.
+_NAMES = ("subagent_type", "agent", "name", "description")
+_PROMPTS = ("prompt", "message", "task", "description")
+
+
+class Threads:
+    def __init__(self, teller: Teller) -> None:
+        self._teller = teller
+
+    def of(self, item_id: str, call: Use | None) -> Thread:
+        """The thread of the sub-agent that a call started; told of when it is new, or works again."""
+        teller, state = self._teller, self._teller.state
+        thread = state.threads.get(item_id)
+        if thread is None:
+            thread = state.threads[item_id] = Thread(
+                id=thread_id(teller.session_id, item_id),
+                name=_first(call, _NAMES) or "sub-agent",
+                parent=call.thread if call else None,
+                status="idle",
+                created_at=teller.at,
+                updated_at=teller.at,
+            )
+            self._tell(ThreadCreated, thread)
+            self._hand_over(thread, call)
+        if thread.status == "idle":
+            thread.status = "running"
+            thread.updated_at = teller.at
+            self._tell(ThreadRunning, thread)
+        return thread
+
+    def finish(self, item_id: str, result: str) -> None:
+        """The call that started it has its result."""
+        teller = self._teller
+        thread = teller.state.threads.get(item_id)
+        if thread is None or thread.status != "running":
+            return
+        content: list[MessageBlock] = [Text(text=result)] if result else []
+        if content:
+            parent = thread.parent or thread_id(teller.session_id)
+            sent = event_id(teller.session_id, "sent", item_id, teller.state.head)
+            teller.tell_thread(
+                thread.id,
+                ThreadMessageSent(id=sent, processed_at=teller.time, to_session_thread_id=parent, content=content),
+            )
+            received = ThreadMessageReceived(
+                id=teller.new_id(),
+                processed_at=teller.time,
+                from_session_thread_id=thread.id,
+                from_agent_name=thread.name,
+                content=content,
+            )
+            self.tell_on(thread.parent, received)
+        self._rest(thread)
+
+    def rest(self) -> None:
+        """The turn is over, and so is what its sub-agents did."""
+        for thread in self._teller.state.threads.values():
+            if thread.status == "running":
+                self._rest(thread)
+
+    def archive(self, thread_id: str) -> None:
+        """It takes no more work."""
+        for thread in self._teller.state.threads.values():
+            if thread.id == thread_id and thread.archived_at is None:
+                thread.status, thread.archived_at = "terminated", self._teller.at
+                self._tell(ThreadTerminated, thread)
+
+    def tell_on(self, thread: str | None, event: Managed) -> None:
+        """On a sub-agent's thread, or on the session's own."""
+        if thread:
+            self._teller.tell_thread(thread, event)
+        else:
+            self._teller.tell(event)
+
+    def _rest(self, thread: Thread) -> None:
+        teller = self._teller
+        thread.status = "idle"
+        thread.updated_at = teller.at
+        teller.tell(
+            ThreadIdle(
+                id=teller.new_id(),
+                processed_at=teller.time,
+                session_thread_id=thread.id,
+                agent_name=thread.name,
+                stop_reason=Stop(type="end_turn"),
+            )
+        )
+
+    def _tell(self, kind: type[ThreadCreated | ThreadRunning | ThreadTerminated], thread: Thread) -> None:
+        teller = self._teller
+        teller.tell(
+            kind(id=teller.new_id(), processed_at=teller.time, session_thread_id=thread.id, agent_name=thread.name)
+        )
+
+    def _hand_over(self, thread: Thread, call: Use | None) -> None:
+        """What it was asked to do, told on both sides."""
+        prompt = _first(call, _PROMPTS)
+        if not prompt:
+            return
+        teller = self._teller
+        content: list[MessageBlock] = [Text(text=prompt)]
+        sent = ThreadMessageSent(
+            id=teller.new_id(),
+            processed_at=teller.time,
+            to_session_thread_id=thread.id,
+            to_agent_name=thread.name,
+            content=content,
+        )
+        self.tell_on(thread.parent, sent)
+        teller.tell_thread(
+            thread.id,
+            ThreadMessageReceived(
+                id=event_id(teller.session_id, "received", thread.id, teller.state.head),
+                processed_at=teller.time,
+                from_session_thread_id=thread.parent or thread_id(teller.session_id),
+                content=content,
+            ),
+        )
+
+
+def _first(call: Use | None, names: Sequence[str]) -> str | None:
+    values = (call.input.get(name) for name in names) if call else ()
+    return next((value for value in values if isinstance(value, str) and value), None)

@@ -1,0 +1,152 @@
+"""Tool calls and their results. Each use is told once, and again if it turns out to need a confirmation."""
+
+from everyagent.managed.blocks import Base64Source, Image, ResultBlock, Text
+from everyagent.managed.events import McpToolResult, McpToolUse, Permission, ToolResult, ToolUse
+from everyagent.managed.projection.document import Document
+from everyagent.managed.projection.naming import TOOLS_SERVER, event_id, parsed, tool_name
+from everyagent.managed.projection.state import Use
+from everyagent.managed.projection.teller import Teller
+from everyagent.managed.projection.threads import Threads
+from everyagent.model.items import Item
+from everyagent.model.parts import FileRefPart, ImagePart, Json, Object, ToolCallPart, ToolResultPart
+
+_CUT = "The turn ended before this call had a result."
+
+
+class Tools:
+    """`document` is the session's, as it is now."""
+
+    def __init__(self, teller: Teller, threads: Threads, document: Document) -> None:
+        self._teller = teller
+        self._threads = threads
+        self.document = document
+
+    def call(self, item: Item) -> None:
+        for part in item.content:
+            if isinstance(part, ToolCallPart):
+                use = self._teller.state.uses.get(item.item_id)
+                if use is None:
+                    thread = (
+                        self._threads.of(item.subagent, self.started_by(item.subagent)).id if item.subagent else None
+                    )
+                    use = self.begin(item.item_id, part.name, part.mcp_server, parsed(part.arguments), thread)
+                use.call_id = part.call_id
+                return
+
+    def begin(
+        self,
+        item_id: str,
+        native: str,
+        server: str | None,
+        given: Object,
+        thread: str | None,
+        *,
+        ask: bool = False,
+    ) -> Use:
+        """Tells a use for the first time."""
+        name, server = tool_name(native, server)
+        use = self._teller.state.uses[item_id] = Use(
+            event=event_id(self._teller.session_id, "use", item_id),
+            name=name,
+            server=server,
+            thread=thread,
+            hidden=server == TOOLS_SERVER,
+            input=given,
+        )
+        if not use.hidden:
+            use.asked = ask or self.document.policy(name, server) == "always_ask"
+            use.position = self._tell(use, use.thread)
+        return use
+
+    def ask(self, use: Use) -> None:
+        """It needs a confirmation: told where clients look for it, also when it is a sub-agent's."""
+        known, use.asked = use.asked, True
+        if use.thread:
+            self._teller.tell(self._event(use, shown_on=None))
+        elif not known:
+            use.position = self._teller.tell(self._event(use, shown_on=None), again=use.position)
+
+    def started_by(self, item_id: str) -> Use | None:
+        """The call whose sub-agent did something."""
+        return self._teller.state.uses.get(item_id)
+
+    def result(self, item: Item) -> None:
+        for part in item.content:
+            if not isinstance(part, ToolResultPart):
+                continue
+            for item_id, use in list(self._teller.state.uses.items()):
+                if use.call_id == part.call_id:
+                    self._threads.finish(item_id, part.output)
+                    self._close(item_id, _blocks(item, part), failed=bool(part.is_error) or item.status == "failed")
+
+    def close(self, *, but: set[str]) -> None:
+        """The turn is over: a use that has no result will get none."""
+        for item_id, use in list(self._teller.state.uses.items()):
+            if use.event not in but:
+                self._close(item_id, [Text(text=_CUT)], failed=True)
+
+    def _close(self, item_id: str, content: list[ResultBlock], *, failed: bool) -> None:
+        teller = self._teller
+        use = teller.state.uses.pop(item_id)
+        if use.hidden:
+            return
+        made = event_id(teller.session_id, "result", item_id)
+        error = failed or None
+        if use.server:
+            event = McpToolResult(
+                id=made, processed_at=teller.time, mcp_tool_use_id=use.event, content=content, is_error=error
+            )
+        else:
+            event = ToolResult(
+                id=made, processed_at=teller.time, tool_use_id=use.event, content=content, is_error=error
+            )
+        self._threads.tell_on(use.thread, event)
+
+    def _tell(self, use: Use, thread: str | None) -> int:
+        event = self._event(use, shown_on=thread)
+        if thread is None:
+            return self._teller.tell(event)
+        self._teller.tell_thread(thread, event)
+        return 0
+
+    def _event(self, use: Use, *, shown_on: str | None) -> ToolUse | McpToolUse:
+        policy = self.document.policy(use.name, use.server)
+        permission: Permission = "ask" if use.asked else "allow"
+        evaluation: Json = {"type": policy}
+        if policy == "auto":
+            judged = {"type": "ask", "reason_code": "agent_asked"} if use.asked else {"type": "allow"}
+            evaluation = {"type": "auto", "evaluated_permission": judged}
+        cross_posted = use.thread if shown_on is None else None
+        if use.server:
+            return McpToolUse(
+                id=use.event,
+                processed_at=self._teller.time,
+                name=use.name,
+                mcp_server_name=use.server,
+                input=use.input,
+                evaluated_permission=permission,
+                evaluation=evaluation,
+                session_thread_id=cross_posted,
+            )
+        return ToolUse(
+            id=use.event,
+            processed_at=self._teller.time,
+            name=use.name,
+            input=use.input,
+            evaluated_permission=permission,
+            evaluation=evaluation,
+            session_thread_id=cross_posted,
+        )
+
+
+def _blocks(item: Item, result: ToolResultPart) -> list[ResultBlock]:
+    blocks: list[ResultBlock] = [Text(text=result.output)] if result.output else []
+    for part in item.content:
+        match part:
+            case ImagePart(data=str(data), mime=mime):
+                blocks.append(Image(source=Base64Source(media_type=mime or "image/png", data=data)))
+            case FileRefPart(diff=str(diff)) if not result.output:
+                blocks.append(Text(text=diff))
+            case _:
+                continue
+    return blocks

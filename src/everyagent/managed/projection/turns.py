@@ -1,0 +1,140 @@
+"""Turns: from running to idle, and why. Errors on the way wait for what follows: did the turn survive them?"""
+
+from everyagent.managed.events import SessionUsage, Stop, StopDetails
+from everyagent.managed.projection.failures import held
+from everyagent.managed.projection.outcomes import Outcomes
+from everyagent.managed.projection.state import Held, State
+from everyagent.managed.projection.statuses import Statuses
+from everyagent.managed.projection.teller import Teller
+from everyagent.managed.projection.threads import Threads
+from everyagent.managed.projection.tools import Tools
+from everyagent.model.events import Error, SessionEnded, TurnEnded
+from everyagent.model.parts import Json, Object
+
+_LIMIT_REACHED = Held(
+    type="tool_use_limit_reached_error", message="The agent made as many steps as it may make in one turn."
+)
+
+
+class Turns:
+    def __init__(self, teller: Teller, statuses: Statuses, tools: Tools, threads: Threads, outcomes: Outcomes) -> None:
+        self._teller = teller
+        self._statuses = statuses
+        self._tools = tools
+        self._threads = threads
+        self._outcomes = outcomes
+
+    def start(self) -> None:
+        self._teller.state.turn = True
+        self._teller.state.notes = []
+        self._statuses.run()
+
+    def error(self, data: Error) -> None:
+        if data.retry:
+            self.survived()
+            self._statuses.reschedule(held(data))
+        else:
+            self.survived()
+            self._teller.state.held = held(data)
+
+    def survived(self) -> None:
+        """Something follows, so the error held back was not the end."""
+        state = self._teller.state
+        if state.held:
+            error, state.held = state.held, None
+            self._statuses.fail(error, "retrying")
+
+    def go_on(self) -> None:
+        """The agent does something: a retry has worked."""
+        self.survived()
+        if self._teller.state.status == "rescheduling":
+            self._statuses.run()
+
+    def end(self, data: TurnEnded, *, parked: bool) -> None:
+        state = self._teller.state
+        failed = data.stop_reason == "error"
+        self._statuses.close_span(data.usage, failed=failed)
+        self._count(state, data)
+        self._tools.close(but={event for event, action in state.actions.items() if action.parked})
+        self._threads.rest()
+        state.turn, state.taken = False, []
+        if not state.actions:
+            state.grants = []
+        error, state.held = state.held, None
+        if parked:
+            return
+        if failed:
+            told = error or Held(type="unknown_error", message=data.error or "The turn failed.")
+            self._statuses.fail(told, "exhausted")
+        elif error:
+            self._statuses.fail(error, "retrying")
+        self._rest(data)
+
+    def end_session(self, data: SessionEnded) -> None:
+        state = self._teller.state
+        error, state.held = state.held, None
+        self._outcomes.leave("interrupted", "The session ended.")
+        if data.reason == "error":
+            message = data.message or "The agent ended the session with an error."
+            self._statuses.fail(error or Held(type="unknown_error", message=message), "terminal")
+        self._statuses.close_span(None, failed=data.reason == "error")
+        self._statuses.end()
+
+    def rest_if_done(self) -> None:
+        """Nothing more to do: unless something waits for its turn."""
+        if not self._teller.state.queued:
+            self._statuses.rest(Stop(type="end_turn"))
+
+    def check_budget(self) -> None:
+        limit = self._tools.document.limit_usd
+        state = self._teller.state
+        state.over_budget = limit is not None and state.cost_usd >= limit
+
+    def _rest(self, data: TurnEnded) -> None:
+        state = self._teller.state
+        if state.over_budget or data.stop_reason == "budget":
+            self._outcomes.leave("failed", "The budget was reached.")
+            self._tell_usage()
+            self._statuses.rest(Stop(type="budget_reached"))
+            return
+        match data.stop_reason:
+            case "error":
+                self._outcomes.leave("failed", data.error or "The turn failed.")
+                self._statuses.rest(Stop(type="retries_exhausted"))
+            case "refusal":
+                self._outcomes.leave("failed", "The model refused.")
+                self._statuses.rest(Stop(type="refusal"), StopDetails(explanation=data.error))
+            case "interrupted" | "terminated":
+                self._outcomes.leave("interrupted", "The turn was interrupted.")
+                self.rest_if_done()
+            case _:
+                if data.stop_reason == "max_turns":
+                    self._statuses.fail(_LIMIT_REACHED, "exhausted")
+                if not self._outcomes.start():
+                    self.rest_if_done()
+
+    def _count(self, state: State, data: TurnEnded) -> None:
+        if data.usage:
+            state.usage += data.usage
+        state.cost_usd += data.cost_usd or 0.0
+        self.check_budget()
+
+    def _tell_usage(self) -> None:
+        teller, document = self._teller, self._tools.document
+        budget: Json = document.budget
+        teller.tell(
+            SessionUsage(id=teller.new_id(), processed_at=teller.time, usage=usage_of(teller.state), budget=budget)
+        )
+
+
+def usage_of(state: State) -> Object:
+    """What a session used so far, as the API shows it."""
+    usage = state.usage
+    return {
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cache_read_input_tokens": usage.cache_read_tokens,
+        "cache_creation": {"ephemeral_1h_input_tokens": 0, "ephemeral_5m_input_tokens": usage.cache_write_tokens},
+        "active_seconds": state.active_micros / 1_000_000,
+        "list_cost": {"amount": f"{state.cost_usd * 100:.4f}", "currency": "USD"},
+    }

@@ -1,0 +1,65 @@
+"""Where the views of managed sessions come from, and what their agents are started with."""
+
+import msgspec
+from msgspec.structs import replace
+
+from everyagent.agents.adapter import Launch
+from everyagent.errors import SessionNotFound
+from everyagent.log.log import SessionRecord
+from everyagent.managed.agent import SessionAgent
+from everyagent.managed.environment import Environment
+from everyagent.managed.events import Failure, Retrying
+from everyagent.managed.managed import Managed
+from everyagent.managed.projection.commands import CommandFrame, Troubled
+from everyagent.managed.projection.projector import Projector
+from everyagent.managed.showing import document_of
+from everyagent.managed.workspace import Prepared
+from everyagent.sessions.viewed import Batch
+
+
+class ManagedViews:
+    """The `Views` of a daemon."""
+
+    def __init__(self, managed: Managed) -> None:
+        self._managed = managed
+        self._viewed = managed.sessions.viewed
+
+    async def open(self, record: SessionRecord) -> Projector | None:
+        try:
+            found = await self._viewed.log.view(record.session_id)
+        except SessionNotFound:
+            return None
+        return Projector(record.session_id, found.state, found.document)
+
+    async def launch(self, record: SessionRecord, launch: Launch) -> Launch:
+        """Its folder, variables and servers as they are now: credentials may have been renewed meanwhile."""
+        document = document_of(await self._viewed.log.view(record.session_id))
+        prepared = await self._managed.workspaces.prepare(
+            record.session_id,
+            msgspec.convert(document.agent, SessionAgent),
+            msgspec.convert(document.environment, Environment),
+            document.vault_ids,
+        )
+        await self._tell_problems(record.session_id, prepared)
+        prompts = (launch.system_prompt, prepared.note)
+        return replace(
+            launch,
+            directory=prepared.directory,
+            env={**launch.env, **prepared.env},
+            mcp={**launch.mcp, **prepared.mcp},
+            system_prompt="\n\n".join(text for text in prompts if text),
+        )
+
+    async def turn_over(self, session_id: str) -> None:
+        await self._managed.judging.turn_over(session_id)
+
+    async def _tell_problems(self, session_id: str, prepared: Prepared) -> None:
+        retrying = Retrying(type="retrying")
+        errors = [Failure(type="unknown_error", message=each, retry_status=retrying) for each in prepared.problems]
+        errors += [
+            Failure(type=each.type, message=each.message, repository_url=each.repository_url, retry_status=retrying)
+            for each in prepared.repositories
+        ]
+        if errors:
+            cause = msgspec.json.encode(CommandFrame(managed=Troubled(errors=errors)))
+            await self._viewed.submit(session_id, lambda _: Batch(cause=cause, direction="daemon"))

@@ -1,0 +1,131 @@
+"""What a session requires of its client: confirmations, custom tools, questions; several at once, bit by bit."""
+
+import json
+
+import anthropic
+from loose import Loose
+from refused import refused
+from stage import TOOLSET, WEATHER, Talk, message, new_session, one, types
+
+ASKING = {"type": "agent_toolset_20260401", "default_config": {"permission_policy": {"type": "always_ask"}}}
+
+
+def flow(client: Loose, agent: str = "mock") -> None:
+    confirms(client, agent)
+    carries_out(client, agent)
+    answers_questions(client, agent)
+    refuses_what_does_not_fit(client, agent)
+
+
+def confirms(client: Loose, agent: str) -> None:
+    session = new_session(client, agent, [ASKING])
+    talk = Talk(client, session.id)
+    heard = talk.say(message('[tool command="echo one"] [tool command="echo two"]'))
+    uses = {event.id: event for event in heard if event.type == "agent.tool_use"}
+    while len(uses) < 2 or len(heard[-1].stop_reason.event_ids) < 2:
+        heard = talk.until("session.status_idle")
+        uses |= {event.id: event for event in heard if event.type == "agent.tool_use"}
+    assert heard[-1].stop_reason.type == "requires_action"
+    assert set(heard[-1].stop_reason.event_ids) == set(uses)
+    assert all(use.evaluated_permission == "ask" for use in uses.values())
+    assert client.beta.sessions.retrieve(session.id).status == "idle"
+    first, second = uses
+    heard = talk.say({"type": "user.tool_confirmation", "tool_use_id": first, "result": "allow"})
+    assert types(heard) == ["user.tool_confirmation", "session.status_idle"], "the rest is told again"
+    assert heard[-1].stop_reason.event_ids == [second]
+    heard = talk.say(
+        {"type": "user.tool_confirmation", "tool_use_id": second, "result": "deny", "deny_message": "Not that one."}
+    )
+    assert types(heard)[:2] == ["user.tool_confirmation", "session.status_running"]
+    results = {event.tool_use_id: event for event in heard if event.type == "agent.tool_result"}
+    assert (results[first].is_error, results[second].is_error) == (None, True)
+    assert heard[-1].stop_reason.type == "end_turn"
+    again = {"type": "user.tool_confirmation", "tool_use_id": first, "result": "allow"}
+    refused(anthropic.BadRequestError, lambda: talk.send(again))
+    heard = talk.say(message('[tool command="sleep 0"]'))
+    assert heard[-1].stop_reason.type == "requires_action"
+    talk.send({"type": "user.interrupt"})
+    heard = talk.until("session.status_idle")
+    assert heard[-1].stop_reason.type == "end_turn", "nothing is stuck"
+    assert one(heard, "user.tool_confirmation").result == "deny"
+    talk.close()
+
+
+def carries_out(client: Loose, agent: str) -> None:
+    session = new_session(client, agent, [TOOLSET, WEATHER])
+    talk = Talk(client, session.id)
+    heard = talk.say(message('[custom name=get_weather input={"city":"Oslo"}] [custom name=get_weather]'))
+    uses = [event for event in heard if event.type == "agent.custom_tool_use"]
+    while len(uses) < 2 or len(heard[-1].stop_reason.event_ids) < 2:
+        heard = talk.until("session.status_idle")
+        uses += [event for event in heard if event.type == "agent.custom_tool_use"]
+    assert heard[-1].stop_reason.event_ids == [use.id for use in uses]
+    assert sorted(str(use.input) for use in uses) == ["{'city': 'Oslo'}", "{}"]
+    assert not [event for event in heard if event.type in ("agent.tool_use", "agent.mcp_tool_use")]
+    heard = talk.say(
+        *(
+            {
+                "type": "user.custom_tool_result",
+                "custom_tool_use_id": use.id,
+                "content": [{"type": "text", "text": f"sunny in {use.input.get('city')}"}],
+            }
+            for use in uses
+        )
+    )
+    assert types(heard)[:3] == ["user.custom_tool_result", "user.custom_tool_result", "session.status_running"]
+    assert heard[-1].stop_reason.type == "end_turn"
+    talk.close()
+
+
+def answers_questions(client: Loose, agent: str) -> None:
+    session = new_session(client, agent)
+    talk = Talk(client, session.id)
+    heard = talk.say(message("[question]"))
+    use = one(heard, "agent.custom_tool_use")
+    assert (use.name, heard[-1].stop_reason.event_ids) == ("ask_user_question", [use.id])
+    prompts = [question["prompt"] for question in use.input["questions"]]
+    answer = json.dumps({"answers": [["Green"], ["Tests", "Docs"]]})
+    heard = talk.say(
+        {
+            "type": "user.custom_tool_result",
+            "custom_tool_use_id": use.id,
+            "content": [{"type": "text", "text": answer}],
+        }
+    )
+    assert len(prompts) == 2
+    assert "You answered: Green; Tests, Docs." in str([event for event in heard if event.type == "agent.message"])
+    talk.close()
+
+
+def refuses_what_does_not_fit(client: Loose, agent: str) -> None:
+    session = new_session(client, agent, [ASKING, WEATHER])
+    talk = Talk(client, session.id)
+    system = {"type": "system.message", "content": [{"type": "text", "text": "Be brief."}]}
+    wrong: list[list[object]] = [
+        [],
+        [system],
+        [message("a"), system, message("b")],
+        [{"type": "user.interrupt"}, system],
+        [{"type": "user.tool_confirmation", "tool_use_id": "sevt_none", "result": "allow"}],
+        [message("all or nothing"), {"type": "user.custom_tool_result", "custom_tool_use_id": "sevt_none"}],
+        [{"type": "user.tool_result", "tool_use_id": "sevt_none"}],
+        [{"type": "user.message", "content": []}],
+        [{"type": "user.nonsense"}],
+    ]
+    for events in wrong:
+        refused(anthropic.BadRequestError, lambda events=events: talk.send(*events))
+    assert list(client.beta.sessions.events.list(session.id)) == []
+    heard = talk.say(message("[whoami]"), system)
+    assert types(heard)[:3] == ["user.message", "system.message", "session.status_running"]
+    heard = talk.say(message("[tool]"))
+    use = one(heard, "agent.tool_use")
+    refused(anthropic.BadRequestError, lambda: talk.send(message("more"), system))
+    allow = {"type": "user.tool_confirmation", "tool_use_id": use.id, "result": "allow"}
+    refused(anthropic.BadRequestError, lambda: talk.send(allow, allow))
+    refused(anthropic.BadRequestError, lambda: talk.send({**allow, "deny_message": "no"}))
+    key = {"extra_headers": {"Idempotency-Key": f"once {session.id}".replace(" ", "-")}}
+    first = client.beta.sessions.events.send(session.id, events=[allow], **key)
+    second = client.beta.sessions.events.send(session.id, events=[allow], **key)
+    assert first.data[0].id == second.data[0].id
+    assert talk.until("session.status_idle")[-1].stop_reason.type == "end_turn"
+    talk.close()

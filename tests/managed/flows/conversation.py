@@ -1,0 +1,134 @@
+"""The core flow: make a session, listen, send, hear it through, read it back."""
+
+import anthropic
+from loose import Loose
+from refused import refused
+from stage import Talk, message, new_session, one, types
+
+NEW = not anthropic.__version__.startswith("0.")
+
+
+def flow(client: Loose, agent: str = "mock") -> None:
+    session = new_session(client, agent, title="Talk", metadata={"purpose": "test"})
+    assert (session.status, session.title, session.archived_at) == ("idle", "Talk", None)
+    assert session.agent.name == "Worker"
+    talk = Talk(client, session.id, **({"event_deltas": ["agent.message", "agent.thinking"]} if NEW else {}))
+    heard = talk.say(message('[reasoning] [tool command="echo hi"] [mcp] [hello]'))
+    settled = [event for event in heard if event.type not in ("event_start", "event_delta")]
+    assert types(settled)[:4] == [
+        "user.message",
+        "session.status_running",
+        "span.model_request_start",
+        "agent.thinking",
+    ]
+    assert types(settled)[-2:] == ["span.model_request_end", "session.status_idle"]
+    assert settled[-1].stop_reason.type == "end_turn"
+    use, result = one(heard, "agent.tool_use"), one(heard, "agent.tool_result")
+    assert (use.name, use.input) == ("bash", {"command": "echo hi"})
+    assert (result.tool_use_id, result.content[0].text) == (use.id, "hi\n")
+    use, result = one(heard, "agent.mcp_tool_use"), one(heard, "agent.mcp_tool_result")
+    assert (use.mcp_server_name, use.name, result.mcp_tool_use_id) == ("docs", "search", use.id)
+    assert client.beta.sessions.retrieve(session.id).status == "idle", "status and event agree"
+    previews(heard)
+    queues(talk)
+    fails(talk)
+    delegates(client, talk)
+    lists(client, session.id)
+    talk.close()
+
+
+def previews(heard: list[Loose]) -> None:
+    """What is previewed is the beginning of what is said, in order, and never after it."""
+    texts: dict[object, str] = {}
+    final: set[object] = set()
+    for event in heard:
+        if event.type == "event_start":
+            assert event.event.id not in texts
+            texts[event.event.id] = ""
+        elif event.type == "event_delta":
+            assert event.event_id not in final
+            texts[event.event_id] += str(event.delta.content.text)
+        elif event.type == "agent.message" and event.id in texts:
+            final.add(event.id)
+            assert texts[event.id] == event.content[0].text
+    assert len(final) >= 2 or not NEW
+
+
+def queues(talk: Talk) -> None:
+    """A message while the session runs waits: told without a time, and again with it; once in the list."""
+    talk.send(message("[slow seconds=30]"))
+    talk.until("agent.message" if False else "session.status_running")
+    waiting = talk.send(message("[hello] second")).data[0]
+    assert waiting.processed_at is None
+    talk.send({"type": "user.interrupt"})
+    heard = talk.until("session.status_idle")
+    told = [event for event in heard if event.type == "user.message" and event.id == waiting.id]
+    assert [event.processed_at is None for event in told] == [True, False]
+    assert "user.interrupt" in types(heard)
+    assert heard[-1].stop_reason.type == "end_turn"
+    kept = [event for event in talk.client.beta.sessions.events.list(talk.session_id) if event.id == waiting.id]
+    assert [event.processed_at is None for event in kept] == [False]
+
+
+def fails(talk: Talk) -> None:
+    heard = talk.say(message("[retry times=2 delay_ms=20]"))
+    order = [kind for kind in types(heard) if kind.startswith("session.")]
+    assert order == [
+        "session.status_running",
+        "session.error",
+        "session.status_rescheduled",
+        "session.error",
+        "session.status_running",
+        "session.status_idle",
+    ]
+    error = next(event for event in heard if event.type == "session.error").error
+    assert (error.type, error.retry_status.type) == ("model_overloaded_error", "retrying")
+    heard = talk.say(message("[error code=rate_limited message=enough]"))
+    error = one(heard, "session.error").error
+    assert (error.type, error.retry_status.type, error.message) == ("model_rate_limited_error", "exhausted", "enough")
+    assert heard[-1].stop_reason.type == "retries_exhausted"
+    assert one(heard, "span.model_request_end").is_error
+
+
+def delegates(client: Loose, talk: Talk) -> None:
+    if not hasattr(client.beta.sessions, "threads"):
+        return
+    heard = talk.say(message("[subagent]"))
+    created = one(heard, "session.thread_created")
+    assert one(heard, "agent.thread_message_sent").to_session_thread_id == created.session_thread_id
+    assert one(heard, "agent.thread_message_received").from_session_thread_id == created.session_thread_id
+    threads = client.beta.sessions.threads
+    primary, child = list(threads.list(talk.session_id))
+    assert (primary.parent_thread_id, child.parent_thread_id, child.status) == (None, primary.id, "idle")
+    inside = types(threads.events.list(child.id, session_id=talk.session_id))
+    assert inside[0] == "agent.thread_message_received"
+    assert inside[-1] == "agent.thread_message_sent"
+    assert {"agent.message", "agent.tool_use", "agent.tool_result"} <= set(inside)
+    pages = threads.events.list(child.id, session_id=talk.session_id, limit=2)
+    assert types(pages) == inside
+    assert "I am the sub-agent" not in str(list(client.beta.sessions.events.list(talk.session_id)))
+    assert threads.retrieve(child.id, session_id=talk.session_id).id == child.id
+    with threads.events.stream(child.id, session_id=talk.session_id) as stream:
+        assert stream.response.status_code == 200
+    assert threads.archive(child.id, session_id=talk.session_id).archived_at is not None
+    assert talk.until("session.thread_status_terminated")
+
+
+def lists(client: Loose, session_id: object) -> None:
+    events = client.beta.sessions.events
+    everything = list(events.list(session_id))
+    ids = [event.id for event in everything]
+    assert len(set(ids)) == len(ids)
+    assert [event.id for event in events.list(session_id, limit=3)] == ids
+    assert [event.id for event in events.list(session_id, order="desc", limit=4)] == ids[::-1]
+    if NEW:
+        wanted = ["agent.message", "session.status_idle"]
+        assert [event.id for event in events.list(session_id, types=wanted, limit=2)] == [
+            event.id for event in everything if event.type in wanted
+        ]
+        middle = everything[len(everything) // 2].processed_at
+        late = [event.id for event in events.list(session_id, created_at_gte=middle)]
+        early = [event.id for event in events.list(session_id, created_at_lt=middle)]
+        assert early + late == ids
+        refused(anthropic.BadRequestError, lambda: list(events.list(session_id, types=["nonsense"])))
+    refused(anthropic.NotFoundError, lambda: list(events.list("sesn_nobody")))

@@ -1,0 +1,128 @@
+"""Recorded universal sessions, told as managed ones: every prefix keeps the rules, and all of it is told once."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from everyagent.log.log import NewEvent
+from everyagent.managed.events import ON_THREAD
+from everyagent.managed.projection.document import Document
+from everyagent.managed.projection.projector import Projector
+from everyagent.managed.projection.state import State
+from everyagent.model.events import (
+    DATA_BY_TYPE,
+    EventData,
+    ItemDelta,
+    SessionStarted,
+    SessionUpdated,
+    TurnEnded,
+    TurnStarted,
+)
+from everyagent.testing.managed_rules import ManagedRules
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+CASES = sorted(path.parent for path in GOLDEN.glob("*/*/events.jsonl"))
+
+
+class Line(msgspec.Struct):
+    type: str
+    data: msgspec.Raw
+
+
+def recorded(case: Path) -> Iterator[EventData]:
+    started = False
+    for text in (case / "events.jsonl").read_bytes().splitlines():
+        line = msgspec.json.decode(text, type=Line)
+        data = msgspec.json.decode(line.data, type=DATA_BY_TYPE[line.type])
+        if isinstance(data, SessionStarted) and started:
+            return  # what follows is another session
+        started = True
+        if not isinstance(data, ItemDelta):
+            yield data
+
+
+def projector() -> Projector:
+    document = Document(agent={"name": "agent", "tools": [{"type": "agent_toolset_20260401"}]}, environment_id="env_1")
+    return Projector("sesn_1", msgspec.json.encode(State()), msgspec.json.encode(document))
+
+
+def told(view: Projector, frames: Sequence[Sequence[EventData]]) -> Iterator[list[NewEvent]]:
+    """What each frame's events give rise to."""
+    for number, frame in enumerate(frames):
+        view.heard("from_agent", b"{}", 1_700_000_000_000_000 + number)
+        for data in frame:
+            view.told(data)
+        view.settle()
+        step = view.take()
+        yield [*step.events] if step else []
+
+
+def own(events: Sequence[NewEvent]) -> list[bytes]:
+    return [event.body for event in events if event.type != ON_THREAD]
+
+
+def frames_of(case: Path) -> list[list[EventData]]:
+    """Each event a frame of its own, with the status that a session tells of it."""
+    frames: list[list[EventData]] = []
+    waiting = 0
+    for data in recorded(case):
+        frames.append([data])
+        if data.type.endswith(".requested"):
+            waiting += 1
+            if waiting == 1:
+                frames[-1].append(SessionUpdated(status="waiting"))
+        elif data.type.endswith(".resolved"):
+            waiting -= 1
+            if waiting == 0:
+                frames[-1].append(SessionUpdated(status="running"))
+    return frames
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.parent.name}-{case.name}")
+def test_every_prefix_of_a_recorded_session_keeps_the_rules(case: Path) -> None:
+    rules = ManagedRules()
+    view = projector()
+    for frame, events in zip(frames := frames_of(case), told(view, frames), strict=True):
+        rules.feed(own(events))
+        assert view.state.status == rules.status, "what is told and what is kept agree"
+        if any(isinstance(data, TurnEnded) for data in frame):
+            assert rules.status in ("idle", "terminated")
+    assert any(isinstance(data, TurnStarted) for frame in frames for data in frame) == (view.state.head > 0)
+
+
+@pytest.mark.parametrize("case", CASES[::7], ids=lambda case: f"{case.parent.name}-{case.name}")
+def test_a_view_that_is_put_away_and_opened_again_tells_the_same(case: Path) -> None:
+    frames = frames_of(case)
+    whole = [event.body for events in told(projector(), frames) for event in events]
+    view, pieces = projector(), list[bytes]()
+    for number, frame in enumerate(frames):
+        view.heard("from_agent", b"{}", 1_700_000_000_000_000 + number)
+        for data in frame:
+            view.told(data)
+        view.settle()
+        step = view.take()
+        if step:
+            pieces += [event.body for event in step.events]
+            view = Projector("sesn_1", step.state, msgspec.json.encode(view.document))
+    assert pieces == whole
+
+
+@pytest.mark.parametrize("case", CASES[::7], ids=lambda case: f"{case.parent.name}-{case.name}")
+def test_a_step_that_was_not_written_leaves_no_trace(case: Path) -> None:
+    frames = frames_of(case)
+    whole = [event.body for events in told(projector(), frames) for event in events]
+    view, pieces = projector(), list[bytes]()
+    for number, frame in enumerate(frames):
+        for attempt in range(2):
+            view.heard("from_agent", b"{}", 1_700_000_000_000_000 + number)
+            for data in frame:
+                view.told(data)
+            view.settle()
+            step = view.take()
+            if attempt == 0:
+                view.undo()
+            elif step:
+                pieces += [event.body for event in step.events]
+    assert pieces == whole

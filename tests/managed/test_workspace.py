@@ -1,0 +1,272 @@
+"""What a managed session finds in its folder: files, repositories, skills, packages, credentials."""
+
+import os
+import stat
+import subprocess
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from everyagent.errors import BadRequest, NotFound
+from everyagent.managed import Managed
+from everyagent.managed.agent import SkillParams
+from everyagent.managed.bundle import packed
+from everyagent.managed.credential import (
+    BasicAuthParams,
+    BearerCreate,
+    CredentialCreate,
+    Everywhere,
+    OauthCreate,
+    RefreshParams,
+    VariableCreate,
+    VaultCreate,
+)
+from everyagent.managed.environment import PackagesParams
+from everyagent.managed.file import File, FileList
+from everyagent.managed.resource import (
+    BranchCheckout,
+    CommitCheckout,
+    FileParams,
+    MemoryStoreParams,
+    RepositoryParams,
+    RepositoryResource,
+)
+from everyagent.model.tools import McpRemote
+from tests.managed import ground
+from tests.managed.git_stage import TOKEN, git_stage
+from tests.managed.mcp_stage import mcp_stage
+
+SESSION = "sesn_1"
+SKILL = b"---\nname: tidy\ndescription: Tidies.\n---\n"
+
+
+@pytest.fixture
+async def managed(tmp_path: Path) -> AsyncIterator[Managed]:
+    async with ground.managed(tmp_path) as managed:
+        yield managed
+
+
+async def uploaded(managed: Managed, name: str, content: bytes) -> File:
+    async def pieces() -> AsyncIterator[bytes]:
+        yield content
+
+    async with managed.files.upload(pieces()) as upload:
+        return await managed.files.add(upload, name, None)
+
+
+async def test_files_lie_where_they_were_mounted_and_cannot_be_written(managed: Managed) -> None:
+    file = await uploaded(managed, "data.csv", b"a,b\n")
+    given = await managed.resources.give(
+        SESSION, [FileParams(file_id=file.id), FileParams(file_id=file.id, mount_path="/workspace/in/data.csv")]
+    )
+    await managed.files.delete(file.id)
+    prepared = await managed.workspaces.prepare(
+        SESSION, await ground.agent(managed), await ground.environment(managed), []
+    )
+    first = prepared.directory / "mnt/session/uploads" / file.id
+    second = prepared.directory / "workspace/in/data.csv"
+    for path in (first, second):
+        assert path.read_bytes() == b"a,b\n"
+        assert stat.S_IMODE(path.stat().st_mode) == 0o444
+        assert str(path) in prepared.note
+    assert [resource.mount_path for resource in given] == [f"/mnt/session/uploads/{file.id}", "/workspace/in/data.csv"]
+    copies = (await managed.files.list(FileList(scope_id=SESSION))).data
+    assert file.id not in [copy.id for copy in copies]
+    assert len(copies) == 2
+    await managed.workspaces.remove(SESSION)
+    assert not prepared.directory.exists()
+    assert (await managed.files.list(FileList(scope_id=SESSION))).data == []
+    assert await managed.resources.of(SESSION) == []
+
+
+@pytest.mark.parametrize(
+    "mount", ["relative", "/", "/a/../b", "/mnt/session/outputs/x", "/mnt/session/outputs", "/a\n/b"]
+)
+async def test_a_mount_path_leads_nowhere_else(managed: Managed, mount: str) -> None:
+    file = await uploaded(managed, "x", b"")
+    with pytest.raises(BadRequest):
+        await managed.resources.give(SESSION, [FileParams(file_id=file.id, mount_path=mount)])
+    assert (await managed.files.list(FileList(scope_id=SESSION))).data == []
+
+
+async def test_a_session_gets_all_its_resources_or_none(managed: Managed) -> None:
+    file = await uploaded(managed, "x", b"")
+    twice = FileParams(file_id=file.id, mount_path="/workspace/x")
+    for wrong in (twice, FileParams(file_id="file_nobody"), MemoryStoreParams(memory_store_id="memstore_1")):
+        with pytest.raises((BadRequest, NotFound)):
+            await managed.resources.give(SESSION, [twice, wrong])
+        assert await managed.resources.of(SESSION) == []
+
+
+async def test_repositories_are_cloned_and_their_token_is_nowhere(managed: Managed, tmp_path: Path) -> None:
+    with git_stage(tmp_path / "git") as (url, first):
+        private = f"{url}/private/project.git"
+        await managed.resources.give(
+            SESSION,
+            [
+                RepositoryParams(url=private, authorization_token=TOKEN),
+                RepositoryParams(
+                    url=private,
+                    authorization_token=TOKEN,
+                    checkout=CommitCheckout(sha=first),
+                    mount_path="/workspace/then",
+                ),
+                RepositoryParams(
+                    url=private,
+                    authorization_token=TOKEN,
+                    checkout=BranchCheckout(name="next"),
+                    mount_path="/workspace/next",
+                ),
+            ],
+        )
+        prepared = await managed.workspaces.prepare(
+            SESSION, await ground.agent(managed), await ground.environment(managed), []
+        )
+    assert prepared.repositories == []
+    workspace = prepared.directory / "workspace"
+    assert (workspace / "project/README.md").read_text() == "second\n"
+    assert (workspace / "then/README.md").read_text() == "first\n"
+    assert (workspace / "next/README.md").read_text() == "first\n"
+    assert TOKEN not in repr(await managed.resources.of(SESSION))
+    kept = [path.read_bytes() for path in (tmp_path / "data").rglob("*") if path.is_file()]
+    assert not [content for content in kept if TOKEN.encode() in content]
+
+
+async def test_a_repository_that_cannot_be_had_is_told_with_its_kind(managed: Managed, tmp_path: Path) -> None:
+    with git_stage(tmp_path / "git") as (url, _):
+        asked = {
+            "repository_authentication_error": RepositoryParams(
+                url=f"{url}/private/project.git", authorization_token="wrong-token", mount_path="/workspace/a"
+            ),
+            "repository_forbidden_error": RepositoryParams(url=f"{url}/forbidden/p.git", mount_path="/workspace/b"),
+            "repository_not_found_error": RepositoryParams(url=f"{url}/nobody.git", mount_path="/workspace/c"),
+            "repository_checkout_error": RepositoryParams(
+                url=f"{url}/private/project.git",
+                authorization_token=TOKEN,
+                checkout=BranchCheckout(name="nowhere"),
+                mount_path="/workspace/d",
+            ),
+            "repository_clone_error": RepositoryParams(url="http://127.0.0.1:1/x.git", mount_path="/workspace/e"),
+        }
+        await managed.resources.give(SESSION, [*asked.values()])
+        prepared = await managed.workspaces.prepare(
+            SESSION, await ground.agent(managed), await ground.environment(managed), []
+        )
+        assert [problem.type for problem in prepared.repositories] == [*asked]
+        assert "wrong-token" not in repr(prepared.repositories)
+        assert sorted(os.listdir(prepared.directory / "workspace")) == []
+        broken = (await managed.resources.of(SESSION))[0]
+        assert isinstance(broken, RepositoryResource)
+        await managed.resources.change_token(SESSION, broken.id, TOKEN)
+        assert await managed.workspaces.lay_out(SESSION, broken) is None
+        assert (prepared.directory / "workspace/a/README.md").exists()
+
+
+async def test_skills_lie_where_agents_look_for_them(managed: Managed) -> None:
+    skill = await managed.skills.create(packed({"t/SKILL.md": SKILL, "t/run.sh": b"echo"}), None)
+    agent = await ground.agent(
+        managed,
+        skills=[
+            SkillParams(type="custom", skill_id=skill.id),
+            SkillParams(type="anthropic", skill_id="pptx", version="1"),
+        ],
+    )
+    prepared = await managed.workspaces.prepare(SESSION, agent, await ground.environment(managed), [])
+    for folder in (".claude/skills", ".agents/skills"):
+        assert (prepared.directory / folder / "tidy/SKILL.md").read_bytes() == SKILL
+        assert (prepared.directory / folder / "tidy/run.sh").exists()
+    assert "tidy: Tidies." in prepared.note
+    assert ["pptx" in problem for problem in prepared.problems] == [True]
+
+
+async def test_packages_are_there_for_every_session_of_an_environment(managed: Managed) -> None:
+    environment = await ground.environment(managed, PackagesParams(pip=["iniconfig==2.3.0"], apt=["tree"]))
+    agent = await ground.agent(managed)
+    prepared = await managed.workspaces.prepare(SESSION, agent, environment, [])
+    assert ["apt" in problem for problem in prepared.problems] == [True]
+    found = subprocess.run(
+        ["python3", "-c", "import iniconfig; print(iniconfig.__file__)"],
+        env=prepared.env,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert str(managed.sessions.ground.folder) in found.stdout
+    again = await managed.workspaces.prepare("sesn_2", agent, environment, [])
+    assert again.env == prepared.env
+
+
+async def test_a_package_that_cannot_be_had_is_told(managed: Managed) -> None:
+    environment = await ground.environment(managed, PackagesParams(pip=["no-such-package-anywhere-1234==9"]))
+    prepared = await managed.workspaces.prepare(SESSION, await ground.agent(managed), environment, [])
+    assert "no-such-package-anywhere-1234" in prepared.problems[0]
+    assert "PATH" not in prepared.env
+
+
+async def test_credentials_reach_the_servers_and_the_environment_they_are_for(managed: Managed) -> None:
+    with mcp_stage() as stage:
+        vault = await managed.vaults.create(VaultCreate(display_name="v"))
+        second = await managed.vaults.create(VaultCreate(display_name="w"))
+        variable = VariableCreate(secret_name="KEY", secret_value="one", networking=Everywhere())
+        await managed.credentials.create(vault.id, CredentialCreate(auth=variable))
+        other = VariableCreate(secret_name="KEY", secret_value="two", networking=Everywhere())
+        await managed.credentials.create(second.id, CredentialCreate(auth=other))
+        elsewhere = BearerCreate(mcp_server_url="https://elsewhere.example/mcp", token="not-for-you")
+        await managed.credentials.create(second.id, CredentialCreate(auth=elsewhere))
+        refresh = RefreshParams(
+            token_endpoint=f"{stage.url}/token",
+            client_id="me",
+            refresh_token="refresh-1",
+            token_endpoint_auth=BasicAuthParams(client_secret="hush"),
+        )
+        ends = datetime.now(UTC) + timedelta(seconds=1)
+        oauth = OauthCreate(mcp_server_url=f"{stage.url}/mcp", access_token="old", expires_at=ends, refresh=refresh)
+        await managed.credentials.create(vault.id, CredentialCreate(auth=oauth))
+        agent = await ground.agent(managed, mcp=f"{stage.url}/mcp")
+        environment = await ground.environment(managed)
+        for _ in range(2):
+            prepared = await managed.workspaces.prepare(SESSION, agent, environment, [vault.id, second.id])
+            assert prepared.env == {"KEY": "one"}
+            bearer = {"Authorization": "Bearer fresh-1"}
+            assert prepared.mcp == {"docs": McpRemote(url=f"{stage.url}/mcp", headers=bearer)}
+        assert len(stage.renewals) == 1, "renewed once, and good for an hour"
+    await managed.vaults.archive(vault.id)
+    with pytest.raises(BadRequest, match="archived"):
+        await managed.workspaces.prepare(SESSION, agent, environment, [vault.id])
+
+
+async def test_outputs_are_files_of_the_session(managed: Managed, tmp_path: Path) -> None:
+    folder = managed.workspaces.directory(SESSION) / "mnt/session/outputs"
+    (folder / "sub").mkdir()
+    (folder / "sub/report.md").write_text("one")
+    (tmp_path / "secret").write_text("nobody's")
+    (folder / "link").symlink_to(tmp_path / "secret")
+    os.mkfifo(folder / "pipe")
+    (first,) = (await managed.list_files(FileList(scope_id=SESSION))).data
+    assert (first.filename, first.mime_type, first.size_bytes) == ("report.md", "text/markdown", 3)
+    assert first.scope is not None
+    assert first.scope.id == SESSION
+    assert (await managed.list_files(FileList(scope_id=SESSION))).data == [first], "unchanged, it is the same file"
+    (folder / "sub/report.md").write_text("other")
+    (second,) = (await managed.list_files(FileList(scope_id=SESSION))).data
+    assert second.id != first.id
+    _, content = await managed.files.open(second.id)
+    with content:
+        assert content.read() == b"other"
+
+
+@pytest.mark.parametrize("session_id", ["..", "../data", "a/b", ""])
+async def test_no_session_id_leads_out_of_the_workspaces(managed: Managed, session_id: str) -> None:
+    with pytest.raises(NotFound):
+        managed.workspaces.place(session_id, "/mnt")
+
+
+async def test_an_outputs_folder_that_became_a_link_shows_nothing(managed: Managed, tmp_path: Path) -> None:
+    root = managed.workspaces.directory(SESSION)
+    (root / "mnt/session/outputs").rmdir()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/secret").write_text("nobody's")
+    (root / "mnt/session/outputs").symlink_to(tmp_path / "elsewhere")
+    assert (await managed.list_files(FileList(scope_id=SESSION))).data == []
