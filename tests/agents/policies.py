@@ -159,9 +159,9 @@ class PolicyRules:
         assert REFUSED in scene.outputs()
 
     def test_a_sub_agents_calls_are_ruled_like_its_parents(self, scene: Scene[Stage[Model]]) -> None:
-        if scene.subagent is None:
-            pytest.skip("it has no sub-agents")
         scene.create("bypass", tools={"bash": "ask"})
+        if scene.subagent is None:
+            pytest.skip("it has none that a scripted model could call")
         scene.subagent_turn("touch made.txt")
         asked = scene.asked()
         assert "touch made.txt" in str(asked.input)

@@ -10,13 +10,17 @@ from msgspec import Raw, Struct
 
 from everyagent.agents.adapter import Frame, Heard
 from everyagent.agents.amp.always import Always
-from everyagent.agents.amp.permissions import Allowed, Asked, Rejected, Rule, Wish, decide, files_of
+from everyagent.agents.amp.modes import PLAN
+from everyagent.agents.amp.permissions import Allowed, Asked, Decision, Rejected, Rule, Wish, decide, files_of
+from everyagent.agents.amp.policies import verdict
 from everyagent.agents.amp.results import Call
 from everyagent.agents.mcp_names import server_and_tool
 from everyagent.errors import AgentFailed
 from everyagent.model.asks import PermissionAnswer
 from everyagent.model.events import PermissionRequested, PermissionResolved
 from everyagent.model.ids import new_id
+from everyagent.model.parts import Json
+from everyagent.model.policies import UNRESTRICTED, ToolPolicies, refusal
 
 #: How long a call may be on its way through Amp's output when its delegate is here already.
 CALL_LIMIT = 1.0
@@ -26,7 +30,7 @@ _REFUSED = "The user rejected this."
 
 class _Pending(Struct, frozen=True):
     tool: str
-    always: Rule
+    always: Rule | None
     verdict: "asyncio.Future[Allowed | Rejected]"
 
 
@@ -43,6 +47,7 @@ class Asks:
         note: Callable[[Heard], None],
     ) -> None:
         self.mode = mode
+        self.policies: ToolPolicies = UNRESTRICTED
         self._directory = directory
         self._always = always
         self._find = find
@@ -59,16 +64,29 @@ class Asks:
         if found:
             found[1].asked = True
             found[1].creates = _creates(wish, self._directory)
-        decision = decide(wish, self.mode, self._directory, self._always.rules)
-        if isinstance(decision, Asked):
-            return await self._ask(wish, input, decision.always, found[0] if found else None)
+        decision = self._decide(wish)
+        if decision is None or isinstance(decision, Asked):
+            always = decision.always if decision else None
+            return await self._ask(wish, input, always, found[0] if found else None)
         return decision
+
+    def _decide(self, wish: Wish) -> Decision | None:
+        """None: to be asked each time. Nothing is changed in plan mode, so `allow` has no say there."""
+        match verdict(self.policies, wish.tool):
+            case "deny":
+                return Rejected(refusal(server_and_tool(wish.tool)[1]))
+            case "ask":
+                return None
+            case "allow" if self.mode != PLAN:
+                return Allowed()
+            case _:
+                return decide(wish, self.mode, self._directory, self._always.rules)
 
     def answer(self, key: str, answer: PermissionAnswer) -> None:
         pending = self._pending.get(key)
         if pending is None or pending.verdict.done():
             raise AgentFailed("The agent no longer waits for this answer.")
-        if answer.reply == "always":
+        if answer.reply == "always" and pending.always:
             self._always.add(pending.always)
         allowed = answer.reply != "reject"
         why = f"{_REFUSED} {answer.message}" if answer.message else _REFUSED
@@ -88,7 +106,7 @@ class Asks:
             return found
         return None
 
-    async def _ask(self, wish: Wish, input: object, always: Rule, call: str | None) -> Allowed | Rejected:
+    async def _ask(self, wish: Wish, input: object, always: Rule | None, call: str | None) -> Allowed | Rejected:
         key = new_id("ask_")
         verdict = asyncio.get_running_loop().create_future()
         self._pending[key] = _Pending(wish.tool, always, verdict)
@@ -102,7 +120,7 @@ class Asks:
                 self._note(Heard(frame, (withdrawn(key, wish.tool),)))
 
 
-def requested(key: str, tool: str, input: object, always: Rule, call: str | None) -> PermissionRequested:
+def requested(key: str, tool: str, input: object, always: Rule | None, call: str | None) -> PermissionRequested:
     server, _ = server_and_tool(tool)
     return PermissionRequested(
         permission_id=key,
@@ -111,10 +129,14 @@ def requested(key: str, tool: str, input: object, always: Rule, call: str | None
         metadata={"mcp_server": server} if server else None,
         tool=tool,
         input=input,  # pyright: ignore[reportArgumentType]
-        options=["once", "always", "reject"],
-        suggestions=[{"tool": always.tool, "detail": always.detail} if always.detail else {"tool": always.tool}],
+        options=["once", "always", "reject"] if always else ["once", "reject"],
+        suggestions=[_suggestion(always)] if always else [],
         item_id=call,
     )
+
+
+def _suggestion(always: Rule) -> Json:
+    return {"tool": always.tool, "detail": always.detail} if always.detail else {"tool": always.tool}
 
 
 def withdrawn(key: str, tool: str) -> PermissionResolved:

@@ -20,6 +20,7 @@ from everyagent.agents.amp.results import Call
 from everyagent.agents.amp.run import Run
 from everyagent.errors import AgentFailed
 from everyagent.model.asks import Answer, PermissionAnswer
+from everyagent.model.policies import UNRESTRICTED
 from everyagent.runtime.process import Process
 
 _LEFT = "The turn this was asked in is over."
@@ -52,6 +53,7 @@ class AmpConversation:
             find=self._find,
             note=self._note,
         )
+        self._asks.policies = launch.policies
         self.token = gate.admit(self._asks.wish)
         self._run: Run | None = None
         self._running = anyio.Lock()
@@ -95,17 +97,23 @@ class AmpConversation:
             run.lines.process.interrupt()
 
     async def change(self, change: Change) -> bool:
-        """Modes are kept by us, so they count at once. False where the directory's settings defeat the new one."""
+        """Modes and policies are kept by us, so they count at once. False where only new settings of Amp's would do,
+        or the directory's defeat the new mode.
+        """
+        ruled = change.policies is UNSET or UNRESTRICTED not in (change.policies, self._asks.policies)
+        if change.policies is not UNSET:
+            self._asks.policies = change.policies
         if change.permission_mode is not UNSET:
             self._permission_mode = change.permission_mode
         if change.agent_mode is not UNSET:
             self._agent_mode = change.agent_mode
         self._asks.mode = mode = modes.effective(self._permission_mode, self._agent_mode)
         try:
-            await to_thread.run_sync(settings.refuse_what_cannot_be_kept, self._launch.directory, mode)
+            check = settings.refuse_what_cannot_be_kept
+            await to_thread.run_sync(check, self._launch.directory, mode, self._asks.policies)
         except AgentFailed:
             return False
-        return change.variant is UNSET
+        return ruled and change.variant is UNSET
 
     async def close(self, *, force: bool = False) -> None:
         self._closing = True

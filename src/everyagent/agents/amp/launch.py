@@ -14,6 +14,7 @@ from everyagent.agents.adapter import Launch
 from everyagent.agents.amp import delegate, failures, modes, program, settings
 from everyagent.agents.amp.permissions import Standing
 from everyagent.errors import AgentNotLoggedIn
+from everyagent.model.policies import UNRESTRICTED
 from everyagent.model.tools import McpLocal, McpServer
 from everyagent.runtime.environment import scrubbed
 
@@ -71,13 +72,13 @@ def prepare(launch: Launch, environment: Mapping[str, str], mode: str, door: Doo
     """Into the session's scratch folder. Raises `AgentNotLoggedIn`, and `AgentFailed` where its mode cannot be kept."""
     user = settings.of_user(environment)
     _refuse_without_login(environment, user)
-    settings.refuse_what_cannot_be_kept(launch.directory, mode)
+    settings.refuse_what_cannot_be_kept(launch.directory, mode, launch.policies, user)
     folder = folder_of(launch)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     delegates: dict[Standing, Path] = {standing: folder / standing for standing in get_args(Standing)}
     for standing, path in delegates.items():
         _write(path, _script(standing, door).encode(), mode=0o700)
-    made = settings.for_session(user, delegates, TOOLS_SERVER)
+    made = settings.for_session(user, delegates, TOOLS_SERVER, ruled=launch.policies != UNRESTRICTED)
     _write(folder / "settings.json", msgspec.json.encode(made))
     servers = _servers(launch)
     if servers:

@@ -13,6 +13,7 @@ import msgspec
 from everyagent.agents.amp.modes import BYPASS, PLAN
 from everyagent.agents.amp.permissions import READERS, Standing
 from everyagent.errors import AgentFailed
+from everyagent.model.policies import UNRESTRICTED, ToolPolicies
 
 Settings: TypeAlias = dict[str, object]
 
@@ -45,20 +46,30 @@ def of_directory(directory: Path) -> Settings:
     return {}
 
 
-def for_session(user: Settings, delegates: Mapping[Standing, Path], custom_tools: str) -> Settings:
+def for_session(
+    user: Settings, delegates: Mapping[Standing, Path], custom_tools: str, *, ruled: bool = False
+) -> Settings:
     """The user's own, with every call that they do not reject handed to a delegate that says how it stands.
 
+    `ruled`: there are tool policies, so calls that only look are handed over, too.
     What is guarded Amp would ask its user about, and wait for ever: here the delegate is asked instead.
     """
     rules = [_delegated(rule, delegates) for rule in _rules_of(user)]
-    free = [{"tool": tool, "action": "allow"} for tool in (*READERS, f"mcp__{custom_tools}__*")]
+    free = [{"tool": tool, "action": "allow"} for tool in (*(() if ruled else READERS), f"mcp__{custom_tools}__*")]
     rest = {"tool": "*", "action": "delegate", "to": str(delegates["unsettled"])}
     ours: Settings = {RULES: [*rules, *free, rest], ALLOW_ALL: False, _GUARDED_FILES: ["/**"]}
     return {**user, **ours, "amp.updates.mode": "disabled"}
 
 
-def refuse_what_cannot_be_kept(directory: Path, mode: str) -> None:
-    """A directory's own settings come before ours. Raises `AgentFailed` where they leave nothing of the mode."""
+def refuse_what_cannot_be_kept(
+    directory: Path, mode: str, policies: ToolPolicies = UNRESTRICTED, user: Settings | None = None
+) -> None:
+    """A directory's own settings come before ours, and a delegate of the user's own is asked in our place.
+
+    Raises `AgentFailed` where they leave nothing of the mode, or of the policies.
+    """
+    if policies != UNRESTRICTED:
+        _refuse_loopholes(directory, user or {})
     if mode == BYPASS:
         return
     found = of_directory(directory)
@@ -71,6 +82,17 @@ def refuse_what_cannot_be_kept(directory: Path, mode: str) -> None:
         raise AgentFailed(
             f"The Amp settings in {directory} allow tools before anybody is asked, so nothing could keep the plan "
             f"mode. Remove `allow` and `delegate` from its {RULES}, or use another permission mode."
+        )
+
+
+def _refuse_loopholes(directory: Path, user: Settings) -> None:
+    found = of_directory(directory)
+    loose = any(rule.get("action") in ("allow", "delegate") for rule in _rules_of(found))
+    if found.get(ALLOW_ALL) is True or loose or any(rule.get("action") == "delegate" for rule in _rules_of(user)):
+        raise AgentFailed(
+            f"Amp's settings, the user's or those in {directory}, let tools run past the session's tool policies. "
+            f"Remove `{ALLOW_ALL}`, the `delegate` rules, and the directory's `allow` rules from {RULES}, or take "
+            "the policies back."
         )
 
 

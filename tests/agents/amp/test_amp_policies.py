@@ -1,0 +1,74 @@
+"""Tool policies on the real Amp."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from amp_stage import AmpSession
+from tests.agents.policies import PolicyRules, Scene
+
+from everyagent.model.events import TurnEnded
+from everyagent.testing.scripted_turns import call, say
+
+SERVER = Path(__file__).with_name("adding_mcp_server.py")
+
+
+class AmpScene(Scene[AmpSession]):
+    shell = "shell_command"
+    subagent = None
+
+    def shell_turn(self, *commands: str) -> None:
+        self.session.model.script.add(*[call("shell_command", {"command": each}) for each in commands], say("Done."))
+        self.session.send("Go")
+
+    def subagent_turn(self, command: str) -> None:
+        raise NotImplementedError
+
+    def mcp_turn(self) -> None:
+        self.session.model.script.add(call("mcp__sums__add", {"a": 1, "b": 2}), say("Done."))
+        self.session.send("Add")
+
+    def custom_turn(self) -> None:
+        self.session.model.script.add(call("mcp__everyagent__get_weather", {}), say("Done."))
+        self.session.send("How is the weather?")
+
+    def servers(self) -> dict[str, object]:
+        return {"sums": {"type": "local", "command": [sys.executable, str(SERVER)]}}
+
+    def heard(self) -> str:
+        return self.session.told_amp()
+
+
+@pytest.fixture
+def scene(session: AmpSession) -> AmpScene:
+    return AmpScene(session)
+
+
+class TestAmpPolicies(PolicyRules):
+    pass
+
+
+@pytest.mark.parametrize("tool", ["Read", "web_search"])
+def test_what_only_looks_is_ruled_too(scene: AmpScene, tool: str) -> None:
+    scene.create("bypass", tools={tool: "ask"})
+    path = scene.session.workspace / "secret.txt"
+    path.write_text("a secret")
+    scene.session.model.script.add(call(tool, {"path": str(path), "objective": "cats"}), say("Done."))
+    scene.session.send("Look")
+    scene.permits(1, "reject", "Look away")
+    scene.rested()
+    assert "Look away" in scene.heard()
+    assert "a secret" not in scene.heard()
+
+
+def test_settings_of_the_directory_that_would_let_tools_pass_are_refused(scene: AmpScene) -> None:
+    (scene.session.workspace / ".amp").mkdir()
+    rules = {"amp.permissions": [{"tool": "shell_command", "action": "allow"}]}
+    (scene.session.workspace / ".amp" / "settings.json").write_text(json.dumps(rules))
+    scene.create("bypass", tools={"bash": "deny"})
+    scene.shell_turn("touch made.txt")
+    ended = scene.session.next(TurnEnded)
+    assert ended.stop_reason == "error"
+    assert "tool policies" in str(ended.error)
+    assert not scene.made()
