@@ -22,7 +22,7 @@ from everyagent.model.events import (
 from everyagent.testing.chat_server import ChatServer
 from everyagent.testing.scripted_chat import call, fail, run, say
 
-LONG = "word " * 40
+LONG = "word " * 40 + "end"
 SLEEP = "python3 -c 'import time; time.sleep(50)'"
 QUESTION = {"question": "Which?", "header": "Q", "options": [{"label": "A", "description": "a"}]}
 
@@ -141,7 +141,7 @@ def test_a_queued_message_waits_for_its_turn(session: OpencodeSession) -> None:
     session.send("Second")
     reply.release.set()
     session.next(TurnEnded, 2)
-    assert session.replies() == [LONG.rstrip(), "Second."] or session.replies() == [LONG, "Second."]
+    assert session.replies() == [LONG, "Second."]
 
 
 # -- death and resuming -----------------------------------------------------------------------------------------
@@ -180,7 +180,6 @@ def test_a_killed_server_leaves_no_command_and_no_ask_behind(alone: OpencodeSess
     assert alone.next(TurnEnded).stop_reason == "error"
     assert other.next(PermissionResolved).status == "denied"
     assert other.next(TurnEnded).stop_reason == "error"
-    assert [item.status for item in alone.items("tool_result")] == ["failed"] or alone.items("tool_result") == []
     alone.until(lambda: not sleepers(alone))
     assert alone.turn("Go on").stop_reason == "end_turn"
     assert other.violations() == []
@@ -303,7 +302,7 @@ def test_a_turn_that_ended_while_the_stream_was_lost_ends_once(cut_off: Opencode
 
 def test_ten_sessions_at_once_share_one_server(session: OpencodeSession) -> None:
     names = [f"number-{number:02}" for number in range(10)]
-    session.model.script.add(*(say(f"I am {name}. {LONG}.", when=name) for name in names))
+    session.model.script.add(*(say(f"I am {name}. {LONG}", when=name) for name in names))
     session.create()
     others = [session.another().create() for _ in names[1:]]
     everyone = [session, *others]
@@ -311,7 +310,7 @@ def test_ten_sessions_at_once_share_one_server(session: OpencodeSession) -> None
         each.send(f"You are {name}")
     for each, name in zip(everyone, names, strict=True):
         assert each.next(TurnEnded).stop_reason == "end_turn"
-        assert each.replies() == [f"I am {name}. {LONG}."]
+        assert each.replies() == [f"I am {name}. {LONG}"]
     pid = session.server()
     for other in others:
         assert other.violations() == []
