@@ -13,7 +13,8 @@ from msgspec.structs import replace
 from everyagent.agents.adapter import Change, Death, Frame, Heard, Launch, Listener, NativeSession, Prompt
 from everyagent.agents.inbox import Inbox
 from everyagent.agents.opencode import asks, attachments, encode, modes, notices, wire
-from everyagent.agents.opencode.decode import Allow, Decoder, Doubt, GiveUp
+from everyagent.agents.opencode.asking import Allow
+from everyagent.agents.opencode.decode import Decoder, Doubt, GiveUp
 from everyagent.agents.opencode.launch import prefixes
 from everyagent.agents.opencode.lookup import look
 from everyagent.agents.opencode.rest import REPLY_LIMIT, Refused, Unreachable, read
@@ -54,7 +55,7 @@ class OpencodeConversation:
         self._nursery = nursery
         self._server: OpencodeServer | None = None
         self._decoder = Decoder(self.directory, servers=prefixes(launch), titled=launch.title is not None)
-        self._decoder.mode = modes.native(launch.permission_mode, launch.agent_mode)
+        self._decoder.asks.mode = modes.native(launch.permission_mode, launch.agent_mode)
         self._seed = launch.seed
         self._inbox: Inbox[Said] = Inbox()
         self._batch = asyncio.Event()
@@ -135,7 +136,7 @@ class OpencodeConversation:
         await self._say(prompt, None)
 
     async def answer(self, ask_key: str, answer: Answer) -> None:
-        kind = self._decoder.asks.pop(ask_key, None)
+        kind = self._decoder.asks.take(ask_key)
         if kind is None:
             raise AgentFailed("The agent no longer waits for this answer.")
         await self._reply(asks.response(kind, ask_key, answer))
@@ -157,7 +158,7 @@ class OpencodeConversation:
             permission_mode=launch.permission_mode if change.permission_mode is UNSET else change.permission_mode,
             agent_mode=launch.agent_mode if change.agent_mode is UNSET else change.agent_mode,
         )
-        self._decoder.mode = modes.native(launch.permission_mode, launch.agent_mode)
+        self._decoder.asks.mode = modes.native(launch.permission_mode, launch.agent_mode)
         return True
 
     async def close(self, *, force: bool = False) -> None:
