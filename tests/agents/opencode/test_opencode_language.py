@@ -248,6 +248,18 @@ def test_asks_that_were_missed_are_asked_and_those_that_are_gone_are_resolved() 
     assert list(session.decoder.asks.open) == ["per_2"]
 
 
+def test_what_was_asked_in_a_turn_that_was_stopped_is_not_asked_again() -> None:
+    asked = event("permission.asked", id="per_1", permission="bash", patterns=["x"], metadata={}, always=[])
+    session = hear(prompted(), BUSY, message(), asked, done(), IDLE)
+    session.prompted()
+    hear(session, BUSY, message("msg_2"))
+    gone = wire.PermissionAsked(id="per_0", session=MAIN, tool=wire.ToolRef("msg_0", "call_0"))
+    found = snapshot(busy=True, permissions=("per_1",))
+    caught_up(session, msgspec.structs.replace(found, permissions=[*found.permissions, gone]))
+    assert len([event for event in session.events if event.type == "permission.requested"]) == 1
+    assert session.decoder.asks.open == {}
+
+
 def test_a_session_that_is_stuck_is_ended_only_when_in_doubt() -> None:
     state = {"status": "running", "input": {"command": "x"}}
     stuck: dict[str, object] = {"type": "tool", "id": "prt_c", "messageID": "msg_1", "sessionID": MAIN, "state": state}

@@ -10,6 +10,9 @@ from everyagent.agents.opencode.modes import Native
 from everyagent.agents.opencode.wire import PermissionAsked, QuestionAsked, Replied
 from everyagent.model.events import PermissionRequested, PermissionResolved, QuestionRequested, QuestionResolved
 
+#: So many asks are remembered, to know a repetition.
+REMEMBERED = 1024
+
 
 class Allow(Struct, frozen=True):
     """A permission that needs nobody."""
@@ -23,7 +26,7 @@ class Asking:
     def __init__(self, calls: Calls) -> None:
         self.mode = Native(None)
         self.open: dict[str, asks.Kind] = {}
-        self._asked: set[str] = set()
+        self._asked: dict[str, None] = {}
         self._calls = calls
 
     def take(self, key: str) -> asks.Kind | None:
@@ -31,9 +34,8 @@ class Asking:
         return self.open.pop(key, None)
 
     def permission(self, asked: PermissionAsked) -> PermissionRequested | Allow | None:
-        if asked.id in self._asked:
+        if not self._is_new(asked.id):
             return None
-        self._asked.add(asked.id)
         if self.mode.accepts(asked.permission):
             return Allow(asked.id)
         self.open[asked.id] = "permission"
@@ -41,9 +43,8 @@ class Asking:
         return asks.permission(asked, call.tool.name if call else None, call.part.id if call else None)
 
     def question(self, asked: QuestionAsked) -> QuestionRequested | None:
-        if asked.id in self._asked:
+        if not self._is_new(asked.id):
             return None
-        self._asked.add(asked.id)
         self.open[asked.id] = "question"
         call = self._calls.find(asked.tool)
         return asks.question(asked, call.part.id if call else None)
@@ -58,7 +59,18 @@ class Asking:
         for key in [key for key in self.open if key not in waiting]:
             yield asks.withdrawn(self.open.pop(key), key)
 
+    def is_live(self, asked: PermissionAsked | QuestionAsked) -> bool:
+        """OpenCode lists for ever what was asked in a turn that was aborted: its call is no longer open."""
+        return asked.tool is None or self._calls.find(asked.tool) is not None
+
     def clear(self) -> None:
         """The turn is over."""
         self.open.clear()
-        self._asked.clear()
+
+    def _is_new(self, key: str) -> bool:
+        if key in self._asked:
+            return False
+        self._asked[key] = None
+        if len(self._asked) > REMEMBERED:
+            del self._asked[next(iter(self._asked))]
+        return True

@@ -305,9 +305,9 @@ class Decoder:
             if delivered.info.time.created >= turn.since or self._messages.knows(delivered.info.id):
                 yield from self._delivered(delivered)
         self._messages.tear()
-        for permission in snapshot.permissions:
+        for permission in filter(self.asks.is_live, snapshot.permissions):
             yield from self.permission_asked(_UNSAID, permission)
-        for question in snapshot.questions:
+        for question in filter(self.asks.is_live, snapshot.questions):
             yield from self.question_asked(_UNSAID, question)
         yield from self.asks.withdraw({ask.id for ask in (*snapshot.permissions, *snapshot.questions)})
         if not snapshot.busy and turn is self.turn and turn.begun:
