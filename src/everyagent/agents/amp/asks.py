@@ -22,6 +22,7 @@ from everyagent.model.ids import new_id
 CALL_LIMIT = 1.0
 _TICK = 0.02
 _REFUSED = "The user rejected this."
+_CREATES = "create_file"
 
 
 class _Pending(Struct, frozen=True):
@@ -55,11 +56,13 @@ class Asks:
             input: object = msgspec.json.decode(wish.input)
         except (msgspec.DecodeError, RecursionError):
             return Rejected("This call's input is no JSON, so nobody can be asked about it.")
-        found = await self._call_of(wish, input)
+        decision = decide(wish, self.mode, self._directory, self._always.rules)
+        found = self._find(wish.tool, input)
+        if not found and (isinstance(decision, Asked) or wish.tool == _CREATES):
+            found = await self._call_of(wish, input)
         if found:
             found[1].asked = True
             found[1].creates = _creates(wish, self._directory)
-        decision = decide(wish, self.mode, self._directory, self._always.rules)
         if isinstance(decision, Asked):
             return await self._ask(wish, input, decision.always, found[0] if found else None)
         return decision
@@ -124,5 +127,5 @@ def withdrawn(key: str, tool: str) -> PermissionResolved:
 
 
 def _creates(wish: Wish, directory: Path) -> bool:
-    files = files_of(wish, directory) if wish.tool == "create_file" else None
+    files = files_of(wish, directory) if wish.tool == _CREATES else None
     return bool(files) and not any(file.exists() for file in files)
