@@ -8,7 +8,7 @@ from amp_stage import AmpSession
 
 from everyagent.model.events import Error, PermissionRequested, PermissionResolved, SessionUpdated, TurnEnded
 from everyagent.testing.daemon import DaemonProcess
-from everyagent.testing.scripted_turns import call, calls, fail, say
+from everyagent.testing.scripted_turns import Call, Reply, call, calls, fail, say
 
 TOUCH = {"command": "touch made.txt"}
 
@@ -147,6 +147,17 @@ def test_a_daemon_that_is_away_means_no(session: AmpSession) -> None:
     assert session.turn("Fail").stop_reason == "error"
     session.turn("Make it")
     assert made(session)
+
+
+def test_what_a_sub_agent_wants_is_asked_for_though_amp_tells_nothing_of_it(session: AmpSession) -> None:
+    session.model.script.add(Reply(text="My helper made it.", errand=Call("shell_command", TOUCH)))
+    session.create().send("Use a helper")
+    asked = session.next(PermissionRequested)
+    assert (asked.input, asked.item_id) == (TOUCH, None)
+    session.permit(asked.permission_id, "once")
+    session.next(TurnEnded)
+    assert made(session)
+    assert session.items("tool_call") == []
 
 
 def test_reading_is_never_asked_for(session: AmpSession) -> None:

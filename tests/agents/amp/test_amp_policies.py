@@ -7,14 +7,14 @@ import pytest
 from amp_stage import AmpSession
 from tests.agents.policies import REFUSED, PolicyRules, Scene
 
-from everyagent.testing.scripted_turns import call, say
+from everyagent.testing.scripted_turns import Call, Reply, call, say
 
 SERVER = Path(__file__).with_name("adding_mcp_server.py")
 
 
 class AmpScene(Scene[AmpSession]):
     shell = "shell_command"
-    subagent = None  # they run on Amp's server; what they want to do here is a call like any other
+    subagent = "Task"
 
     def shell_turn(self, *commands: str) -> None:
         script = self.session.model.script
@@ -22,7 +22,9 @@ class AmpScene(Scene[AmpSession]):
         self.session.send("Go")
 
     def subagent_turn(self, command: str) -> None:
-        raise NotImplementedError(command)
+        errand = Call("shell_command", {"command": command})
+        self.session.model.script.add(Reply(text="My helper tried.", errand=errand))
+        self.session.send("Use a helper")
 
     def mcp_turn(self) -> None:
         self.session.model.script.add(call("mcp__sums__add", {"a": 1, "b": 2}), say("Done."))
