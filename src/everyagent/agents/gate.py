@@ -30,24 +30,27 @@ Answerer: TypeAlias = Callable[[bytes], Awaitable[str | None]]
 
 
 class Gate:
-    """Opened when the first session needs it, in a folder that only this user can enter."""
+    """Opened when the first session needs it, in a folder that only this user can enter.
+
+    If somebody tidies that folder away, sessions that start then get another one.
+    """
 
     def __init__(self, nursery: TaskGroup) -> None:
         self._nursery = nursery
         self._opening = anyio.Lock()
-        self._folder: Path | None = None
-        self._serving = anyio.CancelScope()
+        self._folders: list[Path] = []
+        self._serving: list[anyio.CancelScope] = []
         self._answerers: dict[str, Answerer] = {}
 
     async def open(self) -> Path:
         """The socket's path, which is short: systems allow about a hundred characters."""
         async with self._opening:
-            if self._folder is None:
+            if not self._folders or not (self._folders[-1] / "gate").exists():
                 folder = Path(tempfile.mkdtemp(prefix="everyagent-"))
+                self._folders.append(folder)
                 listener = await anyio.create_unix_listener(folder / "gate", mode=0o600)
                 self._nursery.start_soon(self._serve, listener)
-                self._folder = folder
-            return self._folder / "gate"
+            return self._folders[-1] / "gate"
 
     def admit(self, answerer: Answerer) -> str:
         """The token by which hooks of this session are known from now on."""
@@ -59,12 +62,14 @@ class Gate:
         self._answerers.pop(token, None)
 
     async def close(self) -> None:
-        self._serving.cancel()
-        if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+        for scope in self._serving:
+            scope.cancel()
+        for folder in self._folders:
+            shutil.rmtree(folder, ignore_errors=True)
 
     async def _serve(self, listener: Listener[SocketStream]) -> None:
-        with self._serving:
+        with anyio.CancelScope() as scope:
+            self._serving.append(scope)
             async with listener:
                 await listener.serve(self._answer)
 
@@ -73,8 +78,8 @@ class Gate:
         async with stream:
             try:
                 await self._attend(stream)
-            except* (anyio.BrokenResourceError, anyio.ClosedResourceError, TimeoutError, ValueError) as problem:
-                logger.info("a hook was not answered", problem=repr(problem.exceptions[0]))
+            except Exception as problem:  # noqa: BLE001 - a daemon does not fall over a knock
+                logger.info("a hook was not answered", problem=repr(problem))
 
     async def _attend(self, stream: SocketStream) -> None:
         if not _is_us(stream):

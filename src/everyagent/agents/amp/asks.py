@@ -10,23 +10,25 @@ from msgspec import Raw, Struct
 
 from everyagent.agents.adapter import Frame, Heard
 from everyagent.agents.amp.always import Always
-from everyagent.agents.amp.permissions import Allowed, Asked, Rejected, Rule, Wish, decide, files_of
+from everyagent.agents.amp.permissions import Allowed, Asked, Rejected, Rule, Standing, Wish, decide, files_of
 from everyagent.agents.amp.results import Call
 from everyagent.agents.mcp_names import server_and_tool
 from everyagent.errors import AgentFailed
 from everyagent.model.asks import PermissionAnswer
 from everyagent.model.events import PermissionRequested, PermissionResolved
 from everyagent.model.ids import new_id
+from everyagent.model.policies import ToolPolicies
 
 #: How long a call may be on its way through Amp's output when its delegate is here already.
 CALL_LIMIT = 1.0
 _TICK = 0.02
 _REFUSED = "The user rejected this."
+_CREATES = "create_file"
 
 
 class _Pending(Struct, frozen=True):
     tool: str
-    always: Rule
+    always: Rule | None
     verdict: "asyncio.Future[Allowed | Rejected]"
 
 
@@ -38,28 +40,38 @@ class Asks:
         directory: Path,
         always: Always,
         mode: str,
+        policies: ToolPolicies,
         *,
         find: Callable[[str, object], tuple[str, Call] | None],
         note: Callable[[Heard], None],
     ) -> None:
         self.mode = mode
+        self.policies = policies
         self._directory = directory
         self._always = always
         self._find = find
         self._note = note
         self._pending: dict[str, _Pending] = {}
 
-    async def wish(self, wish: Wish) -> Allowed | Rejected:
-        """May be cancelled, when the delegate that waits for it is gone."""
+    async def knocked(self, body: bytes) -> str | None:
+        """Why it must not be; None if it may. May be cancelled, when the delegate that waits for it is gone."""
         try:
-            input: object = msgspec.json.decode(wish.input)
-        except (msgspec.DecodeError, RecursionError):
-            return Rejected("This call's input is no JSON, so nobody can be asked about it.")
-        found = await self._call_of(wish, input)
+            standing, tool, given = body.split(b"\n", 2)
+            wish = Wish(tool.decode(), Raw(given), msgspec.convert(standing.decode(), Standing))
+            input: object = msgspec.json.decode(given)
+        except (ValueError, RecursionError):
+            return "This call cannot be read, so nobody can be asked about it."
+        verdict = await self._rule(wish, input)
+        return verdict.reason if isinstance(verdict, Rejected) else None
+
+    async def _rule(self, wish: Wish, input: object) -> Allowed | Rejected:
+        decision = decide(wish, self.mode, self._directory, self._always.rules, self.policies)
+        found = self._find(wish.tool, input)
+        if not found and (isinstance(decision, Asked) or wish.tool == _CREATES):
+            found = await self._call_of(wish, input)
         if found:
             found[1].asked = True
             found[1].creates = _creates(wish, self._directory)
-        decision = decide(wish, self.mode, self._directory, self._always.rules)
         if isinstance(decision, Asked):
             return await self._ask(wish, input, decision.always, found[0] if found else None)
         return decision
@@ -68,7 +80,7 @@ class Asks:
         pending = self._pending.get(key)
         if pending is None or pending.verdict.done():
             raise AgentFailed("The agent no longer waits for this answer.")
-        if answer.reply == "always":
+        if answer.reply == "always" and pending.always:
             self._always.add(pending.always)
         allowed = answer.reply != "reject"
         why = f"{_REFUSED} {answer.message}" if answer.message else _REFUSED
@@ -88,7 +100,7 @@ class Asks:
             return found
         return None
 
-    async def _ask(self, wish: Wish, input: object, always: Rule, call: str | None) -> Allowed | Rejected:
+    async def _ask(self, wish: Wish, input: object, always: Rule | None, call: str | None) -> Allowed | Rejected:
         key = new_id("ask_")
         verdict = asyncio.get_running_loop().create_future()
         self._pending[key] = _Pending(wish.tool, always, verdict)
@@ -102,8 +114,9 @@ class Asks:
                 self._note(Heard(frame, (withdrawn(key, wish.tool),)))
 
 
-def requested(key: str, tool: str, input: object, always: Rule, call: str | None) -> PermissionRequested:
+def requested(key: str, tool: str, input: object, always: Rule | None, call: str | None) -> PermissionRequested:
     server, _ = server_and_tool(tool)
+    rule = {"tool": always.tool, "detail": always.detail} if always else {}
     return PermissionRequested(
         permission_id=key,
         action=tool,
@@ -111,8 +124,8 @@ def requested(key: str, tool: str, input: object, always: Rule, call: str | None
         metadata={"mcp_server": server} if server else None,
         tool=tool,
         input=input,  # pyright: ignore[reportArgumentType]
-        options=["once", "always", "reject"],
-        suggestions=[{"tool": always.tool, "detail": always.detail} if always.detail else {"tool": always.tool}],
+        options=["once", "always", "reject"] if always else ["once", "reject"],
+        suggestions=[{name: value for name, value in rule.items() if value}] if rule else [],
         item_id=call,
     )
 
@@ -124,5 +137,5 @@ def withdrawn(key: str, tool: str) -> PermissionResolved:
 
 
 def _creates(wish: Wish, directory: Path) -> bool:
-    files = files_of(wish, directory) if wish.tool == "create_file" else None
+    files = files_of(wish, directory) if wish.tool == _CREATES else None
     return bool(files) and not any(file.exists() for file in files)

@@ -2,6 +2,7 @@
 
 from everyagent.agents.adapter import Capabilities, Catalog, Model
 from everyagent.agents.amp.modes import AGENT_MODES, DEFAULT_VARIANT, PERMISSION_MODES, VARIANTS
+from everyagent.agents.amp.policies import TOOLS
 
 CAPABILITIES = Capabilities(
     plan_mode=True,
@@ -31,10 +32,13 @@ CAPABILITIES = Capabilities(
     system_prompt=True,
     model_change=False,
     mode_change=True,
+    tool_policies=True,
+    own_tools_off=True,
 )
 CATALOG = Catalog(
     models=[Model(id="amp", name="Amp", variants=VARIANTS, default_variant=DEFAULT_VARIANT)],
     default_model="amp",
     agent_modes=AGENT_MODES,
     permission_modes=PERMISSION_MODES,
+    tools=TOOLS,
 )

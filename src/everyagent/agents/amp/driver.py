@@ -8,18 +8,19 @@ from collections.abc import Awaitable, Callable
 import anyio
 from anyio import to_thread
 from anyio.abc import TaskGroup
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from everyagent.agents.adapter import Change, Death, Heard, Launch, Listener, Prompt
 from everyagent.agents.amp import attachments, encode, modes, settings
 from everyagent.agents.amp import launch as launching
 from everyagent.agents.amp.always import Always
 from everyagent.agents.amp.asks import Asks
-from everyagent.agents.amp.gate import Gate
 from everyagent.agents.amp.results import Call
 from everyagent.agents.amp.run import Run
+from everyagent.agents.gate import Gate
 from everyagent.errors import AgentFailed
 from everyagent.model.asks import Answer, PermissionAnswer
+from everyagent.model.policies import UNRESTRICTED, ToolPolicies
 from everyagent.runtime.process import Process
 
 _LEFT = "The turn this was asked in is over."
@@ -49,10 +50,12 @@ class AmpConversation:
             launch.directory,
             Always(launching.folder_of(launch) / "always.json"),
             modes.effective(launch.permission_mode, launch.agent_mode),
+            launch.policies,
             find=self._find,
             note=self._note,
         )
-        self.token = gate.admit(self._asks.wish)
+        self.token = gate.admit(self._asks.knocked)
+        self._started_under = launch.policies
         self._run: Run | None = None
         self._running = anyio.Lock()
         self._closing = False
@@ -61,6 +64,10 @@ class AmpConversation:
     @property
     def mode(self) -> str:
         return self._asks.mode
+
+    @property
+    def policies(self) -> ToolPolicies:
+        return self._asks.policies
 
     async def begin(self) -> None:
         """The first process. If it does not start, nobody is told of a death."""
@@ -95,7 +102,10 @@ class AmpConversation:
             run.lines.process.interrupt()
 
     async def change(self, change: Change) -> bool:
-        """Modes are kept by us, so they count at once. False where the directory's settings defeat the new one."""
+        """Modes and policies are kept by us, so they count at once.
+
+        False where the directory's settings defeat the new mode, or the process was not told to ask about reading.
+        """
         if change.permission_mode is not UNSET:
             self._permission_mode = change.permission_mode
         if change.agent_mode is not UNSET:
@@ -105,7 +115,7 @@ class AmpConversation:
             await to_thread.run_sync(settings.refuse_what_cannot_be_kept, self._launch.directory, mode)
         except AgentFailed:
             return False
-        return change.variant is UNSET
+        return change.variant is UNSET and self._may_keep(change.policies)
 
     async def close(self, *, force: bool = False) -> None:
         self._closing = True
@@ -114,6 +124,13 @@ class AmpConversation:
         if run:
             await run.lines.close(force=force)
         await self._tell_of_death(Death(expected=True))
+
+    def _may_keep(self, policies: ToolPolicies | UnsetType) -> bool:
+        if policies is UNSET:
+            return True
+        self._asks.policies = policies
+        before = self._started_under
+        return before.own_tools == policies.own_tools and (policies == UNRESTRICTED or before != UNRESTRICTED)
 
     # -- processes ----------------------------------------------------------------------------------------------------
 
@@ -126,6 +143,7 @@ class AmpConversation:
                 await self._run.gone()
             if self._closing or self._told_of_death:
                 raise AgentFailed(_GONE)
+            self._started_under = self.policies
             process = await self._start(self)
             self._run = run = Run(process, self._listener.heard, self._over, self._after)
             self._nursery.start_soon(run.lines.run)

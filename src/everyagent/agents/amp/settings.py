@@ -13,6 +13,7 @@ import msgspec
 from everyagent.agents.amp.modes import BYPASS, PLAN
 from everyagent.agents.amp.permissions import READERS, Standing
 from everyagent.errors import AgentFailed
+from everyagent.model.policies import UNRESTRICTED, ToolPolicies
 
 Settings: TypeAlias = dict[str, object]
 
@@ -45,15 +46,21 @@ def of_directory(directory: Path) -> Settings:
     return {}
 
 
-def for_session(user: Settings, delegates: Mapping[Standing, Path], custom_tools: str) -> Settings:
+def for_session(
+    user: Settings, delegates: Mapping[Standing, Path], custom_tools: str, policies: ToolPolicies = UNRESTRICTED
+) -> Settings:
     """The user's own, with every call that they do not reject handed to a delegate that says how it stands.
 
-    What is guarded Amp would ask its user about, and wait for ever: here the delegate is asked instead.
+    What is guarded Amp would ask its user about, and wait for ever: here the delegate is asked instead. Reading is
+    free of all that, unless policies may be about it.
     """
     rules = [_delegated(rule, delegates) for rule in _rules_of(user)]
-    free = [{"tool": tool, "action": "allow"} for tool in (*READERS, f"mcp__{custom_tools}__*")]
+    unasked = READERS if policies == UNRESTRICTED else ()
+    free = [{"tool": tool, "action": "allow"} for tool in (*unasked, f"mcp__{custom_tools}__*")]
     rest = {"tool": "*", "action": "delegate", "to": str(delegates["unsettled"])}
     ours: Settings = {RULES: [*rules, *free, rest], ALLOW_ALL: False, _GUARDED_FILES: ["/**"]}
+    if not policies.own_tools:
+        ours["amp.tools.enable"] = ["mcp__*"]
     return {**user, **ours, "amp.updates.mode": "disabled"}
 
 

@@ -1,0 +1,65 @@
+"""Tool policies on the real Amp."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from amp_stage import AmpSession
+from tests.agents.policies import REFUSED, PolicyRules, Scene
+
+from everyagent.testing.scripted_turns import Call, Reply, call, say
+
+SERVER = Path(__file__).with_name("adding_mcp_server.py")
+
+
+class AmpScene(Scene[AmpSession]):
+    shell = "shell_command"
+    subagent = "Task"
+
+    def shell_turn(self, *commands: str) -> None:
+        script = self.session.model.script
+        script.add(*[call("shell_command", {"command": each}) for each in commands], say("Done."))
+        self.session.send("Go")
+
+    def subagent_turn(self, command: str) -> None:
+        errand = Call("shell_command", {"command": command})
+        self.session.model.script.add(Reply(text="My helper tried.", errand=errand))
+        self.session.send("Use a helper")
+
+    def mcp_turn(self) -> None:
+        self.session.model.script.add(call("mcp__sums__add", {"a": 1, "b": 2}), say("Done."))
+        self.session.send("Add")
+
+    def custom_turn(self) -> None:
+        self.session.model.script.add(call("mcp__everyagent__get_weather", {}), say("Done."))
+        self.session.send("How is the weather?")
+
+    def servers(self) -> dict[str, object]:
+        return {"sums": {"type": "local", "command": [sys.executable, str(SERVER)]}}
+
+    def heard(self) -> str:
+        return self.session.told_amp()
+
+
+@pytest.fixture
+def scene(session: AmpSession) -> AmpScene:
+    return AmpScene(session)
+
+
+class TestAmpPolicies(PolicyRules):
+    pass
+
+
+def test_reading_is_ruled_too(scene: AmpScene) -> None:
+    (scene.session.workspace / "a.txt").write_text("words")
+    scene.create("bypass", tools={"read": "deny"})
+    scene.session.model.script.add(call("Read", {"path": str(scene.session.workspace / "a.txt")}), say("I may not."))
+    scene.session.turn("Read it")
+    assert REFUSED in scene.outputs()
+
+
+def test_plan_mode_changes_nothing_though_a_policy_allows_it(scene: AmpScene) -> None:
+    scene.create("plan", tools={"bash": "allow"})
+    scene.shell_turn("touch made.txt")
+    scene.rested()
+    assert not scene.made()
