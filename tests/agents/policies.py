@@ -1,6 +1,7 @@
 """What tool policies mean on every agent, through the API: each agent's folder runs this suite on its own scene."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import ClassVar, Generic, TypeVar
 
 import pytest
@@ -24,7 +25,7 @@ class Scene(ABC, Generic[S]):
     #: The session's MCP server, and the one tool that `mcp_turn` calls.
     server: ClassVar[str] = "sums"
     tool: ClassVar[str] = "add"
-    weather: ClassVar[dict[str, object]] = WEATHER
+    weather: ClassVar[Mapping[str, object]] = WEATHER
 
     def __init__(self, session: S) -> None:
         self.session = session

@@ -15,11 +15,13 @@ from typing import TypeAlias
 
 import anyio
 from anyio.abc import Listener, SocketAttribute, SocketStream, TaskGroup
+from anyio.streams.buffered import BufferedByteReceiveStream
 
 from everyagent.logs import get_logger
 
 logger = get_logger(__name__)
 
+HEAD_LIMIT = 256
 WISH_LIMIT = 64 * 1024 * 1024
 READ_LIMIT = 30.0
 #: More often than `knock.py` takes the daemon for gone.
@@ -84,8 +86,8 @@ class Gate:
     async def _attend(self, stream: SocketStream) -> None:
         if not _is_us(stream):
             return
-        token, _, wish = (await _everything(stream)).partition(b"\n")
-        answerer = self._answerers.get(token.decode())
+        token, wish = await _everything(stream)
+        answerer = self._answerers.get(token)
         if answerer is None:
             await stream.send(b"reject This session has no business here any more.")
             return
@@ -96,16 +98,14 @@ class Gate:
             tasks.cancel_scope.cancel()
 
 
-async def _everything(stream: SocketStream) -> bytes:
-    """All that is sent, within bounds of size and time."""
-    heard = bytearray()
+async def _everything(stream: SocketStream) -> tuple[str, bytes]:
+    """A line with the token and the length of what follows, and that; within bounds of size and time."""
     with anyio.fail_after(READ_LIMIT):
-        try:
-            while len(heard) < WISH_LIMIT:
-                heard += await stream.receive()
-        except anyio.EndOfStream:
-            return bytes(heard)
-    raise ValueError(f"a wish of more than {WISH_LIMIT} bytes")
+        heard = BufferedByteReceiveStream(stream)
+        token, length = (await heard.receive_until(b"\n", HEAD_LIMIT)).decode().split()
+        if not 0 <= int(length) <= WISH_LIMIT:
+            raise ValueError(f"a wish of {length} bytes")
+        return token, await heard.receive_exactly(int(length))
 
 
 async def _keep_alive(stream: SocketStream) -> None:

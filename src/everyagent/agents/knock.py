@@ -31,8 +31,7 @@ def ask(gate: str, token: str, given: bytes) -> bytes:
     with socket.socket(socket.AF_UNIX) as daemon:
         daemon.settimeout(CONNECT_LIMIT)
         daemon.connect(gate)
-        daemon.sendall(token.encode() + b"\n" + given)
-        daemon.shutdown(socket.SHUT_WR)
+        daemon.sendall(b"%s %d\n%s" % (token.encode(), len(given), given))
         daemon.settimeout(SILENCE_LIMIT)
         heard = b""
         while piece := daemon.recv(65536):

@@ -14,6 +14,7 @@ from everyagent.agents.installed import Identity, Installed
 from everyagent.agents.opencode import catalog, program
 from everyagent.agents.opencode import launch as launching
 from everyagent.agents.opencode.driver import OpencodeConversation
+from everyagent.agents.opencode.guards import Guards
 from everyagent.agents.opencode.server import OpencodeServer
 from everyagent.agents.servers import Kind, Servers
 from everyagent.errors import AgentFailed
@@ -43,6 +44,7 @@ class OpencodeAdapter:
         self._warden = warden or Warden()
         self._owns_warden = warden is None
         self._servers = Servers(self._start)
+        self._guards = Guards(nursery)
         self._program = Installed(
             Identity(
                 self.name,
@@ -79,8 +81,9 @@ class OpencodeAdapter:
             raise AgentFailed(
                 f"The session's directory {launch.directory} does not exist. Make it, or start another session."
             )
-        conversation = OpencodeConversation(launch, listener, self._nursery)
-        server = await self._servers.join(self._kind(binary, launch), lambda server: server.join(conversation))
+        conversation = OpencodeConversation(launch, listener, self._nursery, self._guards)
+        kind = self._kind(binary, launch, await self._guards.door())
+        server = await self._servers.join(kind, lambda server: server.join(conversation))
         self._nursery.start_soon(conversation.run)
         try:
             await conversation.begin(server)
@@ -92,11 +95,12 @@ class OpencodeAdapter:
 
     async def close(self) -> None:
         await self._servers.close()
+        await self._guards.close()
         if self._owns_warden:
             await self._warden.close()
 
-    def _kind(self, binary: str, launch: Launch | None) -> Kind:
-        environment = launching.environment(launch, self._environment, self._ripgrep())
+    def _kind(self, binary: str, launch: Launch | None, door: Mapping[str, str]) -> Kind:
+        environment = launching.environment(launch, self._environment, self._ripgrep(), door)
         return Kind.of(launching.argv(binary), environment)
 
     def _ripgrep(self) -> Path | None:
@@ -120,7 +124,7 @@ class OpencodeAdapter:
     async def _ask(self, path: str) -> Catalog:
         """Start the program only to hear what it offers."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        server = await self._start(self._kind(path, None))
+        server = await self._start(self._kind(path, None, {}))
         try:
             return await catalog.asked(server.rest, str(self._folder))
         finally:

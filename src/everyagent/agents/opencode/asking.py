@@ -7,6 +7,7 @@ from msgspec import Struct
 from everyagent.agents.opencode import asks
 from everyagent.agents.opencode.calls import Calls
 from everyagent.agents.opencode.modes import Native
+from everyagent.agents.opencode.policies import Policies
 from everyagent.agents.opencode.wire import PermissionAsked, QuestionAsked, Replied
 from everyagent.model.events import PermissionRequested, PermissionResolved, QuestionRequested, QuestionResolved
 
@@ -21,13 +22,14 @@ class Allow(Struct, frozen=True):
 
 
 class Asking:
-    """`open` is what a client may answer. `mode` says what needs none."""
+    """`open` is what a client may answer. `mode` and the session's policies say what needs none."""
 
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, calls: Calls, policies: Policies) -> None:
         self.mode = Native(None)
         self.open: dict[str, asks.Kind] = {}
         self._asked: dict[str, None] = {}
         self._calls = calls
+        self._policies = policies
 
     def take(self, key: str) -> asks.Kind | None:
         """It is answered: what it was, if it was open."""
@@ -36,10 +38,10 @@ class Asking:
     def permission(self, asked: PermissionAsked) -> PermissionRequested | Allow | None:
         if not self._is_new(asked.id):
             return None
-        if self.mode.accepts(asked.permission):
+        call = self._calls.find(asked.tool)
+        if self.mode.accepts(asked.permission) or self._policies.settles(call, asked.permission):
             return Allow(asked.id)
         self.open[asked.id] = "permission"
-        call = self._calls.find(asked.tool)
         return asks.permission(asked, call.tool.name if call else None, call.part.id if call else None)
 
     def question(self, asked: QuestionAsked) -> QuestionRequested | None:

@@ -75,6 +75,11 @@ class Calls:
         calls = self._open.values()
         return next((call for call in calls if call.part.call == ref.call and call.part.message == ref.message), None)
 
+    def by_id(self, session: str, call: str) -> Call | None:
+        """The call that OpenCode is about to carry out."""
+        calls = self._open.values()
+        return next((each for each in calls if each.part.call == call and each.part.session in ("", session)), None)
+
     def about(self, directory: str, file: str) -> str | None:
         """The key of the call that is busy with this file."""
         return next((key for key, call in self._open.items() if tools.touches(call.part, directory, file)), None)

@@ -3,6 +3,7 @@
 from everyagent.agents.adapter import Capabilities, Catalog, Mode, Model
 from everyagent.agents.opencode import wire
 from everyagent.agents.opencode.modes import AGENT_MODES, PERMISSION_MODES
+from everyagent.agents.opencode.policies import TOOLS
 from everyagent.agents.opencode.rest import Rest, read
 
 CAPABILITIES = Capabilities(
@@ -33,6 +34,8 @@ CAPABILITIES = Capabilities(
     system_prompt=True,
     model_change=True,
     mode_change=True,
+    tool_policies=True,
+    own_tools_off=True,
 )
 #: The agent that works where nobody chose another.
 _FIRST = "build"
@@ -55,6 +58,7 @@ def catalog(providers: list[wire.Provider], agents: list[wire.AgentInfo], defaul
         agent_modes=sorted(modes, key=lambda mode: mode.id != _FIRST) or AGENT_MODES,
         permission_modes=PERMISSION_MODES,
         open_models=True,
+        tools=TOOLS,
     )
 
 

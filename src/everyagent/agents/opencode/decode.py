@@ -13,6 +13,7 @@ from everyagent.agents.opencode import failures, notices, wire
 from everyagent.agents.opencode.asking import Allow, Asking
 from everyagent.agents.opencode.ignored import IGNORED
 from everyagent.agents.opencode.messages import PARTS, Messages
+from everyagent.agents.opencode.policies import Policies
 from everyagent.agents.opencode.said import BROKEN, Said
 from everyagent.agents.opencode.turns import Turn
 from everyagent.model.events import Error, SessionUpdated, TurnEnded, TurnStarted, Unparsed
@@ -65,6 +66,7 @@ class Decoder:
         *,
         servers: Mapping[str, str] | None = None,
         titled: bool = False,
+        put: Callable[[Heard], None] = lambda _: None,
         now: Callable[[], float] = time.time,
     ) -> None:
         self.asides: list[Aside] = []
@@ -73,7 +75,8 @@ class Decoder:
         self._directory = directory
         self._now = now
         self._messages = Messages(servers or {})
-        self.asks = Asking(self._messages.calls)
+        self.policies = Policies(servers or {}, find=self._messages.calls.by_id, put=put)
+        self.asks = Asking(self._messages.calls, self.policies)
         self._titled = titled
         self._title = ""
         self._failed = False

@@ -15,8 +15,10 @@ from everyagent.agents.inbox import Inbox
 from everyagent.agents.opencode import asks, attachments, encode, modes, notices, wire
 from everyagent.agents.opencode.asking import Allow
 from everyagent.agents.opencode.decode import Decoder, Doubt, GiveUp
+from everyagent.agents.opencode.guards import Guards
 from everyagent.agents.opencode.launch import prefixes
 from everyagent.agents.opencode.lookup import look
+from everyagent.agents.opencode.policies import Wish
 from everyagent.agents.opencode.rest import REPLY_LIMIT, Refused, Unreachable, read
 from everyagent.agents.opencode.said import Said
 from everyagent.agents.opencode.server import OpencodeServer
@@ -24,6 +26,7 @@ from everyagent.agents.opencode.turns import Turn
 from everyagent.errors import AgentFailed
 from everyagent.logs import get_logger
 from everyagent.model.asks import Answer
+from everyagent.model.policies import UNRESTRICTED
 
 #: How long a turn may take to be given up when the session leaves; a server that does not answer is ended.
 PARTING_LIMIT = 3.0
@@ -38,6 +41,10 @@ FAREWELL_LIMIT = 10.0
 COMPACT = "/compact"
 #: So often a turn in doubt is looked at in vain before it is given up.
 LOOKS = 5
+_UNGUARDED = (
+    "OpenCode has not loaded the daemon's plugin, by which the session's tool policies are kept, so no turn was begun. "
+    "Use the tested version (`everyagent agents install opencode`), or take the policies back."
+)
 #: Said by ourselves, to be heard in the right place.
 _MISSED = Said(b"", "everyagent.missed")
 _DOUBTED = Said(b"", "everyagent.doubted")
@@ -48,16 +55,19 @@ logger = get_logger(__name__)
 class OpencodeConversation:
     """`run` is its own task: the only one that calls the listener. What need not be waited for runs in `nursery`."""
 
-    def __init__(self, launch: Launch, listener: Listener, nursery: TaskGroup) -> None:
+    def __init__(self, launch: Launch, listener: Listener, nursery: TaskGroup, guards: Guards) -> None:
         self.directory = str(launch.directory)
         self._launch = launch
         self._listener = listener
         self._nursery = nursery
         self._server: OpencodeServer | None = None
-        self._decoder = Decoder(self.directory, servers=prefixes(launch), titled=launch.title is not None)
-        self._decoder.asks.mode = modes.native(launch.permission_mode, launch.agent_mode)
+        self._decoder = Decoder(
+            self.directory, servers=prefixes(launch), titled=launch.title is not None, put=self.put_heard
+        )
         self._seed = launch.seed
         self._inbox: Inbox[Said] = Inbox()
+        self._guards = guards
+        self._rule()
         self._batch = asyncio.Event()
         self._prompting = anyio.Lock()
         self._aborted: Turn | None = None
@@ -72,6 +82,10 @@ class OpencodeConversation:
 
     def put(self, said: Said) -> None:
         self._inbox.put(said)
+
+    def put_heard(self, heard: Heard) -> None:
+        """What comes by another way than OpenCode's events takes its place among them."""
+        self._inbox.put(heard)
 
     async def room(self) -> None:
         await self._inbox.room()
@@ -106,6 +120,9 @@ class OpencodeConversation:
         self._decoder.session = session.id
         self._decoder.model = session.model
         server.router.own(session.id, self)
+        self._guards.conversations.append(self)
+        if self._launch.policies != UNRESTRICTED and not await self._guards.stands(server.pid):
+            raise AgentFailed(_UNGUARDED)
         self._inbox.put(Heard(Frame("from_agent", answer), (NativeSession(session.id),)))
         if self._launch.mcp:
             self._nursery.start_soon(self._try, self._hear_of_servers)
@@ -136,6 +153,9 @@ class OpencodeConversation:
         await self._say(prompt, None)
 
     async def answer(self, ask_key: str, answer: Answer) -> None:
+        if self._decoder.policies.asked(ask_key):
+            self._decoder.policies.answer(ask_key, answer)
+            return
         kind = self._decoder.asks.take(ask_key)
         if kind is None:
             raise AgentFailed("The agent no longer waits for this answer.")
@@ -151,14 +171,15 @@ class OpencodeConversation:
     async def change(self, change: Change) -> bool:
         """Everything is given to OpenCode anew with each turn; who is asked, is decided here."""
         launch = self._launch
-        self._launch = launch = replace(
+        self._launch = replace(
             launch,
             model=launch.model if change.model is UNSET else change.model,
             variant=launch.variant if change.variant is UNSET else change.variant,
             permission_mode=launch.permission_mode if change.permission_mode is UNSET else change.permission_mode,
             agent_mode=launch.agent_mode if change.agent_mode is UNSET else change.agent_mode,
+            policies=launch.policies if change.policies is UNSET else change.policies,
         )
-        self._decoder.asks.mode = modes.native(launch.permission_mode, launch.agent_mode)
+        self._rule()
         return True
 
     async def close(self, *, force: bool = False) -> None:
@@ -172,6 +193,20 @@ class OpencodeConversation:
             await server.leave(self, force=force)
         self.lose(Death(expected=True))
         await self._over.wait()
+
+    # -- tool policies ------------------------------------------------------------------------------------------
+
+    def owns(self, session: str) -> bool:
+        return self._server is not None and self._server.router.owners.get(session) is self
+
+    async def wish(self, wish: Wish, body: bytes) -> str | None:
+        return await self._decoder.policies.wish(wish, body)
+
+    def _rule(self) -> None:
+        launch = self._launch
+        self._decoder.asks.mode = modes.native(launch.permission_mode, launch.agent_mode)
+        self._decoder.policies.policies = launch.policies
+        self._decoder.policies.planning = modes.PLAN in (launch.permission_mode, launch.agent_mode)
 
     # -- requests -----------------------------------------------------------------------------------------------
 
@@ -255,6 +290,9 @@ class OpencodeConversation:
             cancelled = self._closing = True
             raise
         finally:
+            if self in self._guards.conversations:
+                self._guards.conversations.remove(self)
+            self._decoder.policies.turn_over()
             self.lose(Death(expected=True))
             self._batch.set()
             try:
@@ -292,6 +330,8 @@ class OpencodeConversation:
 
     def _see_to_asides(self) -> None:
         turn = self._decoder.turn
+        if turn is None:
+            self._decoder.policies.turn_over()
         if turn and turn.interrupted and turn.begun and turn is not self._aborted:
             self._nursery.start_soon(self._try, self._abort_begun)
         asides, self._decoder.asides = self._decoder.asides, []

@@ -10,13 +10,12 @@ import msgspec
 
 from everyagent.agents.adapter import Launch
 from everyagent.agents.opencode import program
+from everyagent.agents.opencode.policies import CUSTOM_SERVER
 from everyagent.errors import AgentFailed
 from everyagent.logs import get_logger
 from everyagent.model.tools import McpLocal, McpServer
 from everyagent.runtime.environment import scrubbed
 
-#: The MCP server under which the session's custom tools are offered; the plugin lets them pass unasked.
-TOOLS_SERVER = "everyagent"
 #: A custom tool is carried out by the client, perhaps by a human: OpenCode shall not give up on it.
 TOOL_LIMIT_MS = 7 * 24 * 3600 * 1000
 CONTENT_VARIABLE = "OPENCODE_CONFIG_CONTENT"
@@ -50,14 +49,19 @@ def argv(binary: str) -> tuple[str, ...]:
     return (binary, "serve", "--hostname", "127.0.0.1")
 
 
-def environment(launch: Launch | None, source: Mapping[str, str], ripgrep: Path | None) -> dict[str, str]:
-    """`source` is the daemon's own environment: of it, what names an account or a way to a model passes."""
+def environment(
+    launch: Launch | None, source: Mapping[str, str], ripgrep: Path | None, door: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """`source` is the daemon's own environment: of it, what names an account or a way to a model passes.
+
+    `door` is how the plugin finds the daemon.
+    """
     allowed = [name for name in source if name in _NAMES or name.startswith(_PREFIXES) or name in program.KEYS]
     ours = {**_QUIET, **scrubbed(source, allow=allowed, session=launch.env if launch else {})}
     if ripgrep:
         ours["PATH"] = f"{ours.get('PATH', '')}:{ripgrep.parent}"
     ours[CONTENT_VARIABLE] = _content(ours.get(CONTENT_VARIABLE), launch)
-    return ours
+    return {**ours, **(door or {})}
 
 
 def _content(given: str | None, launch: Launch | None) -> str:
@@ -78,7 +82,7 @@ def mcp_servers(launch: Launch) -> dict[str, dict[str, object]]:
     servers = {name: _server(name, server) for name, server in launch.mcp.items()}
     if launch.tools_url:
         headers = {"Authorization": f"Bearer {launch.tools_token}"} if launch.tools_token else {}
-        servers[TOOLS_SERVER] = {
+        servers[CUSTOM_SERVER] = {
             "type": "remote",
             "url": launch.tools_url,
             "headers": headers,
@@ -100,7 +104,7 @@ def _server(name: str, server: McpServer) -> dict[str, object]:
 
 def prefixes(launch: Launch) -> dict[str, str]:
     """How the names of the tools begin that are those of the session's MCP servers."""
-    names = [*launch.mcp, *([TOOLS_SERVER] if launch.tools_url else ())]
+    names = [*launch.mcp, *([CUSTOM_SERVER] if launch.tools_url else ())]
     return {f"{_sanitized(name)}_": name for name in names}
 
 

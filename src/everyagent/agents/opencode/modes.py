@@ -15,7 +15,7 @@ AGENT_MODES = [
     Mode(id="build", name="Build", description="The default agent"),
     Mode(id="plan", name="Plan", description="Plans, and changes no file"),
 ]
-_PLAN = "plan"
+PLAN = "plan"
 _EDITS = frozenset({"edit"})
 
 
@@ -32,7 +32,7 @@ class Native(Struct, frozen=True):
 
 def native(permission_mode: str, agent_mode: str) -> Native:
     """Planning wins: whoever chose it wants nothing changed."""
-    agent = _PLAN if permission_mode == _PLAN else agent_mode or None
+    agent = PLAN if permission_mode == PLAN else agent_mode or None
     match permission_mode:
         case "bypass":
             return Native(agent, accepts_all=True)

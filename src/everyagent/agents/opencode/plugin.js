@@ -1,6 +1,14 @@
 // Loaded by OpenCode itself, into every server that the daemon starts.
 // It makes OpenCode ask where its own default is to go ahead, and keeps the server's password from commands.
 // What the user has configured stays: ours is only said where nothing is.
+// Before each tool call it asks the daemon, which knows the session's tool policies. Whatever goes wrong: no.
+
+import { connect } from "node:net"
+
+const GATE = process.env.EVERYAGENT_GATE
+const TOKEN = process.env.EVERYAGENT_GATE_TOKEN
+const SILENCE_LIMIT = 60_000
+const OURS = ["OPENCODE_SERVER_PASSWORD", "EVERYAGENT_GATE", "EVERYAGENT_GATE_TOKEN"]
 
 const ASKED = ["bash", "edit", "webfetch", "websearch"]
 const CHANGE_NOTHING = ["plan", "explore"]
@@ -10,7 +18,32 @@ function askFirst(rule) {
   return typeof rule === "object" && !("*" in rule) ? { "*": "ask", ...rule } : rule
 }
 
+function knock(said) {
+  return new Promise((resolve) => {
+    const away = (why) => resolve(`reject Nobody can be asked for permission: everyagent's daemon is away (${why}).`)
+    const gate = connect(GATE)
+    let heard = ""
+    gate.setTimeout(SILENCE_LIMIT, () => gate.destroy(new Error("it is silent")))
+    gate.on("error", (error) => away(error.message))
+    gate.on("data", (piece) => (heard += piece))
+    gate.on("close", () => (heard.trim() ? resolve(heard.trim()) : away("it went")))
+    const wish = JSON.stringify(said)
+    gate.write(`${TOKEN} ${Buffer.byteLength(wish)}\n${wish}`)
+  })
+}
+
+async function guarded() {
+  await knock({ hello: process.pid })
+  return {
+    "tool.execute.before": async (input, output) => {
+      const verdict = await knock({ wish: { ...input, args: output.args } })
+      if (verdict !== "allow") throw new Error(verdict.replace(/^reject /, ""))
+    },
+  }
+}
+
 export default async () => ({
+  ...(GATE ? await guarded() : {}),
   config: async (config) => {
     const own = typeof config.permission === "string" ? { "*": config.permission } : config.permission ?? {}
     if ("*" in own) return
@@ -25,6 +58,6 @@ export default async () => ({
     }
   },
   "shell.env": async (_, output) => {
-    output.env.OPENCODE_SERVER_PASSWORD = undefined
+    for (const name of OURS) output.env[name] = undefined
   },
 })

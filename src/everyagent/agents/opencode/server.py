@@ -59,6 +59,7 @@ class OpencodeServer:
 
     def __init__(self, process: Process, password: str, nursery: TaskGroup) -> None:
         self.open = True
+        self.pid = process.pid
         self.over = anyio.Event()
         self.residents: list[Resident] = []
         self.router: Router[Resident] = Router()
