@@ -7,7 +7,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 from rich.console import Console
 
-from bench import claude, codex, codex_process, fanout, flood, growth, latency, listing, memory, start
+from bench import claude, codex, codex_process, fanout, flood, growth, inspector, latency, listing, memory, start
 from bench.figure import Figure, Unmeasured
 from bench.machine import allow_many_files
 from bench.plan import QUICK, Plan
@@ -25,6 +25,7 @@ MEASUREMENTS: dict[str, Callable[[Plan], list[Figure]]] = {
     "claude": claude.measure,
     "codex": codex.measure,
     "codex-process": codex_process.measure,
+    "inspector": inspector.measure,
 }
 
 

@@ -57,20 +57,20 @@ def test_axe_finds_nothing_serious(
 ) -> None:
     context = chromium.new_context(color_scheme=scheme, reduced_motion="reduce", bypass_csp=True)
     tab = Inspector(context, daemon).enter()
-    found: dict[str, list[str]] = {}
+    found: list[str] = []
     for size in ({"width": 1280, "height": 860}, {"width": 390, "height": 780}):
         tab.page.set_viewport_size(size)  # pyright: ignore[reportArgumentType]
         for name, (place, drawn) in places.items():
             tab.go(place)
             expect(tab.page.locator(drawn).first).to_be_visible()
-            found[f"{name} {size['width']}"] = findings(tab.page)
+            found += [f"{name} {size['width']}: {each}" for each in findings(tab.page)]
     tab.page.set_viewport_size({"width": 1280, "height": 860})
     for key, dialog in (("n", "New session"), ("?", "Keyboard")):
         tab.page.keyboard.press(key)
         expect(tab.page.get_by_role("dialog", name=dialog)).to_be_visible()
-        found[dialog] = findings(tab.page)
+        found += [f"{dialog}: {each}" for each in findings(tab.page)]
         tab.page.keyboard.press("Escape")
-    assert {view: each for view, each in found.items() if each} == {}
+    assert not found, "\n".join(found)
     context.close()
 
 
