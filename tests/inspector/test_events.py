@@ -46,7 +46,7 @@ def test_an_event_stands_beside_its_frame_and_leads_to_its_place(
     inspector.page.wait_for_function("() => navigator.clipboard.readText().then(text => text.startsWith('curl'))")
     assert f"offset={int(str(delta['sequence'])) - 1}&limit=1&include_raw=true" in copied(inspector.page)
     assert "everyagent token" in copied(inspector.page)
-    inspector.page.get_by_role("link", name="In the conversation").click()
+    inspector.page.get_by_role("link", name="In conversation").click()
     expect(inspector.page.locator(".entry.highlighted")).to_contain_text("I have thought about it.")
     inspector.page.locator(".entry.highlighted .place").click()
     expect(inspector.page.get_by_role("region", name=re.compile("^Event "))).to_be_visible()
