@@ -132,6 +132,7 @@ class FakeSessions:
             clock=SystemClock(),
             default_agent="mock",
         )
+        self.viewed = None
         self.root = directory
         self.infos: dict[str, SessionInfo] = {}
         self.bodies: dict[str, list[bytes]] = {}
