@@ -1,16 +1,20 @@
-# make serve · make test · make check · make bench · make torture
+# make serve · make test · make check · make bench · make torture · make inspector
 # Each does its own set-up: a .venv, pinned by the lock files. Only Python 3.11+ and make are needed.
 
 PYTHON ?= python3
 BIN := .venv/bin
 ARGS ?=
 
-.PHONY: serve test check format bench torture lock clean
+INSPECTOR := $(shell find inspector -path '*/node_modules' -prune -o -type f -print)
 
-serve: .venv/.ready
+.PHONY: serve inspector test check format bench torture lock clean
+
+serve: .venv/.ready .venv/.inspector
 	@$(BIN)/everyagent serve $(ARGS)
 
-test: check
+inspector: .venv/.inspector
+
+test: check .venv/.inspector
 	@$(BIN)/python -m pytest $(ARGS)
 
 check: .venv/.ready-dev
@@ -24,7 +28,7 @@ format: .venv/.ready-dev
 	@$(BIN)/ruff check --fix
 
 # Figures, with ratios. Needs two quiet cores; takes some minutes.
-bench: .venv/.ready-dev
+bench: .venv/.ready-dev .venv/.inspector
 	@$(BIN)/python -m bench $(ARGS)
 
 # The long form of the kill -9 test.
@@ -47,12 +51,19 @@ torture: .venv/.ready-dev
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	@touch $@
 
+# The page at /ui, built into the package; the script itself knows whether anything changed.
+.venv/.inspector: $(INSPECTOR) | .venv/.ready
+	@$(BIN)/python inspector/build.py --fetch-node
+	@touch $@
+
 # Needs uv on the PATH; the lock files name versions and hashes, no addresses.
 lock:
 	uv pip compile pyproject.toml --group build --universal --python-version 3.11 --generate-hashes \
 	  --no-header --no-annotate -q -o requirements.lock
 	uv pip compile pyproject.toml --group dev --group build --universal --python-version 3.11 --generate-hashes \
 	  --no-header --no-annotate -q -c requirements.lock -o requirements-dev.lock
+	uv pip compile --group pyproject.toml:node --universal --python-version 3.11 --generate-hashes \
+	  --no-header --no-annotate -q -o requirements-node.lock
 
 clean:
-	rm -rf .venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv inspector/node_modules src/everyagent/inspector .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 from rich.console import Console
 
-from bench import claude, codex, fanout, flood, growth, latency, listing, memory, start
+from bench import amp, claude, codex, codex_process, fanout, flood, growth, latency, listing, memory, opencode, start
 from bench.figure import Figure, Unmeasured
 from bench.machine import allow_many_files
 from bench.plan import QUICK, Plan
@@ -24,6 +24,9 @@ MEASUREMENTS: dict[str, Callable[[Plan], list[Figure]]] = {
     "growth": growth.measure,
     "claude": claude.measure,
     "codex": codex.measure,
+    "codex-process": codex_process.measure,
+    "opencode": opencode.measure,
+    "amp": amp.measure,
 }
 
 

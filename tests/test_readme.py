@@ -43,6 +43,12 @@ except httpx2.ReadTimeout:
 """
 
 
+#: A reader of the README takes a moment between its lines.
+UNTIL_THE_TURN_ENDED = """
+until curl -sS -H "Authorization: Bearer $TOKEN" $API/sessions/my-session/events | grep -q turn.ended; do sleep 1; done
+"""
+
+
 @pytest.fixture
 def daemon(tmp_path: Path) -> Generator[DaemonProcess]:
     daemon = DaemonProcess(tmp_path / "data")
@@ -69,7 +75,8 @@ def environment(tmp_path: Path, daemon: DaemonProcess) -> dict[str, str]:
 def test_the_curl_lines_work(tmp_path: Path, daemon: DaemonProcess, environment: dict[str, str]) -> None:
     (lines,) = [block for block in SHELL if "curl" in block]
     lines = lines.replace("http://127.0.0.1:2468", daemon.url).replace("curl -s", "curl -sS --fail-with-body")
-    lines = lines.replace("curl -N", "curl -sS -N --max-time 2")
+    lines = lines.replace("curl -N", "curl -sS -N --max-time 5")
+    lines = lines.replace("\n# everything that happened", f"{UNTIL_THE_TURN_ENDED}\n# everything that happened")
     done = subprocess.run(["sh", "-c", lines], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert '"sessionId":"my-session"' in done.stdout, done.stderr
     assert '"raw":{"message":"Hi there.' in done.stdout

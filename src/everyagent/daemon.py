@@ -62,10 +62,22 @@ def known_adapters(
 
         return CodexAdapter(tasks, folder, warden=warden)
 
+    def opencode() -> Adapter:
+        from everyagent.agents.opencode.adapter import OpencodeAdapter
+
+        return OpencodeAdapter(tasks, folder, warden=warden)
+
+    def amp() -> Adapter:
+        from everyagent.agents.amp.adapter import AmpAdapter
+
+        return AmpAdapter(tasks, folder, warden=warden)
+
     return [
         LazyAdapter("mock", "Mock agent", mock),
         LazyAdapter("claude", "Claude Code", claude),
         LazyAdapter("codex", "Codex", codex),
+        LazyAdapter("opencode", "OpenCode", opencode),
+        LazyAdapter("amp", "Amp", amp),
     ]
 
 
@@ -115,7 +127,10 @@ async def sessions_of(
     try:
         async with anyio.create_task_group() as tasks:
             warden = Warden()
-            agents = Agents(adapters(tasks) if adapters else known_adapters(tasks, settings.data_dir, warden))
+            agents = Agents(
+                adapters(tasks) if adapters else known_adapters(tasks, settings.data_dir, warden),
+                fetched=lambda agent: _fetched(settings.data_dir / "agents" / agent),
+            )
             vault = Vault.open(settings.data_dir / "vault.key")
             ground = Ground(
                 folder=settings.data_dir,
@@ -196,6 +211,12 @@ async def run(
 
 async def _tell_agents(agents: Agents, found: Callable[[list[AgentInfo]], None]) -> None:
     found(await agents.infos())
+
+
+def _fetched(folder: Path) -> int:
+    from everyagent.agents.packages import fetched  # needed by few, so not loaded at the start
+
+    return fetched(folder)
 
 
 async def _until_signalled(serving: anyio.CancelScope) -> None:

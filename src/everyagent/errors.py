@@ -22,6 +22,7 @@ EveryagentError
 ├── TooLarge 413
 ├── UnsupportedMedia 415
 ├── AgentFailed 502           the agent did not start, or died
+│   └── AgentNotLoggedIn      it has no key and no account
 ├── VaultError 500            a stored secret does not open
 ├── Unavailable 503           shutting down, or too busy
 └── StorageFull 507           nothing was written; goes on by itself when there is room
@@ -143,6 +144,10 @@ class UnsupportedMedia(EveryagentError):
 
 class AgentFailed(EveryagentError):
     code, status, title = "agent_failed", 502, "Agent Failed"
+
+
+class AgentNotLoggedIn(AgentFailed):
+    code, title = "agent_not_logged_in", "Agent Not Logged In"
 
 
 class VaultError(EveryagentError):

@@ -38,22 +38,27 @@ class Model(Protocol):
 
 
 T = TypeVar("T")
-M = TypeVar("M", bound=Model)
+M_co = TypeVar("M_co", bound=Model, covariant=True)
 
 
-class Stage(ABC, Generic[M]):
+class Stage(ABC, Generic[M_co]):
     """One session of the daemon, with a home, a workspace and a model of its own."""
 
     agent: ClassVar[str]
+    limit: ClassVar[float] = LIMIT_SECONDS
 
-    def __init__(self, daemon: DaemonProcess, model: M, folder: Path) -> None:
+    def __init__(self, daemon: DaemonProcess, model: M_co, folder: Path) -> None:
         self.daemon = daemon
-        self.model = model
+        self._model = model
         self.home = folder / "home"
         self.workspace = folder / "work"
         for each in (self.home, self.workspace):
             each.mkdir(exist_ok=True)
         self.id = ""
+
+    @property
+    def model(self) -> M_co:
+        return self._model
 
     @abstractmethod
     def environment(self) -> dict[str, str]:
@@ -63,7 +68,7 @@ class Stage(ABC, Generic[M]):
 
     def call(self, method: str, path: str, body: object = None, *, expect: int | None = None) -> httpx2.Response:
         url = f"{self.daemon.url}/v1{path}"
-        answer = httpx2.request(method, url, json=body, headers=self.daemon.headers, timeout=LIMIT_SECONDS)
+        answer = httpx2.request(method, url, json=body, headers=self.daemon.headers, timeout=self.limit)
         if expect is None:
             assert answer.is_success, answer.text
         else:
@@ -127,7 +132,7 @@ class Stage(ABC, Generic[M]):
         return self.until(lambda: found if len(found := self.all(kind)) >= number else None)[number - 1]
 
     def until(self, met: Callable[[], T | None]) -> T:
-        deadline = time.monotonic() + LIMIT_SECONDS
+        deadline = time.monotonic() + self.limit
         while not (found := met()):
             assert time.monotonic() < deadline, "\n".join(body.decode()[:500] for body in self.bodies()[-15:])
             time.sleep(0.02)
@@ -135,7 +140,7 @@ class Stage(ABC, Generic[M]):
 
     def until_heard(self, words: str) -> None:
         """Until the agent has begun to say them."""
-        self.until(lambda: any(words in delta.delta for delta in self.all(ItemDelta)) or None)
+        self.until(lambda: words in "".join(delta.delta for delta in self.all(ItemDelta)) or None)
 
     def items(self, kind: str) -> list[Item]:
         return [done.item for done in self.all(ItemCompleted) if done.item.kind == kind]

@@ -30,11 +30,12 @@ from everyagent.model.sessions import (
     SearchHit,
     SendMessage,
     SessionInfo,
+    UnknownFrame,
     UpdateSession,
 )
 from everyagent.model.tools import CustomTool
 from everyagent.model.usage import Usage
-from everyagent.sessions import AgentInfo, EventsRequest, JoinedPage
+from everyagent.sessions import AgentInfo, EventsRequest, Installing, JoinedPage
 from everyagent.sessions.counts import Counts
 
 MODES = [Mode(id="default", name="Default", description="Ask for what matters.")]
@@ -70,6 +71,14 @@ class FakeAgents:
 
     async def install(self, agent: str, *, reinstall: bool) -> None:
         self.check(agent)
+
+    async def installing(self, agent: str) -> Installing:
+        self.check(agent)
+        return Installing()
+
+    def unknown_frames(self, agent: str) -> "list[UnknownFrame]":
+        self.check(agent)
+        return []
 
     def check(self, agent: str) -> None:
         if agent != "mock":

@@ -118,3 +118,49 @@ async def test_a_session_can_be_forked_exported_searched_and_ended(client: httpx
     assert again.status_code == 204
     refused = await client.post("/v1/sessions/mine/messages", json={"message": "hello?"})
     assert (refused.status_code, refused.json()["code"]) == (409, "session_ended")
+
+
+async def test_an_image_of_an_item_comes_out_and_nothing_else_does(client: httpx2.AsyncClient, tmp_path: Path) -> None:
+    secret = tmp_path / "secret.png"
+    secret.write_bytes(b"not an image")
+    await turn(client, "[image]")
+    attached = {"path": str(secret), "mime": "image/png"}
+    message = {"message": "[hello]", "attachments": [attached]}
+    assert (await client.post("/v1/sessions/mine/messages/stream", json=message)).status_code == 200
+    completed = (await client.get("/v1/sessions/mine/events?types=item.completed")).json()["events"]
+    found = {
+        (event["sequence"], index): part
+        for event in completed
+        for index, part in enumerate(event["data"]["item"]["content"])
+        if part["type"] == "image"
+    }
+    (shown, hidden) = [f"/v1/sessions/mine/image?sequence={sequence}&part={part}" for sequence, part in found]
+    picture = await client.get(shown)
+    assert (picture.status_code, picture.headers["content-type"]) == (200, "image/png")
+    assert picture.content.startswith(b"\x89PNG")
+    for wrong in (hidden, "/v1/sessions/mine/image?sequence=1", f"{shown}000"):
+        assert (await client.get(wrong)).status_code == 404
+
+
+async def test_events_are_found_by_their_text(client: httpx2.AsyncClient) -> None:
+    await turn(client, "A needle in the hay")
+    found = (await client.get("/v1/sessions/mine/events?text=NEEDLE&order=desc&types=item.completed")).json()
+    assert [event["data"]["item"]["role"] for event in found["events"]] == ["assistant", "user"]
+    assert (await client.get("/v1/sessions/mine/events?text=nowhere")).json()["events"] == []
+
+
+async def test_frames_that_nobody_knows_are_kept_as_samples(client: httpx2.AsyncClient) -> None:
+    await turn(client, "[unparsed]")
+    frames = (await client.get("/v1/agents/mock/unknown-frames")).json()["frames"]
+    assert [frame["sessionId"] for frame in frames] == ["mine", "mine"]
+    assert "telemetry.v9" in frames[0]["frame"]
+    assert frames[1]["frame"] == "%% this is no JSON at all"
+    event = (await client.get(f"/v1/sessions/mine/events?offset={frames[0]['sequence'] - 1}&limit=1")).json()
+    assert event["events"][0]["type"] == "agent.unparsed"
+
+
+async def test_an_installation_can_be_watched(client: httpx2.AsyncClient) -> None:
+    before = (await client.get("/v1/agents/mock/install")).json()
+    assert before == {"state": "idle", "bytes": 0, "seconds": 0.0, "error": None}
+    assert (await client.post("/v1/agents/mock/install", json={})).status_code == 204
+    assert (await client.get("/v1/agents/mock/install")).json()["state"] == "done"

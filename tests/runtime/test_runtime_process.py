@@ -53,6 +53,25 @@ async def test_a_frame_bigger_than_the_pipe_goes_through_whole(warden: Warden, t
     await process.stop()
 
 
+async def test_an_interrupt_is_for_the_process_and_not_for_what_it_started(warden: Warden, tmp_path: Path) -> None:
+    program = (
+        "import signal, subprocess, sys, time\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
+        "def heard(*_):\n    print('heard', child.poll(), flush=True)\n    sys.exit(5)\n"
+        "signal.signal(signal.SIGINT, heard)\nprint('ready', flush=True)\ntime.sleep(60)\n"
+    )
+    process = await start(warden, tmp_path, sys.executable, "-c", program)
+    said: list[bytes] = []
+    with anyio.fail_after(30):
+        async for batch in process.lines():
+            said += [line.body for line in batch]
+            if said == [b"ready"]:
+                process.interrupt()
+    assert said == [b"ready", b"heard None"]
+    assert await process.stop() == Exit(code=5)
+    process.interrupt()
+
+
 async def test_a_line_over_the_limit_is_cut_without_growing_memory(warden: Warden, tmp_path: Path) -> None:
     program = "import os\nfor _ in range(200): os.write(1, b'x' * 1048576)\nos.write(1, b'\\nnext\\n')"
     process = await start(warden, tmp_path, sys.executable, "-c", program)

@@ -35,6 +35,12 @@ class Talk:
                 await anyio.sleep(0.01)
             return info
 
+    async def heard(self, words: bytes) -> None:
+        """Until they are in the session's events."""
+        with anyio.fail_after(LIMIT_SECONDS):
+            while words not in b"".join(await self.bodies()):
+                await anyio.sleep(0.01)
+
     async def at_rest(self) -> SessionInfo:
         return await self.until(lambda info: info.status in ("idle", "hibernated") and not info.queued_messages)
 

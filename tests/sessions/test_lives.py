@@ -1,18 +1,21 @@
 """How sessions live: turns, rests, deaths, restarts, changes."""
 
 from collections.abc import Awaitable, Callable
+from functools import cached_property
 from pathlib import Path
 
 import anyio
 import pytest
 
-from everyagent.agents.adapter import AgentState, Change
+from everyagent.agents.adapter import AgentState, Change, Prompt
+from everyagent.agents.lines import Ending
 from everyagent.agents.mock import adapter as mock_adapter
+from everyagent.agents.mock import driver as mock_driver
 from everyagent.agents.mock.adapter import MockAdapter
 from everyagent.agents.mock.driver import MockConversation
 from everyagent.config import Settings
 from everyagent.daemon import sessions_of
-from everyagent.errors import AskClosed, AskNotFound, SessionEnded, UnsupportedChoice
+from everyagent.errors import AgentFailed, AgentNotLoggedIn, AskClosed, AskNotFound, SessionEnded, UnsupportedChoice
 from everyagent.model.asks import PermissionAnswer, QuestionAnswer
 from everyagent.model.events import (
     Error,
@@ -102,6 +105,32 @@ async def test_an_agent_that_dies_before_it_said_anything_is_started_again_withi
         assert [event.data.stop_reason for event in events if isinstance(event.data, TurnEnded)] == ["end_turn"]
 
 
+async def test_an_agent_whose_last_words_say_what_is_wrong_is_not_started_again(
+    opened: Opened, create: Create, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mock_driver, "_ended", lambda _: Ending(code="auth"))
+    async with opened() as sessions:
+        talk = await create(sessions)
+        events = await talk.say("[exit] still here")
+        told = [event.data for event in events if isinstance(event.data, Error)]
+        assert [(error.code, error.retry) for error in told] == [("auth", None)]
+        assert [event.data.stop_reason for event in events if isinstance(event.data, TurnEnded)] == ["error"]
+
+
+async def test_an_agent_that_nobody_is_logged_in_to_is_an_error_of_its_own_code(
+    opened: Opened, create: Create, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def open(*_: object) -> None:
+        raise AgentNotLoggedIn("Log in.")
+
+    monkeypatch.setattr(MockAdapter, "open", open)
+    async with opened() as sessions:
+        talk = await create(sessions)
+        events = await talk.say("hello")
+        told = [event.data for event in events if isinstance(event.data, Error)]
+        assert [(error.code, error.message) for error in told] == [("auth", "Log in.")]
+
+
 async def test_a_lost_native_history_is_told_and_replaced_by_the_transcript(
     opened: Opened, create: Create, tmp_path: Path
 ) -> None:
@@ -135,14 +164,74 @@ async def test_a_turn_that_does_not_hear_the_interrupt_is_ended_by_force(opened:
     async with opened(interrupt_grace=0.3) as sessions:
         talk = await create(sessions)
         await talk.say("hello")
-        await talk.send("[hang deaf=true]")
-        await talk.until(lambda info: info.status == "running")
-        await anyio.sleep(0)
+        await talk.send("here I am [hang deaf=true]")
+        await talk.heard(b"here I am")
         assert await sessions.cancel(talk.id)
         await talk.at_rest()
         ended = [event.data.stop_reason for event in await talk.events() if isinstance(event.data, TurnEnded)]
         assert ended == ["end_turn", "interrupted"]
         assert "hello" in texts([*await talk.say("hello")])
+
+
+class Unwilling(MockConversation):
+    """Takes a prompt for as long as it lives."""
+
+    async def prompt(self, prompt: Prompt) -> None:
+        if prompt.text != "never taken":
+            return await super().prompt(prompt)
+        await self.steer(prompt)
+        with anyio.fail_after(30):
+            await self.gone.wait()
+        raise AgentFailed("It went away.")
+
+    async def close(self, *, force: bool = False) -> None:
+        self.gone.set()
+        await anyio.sleep(0.05)
+        await super().close(force=force)
+
+    @cached_property
+    def gone(self) -> anyio.Event:
+        return anyio.Event()
+
+
+class Undying(MockConversation):
+    """Does not say that it has ended, however it is asked."""
+
+    async def close(self, *, force: bool = False) -> None:
+        raise AgentFailed("It does not end.")
+
+
+async def test_a_cancelled_turn_is_interrupted_though_its_agent_never_took_it(
+    opened: Opened, create: Create, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mock_adapter, "MockConversation", Unwilling)
+    async with opened(interrupt_grace=0.1) as sessions:
+        talk = await create(sessions)
+        await talk.say("hello")
+        await talk.send("never taken")
+        await talk.heard(b"steered")
+        assert await sessions.cancel(talk.id)
+        await talk.at_rest()
+        ended = [event.data.stop_reason for event in await talk.events() if isinstance(event.data, TurnEnded)]
+        assert ended == ["end_turn", "interrupted"]
+
+
+async def test_a_cancelled_turn_ends_though_its_agent_does_not(
+    opened: Opened, create: Create, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(interrupt_grace=0.1) as sessions:
+        with monkeypatch.context() as patch:
+            patch.setattr(mock_adapter, "MockConversation", Undying)
+            talk = await create(sessions)
+            await talk.say("hello")
+            await talk.send("here I am [hang deaf=true]")
+            await talk.heard(b"here I am")
+        assert await sessions.cancel(talk.id)
+        await talk.at_rest()
+        ended = [event.data.stop_reason for event in await talk.events() if isinstance(event.data, TurnEnded)]
+        assert ended == ["end_turn", "interrupted"]
+        assert "turn: 3" in texts([*await talk.say("[whoami]")])
+        assert check(await talk.events(), include_raw=True) == []
 
 
 async def test_an_ask_is_answered_once_and_a_second_answer_hears_of_the_first(opened: Opened, create: Create) -> None:
@@ -201,9 +290,7 @@ async def test_a_message_can_be_steered_into_the_running_turn(opened: Opened, cr
         await talk.send("[slow seconds=60]")
         await talk.until(lambda info: info.event_count > 10)
         await sessions.send(talk.id, SendMessage(message="to the left", delivery="steer"))
-        with anyio.fail_after(30):
-            while b"steered: to the left" not in b"".join(await talk.bodies()):
-                await anyio.sleep(0.02)
+        await talk.heard(b"steered: to the left")
         await sessions.cancel(talk.id)
         await talk.at_rest()
         events = await talk.events()

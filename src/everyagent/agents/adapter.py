@@ -10,7 +10,7 @@ from typing import Literal, Protocol, TypeAlias
 from msgspec import UNSET, Struct, UnsetType
 
 from everyagent.model.asks import Answer
-from everyagent.model.events import EventData, StderrOutput
+from everyagent.model.events import ErrorCode, EventData, StderrOutput
 from everyagent.model.policies import UNRESTRICTED, AgentTool, ToolPolicies
 from everyagent.model.sessions import Attachment
 from everyagent.model.tools import CustomTool, McpServer
@@ -96,7 +96,8 @@ class Launch(Struct, frozen=True, kw_only=True):
     `native_session_id` is set to resume; `seed` is a transcript to start from when there is no native history.
     `scratch` is a private folder of this session that survives restarts. `tools_url` is where the session's
     custom tools are offered over MCP, with its bearer token. Those are no business of `policies`, which every other
-    tool call keeps to, a sub-agent's too; an adapter is only given what its catalog says that it can enforce.
+    tool call keeps to, a sub-agent's too; an adapter is only given what its catalog says that it can enforce. `title`
+    is what somebody calls the session already.
     """
 
     session_id: str
@@ -107,6 +108,7 @@ class Launch(Struct, frozen=True, kw_only=True):
     model: str | None = None
     variant: str | None = None
     system_prompt: str | None = None
+    title: str | None = None
     env: dict[str, str] = {}
     mcp: dict[str, McpServer] = {}
     tools: list[CustomTool] = []
@@ -172,6 +174,7 @@ class Death(Struct, frozen=True, kw_only=True):
     """How a conversation ended. `expected`: we closed it ourselves, nobody need be told.
 
     `history_lost`: it could not resume, because the agent no longer has that native session.
+    `code`: what went wrong, where the agent's last words say so.
     """
 
     expected: bool
@@ -180,6 +183,7 @@ class Death(Struct, frozen=True, kw_only=True):
     signal: str | None = None
     stderr: StderrOutput | None = None
     message: str | None = None
+    code: ErrorCode | None = None
 
 
 class Listener(Protocol):

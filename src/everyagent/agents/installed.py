@@ -18,7 +18,10 @@ logger = get_logger(__name__)
 
 
 class Identity(NamedTuple):
-    """What sets one agent's program apart. `variable` names another binary; `login` says who pays, if anybody does."""
+    """What sets one agent's program apart. `variable` names another binary; `login` says who pays, if anybody does.
+
+    `lacking` says what it needs beside and is not there.
+    """
 
     name: str
     title: str
@@ -26,6 +29,7 @@ class Identity(NamedTuple):
     tested_version: str
     pinned: Callable[[], packages.Program]
     login: Callable[[Mapping[str, str]], str | None]
+    lacking: Callable[[Mapping[str, str]], str | None] | None = None
 
 
 class Installed:
@@ -111,4 +115,4 @@ class Installed:
             return f"{path} does not run: it did not answer to --version."
         if version != self._identity.tested_version:
             return f"Version {version} has not been tested with this everyagent; it is used all the same."
-        return None
+        return self._identity.lacking(self._environment) if self._identity.lacking else None

@@ -8,6 +8,7 @@ import anyio
 
 from everyagent.agents.adapter import Death, Frame, Heard, Listener
 from everyagent.errors import AgentFailed
+from everyagent.model.events import ErrorCode
 from everyagent.runtime.exit import Exit
 from everyagent.runtime.framing import Line
 from everyagent.runtime.process import Process
@@ -16,16 +17,22 @@ from everyagent.runtime.process import Process
 FAREWELL_LIMIT = 10.0
 
 
+class Ending(NamedTuple):
+    """What an agent's end means: whether its native session is gone, and what went wrong, where that is known."""
+
+    history_lost: bool = False
+    code: ErrorCode | None = None
+
+
 class Speech(NamedTuple):
     """What is the agent's own about it. `title` is how its end is told of.
 
-    `decode` makes sense of a line; `after` is called when a batch was heard. `ended` is called at its end, and says
-    whether that was because it no longer has its native session.
+    `decode` makes sense of a line; `after` is called when a batch was heard, `ended` at its end.
     """
 
     title: str
     decode: Callable[[Line], Heard]
-    ended: Callable[[Exit | None], bool]
+    ended: Callable[[Exit | None], Ending]
     after: Callable[[], Awaitable[None]] | None = None
 
 
@@ -36,7 +43,7 @@ class Lines:
         self.process = process
         self._listener = listener
         self._speech = speech
-        self._told: list[Heard] = []  # what we said and the listener has not heard of yet
+        self._told: list[Heard] = []  # what was said elsewhere and the listener has not heard of yet
         self._closing = False
         self._over = anyio.Event()
 
@@ -58,7 +65,11 @@ class Lines:
     async def tell(self, frame: bytes) -> None:
         """A line with its end. Raises `AgentFailed`."""
         await self.process.write(frame)
-        self._told.append(Heard(Frame("to_agent", frame[:-1]), ()))
+        self.note(Heard(Frame("to_agent", frame[:-1]), ()))
+
+    def note(self, heard: Heard) -> None:
+        """Something that was not said in its lines; the listener hears of it before the next of them."""
+        self._told.append(heard)
         self.process.nudge()
 
     async def close(self, *, force: bool) -> None:
@@ -90,9 +101,11 @@ class Lines:
         else:
             words = self.process.last_words
             message = f"{self._speech.title} ended with {exit}{f': {words}' if words else '.'}"
+        ending = self._speech.ended(exit)
         return Death(
             expected=self._closing,
-            history_lost=self._speech.ended(exit),
+            history_lost=ending.history_lost,
+            code=ending.code,
             exit_code=exit.code if exit else None,
             signal=exit.signal if exit else None,
             stderr=self.process.stderr,

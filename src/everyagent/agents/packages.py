@@ -22,6 +22,7 @@ from msgspec import Struct
 from everyagent.errors import AgentFailed
 
 FETCH_LIMIT_SECONDS = 600.0
+_SCRATCH = ".fetching-"
 VERSION_LIMIT_SECONDS = 30.0
 
 
@@ -66,7 +67,7 @@ def install(program: Program, folder: Path, *, reinstall: bool = False) -> Path:
         path = installed(program, folder)
         if path and not reinstall:
             return path
-        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        with tempfile.TemporaryDirectory(dir=folder, prefix=_SCRATCH) as scratch:
             archive = _fetch(program, Path(scratch))
             if program.root:
                 return _keep_root(program, archive, Path(scratch), folder / program.version)
@@ -77,6 +78,11 @@ def install(program: Program, folder: Path, *, reinstall: bool = False) -> Path:
             fresh.chmod(0o755)
             fresh.replace(path)
         return path
+
+
+def fetched(folder: Path) -> int:
+    """How many bytes of what is being installed here have come so far."""
+    return sum(path.stat().st_size for path in folder.glob(f"{_SCRATCH}*/**/*") if path.is_file())
 
 
 def version_of(path: Path | str) -> str | None:

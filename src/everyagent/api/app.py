@@ -11,7 +11,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from everyagent.api import reading
+from everyagent.api import reading, ui
 from everyagent.api.auth import Gate
 from everyagent.api.context import ApiSettings, Context
 from everyagent.api.dialect import Dialect, Universal
@@ -54,11 +54,12 @@ class Api:
         )
         self._idempotency = Idempotency(sessions)
         self._universal = Universal(Router(routes))
+        public = frozenset(route.path for route in routes if route.public)
         self._gate = Gate(
             token=settings.token,
             hosts=settings.hosts,
             origins=settings.origins,
-            public=[route.path for route in routes if route.public],
+            public=lambda path: path in public or ui.is_ours(path),
             token_of=self._token_of,
         )
 
@@ -77,6 +78,9 @@ class Api:
 
     async def _answer(self, scope: Scope, receive: Receive, exchange: Exchange, dialect: Dialect) -> ASGIApp:
         self._gate.check(scope)
+        if ui.is_ours(scope["path"]):
+            exchange.route = "/ui"
+            return ui.answer(scope)
         route, path = dialect.router.find(scope["method"], scope["path"])
         exchange.route = route.path
         query = dialect.query(scope["query_string"], route, exchange.ignored)

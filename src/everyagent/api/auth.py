@@ -15,7 +15,7 @@ from everyagent.errors import Forbidden, Unauthorized
 class Gate:
     """`hosts` are the names we answer to: alone, or with the port of the connection; or whole `Host` values.
 
-    `public` are paths that need no token. Without a `token`, none does. `token_of` gives the token that opens
+    `public` tells paths that need no token. Without a `token`, none does. `token_of` gives the token that opens
     one path and nothing else, if that path has such a one.
     """
 
@@ -25,13 +25,13 @@ class Gate:
         token: str | None,
         hosts: Collection[str],
         origins: Collection[str],
-        public: Collection[str],
+        public: Callable[[str], bool],
         token_of: Callable[[str], str | None],
     ) -> None:
         self._token = None if token is None else _digest(token.encode())
         self._hosts = frozenset(host.lower() for host in hosts)
         self._origins = frozenset(origin.lower() for origin in origins)
-        self._public = frozenset(public)
+        self._public = public
         self._token_of = token_of
 
     def check(self, scope: Scope) -> None:
@@ -43,7 +43,7 @@ class Gate:
                 raise Forbidden(
                     f"The origin {origin!r} may not use this daemon. Start it with that origin allowed.", origin=origin
                 )
-        if self._token is not None and scope["path"] not in self._public:
+        if self._token is not None and not self._public(scope["path"]):
             own = self._token_of(scope["path"])
             self._check_token([self._token, _digest(own.encode())] if own else [self._token], headers)
 

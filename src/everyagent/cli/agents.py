@@ -41,7 +41,7 @@ def install(
         Also if they are there already.
     """
     if not agents:
-        raise Failure("Say which agents to install: everyagent agents install claude codex", Exit.USAGE)
+        raise Failure("Say which agents to install: everyagent agents install claude codex amp", Exit.USAGE)
     infos = anyio.run(_install, target, agents, reinstall, backend_options={"use_uvloop": True})
     if target.json:
         print_json(infos)

@@ -73,8 +73,12 @@ async def _serve(settings: Settings, json: bool) -> None:
 
 
 def announce_to_people(running: daemon.Running) -> None:
-    """Where it listens, how to get the token, how to stop it."""
+    """Where it listens, the inspector, how to get the token, how to stop it.
+
+    The link's fragment stays in the browser: no server and no log ever sees the token in it.
+    """
     print(f"everyagent listens on {running.url}")
+    print(f"  inspector  {running.url}/ui/{f'#token={running.token}' if running.token else ''}")
     print(f"  token      {'everyagent token' if running.token else 'none needed'}")
     print("  stop       Ctrl-C", flush=True)
 

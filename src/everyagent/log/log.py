@@ -156,7 +156,8 @@ class EventQuery(Struct, frozen=True, kw_only=True):
     """`after` is exclusive; in descending order it is the sequence to stop before (0: from the newest).
 
     `types` are numbers; empty means all. `since` and `until` are microseconds, inclusive and exclusive.
-    `raw` puts each event's frame in place of its `"raw":null`.
+    `raw` puts each event's frame in place of its `"raw":null`. `text` is in the event's JSON, whatever its case;
+    what is so big that it is in a blob is passed over.
     """
 
     session: int
@@ -167,6 +168,7 @@ class EventQuery(Struct, frozen=True, kw_only=True):
     since: int | None = None
     until: int | None = None
     raw: bool = False
+    text: str = ""
 
 
 class StoredEvent(Struct, frozen=True, gc=False):

@@ -16,12 +16,16 @@ TOOLS: tuple[str, ...] = ("bash", "read", "write", "edit", "glob", "grep", "web_
 _STRICTEST_FIRST: tuple[Verdict, ...] = ("deny", "ask", "auto", "allow")
 
 
-class AgentTool(Struct, frozen=True, kw_only=True):
-    """One of an agent's own tools. `kinds` are those of `TOOLS` it is; `verdicts` what can be enforced on it."""
+class AgentTool(Struct, frozen=True, kw_only=True, rename="camel"):
+    """One of an agent's own tools. `kinds` are those of `TOOLS` it is; `verdicts` what can be enforced on it.
+
+    `by_name`: it only puts a question to the user, so no default is about it; a policy has to name it.
+    """
 
     name: str
     kinds: list[str] = []
     verdicts: list[Verdict] = field(default_factory=lambda: list(VERDICTS))
+    by_name: bool = False
 
 
 class ServerPolicies(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -49,6 +53,8 @@ class ToolPolicies(Struct, frozen=True, kw_only=True, rename="camel", forbid_unk
             return "deny"
         if tool.name in self.tools:
             return self.tools[tool.name]
+        if tool.by_name:
+            return "auto"
         verdicts = [self.tools.get(kind, self.default) for kind in tool.kinds] or [self.default]
         return next(verdict for verdict in _STRICTEST_FIRST if verdict in verdicts)
 

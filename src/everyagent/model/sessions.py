@@ -128,6 +128,16 @@ class FrameInfo(Struct, frozen=True, kw_only=True, rename="camel"):
     body: Json
 
 
+class UnknownFrame(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What an agent said that nobody knew. `frame` is its beginning, as text."""
+
+    session_id: str
+    sequence: int
+    time: str
+    error: str
+    frame: str
+
+
 class SearchHit(Struct, frozen=True, kw_only=True, rename="camel"):
     session_id: str
     sequence: int

@@ -14,7 +14,6 @@ from anyio import to_thread
 
 from everyagent.errors import AgentFailed, AgentNotInstalled
 from everyagent.model.events import StderrOutput
-from everyagent.runtime.environment import DAEMON_MARKER, SPAWN_MARKER
 from everyagent.runtime.exit import Exit, on_exit
 from everyagent.runtime.framing import Line, LineSplitter
 from everyagent.runtime.stderr import StderrKeeper
@@ -63,7 +62,7 @@ class Process:
     ) -> "Process":
         """Raises `AgentNotInstalled` if there is no such program, `AgentFailed` if it does not start."""
         spawn = secrets.token_hex(8)
-        marked = {**environment, DAEMON_MARKER: warden.boot_id, SPAWN_MARKER: spawn}
+        marked = {**environment, **warden.marks(spawn)}
 
         def popen() -> subprocess.Popen[bytes]:
             pipe = subprocess.PIPE
@@ -101,6 +100,11 @@ class Process:
 
     def close_stdin(self) -> None:
         self._stdin.close()
+
+    def interrupt(self) -> None:
+        """SIGINT, to itself alone: what it started is its own to end."""
+        if self._exit is None:
+            os.kill(self.pid, signal.SIGINT)
 
     def nudge(self) -> None:
         """Make `lines` yield soon, with nothing if nothing came."""

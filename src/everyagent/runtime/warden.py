@@ -42,6 +42,10 @@ class Warden:
             start_new_session=True,
         )
 
+    def marks(self, spawn: str) -> dict[str, str]:
+        """What `spawn` must carry in its environment to be found again."""
+        return {DAEMON_MARKER: self.boot_id, SPAWN_MARKER: spawn}
+
     async def kill_spawn(self, spawn: str, *, limit: float) -> bool:
         """Kill every process that descends from one spawn, until none is left. False if some are after `limit`."""
         known: set[tree.Entry] = set()

@@ -263,7 +263,7 @@ class Actor:
                 return
             logger.warning("an agent did not take its turn", session=self.record.session_id, exc_info=error)
             step = self._journal.begin("daemon", {"cause": "prompt_failed", "detail": str(error)})
-            step.tell(stories.not_started(self._journal.order, error))
+            step.tell(stories.not_started(self._journal.order, error, cancelled=turn.cancelled))
             self._turn_over(step)
             self._journal.commit(step)
         self._spawn(self.advance)
@@ -341,7 +341,7 @@ class Actor:
                 step.native(None)
                 step.tell([Woven(stories.history_lost(), True)])
                 self._spawn(self._again, turn, 0)
-            elif turn and not turn.heard and turn.tries < self._policy.retries and turn.may_go_on(death):
+            elif turn and turn.tries < self._policy.retries and turn.worth_a_try(death):
                 turn.tries += 1
                 delay = self._policy.retry_delay * 2 ** (turn.tries - 1)
                 step.tell([Woven(stories.retrying(death, turn.tries, self._policy.retries, delay), True)])

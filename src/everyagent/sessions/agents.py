@@ -1,12 +1,17 @@
 """The agents this daemon knows, and what each offers."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from typing import Literal
 
+from anyio import to_thread
 from msgspec import Struct
+from msgspec.structs import replace
 
 from everyagent.agents.adapter import Adapter, AgentState, Capabilities, Catalog
 from everyagent.errors import UnknownAgent, UnsupportedChoice
 from everyagent.logs import get_logger
+from everyagent.model.sessions import UnknownFrame
 from everyagent.sessions.counts import Counts
 
 logger = get_logger(__name__)
@@ -28,9 +33,26 @@ class AgentInfo(Struct, frozen=True, kw_only=True, rename="camel"):
     unknown_frames: int
 
 
+class Installing(Struct, frozen=True, kw_only=True):
+    """How the latest installation of an agent goes, or went, since the daemon started.
+
+    `bytes` is what was fetched so far; how much it will be, nobody knows before.
+    """
+
+    state: Literal["idle", "running", "done", "failed"] = "idle"
+    bytes: int = 0
+    seconds: float = 0.0
+    error: str | None = None
+
+
 class Agents:
-    def __init__(self, adapters: Sequence[Adapter]) -> None:
+    """`fetched` tells how many bytes of an agent are on this machine while it is being installed."""
+
+    def __init__(self, adapters: Sequence[Adapter], fetched: Callable[[str], int] = lambda _: 0) -> None:
         self._adapters = {adapter.name: adapter for adapter in adapters}
+        self._fetched = fetched
+        self._installing: dict[str, Installing] = {}
+        self._begun: dict[str, float] = {}
         self.counts = Counts()
 
     def names(self) -> list[str]:
@@ -73,7 +95,32 @@ class Agents:
         return await self.adapter(agent).catalog()
 
     async def install(self, agent: str, *, reinstall: bool) -> None:
-        await self.adapter(agent).install(reinstall=reinstall)
+        adapter = self.adapter(agent)
+        self._begun[agent] = time.monotonic()
+        self._installing[agent] = Installing(state="running")
+        try:
+            await adapter.install(reinstall=reinstall)
+        except BaseException as error:
+            self._installing[agent] = Installing(
+                state="failed", seconds=self._seconds(agent), error=str(error) or "It was stopped."
+            )
+            raise
+        self._installing[agent] = Installing(state="done", seconds=self._seconds(agent))
+
+    async def installing(self, agent: str) -> Installing:
+        self.adapter(agent)
+        latest = self._installing.get(agent, Installing())
+        if latest.state != "running":
+            return latest
+        return replace(latest, bytes=await to_thread.run_sync(self._fetched, agent), seconds=self._seconds(agent))
+
+    def unknown_frames(self, agent: str) -> list[UnknownFrame]:
+        """The newest of them that this daemon heard, newest first."""
+        self.adapter(agent)
+        return list(reversed(self.counts.unknown_samples[agent]))
+
+    def _seconds(self, agent: str) -> float:
+        return round(time.monotonic() - self._begun[agent], 3)
 
     async def close(self) -> None:
         for adapter in self._adapters.values():

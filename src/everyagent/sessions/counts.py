@@ -1,6 +1,11 @@
 """What the daemon has counted since it started; `/metrics` and `/v1/agents` show it."""
 
-from collections import Counter
+from collections import Counter, defaultdict, deque
+
+from everyagent.model.sessions import UnknownFrame
+
+#: So many of an agent's unknown frames are kept as samples, the newest.
+SAMPLES = 10
 
 
 class Counts:
@@ -11,3 +16,4 @@ class Counts:
         self.turns: Counter[tuple[str, str]] = Counter()
         self.deaths: Counter[str] = Counter()
         self.unknown_frames: Counter[str] = Counter()
+        self.unknown_samples: defaultdict[str, deque[UnknownFrame]] = defaultdict(lambda: deque(maxlen=SAMPLES))

@@ -109,6 +109,7 @@ class Journal:
             self._counts.turns[self.record.agent, step.stop_reason] += 1
         if step.unparsed:
             self._counts.unknown_frames[self.record.agent] += step.unparsed
+            self._counts.unknown_samples[self.record.agent].extend(step.unknown)
         return append
 
     async def room(self) -> None:

@@ -46,6 +46,7 @@ class Launcher:
             model=record.model,
             variant=record.variant,
             system_prompt=config.system_prompt,
+            title=record.title,
             env=secrets.env,
             mcp=secrets.mcp,
             tools=config.tools,

@@ -73,7 +73,7 @@ class Link:
             logger.error("an agent did not close", agent=self.adapter.name, error=str(error))
 
     async def interrupt(self, conversation: Conversation, over: asyncio.Event) -> None:
-        """Ask politely; if the turn is not over in time, end the agent."""
+        """Ask politely; if the turn is not over in time, end the agent. If that fails too, it is dead to us."""
         with anyio.move_on_after(self._policy.interrupt_grace):
             try:
                 await conversation.interrupt()
@@ -82,4 +82,7 @@ class Link:
             await over.wait()
         if not over.is_set():
             logger.warning("a turn did not stop, so its agent is ended", agent=self.adapter.name)
+            ear = self._ear
             await self.close(conversation)
+            if ear and not over.is_set():
+                await self._hearer.died(ear, Death(expected=True))

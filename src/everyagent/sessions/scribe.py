@@ -37,7 +37,9 @@ from everyagent.model.events import (
 from everyagent.model.ids import new_id
 from everyagent.model.items import Item
 from everyagent.model.parts import FileRefPart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
+from everyagent.model.sessions import UnknownFrame
 from everyagent.sessions.asks import answer_of, ask_id_of, kind_of
+from everyagent.sessions.counts import SAMPLES
 from everyagent.sessions.order import Weave
 from everyagent.sessions.view import View
 
@@ -45,6 +47,8 @@ _encode = msgspec.json.Encoder().encode
 _DELTA = TYPE_NUMBERS[ItemDelta.type]
 #: As much of an item's text as full-text search knows it by.
 SEARCHABLE_CHARS = 32 * 1024
+#: As much of an unknown frame as its sample shows.
+SAMPLE_BYTES = 2048
 
 
 class Scribe:
@@ -88,6 +92,7 @@ class Step:
         self.receipt: Receipt | None = None
         self.stop_reason: StopReason | None = None
         self.unparsed = 0
+        self.unknown: list[UnknownFrame] = []
 
     def cause(self, direction: FrameDirection, body: bytes, form: FrameForm = "json") -> None:
         """From here on, what is told was made from this frame."""
@@ -151,10 +156,18 @@ class Step:
                     self.change(cost_usd=self._scribe.cost_usd)
             case Unparsed():
                 self.unparsed += 1
+                if len(self.unknown) < SAMPLES:
+                    self.unknown.append(self._sample(data, sequence))
             case SessionUpdated():
                 self.change(**{name: value for name in _UPDATED if (value := getattr(data, name)) is not msgspec.UNSET})
             case _:
                 return
+
+    def _sample(self, data: Unparsed, sequence: int) -> UnknownFrame:
+        frame = self._cause[2][:SAMPLE_BYTES].decode("utf-8", "backslashreplace") if self._cause else ""
+        return UnknownFrame(
+            session_id=self._scribe.session_id, sequence=sequence, time=self._time, error=data.error, frame=frame
+        )
 
     def close(self) -> None:
         """All that the last frame gave rise to is told."""

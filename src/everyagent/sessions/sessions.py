@@ -58,6 +58,7 @@ class EventsRequest(Struct, frozen=True, kw_only=True):
     since: int | None = None
     until: int | None = None
     raw: bool = False
+    text: str = ""
 
 
 class Sessions:
@@ -236,6 +237,7 @@ class Sessions:
                 since=request.since,
                 until=request.until,
                 raw=request.raw,
+                text=request.text,
             ),
         )
         if not 0 <= request.after <= page.head:

@@ -1,7 +1,7 @@
 """How things end, told in events: one terminal story for a dead agent, a restarted daemon, a failed start."""
 
 from everyagent.agents.adapter import Death
-from everyagent.errors import AgentNotInstalled
+from everyagent.errors import AgentNotInstalled, AgentNotLoggedIn
 from everyagent.model.events import Error, Retry
 from everyagent.sessions.order import Order, Woven
 
@@ -22,7 +22,8 @@ def death(order: Order, death: Death, *, cancelled: bool) -> list[Woven]:
         return order.end_turn("interrupted", "The agent was stopped.")
     how = _how(death)
     message = f"{how} The next message resumes the session."
-    error = Error(message=message, code="agent_crashed", exit_code=death.exit_code, stderr=death.stderr)
+    code = death.code or "agent_crashed"
+    error = Error(message=message, code=code, exit_code=death.exit_code, stderr=death.stderr)
     return [Woven(error, True), *order.end_turn("error", how, error=how)]
 
 
@@ -30,7 +31,7 @@ def retrying(death: Death, attempt: int, most: int, delay: float) -> Error:
     """It died before it said anything, so the same message is sent to a new one."""
     return Error(
         message=f"{_how(death)} It had not said anything yet, so it is started again.",
-        code="agent_crashed",
+        code=death.code or "agent_crashed",
         exit_code=death.exit_code,
         stderr=death.stderr,
         retry=Retry(attempt=attempt, max=most, delay_ms=round(delay * 1000)),
@@ -49,12 +50,20 @@ def history_lost() -> Error:
 
 
 def failure(error: Exception) -> Error:
-    code = "timeout" if isinstance(error, TimeoutError) else "agent_crashed"
+    match error:
+        case TimeoutError():
+            code = "timeout"
+        case AgentNotLoggedIn():
+            code = "auth"
+        case _:
+            code = "agent_crashed"
     return Error(message=str(error) or "The agent did not answer in time.", code=code)
 
 
-def not_started(order: Order, error: Exception) -> list[Woven]:
-    """The agent never took the turn."""
+def not_started(order: Order, error: Exception, *, cancelled: bool) -> list[Woven]:
+    """The agent never took the turn, perhaps because it was ended to cancel it."""
+    if cancelled:
+        return order.end_turn("interrupted", "The turn was cancelled.")
     told = failure(error)
     if isinstance(error, AgentNotInstalled):
         told = Error(message=str(error), code="internal", details={"agent_not_installed": True})

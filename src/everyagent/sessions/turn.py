@@ -22,3 +22,7 @@ class Turn:
     def may_go_on(self, death: Death) -> bool:
         """Whether a new agent may be given the same prompt, though this one died."""
         return self.prompt is not None and not self.cancelled and not death.expected
+
+    def worth_a_try(self, death: Death) -> bool:
+        """Whether the same again may go better: it said nothing yet, and no known reason speaks against it."""
+        return self.may_go_on(death) and not self.heard and death.code in (None, "network")

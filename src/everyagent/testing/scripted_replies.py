@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
+from everyagent.testing.script import Script
+
 USAGE = {
     "input_tokens": 100,
     "output_tokens": 10,
@@ -144,34 +146,10 @@ def words(content: str | list[SaidBlock] | None) -> str:
     return "\n".join(block.text or words(block.content) for block in content)
 
 
-class Script:
-    """Replies in order; each request takes the first that fits it. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._replies: list[Reply] = []
-        self._all: list[Reply] = []
-        self._lock = threading.Lock()
-        self.requests: list[Request] = []
-
-    def add(self, *replies: Reply) -> None:
-        with self._lock:
-            self._replies += replies
-            self._all += replies
-
+class MessagesScript(Script[Request, Reply]):
     def take(self, request: Request) -> Reply:
-        if request.is_probe:
-            return say("Hello")
-        with self._lock:
-            self.requests.append(request)
-            for reply in self._replies:
-                if reply.when in request.news:
-                    reply.times -= 1
-                    if reply.times <= 0:
-                        self._replies.remove(reply)
-                    return reply
-        return say("Nothing more was scripted.")
+        return say("Hello") if request.is_probe else super().take(request)
 
-    def release_all(self) -> None:
-        with self._lock:
-            for reply in self._all:
-                reply.release.set()
+
+def script() -> MessagesScript:
+    return MessagesScript(say("Nothing more was scripted."))

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct, field
 
 from everyagent.model.parts import Json
+from everyagent.testing.script import Script
 
 USAGE = {"input_tokens": 120, "cached_tokens": 20, "output_tokens": 30, "reasoning_tokens": 5}
 _MODEL_ITEMS = frozenset(
@@ -198,35 +199,8 @@ def words(said: Said) -> str:
     return "\n".join(texts)
 
 
-class Script:
-    """Answers in order; each request takes the first that fits it. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._waiting: list[Response] = []
-        self._all: list[Response] = []
-        self._lock = threading.Lock()
-        self.requests: list[Request] = []
-
-    def add(self, *responses: Response) -> None:
-        with self._lock:
-            self._waiting += responses
-            self._all += responses
-
-    def take(self, request: Request) -> Response:
-        with self._lock:
-            self.requests.append(request)
-            for response in self._waiting:
-                if response.when in request.news:
-                    response.times -= 1
-                    if response.times <= 0:
-                        self._waiting.remove(response)
-                    return response
-        return say("Nothing more was scripted.")
-
-    def release_all(self) -> None:
-        with self._lock:
-            for response in self._all:
-                response.release.set()
+def script() -> Script[Request, Response]:
+    return Script(say("Nothing more was scripted."))
 
 
 def usage() -> dict[str, object]:

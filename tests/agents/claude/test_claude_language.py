@@ -89,9 +89,9 @@ def test_an_unknown_frame_is_named() -> None:
 
 def test_an_unknown_request_is_refused_so_that_the_agent_does_not_wait() -> None:
     decoder = Decoder()
-    assert decoded(decoder, type="control_request", request_id="r", request={"subtype": "hook_callback"}) == []
-    assert decoder.asides == [Unserved("r", "hook_callback")]
-    assert b'"error"' in encode.refuse("r", "hook_callback")
+    assert decoded(decoder, type="control_request", request_id="r", request={"subtype": "mcp_message"}) == []
+    assert decoder.asides == [Unserved("r", "mcp_message")]
+    assert b'"error"' in encode.refuse("r", "mcp_message")
 
 
 def test_a_withdrawn_question_is_resolved() -> None:

@@ -3,7 +3,6 @@
 import hashlib
 import os
 import stat
-import tarfile
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ import anyio
 import msgspec
 import pytest
 from tests.agents.ear import Ear
+from tests.agents.registry import executable, npm_with
 
 from everyagent.agents import packages
 from everyagent.agents.adapter import Launch
@@ -23,13 +23,6 @@ from everyagent.errors import AgentFailed, AgentNotInstalled
 from everyagent.model.tools import CustomTool, McpLocal, McpRemote
 
 SCRIPT = "#!/bin/sh\necho '2.1.325 (Claude Code)'\n"
-
-
-def executable(path: Path, text: str = SCRIPT) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    path.chmod(0o755)
-    return path
 
 
 def launch(folder: Path, **fields: object) -> Launch:
@@ -164,9 +157,9 @@ def test_a_session_without_servers_has_no_config(tmp_path: Path) -> None:
 
 
 async def test_the_named_program_wins_then_the_path_then_ours(tmp_path: Path) -> None:
-    ours = executable(tmp_path / "claude" / program.TESTED_VERSION / "claude")
-    on_path = executable(tmp_path / "bin" / "claude")
-    named = executable(tmp_path / "elsewhere" / "my-claude")
+    ours = executable(tmp_path / "claude" / program.TESTED_VERSION / "claude", SCRIPT)
+    on_path = executable(tmp_path / "bin" / "claude", SCRIPT)
+    named = executable(tmp_path / "elsewhere" / "my-claude", SCRIPT)
     async with adapter(tmp_path) as first:
         assert (await first.state()).path == str(ours)
     async with adapter(tmp_path, PATH=f"{tmp_path / 'bin'}:/bin") as second:
@@ -246,18 +239,7 @@ async def test_a_start_that_fails_shows_what_the_program_said(tmp_path: Path) ->
 
 @pytest.fixture
 def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An npm that packs what lies in a folder, and counts how often it was asked."""
-    packed = executable(tmp_path / "registry" / "package" / "claude")
-    with tarfile.open(tmp_path / "registry" / "it.tgz", "w:gz") as archive:
-        archive.add(packed, "package/claude")
-    asked = tmp_path / "registry" / "asked"
-    executable(
-        tmp_path / "npm" / "npm",
-        f'#!/bin/sh\necho "$2" >> {asked}\nwhile [ "$1" != --pack-destination ]; do shift; done\n'
-        f'cp {tmp_path}/registry/it.tgz "$2"/\n',
-    )
-    monkeypatch.setenv("PATH", f"{tmp_path / 'npm'}:{os.environ['PATH']}")
-    return asked
+    return npm_with({"package/claude": SCRIPT}, tmp_path, monkeypatch)
 
 
 def wanted(**fields: object) -> Program:

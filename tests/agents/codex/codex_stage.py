@@ -5,6 +5,7 @@ from pathlib import Path
 from tests.agents.stage import Stage, tested_binary
 
 from everyagent.agents.codex import program
+from everyagent.model.events import Error
 from everyagent.model.items import Item
 from everyagent.testing.daemon import DaemonProcess
 from everyagent.testing.responses_server import ResponsesServer
@@ -64,6 +65,9 @@ class CodexSession(Stage[ResponsesServer]):
 
     def environment(self) -> dict[str, str]:
         return {"HOME": str(self.home), "CODEX_HOME": str(self.home), "SCRIPTED_KEY": "sk-not-a-key"}
+
+    def errors(self) -> list[Error]:
+        return self.all(Error)
 
     def statuses(self, name: str) -> list[Item]:
         return [item for item in self.items("status") if item.name == name]

@@ -1,6 +1,10 @@
-"""An MCP server over stdio: `read` is read-only, `write` is not, `book` asks the user for a date and a number."""
+"""An MCP server over stdio: `read` is read-only, `write` is not, `book` asks the user for a date and a number.
+
+With the word `stubborn` it stays when its client is gone, for two minutes, and does not listen to polite signals.
+"""
 
 import json
+import signal
 import sys
 
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}}
@@ -26,6 +30,17 @@ def text(words: str) -> dict[str, object]:
 
 
 def main() -> None:
+    stubborn = "stubborn" in sys.argv
+    if stubborn:
+        signal.alarm(120)
+        for polite in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(polite, signal.SIG_IGN)
+    serve()
+    while stubborn:
+        signal.pause()
+
+
+def serve() -> None:
     calling = None
     for line in sys.stdin:
         message = json.loads(line)

@@ -7,8 +7,9 @@ import msgspec
 
 from everyagent.agents.adapter import NativeSession, Synthetic
 from everyagent.agents.codex import asks, rpc
+from everyagent.agents.codex.asides import Answered
 from everyagent.agents.codex.asks import Ask
-from everyagent.agents.codex.decode import Answered, Decoder
+from everyagent.agents.codex.decode import Decoder
 from everyagent.agents.codex.routing import Router
 from everyagent.agents.codex.rpc import Said
 from everyagent.agents.codex.wire import Id
@@ -21,10 +22,12 @@ from everyagent.sessions.order import Order, Woven
 from everyagent.testing.rules import Rules
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "codex"
+#: What `codex exec --json` said: a protocol that we do not speak.
+EXEC = GOLDEN.with_name("codex-exec")
 
 
-def cases() -> list[str]:
-    return sorted(folder.name for folder in GOLDEN.iterdir())
+def cases(folder: Path = GOLDEN) -> list[str]:
+    return sorted(case.name for case in folder.iterdir())
 
 
 class Exchange(msgspec.Struct, frozen=True):
@@ -44,13 +47,13 @@ class Told(msgspec.Struct, frozen=True):
 _exchanges = msgspec.json.Decoder(Exchange)
 
 
-def exchanges(case: str) -> list[Exchange]:
-    lines = (GOLDEN / case / "frames.jsonl").read_bytes().split(b"\n")
+def exchanges(case: str, folder: Path = GOLDEN) -> list[Exchange]:
+    lines = (folder / case / "frames.jsonl").read_bytes().split(b"\n")
     return [_exchanges.decode(line) for line in lines if line]
 
 
-def lines_of(case: str) -> list[Line]:
-    return [Line(bytes(exchange.msg)) for exchange in exchanges(case) if exchange.dir == "out"]
+def lines_of(case: str, folder: Path = GOLDEN) -> list[Line]:
+    return [Line(bytes(exchange.msg)) for exchange in exchanges(case, folder) if exchange.dir == "out"]
 
 
 class Session:
@@ -137,7 +140,7 @@ class Player:
     def __init__(self) -> None:
         self.sessions: list[Session] = []
         self.answers: list[tuple[object, object]] = []
-        self._router: Router[Session] = Router()
+        self.router: Router[Session] = Router()
 
     def play(self, case: str) -> "Player":
         for exchange in exchanges(case):
@@ -145,12 +148,12 @@ class Player:
                 case "in":
                     self._told(msgspec.json.decode(exchange.msg, type=Told))
                 case "out":
-                    for session, said in self._router.route(rpc.read(Line(bytes(exchange.msg)))):
+                    for session, said in self.router.route(rpc.read(Line(bytes(exchange.msg)))):
                         session.heard(said)
                         if session.decoder.opened:
                             session.thread = session.decoder.opened.thread.id
                 case _:
-                    self._router = Router()
+                    self.router = Router()
                     for session in self.sessions:
                         session.cut()
         for session in self.sessions:
@@ -165,7 +168,7 @@ class Player:
         if session is None or told.id is None:
             return
         session.decoder.sent[told.id] = told.method
-        self._router.ask(told.id, session)
+        self.router.ask(told.id, session)
         if told.method in ("turn/start", "turn/steer", "thread/compact/start"):
             session.prompted()
 
@@ -175,8 +178,8 @@ class Player:
         if session is None and told.method in ("thread/start", "thread/resume"):
             session = Session()
             self.sessions.append(session)
-        if session and session not in self._router.owners:
-            self._router.join(session)
+        if session and session not in self.router.owners:
+            self.router.join(session)
         return session
 
     def _answered(self, told: Told) -> None:

@@ -67,4 +67,4 @@ def test_a_missing_key_says_what_to_do(session: CodexSession) -> None:
 def test_a_configuration_that_codex_refuses_is_told_with_its_words(session: CodexSession) -> None:
     session.configure('approval_policy = "untrusted"')
     assert session.create().turn("Hello").stop_reason == "error"
-    assert "app-server" in session.all(Error)[-1].message
+    assert "no longer supported" in session.all(Error)[-1].message

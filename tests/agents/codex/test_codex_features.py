@@ -10,7 +10,7 @@ from codex_stage import CodexSession
 
 from everyagent.model.events import Error, PermissionRequested, QuestionRequested, TurnEnded
 from everyagent.model.items import text_of
-from everyagent.model.parts import ToolResultPart
+from everyagent.model.parts import ImagePart, ToolResultPart
 from everyagent.testing.scripted_responses import call, custom, images, patch, run, say
 
 PATCH = "*** Begin Patch\n*** Add File: new.txt\n+brand new\n*** End Patch\n"
@@ -121,6 +121,18 @@ def test_an_image_reaches_the_model_from_a_file_and_from_the_message(session: Co
     inline = {"data": base64.b64encode(png()).decode(), "mime": "image/png", "filename": "pic.png"}
     session.turn("And this?", attachments=[inline])
     assert len(images(session.model.requests[-1:])) == 2
+
+
+def test_an_image_that_the_model_looks_at_is_a_call_and_its_result(session: CodexSession) -> None:
+    (session.workspace / "dot.png").write_bytes(png())
+    session.model.script.add(call("view_image", {"path": str(session.workspace / "dot.png")}), say("A dot."))
+    session.create().turn("Look")
+    (called,) = session.items("tool_call")
+    (returned,) = session.items("tool_result")
+    assert (called.name, returned.status) == ("view_image", "completed")
+    assert [part.path for part in returned.content if isinstance(part, ImagePart)] == [
+        str(session.workspace / "dot.png")
+    ]
 
 
 def test_of_any_other_file_the_model_is_told_where_it_is(session: CodexSession) -> None:

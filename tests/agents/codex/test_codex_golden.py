@@ -3,15 +3,18 @@
 After a deliberate change: `EVERYAGENT_WRITE_GOLDEN=1 pytest -n 0 <this file>`, then read the diff.
 """
 
+import hashlib
 import os
 
 import msgspec
 import pytest
-from recorded_threads import GOLDEN, Player, cases, lines_of, told_of, violations
+from recorded_threads import EXEC, GOLDEN, Player, cases, lines_of, told_of, violations
 
 from everyagent.agents.adapter import Heard
 from everyagent.agents.codex import rpc
 from everyagent.agents.codex.decode import Decoder
+from everyagent.model.events import Unparsed
+from everyagent.runtime.framing import Line
 
 #: Exchanges in which no thread was opened.
 SILENT = frozenset({"models", "two-servers-b"})
@@ -56,8 +59,26 @@ def test_a_recorded_answer_is_what_we_would_have_said(case: str) -> None:
 
 
 def test_all_recorded_exchanges_are_here() -> None:
-    assert len(cases()) == 49
+    assert (len(cases()), len(cases(EXEC))) == (49, 7)
     assert {case for case in cases() if not list(told_of(Player().play(case)))} <= SILENT
+
+
+@pytest.mark.parametrize("case", cases(EXEC))
+def test_every_line_of_codexs_other_protocol_is_kept_and_unparsed(case: str) -> None:
+    """`codex exec --json` has items of the same names, and nothing may be taken for what it is not."""
+    player, lines = Player().play("text"), lines_of(case, EXEC)
+    (session,) = player.sessions
+    before = len(session.events)
+    for line in lines:
+        for owner, said in player.router.route(rpc.read(line)):
+            owner.heard(said)
+    told = [event.data for event in session.events[before:]]
+    assert [data.raw_hash for data in told if isinstance(data, Unparsed)] == [digest(line) for line in lines]
+    assert len(told) == len(lines)
+
+
+def digest(line: Line) -> str:
+    return hashlib.sha256(line.body).hexdigest()
 
 
 def test_a_decoder_remembers_what_is_open_not_what_went_by() -> None:

@@ -7,7 +7,8 @@ import pytest
 
 from everyagent.agents.adapter import Draft, Heard, Launch
 from everyagent.agents.codex import asks, encode, launch, modes, patches, program, requests, rpc, wire
-from everyagent.agents.codex.decode import Answered, Decoder, Reply, Unserved
+from everyagent.agents.codex.asides import Answered, Reply, Unserved
+from everyagent.agents.codex.decode import Decoder
 from everyagent.agents.codex.routing import Router
 from everyagent.errors import AgentFailed
 from everyagent.model.asks import PermissionAnswer, QuestionAnswer
@@ -212,13 +213,13 @@ def test_planning_wins_over_every_permission_mode() -> None:
 
 
 def test_a_thread_is_started_or_resumed_with_the_sessions_choices() -> None:
-    method, params = encode.open_thread(plain(permission_mode="bypass", system_prompt="Be kind"))
+    method, params = encode.open_thread(plain(permission_mode="bypass", system_prompt="Be kind"), {})
     assert (method, params["sandbox"], params["developerInstructions"]) == (
         "thread/start",
         "danger-full-access",
         "Be kind",
     )
-    method, params = encode.open_thread(plain(native_session_id="T"))
+    method, params = encode.open_thread(plain(native_session_id="T"), {})
     assert (method, params["threadId"], params["excludeTurns"]) == ("thread/resume", "T", True)
 
 

@@ -78,6 +78,18 @@ def test_a_patch_tells_its_files_and_diffs(session: CodexSession) -> None:
     assert session.statuses("turn_diff")
 
 
+def test_a_command_that_outlives_its_turn_is_told_when_it_ends(session: CodexSession) -> None:
+    waiting = "while [ ! -e go ]; do sleep 0.1; done; echo late"
+    session.model.script.add(run(waiting, yield_time_ms=300), say("It runs on."))
+    assert session.create(permissionMode="bypass").turn("Start it").stop_reason == "end_turn"
+    (returned,) = session.items("tool_result")
+    assert (returned.status, returned.error) == ("failed", "The turn ended before this did.")
+    (session.workspace / "go").touch()
+    (ended,) = session.until(lambda: session.statuses("background_command"))
+    assert "exit code 0" in str(ended.content)
+    assert "late" in str(ended.content)
+
+
 def test_a_plan_is_told_as_its_steps(session: CodexSession) -> None:
     steps = [{"step": "Look", "status": "in_progress"}, {"step": "Edit", "status": "pending"}]
     session.model.script.add(call("update_plan", {"plan": list(steps)}), say("Planned."))

@@ -16,6 +16,7 @@ from everyagent.errors import AgentFailed
 from everyagent.model.asks import Answer, PermissionAnswer, QuestionAnswer
 
 _DECLINED = "The user declined."
+ALLOWED: dict[str, object] = {"behavior": "allow"}
 _APPROVALS = {APPROVE_EDITS: "acceptEdits", APPROVE: "default"}
 
 
@@ -37,13 +38,15 @@ def response(ask: Ask, answer: Answer) -> dict[str, object]:
 def lapsed(ask: Ask) -> dict[str, object]:
     if isinstance(ask, FormAsk):
         return {"action": "cancel"}
-    return _denied("The turn ended before anybody answered.")
+    return denied("The turn ended before anybody answered.")
 
 
 def _permitted(ask: PermissionAsk, answer: PermissionAnswer) -> dict[str, object]:
     match answer.reply:
         case "once":
-            return {"behavior": "allow"}
+            return ALLOWED
+        case "always" if ask.each_time:
+            return ALLOWED
         case "always":
             rule = {
                 "type": "addRules",
@@ -53,12 +56,12 @@ def _permitted(ask: PermissionAsk, answer: PermissionAnswer) -> dict[str, object
             }
             return {"behavior": "allow", "updatedPermissions": ask.suggestions or [rule]}
         case "reject":
-            return _denied(answer.message)
+            return denied(answer.message)
 
 
 def _answered(ask: QuestionsAsk, answer: QuestionAnswer) -> dict[str, object]:
     if answer.answers is None:
-        return _denied(answer.message)
+        return denied(answer.message)
     answers = {question: ", ".join(chosen) for question, chosen in zip(ask.questions, answer.answers, strict=False)}
     return {"behavior": "allow", "updatedInput": {**ask.input, "answers": answers}}
 
@@ -68,7 +71,7 @@ def _decided(answer: QuestionAnswer) -> dict[str, object]:
     text = ", ".join(word for chosen in answer.answers or [] for word in chosen)
     mode = _APPROVALS.get(text)
     if mode is None:
-        return _denied(answer.message if text in ("", KEEP_PLANNING) else text)
+        return denied(answer.message if text in ("", KEEP_PLANNING) else text)
     return {
         "behavior": "allow",
         "updatedPermissions": [{"type": "setMode", "mode": mode, "destination": "session"}],
@@ -98,5 +101,5 @@ def _typed(type: str | None, text: str) -> object:
             return text
 
 
-def _denied(message: str | None) -> dict[str, object]:
+def denied(message: str | None) -> dict[str, object]:
     return {"behavior": "deny", "message": message or _DECLINED}

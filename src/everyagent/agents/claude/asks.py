@@ -21,8 +21,11 @@ _WITHDRAWN = "The agent withdrew it."
 
 
 class PermissionAsk(Struct, frozen=True):
+    """`each_time`: a policy wants it asked, so an `always` is not remembered."""
+
     tool: str
     suggestions: list[object]
+    each_time: bool = False
 
 
 class QuestionsAsk(Struct, frozen=True):
@@ -48,7 +51,7 @@ _plans = msgspec.json.Decoder(wire.PlanInput)
 _objects = msgspec.json.Decoder(dict[str, object])
 
 
-def tool(key: str, request: wire.CanUseTool, plan: str | None) -> tuple[Ask, Requested]:
+def tool(key: str, request: wire.CanUseTool, plan: str | None, *, each_time: bool = False) -> tuple[Ask, Requested]:
     """`plan` is what the call itself said, which the request may leave out."""
     match request.tool_name:
         case "AskUserQuestion":
@@ -56,8 +59,8 @@ def tool(key: str, request: wire.CanUseTool, plan: str | None) -> tuple[Ask, Req
         case "ExitPlanMode":
             return PlanAsk(), _plan(key, request, _plans.decode(request.input).plan or plan)
         case _:
-            ask = PermissionAsk(request.tool_name, request.permission_suggestions or [])
-            return ask, _permission(key, request)
+            ask = PermissionAsk(request.tool_name, request.permission_suggestions or [], each_time)
+            return ask, _permission(key, request, each_time=each_time)
 
 
 def form(key: str, request: wire.Elicitation) -> tuple[Ask, Requested]:
@@ -89,7 +92,7 @@ def plan_of(input: Raw) -> str | None:
         return None
 
 
-def _permission(key: str, request: wire.CanUseTool) -> PermissionRequested:
+def _permission(key: str, request: wire.CanUseTool, *, each_time: bool) -> PermissionRequested:
     facts: dict[str, Json] = {
         "description": request.description,
         "blocked_path": request.blocked_path,
@@ -104,8 +107,8 @@ def _permission(key: str, request: wire.CanUseTool) -> PermissionRequested:
         metadata={name: value for name, value in facts.items() if value is not None} or None,
         tool=request.tool_name,
         input=msgspec.json.decode(request.input),
-        options=["once", "always", "reject"],
-        suggestions=request.permission_suggestions or [],
+        options=["once", "reject"] if each_time else ["once", "always", "reject"],
+        suggestions=[] if each_time else request.permission_suggestions or [],
         item_id=request.tool_use_id,
     )
 

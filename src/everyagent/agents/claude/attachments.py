@@ -1,14 +1,12 @@
 """A prompt's files as content blocks. Reads and writes files, so it runs in a thread; called by the driver."""
 
-import base64
 from pathlib import Path
 
+from everyagent.agents import attached
 from everyagent.agents.adapter import Prompt
 from everyagent.agents.claude import encode
-from everyagent.errors import AgentFailed
 from everyagent.model.sessions import Attachment
 
-_IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _PDF = "application/pdf"
 
 
@@ -26,27 +24,13 @@ def content(prompt: Prompt, seed: str | None, folder: Path) -> str | list[dict[s
 
 def _block(attachment: Attachment, folder: Path) -> dict[str, object]:
     """Images and PDF documents go along; of any other file the agent is told where it is, and reads it itself."""
-    if attachment.mime in _IMAGES:
+    if attachment.mime in attached.IMAGES:
         return _inline("image", attachment)
     if attachment.mime == _PDF:
         return _inline("document", attachment)
-    return encode.text(f"The user attached this file: {attachment.path or _kept(attachment, folder)}")
+    return encode.text(attached.told(attachment, folder))
 
 
 def _inline(type: str, attachment: Attachment) -> dict[str, object]:
-    data = attachment.data or base64.b64encode(_read(attachment.path)).decode()
+    data = attached.base64_of(attachment)
     return {"type": type, "source": {"type": "base64", "media_type": attachment.mime, "data": data}}
-
-
-def _read(path: str | None) -> bytes:
-    try:
-        return Path(path or "").read_bytes()
-    except OSError as error:
-        raise AgentFailed(f"The attached file could not be read: {error}.") from error
-
-
-def _kept(attachment: Attachment, folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / (Path(attachment.filename or "attachment").name or "attachment")
-    path.write_bytes(base64.b64decode(attachment.data or ""))
-    return path

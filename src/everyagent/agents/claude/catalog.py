@@ -9,6 +9,7 @@ import msgspec
 from everyagent.agents.adapter import Capabilities, Catalog, Launch, Model
 from everyagent.agents.claude import encode, launch, wire
 from everyagent.agents.claude.modes import AGENT_MODES, PERMISSION_MODES
+from everyagent.agents.claude.policies import TOOLS
 from everyagent.errors import AgentFailed
 from everyagent.runtime.process import Process
 from everyagent.runtime.warden import Warden
@@ -41,6 +42,8 @@ CAPABILITIES = Capabilities(
     system_prompt=True,
     model_change=True,
     mode_change=True,
+    tool_policies=True,
+    own_tools_off=True,
 )
 
 _EFFORTS = ["low", "medium", "high", "xhigh", "max"]
@@ -60,6 +63,7 @@ def catalog(models: list[wire.ModelInfo]) -> Catalog:
         agent_modes=AGENT_MODES,
         permission_modes=PERMISSION_MODES,
         open_models=True,
+        tools=TOOLS,
     )
 
 

@@ -1,19 +1,20 @@
 """Native lines into drafts. Pure but for what it remembers of the conversation: one decoder for each process."""
 
-import hashlib
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Literal, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 import msgspec
 
 from everyagent.agents.adapter import Draft, Frame, Heard, NativeSession
-from everyagent.agents.claude import asks, failures, items, notices, turns, wire
+from everyagent.agents.claude import asks, failures, items, notices, policies, turns, wire
 from everyagent.agents.claude.asks import Ask
 from everyagent.agents.claude.modes import updated
 from everyagent.agents.claude.speech import Speech
-from everyagent.model.events import Error, TurnEnded, TurnStarted, Unparsed
+from everyagent.agents.unparsed import BROKEN, unparsed
+from everyagent.model.events import Error, TurnEnded, TurnStarted
 from everyagent.model.parts import TextPart
+from everyagent.model.policies import UNRESTRICTED, ToolPolicies
 from everyagent.runtime.framing import Line
 
 F = TypeVar("F", bound=msgspec.Struct)
@@ -21,13 +22,13 @@ Handler: TypeAlias = Callable[["Decoder", bytes], Sequence[Draft] | None]
 
 LOCATION = "agents/claude/decode.py"
 _HOT = b'{"type":"stream_event","event":{"type":"content_block_delta",'
-_BROKEN = (ValueError, RecursionError)
 _INTERRUPTED = "[Request interrupted by user"
 
 _heads = msgspec.json.Decoder(wire.Head)
 _deltas = msgspec.json.Decoder(wire.StreamDelta)
 _subtypes = msgspec.json.Decoder(wire.Subtype)
 _tools = msgspec.json.Decoder(wire.CanUseTool)
+_hooks = msgspec.json.Decoder(wire.HookCallback)
 _forms = msgspec.json.Decoder(wire.Elicitation)
 _receipts = msgspec.json.Decoder(wire.Receipt)
 _stream_events = msgspec.json.Decoder(wire.StreamEvent)
@@ -38,6 +39,13 @@ class Unserved(msgspec.Struct, frozen=True):
 
     request_id: str
     subtype: str
+
+
+class Settled(msgspec.Struct, frozen=True):
+    """A request of the agent's that the session's policies answer."""
+
+    request_id: str
+    response: object
 
 
 class Lapsed(msgspec.Struct, frozen=True):
@@ -53,11 +61,12 @@ class Decoder:
     `mode` is the permission mode the agent is known to be in, `prompt` the uuid of the message it works on.
     """
 
-    def __init__(self, mode: str = "default") -> None:
+    def __init__(self, mode: str = "default", policies: ToolPolicies = UNRESTRICTED) -> None:
         self.mode = mode
+        self.policies = policies
         self.prompt: str | None = None
         self.asks: dict[str, Ask] = {}
-        self.asides: list[wire.ControlReply | Unserved | Lapsed] = []
+        self.asides: list[wire.ControlReply | Unserved | Settled | Lapsed] = []
         self.history_lost = False
         self._speech = Speech()
         self._session: str | None = None
@@ -68,16 +77,16 @@ class Decoder:
         """Never fails: what it does not understand becomes an `Unparsed`, with the line as its frame."""
         body = line.body
         if line.cut:
-            return _unparsed(body, f"a line of {line.cut} bytes was cut after {len(body)}")
+            return unparsed(body, f"a line of {line.cut} bytes was cut after {len(body)}", LOCATION)
         try:
             if not body.isascii():
                 body.decode()  # msgspec does not look into what it skips
             hot = body.startswith(_HOT)
             drafts = self._speech.delta(_deltas.decode(body)) if hot else self._dispatch(body)
-        except _BROKEN as problem:
-            return _unparsed(body, str(problem))
+        except BROKEN as problem:
+            return unparsed(body, str(problem), LOCATION)
         if drafts is None:
-            return _unparsed(body, f"unknown frame {_name(body)!r}")
+            return unparsed(body, f"unknown frame {_name(body)!r}", LOCATION)
         return Heard(Frame("from_agent", body), drafts)
 
     def _dispatch(self, body: bytes) -> Sequence[Draft] | None:
@@ -156,9 +165,18 @@ class Decoder:
         match _subtypes.decode(frame.request).subtype:
             case "can_use_tool":
                 request = _tools.decode(frame.request)
-                ask, drafted = asks.tool(frame.request_id, request, self._speech.plans.get(request.tool_use_id))
+                ruled = policies.verdict(self.policies, request.tool_name)
+                if settled := policies.settled(ruled, request.tool_name, self.mode):
+                    self.asides.append(Settled(frame.request_id, settled))
+                    return ()
+                plan = self._speech.plans.get(request.tool_use_id)
+                ask, drafted = asks.tool(frame.request_id, request, plan, each_time=ruled == "ask")
             case "elicitation":
                 ask, drafted = asks.form(frame.request_id, _forms.decode(frame.request))
+            case "hook_callback":
+                tool = _hooks.decode(frame.request).input.tool_name
+                self.asides.append(Settled(frame.request_id, policies.ruling(self.policies, tool, self.mode)))
+                return ()
             case subtype:
                 self.asides.append(Unserved(frame.request_id, subtype))
                 return ()
@@ -277,19 +295,3 @@ def _text(message: wire.Message) -> str:
 def _name(body: bytes) -> str:
     head = _heads.decode(body)
     return f"{head.type}/{head.subtype}" if head.subtype else head.type
-
-
-def _unparsed(body: bytes, error: str) -> Heard:
-    draft = Unparsed(error=error, location=LOCATION, raw_hash=hashlib.sha256(body).hexdigest())
-    return Heard(Frame("from_agent", body, _form(body)), (draft,))
-
-
-def _form(body: bytes) -> Literal["json", "text", "bytes"]:
-    try:
-        body.decode()
-        msgspec.json.decode(body)
-    except UnicodeDecodeError:
-        return "bytes"
-    except _BROKEN:
-        return "text"
-    return "json"

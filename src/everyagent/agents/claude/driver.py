@@ -9,13 +9,14 @@ from anyio import to_thread
 from msgspec import UNSET
 
 from everyagent.agents.adapter import Change, Launch, Listener, Prompt
-from everyagent.agents.claude import attachments, encode, modes
-from everyagent.agents.claude.decode import Decoder, Lapsed, Unserved
+from everyagent.agents.claude import attachments, encode, modes, policies
+from everyagent.agents.claude.decode import Decoder, Lapsed, Settled, Unserved
 from everyagent.agents.claude.wire import ControlReply
-from everyagent.agents.lines import Lines, Speech
+from everyagent.agents.lines import Ending, Lines, Speech
 from everyagent.errors import AgentFailed
 from everyagent.logs import get_logger
 from everyagent.model.asks import Answer
+from everyagent.model.policies import ToolPolicies
 from everyagent.runtime.exit import Exit
 from everyagent.runtime.process import Process
 
@@ -32,7 +33,7 @@ class ClaudeConversation:
 
     def __init__(self, process: Process, launch: Launch, listener: Listener) -> None:
         self._launch = launch
-        self._decoder = Decoder(modes.native(launch.permission_mode, launch.agent_mode))
+        self._decoder = Decoder(modes.native(launch.permission_mode, launch.agent_mode), launch.policies)
         self._seed = launch.seed
         self._permission_mode, self._agent_mode = launch.permission_mode, launch.agent_mode
         self._replies: dict[str, asyncio.Future[ControlReply]] = {}
@@ -44,7 +45,8 @@ class ClaudeConversation:
     async def begin(self) -> None:
         """The first frame. If it cannot be said the process is ended, and nobody is told of its death."""
         try:
-            await self._say(encode.initialize(self._request_id(), self._launch.system_prompt))
+            hooks = policies.HOOKS if policies.needs_hook(self._launch.policies) else None
+            await self._say(encode.initialize(self._request_id(), self._launch.system_prompt, hooks))
         except BaseException:
             await self._lines.process.stop(0)
             raise
@@ -70,18 +72,18 @@ class ClaudeConversation:
         await self._lines.tell(encode.interrupt(self._request_id()))
 
     async def change(self, change: Change) -> bool:
-        """False for what only a start can give: no permission checks, and the model's own effort again."""
-        applied = True
+        """False for what only a start can give: no permission checks, hooks, the model's own effort again."""
+        applied = change.policies is UNSET or await self._change_policies(change.policies)
         if change.model is not UNSET:
             model = None if change.model == "default" else change.model
             await self._request(lambda id: encode.set_model(id, model))
         if change.permission_mode is not UNSET or change.agent_mode is not UNSET:
-            applied = await self._change_mode(change)
+            applied = await self._change_mode(change) and applied
         if change.variant is not UNSET:
             variant = change.variant
             applied = applied and variant is not None
             if variant is not None:
-                await self._request(lambda id: encode.set_effort(id, variant))
+                await self._request(lambda id: encode.set_flags(id, {"effortLevel": variant}))
         return applied
 
     async def close(self, *, force: bool = False) -> None:
@@ -105,6 +107,13 @@ class ClaudeConversation:
                 return False
             raise
         return True
+
+    async def _change_policies(self, changed: ToolPolicies) -> bool:
+        """They count from the next call on; where the program has no hook yet, or has the wrong tools, once more."""
+        self._decoder.policies = changed
+        await self._request(lambda id: encode.set_flags(id, policies.flags(changed)))
+        launched = self._launch.policies
+        return policies.needs_hook(launched) and launched.own_tools == changed.own_tools
 
     async def _request(self, frame: Callable[[str], bytes]) -> ControlReply:
         request_id = self._request_id()
@@ -131,6 +140,8 @@ class ClaudeConversation:
             match aside:
                 case Unserved():
                     await self._reply(encode.refuse(aside.request_id, aside.subtype))
+                case Settled():
+                    await self._reply(encode.settle(aside.request_id, aside.response))
                 case Lapsed():
                     await self._reply(encode.lapse(aside.request_id, aside.ask))
                 case ControlReply():
@@ -147,12 +158,12 @@ class ClaudeConversation:
 
     # -- the process ------------------------------------------------------------------------------------------------
 
-    def _ended(self, exit: Exit | None) -> bool:
+    def _ended(self, exit: Exit | None) -> Ending:
         """Nobody acknowledges anything any more."""
         for waiting in self._replies.values():
             if not waiting.done():
                 waiting.set_exception(AgentFailed("Claude Code ended before it acknowledged a change."))
-        return self._decoder.history_lost
+        return Ending(history_lost=self._decoder.history_lost)
 
     async def _content(self, prompt: Prompt, seed: str | None) -> str | list[dict[str, object]]:
         folder = self._launch.scratch / "attachments" / prompt.item_id

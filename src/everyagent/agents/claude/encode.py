@@ -11,10 +11,10 @@ from everyagent.model.asks import Answer
 _encoder = msgspec.json.Encoder()
 
 
-def initialize(request_id: str, system_prompt: str | None = None) -> bytes:
+def initialize(request_id: str, system_prompt: str | None = None, hooks: object = None) -> bytes:
     """The answer names models and commands; nothing need wait for it."""
     more = {"appendSystemPrompt": system_prompt} if system_prompt else {}
-    return request(request_id, "initialize", hooks=None, **more)
+    return request(request_id, "initialize", hooks=hooks, **more)
 
 
 def prompt(uuid: str, content: str | Sequence[object]) -> bytes:
@@ -40,16 +40,20 @@ def set_mode(request_id: str, mode: str) -> bytes:
     return request(request_id, "set_permission_mode", mode=mode)
 
 
-def set_effort(request_id: str, effort: str | None) -> bytes:
-    return request(request_id, "apply_flag_settings", settings={"effortLevel": effort})
+def set_flags(request_id: str, settings: object) -> bytes:
+    return request(request_id, "apply_flag_settings", settings=settings)
 
 
 def answer(request_id: str, ask: Ask, answer: Answer) -> bytes:
-    return _response(subtype="success", request_id=request_id, response=answers.response(ask, answer))
+    return settle(request_id, answers.response(ask, answer))
 
 
 def lapse(request_id: str, ask: Ask) -> bytes:
-    return _response(subtype="success", request_id=request_id, response=answers.lapsed(ask))
+    return settle(request_id, answers.lapsed(ask))
+
+
+def settle(request_id: str, response: object) -> bytes:
+    return _response(subtype="success", request_id=request_id, response=response)
 
 
 def refuse(request_id: str, subtype: str) -> bytes:

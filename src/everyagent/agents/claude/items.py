@@ -3,19 +3,10 @@
 from collections.abc import Sequence
 
 from everyagent.agents.adapter import Draft
+from everyagent.agents.mcp_names import server_and_tool
 from everyagent.model.events import ItemCompleted, ItemStarted
 from everyagent.model.items import Item, ItemRole, ItemStatus
 from everyagent.model.parts import ContentPart, StatusPart, ToolCallPart
-
-_MCP = "mcp__"
-
-
-def server_and_tool(name: str) -> tuple[str | None, str]:
-    """`mcp__server__tool` names both; every other tool is the agent's own."""
-    if not name.startswith(_MCP):
-        return None, name
-    server, _, tool = name[len(_MCP) :].partition("__")
-    return (server, tool) if tool else (None, name)
 
 
 def message(

@@ -7,12 +7,10 @@ from pathlib import Path
 import msgspec
 
 from everyagent.agents.adapter import Launch
-from everyagent.agents.claude import modes
+from everyagent.agents.claude import modes, policies
 from everyagent.model.tools import McpLocal, McpServer
 from everyagent.runtime.environment import scrubbed
 
-#: The server under which the session's custom tools are offered.
-TOOLS_SERVER = "everyagent"
 _PROTOCOL = (
     *("-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"),
     *("--include-partial-messages", "--include-hook-events", "--permission-prompt-tool", "stdio"),
@@ -57,7 +55,11 @@ def argv(binary: str, launch: Launch, mcp_config: Path | None) -> list[str]:
     if mcp_config:
         words += ["--mcp-config", str(mcp_config)]
     if launch.tools_url:
-        words += ["--allowedTools", f"mcp__{TOOLS_SERVER}"]
+        words += ["--allowedTools", f"mcp__{policies.CUSTOM_SERVER}"]
+    if policies.needs_hook(launch.policies):
+        words += ["--settings", msgspec.json.encode(policies.flags(launch.policies)).decode()]
+    if not launch.policies.own_tools:
+        words += ["--tools", ""]
     return words
 
 
@@ -79,7 +81,7 @@ def write_mcp_config(launch: Launch) -> Path | None:
     servers = {name: _server(server) for name, server in launch.mcp.items() if server.enabled}
     if launch.tools_url:
         headers = {"Authorization": f"Bearer {launch.tools_token}"} if launch.tools_token else {}
-        servers[TOOLS_SERVER] = {"type": "http", "url": launch.tools_url, "headers": headers}
+        servers[policies.CUSTOM_SERVER] = {"type": "http", "url": launch.tools_url, "headers": headers}
     if not servers:
         return None
     launch.scratch.mkdir(parents=True, exist_ok=True)

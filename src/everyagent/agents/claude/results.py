@@ -5,9 +5,10 @@ import re
 import msgspec
 from msgspec import Raw, Struct
 
+from everyagent.agents import diffs
 from everyagent.agents.claude import patches
-from everyagent.agents.claude.items import server_and_tool
 from everyagent.agents.claude.wire import Block, PathInput, Spent, Structured
+from everyagent.agents.mcp_names import server_and_tool
 from everyagent.model.items import Item
 from everyagent.model.parts import ContentPart, FileRefPart, ImagePart, JsonPart, ToolResultPart
 
@@ -96,7 +97,7 @@ def _file(call: Call, known: Structured) -> list[ContentPart]:
     if known.structuredPatch:
         diff = patches.edited(path, known.structuredPatch)
     elif known.originalFile is None and isinstance(known.content, str):
-        diff = patches.created(path, known.content)
+        diff = diffs.created(path, known.content)
     return [FileRefPart(path=path, action="patch" if call.name in _EDITS else "write", diff=diff)]
 
 

@@ -169,6 +169,17 @@ class CanUseTool(Struct, frozen=True):
     agent_id: str | None = None
 
 
+class HookInput(Struct, frozen=True):
+    tool_name: str = ""
+
+
+class HookCallback(Struct, frozen=True):
+    """The hook before a tool call: the host's policies."""
+
+    callback_id: str
+    input: HookInput
+
+
 class AskedOption(Struct, frozen=True):
     label: str
     description: str | None = None

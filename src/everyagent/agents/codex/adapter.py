@@ -11,8 +11,10 @@ from everyagent.agents.adapter import AgentState, Capabilities, Catalog, Launch,
 from everyagent.agents.codex import catalog, program
 from everyagent.agents.codex import launch as launching
 from everyagent.agents.codex.driver import CodexConversation
-from everyagent.agents.codex.servers import Kind, Servers
+from everyagent.agents.codex.server import AppServer
+from everyagent.agents.gate import Gate
 from everyagent.agents.installed import Identity, Installed
+from everyagent.agents.servers import Kind, Servers
 from everyagent.errors import AgentFailed
 from everyagent.runtime.warden import Warden
 
@@ -38,7 +40,8 @@ class CodexAdapter:
         self._environment = os.environ if environment is None else environment
         self._warden = warden or Warden()
         self._owns_warden = warden is None
-        self._servers = Servers(nursery, self._warden)
+        self._servers = Servers(self._start)
+        self._gate = Gate(nursery)
         self._program = Installed(
             Identity(
                 self.name,
@@ -73,8 +76,9 @@ class CodexAdapter:
             )
         environment = launching.environment(launch.env, self._environment)
         kind = Kind.of(launching.argv(binary, environment), environment)
-        conversation = CodexConversation(launch, listener)
-        server = await self._servers.join(kind, conversation)
+        own = launching.own_servers(environment)
+        conversation = CodexConversation(launch, listener, self._warden, self._gate, own)
+        server = await self._servers.join(kind, lambda server: server.join(conversation))
         self._nursery.start_soon(conversation.run)
         try:
             await conversation.begin(server)
@@ -86,8 +90,12 @@ class CodexAdapter:
 
     async def close(self) -> None:
         await self._servers.close()
+        await self._gate.close()
         if self._owns_warden:
             await self._warden.close()
+
+    async def _start(self, kind: Kind) -> AppServer:
+        return await AppServer.ready(kind, self._nursery, self._warden)
 
     async def _ask(self, path: str) -> Catalog:
         environment = launching.environment({}, self._environment)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import TypeAlias, assert_never
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from everyagent.agents.codex import requests
 from everyagent.errors import AgentFailed
@@ -42,6 +43,12 @@ class McpToolAsk(Struct, frozen=True):
     tool: str
 
 
+class HookAsk(Struct, frozen=True):
+    """A call that the session's policies want asked: its hook waits."""
+
+    action: str
+
+
 class QuestionsAsk(Struct, frozen=True):
     ids: list[str]
 
@@ -53,7 +60,7 @@ class FormAsk(Struct, frozen=True):
     types: list[str | None]
 
 
-Ask: TypeAlias = DecisionAsk | OldDecisionAsk | GrantAsk | McpToolAsk | QuestionsAsk | FormAsk
+Ask: TypeAlias = DecisionAsk | OldDecisionAsk | GrantAsk | McpToolAsk | HookAsk | QuestionsAsk | FormAsk
 
 
 # -- asking -----------------------------------------------------------------------------------------------------
@@ -102,6 +109,11 @@ def grant(key: str, request: requests.PermissionsApproval, item: str) -> tuple[A
     )
 
 
+def hooked(key: str, tool: str, server: str | None, input: Json, item: str | None) -> tuple[Ask, PermissionRequested]:
+    asked = _permission(key, tool, input, item=item or "", facts={"mcp_server": server})
+    return HookAsk(tool), replace(asked, options=["once", "reject"])
+
+
 def questions(key: str, request: requests.UserInput, item: str) -> tuple[Ask, Requested]:
     asked = [
         Question(
@@ -138,7 +150,7 @@ def withdrawn(key: str, ask: Ask) -> PermissionResolved | QuestionResolved:
     match ask:
         case QuestionsAsk() | FormAsk():
             return QuestionResolved(question_id=key, prompt="", options=[], status="rejected", message=_WITHDRAWN)
-        case DecisionAsk() | OldDecisionAsk() | GrantAsk() | McpToolAsk():
+        case DecisionAsk() | OldDecisionAsk() | GrantAsk() | McpToolAsk() | HookAsk():
             return PermissionResolved(permission_id=key, action="", status="denied", reply="reject", message=_WITHDRAWN)
         case _:
             assert_never(ask)

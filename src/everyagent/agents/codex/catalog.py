@@ -5,8 +5,13 @@ from anyio.abc import TaskGroup
 
 from everyagent.agents.adapter import Capabilities, Catalog, Model
 from everyagent.agents.codex import wire
+from everyagent.agents.codex.choices import Defaults
 from everyagent.agents.codex.modes import AGENT_MODES, PERMISSION_MODES
-from everyagent.agents.codex.servers import Kind, started
+from everyagent.agents.codex.policies import TOOLS
+from everyagent.agents.codex.server import AppServer
+from everyagent.agents.servers import Kind
+from everyagent.errors import AgentFailed
+from everyagent.logs import get_logger
 from everyagent.runtime.warden import Warden
 
 CAPABILITIES = Capabilities(
@@ -37,9 +42,13 @@ CAPABILITIES = Capabilities(
     system_prompt=True,
     model_change=True,
     mode_change=True,
+    tool_policies=True,
+    own_tools_off=True,
 )
 
+logger = get_logger(__name__)
 _models = msgspec.json.Decoder(wire.Models)
+_configured = msgspec.json.Decoder(wire.Configured)
 
 
 def catalog(models: list[wire.ModelInfo]) -> Catalog:
@@ -59,6 +68,7 @@ def catalog(models: list[wire.ModelInfo]) -> Catalog:
         agent_modes=AGENT_MODES,
         permission_modes=PERMISSION_MODES,
         open_models=True,
+        tools=TOOLS,
     )
 
 
@@ -68,15 +78,33 @@ UNASKED = catalog([])
 
 async def asked(kind: Kind, nursery: TaskGroup, warden: Warden) -> Catalog:
     """Start the program only to hear what it offers. Raises `AgentFailed`."""
-    server = await started(kind, nursery, warden)
+    server = await AppServer.ready(kind, nursery, warden)
     try:
-        models: list[wire.ModelInfo] = []
-        cursor: str | None = None
-        while True:
-            page = _models.decode(await server.request("model/list", {"cursor": cursor} if cursor else {}))
-            models += page.data
-            cursor = page.next_cursor
-            if not cursor:
-                return catalog(models)
+        return catalog(await models(server))
     finally:
         await server.stop(force=True)
+
+
+async def models(server: AppServer) -> list[wire.ModelInfo]:
+    listed: list[wire.ModelInfo] = []
+    cursor: str | None = None
+    while True:
+        page = _models.decode(await server.request("model/list", {"cursor": cursor} if cursor else {}))
+        listed += page.data
+        cursor = page.next_cursor
+        if not cursor:
+            return listed
+
+
+async def defaults(server: AppServer, directory: str) -> Defaults | None:
+    """Of the user's configuration, else of the program; None if it does not tell.
+
+    Asked aside from the session: all of the user's configuration is in the answer, and a session's frames are kept.
+    """
+    try:
+        config = _configured.decode(await server.request("config/read", {"cwd": directory})).config
+        model = config.model or next((each.id for each in await models(server) if each.is_default), None)
+    except (AgentFailed, msgspec.MsgspecError) as problem:
+        logger.warning("codex did not tell its defaults", error=str(problem))
+        return None
+    return Defaults(model=model, effort=config.model_reasoning_effort) if model else None

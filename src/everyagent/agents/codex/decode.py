@@ -1,30 +1,32 @@
 """What the app-server says into drafts. Pure but for what it remembers: one decoder for each session."""
 
-import hashlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import PurePath
-from typing import Generic, Literal, TypeAlias, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Struct
 
 from everyagent.agents.adapter import Draft, Frame, Heard, NativeSession
 from everyagent.agents.codex import asks, failures, notices, requests, tools, wire
+from everyagent.agents.codex.asides import Answered, Aside, Reply, Stopped, Unserved
 from everyagent.agents.codex.asks import Ask
 from everyagent.agents.codex.ignored import IGNORED
-from everyagent.agents.codex.rpc import BROKEN, Said
+from everyagent.agents.codex.policies import CUSTOM_SERVER
+from everyagent.agents.codex.rollout import Recorded
+from everyagent.agents.codex.rpc import Said
+from everyagent.agents.codex.rulings import Knock, Ruled, Rulings
 from everyagent.agents.codex.threads import Threads
 from everyagent.agents.codex.usage import Meter
-from everyagent.model.events import StopReason, TurnEnded, TurnStarted, Unparsed
+from everyagent.agents.unparsed import BROKEN, unparsed
+from everyagent.model.events import StopReason, TurnEnded, TurnStarted
 
 P = TypeVar("P")
 F = TypeVar("F", bound=Struct)
 Handler: TypeAlias = Callable[["Decoder", Said], Sequence[Draft] | None]
 
 LOCATION = "agents/codex/decode.py"
-#: The MCP server under which the session's custom tools are offered; its client decides, so Codex need not ask.
-TOOLS_SERVER = "everyagent"
 _CUT = "The model's stream was cut, so this is told anew."
 _OPEN = "The turn ended before this did."
 
@@ -35,35 +37,6 @@ _begun = msgspec.json.Decoder(wire.TurnBegun)
 
 class Envelope(Struct, Generic[P], frozen=True):
     params: P
-
-
-class Reply(Struct, frozen=True):
-    """Codex's answer to a request of ours."""
-
-    id: wire.Id
-    result: Raw
-    error: wire.RpcError | None
-
-
-class Answered(Struct, frozen=True):
-    """A request of Codex's that needs nobody: this is its answer."""
-
-    id: wire.Id
-    result: object
-
-
-class Unserved(Struct, frozen=True):
-    """A request of Codex's that nobody serves, so it must be refused for Codex not to wait for ever."""
-
-    id: wire.Id
-    method: str
-
-
-class Stopped(Struct, frozen=True):
-    """A turn was interrupted; commands that it had started run on."""
-
-
-Aside: TypeAlias = Reply | Answered | Unserved | Stopped
 
 
 class Decoder:
@@ -86,12 +59,14 @@ class Decoder:
         self.closed = False
         self._now = now
         self._threads = Threads()
+        self.rulings = Rulings(self._threads)
         self._meter = Meter()
         self._notices = 0
         self._named = False
         self._retries = 0
         self._failure: wire.TurnFailure | None = None
         self._diff = ""
+        self._unread: str | None = None
 
     def decode(self, said: Said) -> Heard:
         """Never fails: what it does not understand becomes an `Unparsed`, with the line as its frame."""
@@ -105,6 +80,18 @@ class Decoder:
             return self._unparsed(said, f"unknown message {said.method!r}")
         return Heard(Frame("from_agent", said.body), drafts)
 
+    def recorded(self, record: Recorded) -> Heard:
+        """From Codex's own record of the session's thread, before the end of the turn is decoded."""
+        notice = wire.ModelItemNotice(item=record.item, thread_id=self._threads.main or "")
+        return Heard(Frame("from_agent", record.body), self._threads.by_model(notice))
+
+    def unread(self, problem: str) -> None:
+        """The record could not be read; it is told with the end of the turn."""
+        self._unread = problem
+
+    def ends_turn(self, said: Said) -> bool:
+        return said.method == "turn/completed" and said.thread == self._threads.main
+
     def _dispatch(self, said: Said) -> Sequence[Draft] | None:
         if said.method is None:
             return self._replied(_responses.decode(said.body))
@@ -117,8 +104,7 @@ class Decoder:
         """A request that is not understood is refused all the same."""
         if said.method is not None and said.id is not None:
             self.asides.append(Unserved(said.id, said.method))
-        draft = Unparsed(error=error, location=LOCATION, raw_hash=hashlib.sha256(said.body).hexdigest())
-        return Heard(Frame("from_agent", said.body, _form(said.body)), (draft,))
+        return unparsed(said.body, error, LOCATION)
 
     def _replied(self, response: wire.Response) -> Sequence[Draft]:
         method = self.sent.pop(response.id, None)
@@ -154,6 +140,9 @@ class Decoder:
             return ()
         interrupted = turn.status == "interrupted"
         drafts = list(self._threads.ended(thread, "The turn was interrupted." if interrupted else _OPEN))
+        if self._unread:
+            drafts += notices.record_unread(self.notice_key(), self._unread)
+            self._unread = None
         if self._diff:
             drafts += notices.turn_diff(f"diff of {turn.id}", self._diff)
         reason: StopReason = "interrupted" if interrupted else "end_turn"
@@ -167,6 +156,7 @@ class Decoder:
         if interrupted:
             self.asides.append(Stopped())
         self.turn, self._failure, self._diff, self._retries = None, None, "", 0
+        self.rulings.turn_over()
         self._meter.running = False
         return drafts
 
@@ -221,14 +211,25 @@ class Decoder:
 
     def elicited(self, said: Said, request: requests.Elicitation) -> Iterator[Draft]:
         approval = request.meta is not None and request.meta.approval_kind == asks.MCP_APPROVAL
-        if approval and request.server_name == TOOLS_SERVER:
+        if approval and request.server_name == CUSTOM_SERVER:
             self.asides.append(Answered(said.id or 0, {"action": "accept", "content": None, "_meta": None}))
         else:
             yield from self.ask(said, *asks.elicitation(_key(said), request))
 
     def ask(self, said: Said, ask: Ask, drafted: asks.Requested) -> Iterator[Draft]:
+        if settled := self.rulings.settles(drafted):
+            self.asides.append(Answered(said.id or 0, asks.response(ask, settled)))
+            return
         self.asks[_key(said)] = (said.id or 0, ask)
         yield drafted
+
+    def knocked(self, knock: Knock) -> Heard:
+        ruling, drafts = self.rulings.knocked(knock)
+        if isinstance(ruling, Ruled):
+            self.asides.append(ruling)
+        else:
+            self.asks[knock.key] = (knock.key, ruling.ask)
+        return Heard(Frame("from_agent", knock.body), drafts)
 
     def item_key(self, said: Said, id: str) -> str:
         return self._threads.key(said.thread or "", id)
@@ -289,17 +290,6 @@ def _notice(shape: type[F], tell: Callable[[str, F], Sequence[Draft]]) -> Handle
 def _request(shape: type[F], handle: Callable[[Decoder, Said, F], Iterator[Draft]]) -> Handler:
     decoder = msgspec.json.Decoder(Envelope[shape])
     return lambda self, said: list(handle(self, said, decoder.decode(said.body).params))
-
-
-def _form(body: bytes) -> Literal["json", "text", "bytes"]:
-    try:
-        body.decode()
-        msgspec.json.decode(body)
-    except UnicodeDecodeError:
-        return "bytes"
-    except BROKEN:
-        return "text"
-    return "json"
 
 
 #: Notifications that become events. `docs/agents/codex.md` says what each becomes.

@@ -1,24 +1,36 @@
 """The conversation with one thread of an app-server: commands go in, messages come out, its end is told once."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import secrets
+from collections.abc import Awaitable, Callable, Collection
+from pathlib import Path
 
 import anyio
 from anyio import to_thread
-from msgspec import UNSET, Raw
+from msgspec import UNSET
 from msgspec.structs import replace
 
-from everyagent.agents.adapter import Change, Death, Frame, Heard, Launch, Listener, Prompt
-from everyagent.agents.codex import asks, attachments, encode, modes, rpc
-from everyagent.agents.codex.decode import Answered, Decoder, Reply, Stopped, Unserved
-from everyagent.agents.codex.inbox import Inbox
+from everyagent.agents.adapter import Change, Death, Heard, Launch, Listener, Prompt
+from everyagent.agents.codex import asks, attachments, catalog, encode, hooks, modes, rpc
+from everyagent.agents.codex.asides import Answered, Reply, Stopped, Unserved
+from everyagent.agents.codex.choices import Choices
+from everyagent.agents.codex.decode import Decoder
+from everyagent.agents.codex.exchange import Exchange
+from everyagent.agents.codex.knocks import Knocks
 from everyagent.agents.codex.refusals import Gone, NotRunning, Refused
+from everyagent.agents.codex.rollout import Rollout
 from everyagent.agents.codex.rpc import Said
-from everyagent.agents.codex.server import REPLY_LIMIT, AppServer
-from everyagent.agents.codex.wire import Id, ThreadOpened
+from everyagent.agents.codex.rulings import Knock, Ruled
+from everyagent.agents.codex.server import AppServer
+from everyagent.agents.codex.wire import ThreadOpened
+from everyagent.agents.gate import Gate
+from everyagent.agents.inbox import Inbox
 from everyagent.errors import AgentFailed
 from everyagent.logs import get_logger
 from everyagent.model.asks import Answer, PermissionAnswer
+from everyagent.model.policies import UNRESTRICTED
+from everyagent.runtime.process import KILL_LIMIT
+from everyagent.runtime.warden import Warden
 
 #: How long a thread may take to be given up; an app-server that does not answer is ended.
 PARTING_LIMIT = 3.0
@@ -28,6 +40,8 @@ HELD_PAUSE = 0.1
 #: How long a compaction, of whose turn Codex does not tell at once, may take to begin.
 BEGIN_LIMIT = 5.0
 FAREWELL_LIMIT = 10.0
+#: To compare what policies want of a thread's configuration, whoever knocks and wherever.
+_DOOR = (Path("gate"), "token")
 #: A prompt of this word alone is a command, as in Codex itself.
 COMPACT = "/compact"
 
@@ -35,18 +49,27 @@ logger = get_logger(__name__)
 
 
 class CodexConversation:
-    """`run` is its own task: the only one that calls the listener."""
+    """`run` is its own task: the only one that calls the listener. `own_servers` are the user's MCP servers."""
 
-    def __init__(self, launch: Launch, listener: Listener) -> None:
+    def __init__(
+        self, launch: Launch, listener: Listener, warden: Warden, gate: Gate, own_servers: Collection[str]
+    ) -> None:
         self._launch = launch
         self._listener = listener
+        self._warden = warden
+        self._mark = secrets.token_hex(8)
+        self._mcp = encode.mcp_servers(launch, warden.marks(self._mark), own_servers)
         self._server: AppServer | None = None
         self._decoder = Decoder(str(launch.directory))
-        self._decoder.accepts_patches = self._native.accepts_patches
-        self._was_plan = False
+        self._rule()
+        self._choices: Choices | None = None
+        self._rollout: Rollout | None = None
         self._seed = launch.seed
-        self._replies: dict[Id, asyncio.Future[Reply]] = {}
-        self._inbox = Inbox()
+        self._inbox: Inbox[Said | Knock] = Inbox()
+        self._gate = gate
+        self._knocks = Knocks(self._decoder, self._inbox.put)
+        self._token = gate.admit(self._knocks.wish)
+        self._exchange = Exchange(self._decoder.sent, self._inbox.put)
         self._batch = asyncio.Event()
         self._prompting = anyio.Lock()
         self._interrupted: str | None = None
@@ -66,6 +89,7 @@ class CodexConversation:
     def lose(self, death: Death) -> None:
         if self._death is None:
             self._death = replace(death, expected=death.expected or self._closing)
+            self._exchange.close()
             self._inbox.close()
 
     # -- commands -----------------------------------------------------------------------------------------------
@@ -73,10 +97,13 @@ class CodexConversation:
     async def begin(self, server: AppServer) -> None:
         """Open the thread. Raises `AgentFailed`; a thread that is gone is told as the conversation's death."""
         self._server = server
-        method, params = encode.open_thread(self._launch)
+        self._exchange.open(server, self)
+        config = await self._config()
+        method, params = encode.open_thread(self._launch, config)
         for _ in range(HELD_TRIES):
             try:
-                await self._request(method, params)
+                await self._exchange.request(method, params)
+                await self._opened_thread(server)
                 return
             except Refused as refusal:
                 if self._launch.native_session_id and refusal.gone:
@@ -121,7 +148,10 @@ class CodexConversation:
         id, ask = self._decoder.asks.pop(ask_key, (None, None))
         if id is None or ask is None:
             raise AgentFailed("The agent no longer waits for this answer.")
-        await self._tell(rpc.result(id, asks.response(ask, answer)))
+        if isinstance(ask, asks.HookAsk) and isinstance(answer, PermissionAnswer):
+            self._knocks.answer(ask_key, answer)
+            return
+        await self._exchange.tell(rpc.result(id, asks.response(ask, answer)))
         if isinstance(answer, PermissionAnswer) and answer.reply == "reject" and answer.message:
             await self._try(self._steer([encode.text(answer.message)]))
 
@@ -132,10 +162,10 @@ class CodexConversation:
             if turn is None or turn == self._interrupted:
                 return
             self._interrupted = turn
-            await self._send("turn/interrupt", {**self._thread, "turnId": turn})
+            await self._exchange.send("turn/interrupt", {**self._thread, "turnId": turn})
 
     async def change(self, change: Change) -> bool:
-        """Everything is given to Codex anew with each turn."""
+        """Everything is given to Codex anew with each turn, but what policies want of the thread's configuration."""
         launch = self._launch
         self._launch = replace(
             launch,
@@ -143,9 +173,10 @@ class CodexConversation:
             variant=launch.variant if change.variant is UNSET else change.variant,
             permission_mode=launch.permission_mode if change.permission_mode is UNSET else change.permission_mode,
             agent_mode=launch.agent_mode if change.agent_mode is UNSET else change.agent_mode,
+            policies=launch.policies if change.policies is UNSET else change.policies,
         )
-        self._decoder.accepts_patches = self._native.accepts_patches
-        return True
+        self._rule()
+        return hooks.config(launch.policies, *_DOOR) == hooks.config(self._launch.policies, *_DOOR)
 
     async def close(self, *, force: bool = False) -> None:
         """The thread is given up with all it has running; the app-server stays for the others on it."""
@@ -165,6 +196,17 @@ class CodexConversation:
     def _native(self) -> modes.Native:
         return modes.native(self._launch.permission_mode, self._launch.agent_mode)
 
+    def _rule(self) -> None:
+        self._decoder.accepts_patches = self._native.accepts_patches
+        self._decoder.rulings.planning = self._native.plan
+        self._decoder.rulings.policies = self._launch.policies
+
+    async def _config(self) -> dict[str, object]:
+        """What the thread's configuration adds to the user's."""
+        gate = None if self._launch.policies == UNRESTRICTED else await self._gate.open()
+        servers: dict[str, object] = {"mcp_servers": self._mcp} if self._mcp else {}
+        return servers | hooks.config(self._launch.policies, gate, self._token)
+
     @property
     def _thread(self) -> dict[str, object]:
         return {"threadId": self._opened.thread.id}
@@ -175,23 +217,38 @@ class CodexConversation:
             raise AgentFailed("Codex has not opened the session's thread.")
         return self._decoder.opened
 
+    async def _opened_thread(self, server: AppServer) -> None:
+        if self._launch.policies != UNRESTRICTED:
+            await hooks.verify(server, self._opened.thread.id)
+        directory = str(self._launch.directory)
+        self._choices = Choices(self._launch, self._opened, lambda: catalog.defaults(server, directory))
+        path = self._opened.thread.path
+        if self._launch.native_session_id and path:
+            try:
+                self._rollout = await to_thread.run_sync(Rollout, Path(path))
+            except OSError as problem:
+                self._decoder.unread(str(problem))
+
     async def _compact(self) -> None:
         begun = self._decoder.turns
-        await self._request("thread/compact/start", self._thread)
+        await self._exchange.request("thread/compact/start", self._thread)
         with anyio.move_on_after(BEGIN_LIMIT):
             await self._until(lambda: self._decoder.turns > begun)
 
     async def _start_turn(self, input: list[dict[str, object]], item_id: str) -> None:
-        params = encode.start_turn(self._launch, self._opened, input, item_id, was_plan=self._was_plan)
-        await self._request("turn/start", params)
-        self._was_plan = self._native.plan
+        launch, opened, choices = self._launch, self._opened, self._choices
+        assert choices, "the thread is open"
+        choice = await choices.of(launch)
+        params = encode.start_turn(launch, opened, choice, choices.standing, input, item_id)
+        await self._exchange.request("turn/start", params)
+        choices.standing = choice
 
     async def _steer(self, input: list[dict[str, object]]) -> None:
         turn = self._decoder.turn
         if turn is None:
             raise NotRunning("No turn is running that the message could be steered into.")
         params = {**self._thread, "expectedTurnId": turn, "input": input}
-        await self._request("turn/steer", params)
+        await self._exchange.request("turn/steer", params)
 
     async def _part(self) -> bool:
         """Stop what this thread has running and let go of it; False if the app-server does not answer."""
@@ -202,46 +259,14 @@ class CodexConversation:
                 if self._decoder.turn:
                     await self.interrupt()
                     await self._until(lambda: self._decoder.turn is None)
-                await self._request("thread/backgroundTerminals/clean", self._thread)
-                await self._request("thread/unsubscribe", self._thread)
+                await self._exchange.request("thread/backgroundTerminals/clean", self._thread)
+                await self._exchange.request("thread/unsubscribe", self._thread)
             except Refused:
                 return True
             except AgentFailed:
                 return False
             return True
         return False
-
-    async def _request(self, method: str, params: object) -> Raw:
-        id = await self._send(method, params, awaited=True)
-        reply = self._replies[id]
-        try:
-            with anyio.fail_after(REPLY_LIMIT):
-                answered = await reply
-        except TimeoutError:
-            raise AgentFailed(f"Codex did not answer {method} within {REPLY_LIMIT:.0f} seconds.") from None
-        finally:
-            del self._replies[id]
-        if answered.error:
-            raise Refused(method, answered.error)
-        return answered.result
-
-    async def _send(self, method: str, params: object, *, awaited: bool = False) -> Id:
-        server = self._server
-        if server is None or self._death is not None:
-            raise Gone
-        id = server.request_id(self)
-        self._decoder.sent[id] = method
-        if awaited:
-            self._replies[id] = asyncio.get_running_loop().create_future()
-        await self._tell(rpc.request(id, method, params))
-        return id
-
-    async def _tell(self, frame: bytes) -> None:
-        server = self._server
-        if server is None or self._death is not None:
-            raise Gone
-        self.put(Heard(Frame("to_agent", frame[:-1]), ()))
-        await server.write(frame)
 
     async def _input(self, prompt: Prompt, seed: str | None) -> list[dict[str, object]]:
         folder = self._launch.scratch / "attachments" / prompt.item_id
@@ -257,9 +282,9 @@ class CodexConversation:
             cancelled = self._closing = True
             raise
         finally:
-            for waiting in self._replies.values():
-                if not waiting.done():
-                    waiting.set_exception(Gone())
+            self._gate.dismiss(self._token)
+            self._knocks.give_up()
+            self._exchange.give_up()
             self.lose(Death(expected=True))
             self._batch.set()
             try:
@@ -271,14 +296,26 @@ class CodexConversation:
                 self._over.set()
 
     async def _leave(self) -> None:
-        """However it ended: nothing of this session may keep the app-server alive."""
+        """However it ended: nothing of this session may keep the app-server alive, or outlive it."""
         if self._server and self in self._server.residents:
             await self._server.leave(self, force=True)
+        started = any("env" in server for server in self._mcp.values())
+        if started and not await self._warden.kill_spawn(self._mark, limit=KILL_LIMIT):
+            logger.error("an MCP server did not end", session=self._launch.session_id)
 
     async def _listen(self) -> None:
         while True:
-            decode = self._decoder.decode
-            heard = [said if isinstance(said, Heard) else decode(said) for said in await self._inbox.take()]
+            heard: list[Heard] = []
+            for said in await self._inbox.take():
+                if isinstance(said, Heard):
+                    heard.append(said)
+                    continue
+                if isinstance(said, Knock):
+                    heard.append(self._decoder.knocked(said))
+                    continue
+                if self._rollout and self._decoder.ends_turn(said):
+                    heard += await self._refused(self._rollout)
+                heard.append(self._decoder.decode(said))
             if heard:
                 await self._listener.heard(heard)
             if self._decoder.asides:
@@ -289,23 +326,34 @@ class CodexConversation:
             if self._death is not None and not self._inbox:
                 return
 
+    async def _refused(self, rollout: Rollout) -> list[Heard]:
+        """The calls of a turn that Codex refused without a word to us."""
+        try:
+            untold = await to_thread.run_sync(rollout.untold, self._decoder.threads.is_told)
+        except (OSError, ValueError) as problem:
+            self._rollout = None
+            self._decoder.unread(str(problem))
+            return []
+        return [heard for each in untold if (heard := self._decoder.recorded(each)).drafts]
+
     async def _see_to_asides(self) -> None:
         asides, self._decoder.asides = self._decoder.asides, []
         for aside in asides:
             match aside:
                 case Reply():
-                    waiting = self._replies.get(aside.id)
-                    if waiting and not waiting.done():
-                        waiting.set_result(aside)
+                    self._exchange.answered(aside)
+                    continue
+                case Ruled():
+                    self._knocks.rule(aside)
                     continue
                 case Answered():
                     frame = rpc.result(aside.id, aside.result)
                 case Unserved():
                     frame = rpc.refusal(aside.id, aside.method)
                 case Stopped():
-                    await self._try(self._send("thread/backgroundTerminals/clean", self._thread))
+                    await self._try(self._exchange.send("thread/backgroundTerminals/clean", self._thread))
                     continue
-            await self._try(self._tell(frame))
+            await self._try(self._exchange.tell(frame))
 
     async def _try(self, telling: Awaitable[object]) -> None:
         """What cannot be told has its reason in the app-server's end, and that is told."""

@@ -1,8 +1,11 @@
 """Commands into the parameters of native requests. Pure: what has to be read from disk was read before."""
 
+from collections.abc import Collection, Mapping
+
 from everyagent.agents.adapter import Launch
 from everyagent.agents.codex import modes
-from everyagent.agents.codex.decode import TOOLS_SERVER
+from everyagent.agents.codex.choices import Choice
+from everyagent.agents.codex.policies import CUSTOM_SERVER
 from everyagent.agents.codex.wire import ThreadOpened
 from everyagent.errors import AgentFailed
 from everyagent.model.tools import McpLocal, McpServer
@@ -22,8 +25,8 @@ def initialize(version: str) -> dict[str, object]:
     }
 
 
-def open_thread(launch: Launch) -> tuple[str, dict[str, object]]:
-    """The method and its parameters: a new thread, or the session's own."""
+def open_thread(launch: Launch, config: Mapping[str, object]) -> tuple[str, dict[str, object]]:
+    """The method and its parameters: a new thread, or the session's own, with what its configuration adds."""
     native = modes.native(launch.permission_mode, launch.agent_mode)
     params: dict[str, object] = {"cwd": str(launch.directory), "approvalPolicy": native.approval}
     if native.sandbox:
@@ -32,17 +35,20 @@ def open_thread(launch: Launch) -> tuple[str, dict[str, object]]:
         params["model"] = launch.model
     if launch.system_prompt:
         params["developerInstructions"] = launch.system_prompt
-    if servers := mcp_servers(launch):
-        params["config"] = {"mcp_servers": servers}
+    if config:
+        params["config"] = dict(config)
     if launch.native_session_id:
         return "thread/resume", {**params, "threadId": launch.native_session_id, "excludeTurns": True}
     return "thread/start", {**params, "experimentalRawEvents": True}
 
 
 def start_turn(
-    launch: Launch, opened: ThreadOpened, input: list[dict[str, object]], item_id: str, *, was_plan: bool
+    launch: Launch, opened: ThreadOpened, choice: Choice, standing: Choice, input: list[dict[str, object]], item_id: str
 ) -> dict[str, object]:
-    """All choices go along: what was changed since the last turn holds from this one on."""
+    """All choices go along: what was changed since the last turn holds from this one on.
+
+    Only with its mode can Codex be given an effort of none, which is the model's own.
+    """
     native = modes.native(launch.permission_mode, launch.agent_mode)
     params: dict[str, object] = {
         "threadId": opened.thread.id,
@@ -51,18 +57,13 @@ def start_turn(
         "approvalPolicy": native.approval,
         "sandboxPolicy": modes.policy(native.sandbox) if native.sandbox else opened.sandbox,
     }
-    if launch.model:
-        params["model"] = launch.model
-    if launch.variant:
-        params["effort"] = launch.variant
-    if native.plan or was_plan:
-        effort = launch.variant or opened.reasoning_effort
-        settings = {
-            "model": launch.model or opened.model,
-            "reasoning_effort": effort,
-            "developer_instructions": None,
-        }
-        params["collaborationMode"] = {"mode": "plan" if native.plan else "default", "settings": settings}
+    if choice.model:
+        params["model"] = choice.model
+    if choice.effort:
+        params["effort"] = choice.effort
+    if choice.plan or standing.plan or (standing.effort and not choice.effort):
+        settings = {"model": choice.model, "reasoning_effort": choice.effort, "developer_instructions": None}
+        params["collaborationMode"] = {"mode": "plan" if choice.plan else "default", "settings": settings}
     return params
 
 
@@ -70,11 +71,13 @@ def text(words: str) -> dict[str, object]:
     return {"type": "text", "text": words}
 
 
-def mcp_servers(launch: Launch) -> dict[str, dict[str, object]]:
-    servers = {name: _server(name, server) for name, server in launch.mcp.items() if server.enabled}
+def mcp_servers(launch: Launch, marks: Mapping[str, str], own: Collection[str]) -> dict[str, dict[str, object]]:
+    """Each that is a process carries our `marks`: it gets none of Codex's environment. `own` are the user's."""
+    servers: dict[str, dict[str, object]] = {name: {"env": dict(marks)} for name in own}
+    servers |= {name: _server(name, server, marks) for name, server in launch.mcp.items() if server.enabled}
     if launch.tools_url:
         headers = {"Authorization": f"Bearer {launch.tools_token}"} if launch.tools_token else {}
-        servers[TOOLS_SERVER] = {
+        servers[CUSTOM_SERVER] = {
             "url": launch.tools_url,
             "http_headers": headers,
             "tool_timeout_sec": TOOL_LIMIT_SECONDS,
@@ -82,11 +85,11 @@ def mcp_servers(launch: Launch) -> dict[str, dict[str, object]]:
     return servers
 
 
-def _server(name: str, server: McpServer) -> dict[str, object]:
+def _server(name: str, server: McpServer, marks: Mapping[str, str]) -> dict[str, object]:
     config: dict[str, object]
     if isinstance(server, McpLocal):
         command, *arguments = server.command
-        config = {"command": command, "args": arguments, "env": server.env}
+        config = {"command": command, "args": arguments, "env": {**server.env, **marks}}
         if server.cwd:
             config["cwd"] = server.cwd
     elif server.transport == "sse":

@@ -43,8 +43,17 @@ def _needs_provider(environment: Mapping[str, str]) -> bool:
     return _config(environment).model_provider is None
 
 
+def own_servers(environment: Mapping[str, str]) -> list[str]:
+    """The user's own MCP servers that are processes."""
+    return [name for name, server in _config(environment).mcp_servers.items() if server.command]
+
+
 class _Provider(Struct, frozen=True):
     env_key: str | None = None
+
+
+class _Server(Struct, frozen=True):
+    command: str | None = None
 
 
 class _Config(Struct, frozen=True):
@@ -52,6 +61,7 @@ class _Config(Struct, frozen=True):
 
     model_provider: str | None = None
     model_providers: dict[str, _Provider] = {}
+    mcp_servers: dict[str, _Server] = {}
 
 
 def _config(environment: Mapping[str, str]) -> _Config:

@@ -2,17 +2,25 @@
 
 from collections.abc import Sequence
 
+from everyagent.agents import items
 from everyagent.agents.adapter import Draft
-from everyagent.agents.codex import items, wire
+from everyagent.agents.codex import wire
 from everyagent.model.events import Error, SessionUpdated
 from everyagent.model.parts import FileRefPart, StatusPart
 
 _STEPS = {"inProgress": "in_progress"}
+#: The source that Codex names for hooks of a thread's own configuration: ours, which asks for the session's policies.
+OWN_HOOKS = "sessionFlags"
 
 
 def warning(key: str, notice: wire.Notice) -> Sequence[Draft]:
     text = notice.message or notice.summary
     return items.notice(key, "warning", text, notice.details) if text else ()
+
+
+def record_unread(key: str, problem: str) -> Sequence[Draft]:
+    label = "Calls that Codex refused by itself may be missing: its own record of the thread cannot be read"
+    return items.notice(key, "warning", label, problem)
 
 
 def mcp_startup(key: str, notice: wire.Notice) -> Sequence[Draft]:
@@ -37,6 +45,8 @@ def auth_recovery(key: str, notice: wire.Notice) -> Sequence[Draft]:
 
 def hook(key: str, notice: wire.HookNotice) -> Sequence[Draft]:
     run = notice.run
+    if run.source == OWN_HOOKS and run.status != "failed":
+        return ()
     return items.notice(key, "hook", f"Hook {run.event_name} {run.status}", run.status_message)
 
 

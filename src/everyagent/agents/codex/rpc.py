@@ -4,9 +4,9 @@ import msgspec
 from msgspec import Struct
 
 from everyagent.agents.codex.wire import Head, Id, Name
+from everyagent.agents.unparsed import BROKEN
 from everyagent.runtime.framing import Line
 
-BROKEN = (ValueError, RecursionError)
 UNSERVED = -32601
 
 _heads = msgspec.json.Decoder(Head)
@@ -40,6 +40,8 @@ def read(line: Line) -> Said:
         head = _head(body)
     except BROKEN as problem:
         return Said(body, problem=str(problem))
+    if head.method is None and head.id is None:
+        return Said(body, problem="neither a request, nor a notification, nor an answer")
     params = head.params or head.result
     if params is None:
         return Said(body, head.method, head.id)

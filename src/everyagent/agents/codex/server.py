@@ -9,6 +9,7 @@ from typing import Protocol
 
 import anyio
 import msgspec
+from anyio.abc import TaskGroup
 from msgspec import Raw
 
 from everyagent.agents.adapter import Death, Frame, Heard
@@ -16,12 +17,15 @@ from everyagent.agents.codex import encode, rpc, wire
 from everyagent.agents.codex.routing import Router
 from everyagent.agents.codex.rpc import Said
 from everyagent.agents.codex.wire import Id
+from everyagent.agents.servers import Kind
 from everyagent.errors import AgentFailed
 from everyagent.runtime.process import Process
 from everyagent.runtime.warden import Warden
 
 #: How long Codex may take to answer a request; a busy machine needs seconds to start it.
 REPLY_LIMIT = 30.0
+#: One that ended by itself has said why; how long that may take to be read.
+LAST_WORDS_LIMIT = 2.0
 
 _responses = msgspec.json.Decoder(wire.Response)
 
@@ -43,11 +47,15 @@ class Resident(Protocol):
 
 
 class AppServer:
-    """`run` is a task of its own. `open`: it can take one more session. `over` is set when nothing is left of it."""
+    """`run` is a task of its own. `open`: it can take one more session.
+
+    `over` is set when nothing is left of it; then `death` says how it ended.
+    """
 
     def __init__(self, process: Process) -> None:
         self.open = True
         self.over = anyio.Event()
+        self.death: Death | None = None
         self._process = process
         self._router: Router[Resident] = Router()
         self._own: dict[Id, asyncio.Future[wire.Response]] = {}
@@ -56,8 +64,18 @@ class AppServer:
         self._stopping = False
 
     @classmethod
-    async def start(cls, argv: tuple[str, ...], environment: dict[str, str], warden: Warden) -> "AppServer":
-        return cls(await Process.start(argv, directory=Path("/"), environment=environment, warden=warden))
+    async def ready(cls, kind: Kind, nursery: TaskGroup, warden: Warden) -> "AppServer":
+        """A process of its own that has been greeted; `nursery` reads it."""
+        environment = dict(kind.environment)
+        server = cls(await Process.start(kind.argv, directory=Path("/"), environment=environment, warden=warden))
+        nursery.start_soon(server.run)
+        try:
+            await server.greet()
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await server.stop(force=True)
+            raise
+        return server
 
     @property
     def residents(self) -> list[Resident]:
@@ -91,8 +109,14 @@ class AppServer:
     # -- its own conversation -----------------------------------------------------------------------------------
 
     async def greet(self) -> None:
-        await self.request("initialize", encode.initialize(version("everyagent")), kept=True)
-        await self._tell(rpc.notification("initialized"), kept=True)
+        try:
+            await self.request("initialize", encode.initialize(version("everyagent")), kept=True)
+            await self._tell(rpc.notification("initialized"), kept=True)
+        except AgentFailed as failure:
+            with anyio.move_on_after(LAST_WORDS_LIMIT):
+                await self.over.wait()
+            why = (self.death and self.death.message) or failure.detail
+            raise AgentFailed(f"Codex's app-server did not start. {why}") from failure
 
     async def request(self, method: str, params: object, *, kept: bool = False) -> Raw:
         """A question that is no session's. `kept`: the first session shall see it among its frames."""
@@ -125,7 +149,7 @@ class AppServer:
             raise
         finally:
             self.open = False
-            death = await self._end()
+            death = self.death = await self._end()
             for resident in list(self.residents):
                 self._router.leave(resident)
                 resident.lose(death)

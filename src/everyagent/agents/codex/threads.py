@@ -6,8 +6,9 @@ from typing import TypeAlias
 import msgspec
 from msgspec.structs import replace
 
+from everyagent.agents import items
 from everyagent.agents.adapter import Draft, Synthetic
-from everyagent.agents.codex import items, tools
+from everyagent.agents.codex import tools
 from everyagent.agents.codex.tools import Call, result_key
 from everyagent.agents.codex.wire import Delta, ModelItemNotice, UserPart
 from everyagent.agents.codex.wire import Item as NativeItem
@@ -22,10 +23,11 @@ REMEMBERED = 256
 class Stream:
     """A message or a reasoning that is being told; `summaries` is how many parts of a summary it has."""
 
-    __slots__ = ("summaries", "thread")
+    __slots__ = ("name", "summaries", "thread")
 
-    def __init__(self, thread: str) -> None:
+    def __init__(self, thread: str, name: str | None) -> None:
         self.thread = thread
+        self.name = name
         self.summaries = 0
 
 
@@ -41,7 +43,9 @@ class Threads:
         self._outputs: set[str] = set()  # keys of calls whose results have begun
         self._outlived: dict[str, NativeItem] = {}
         self._last_words: dict[str, str] = {}  # what each sub-agent said last
-        self._untold: dict[str, NativeItem] = {}  # calls of the model of which Codex has told no item yet
+        self._told: set[str] = set()  # keys of the calls of this turn that Codex has told an item of
+        self._untold: dict[str, NativeItem] = {}  # calls of the model of which it has not, yet
+        self._announced: set[str] = set()  # keys of calls that were told before Codex did
         self._typed = 0
 
     def key(self, thread: str, id: str) -> str:
@@ -63,8 +67,8 @@ class Threads:
 
     def said(self, thread: str, item: NativeItem) -> Sequence[Draft]:
         key = self.key(thread, item.id)
-        self._streams[key] = Stream(thread)
         name = "plan" if item.type == "plan" else item.phase
+        self._streams[key] = Stream(thread, name)
         return (ItemStarted(item=items.message(key, native=item.id, subagent=self._subagent(thread), name=name)),)
 
     def said_all(self, thread: str, item: NativeItem) -> Sequence[Draft]:
@@ -97,19 +101,29 @@ class Threads:
 
     def called(self, thread: str, item: NativeItem) -> Sequence[Draft]:
         call = Call(self.key(thread, item.id), item, thread, self._subagent(thread))
-        self._untold.pop(call.key, None)
+        self._tell(call.key)
         self.calls[call.key] = call
         self._adopt(call.key, item.receiver_thread_ids)
+        if call.key in self._announced:
+            self._announced.discard(call.key)
+            return ()
         begun = tools.call(call, complete=False)
         if tools.TYPES[item.type]:
             return (ItemStarted(item=begun), ItemCompleted(item=replace(begun, status="completed")))
         return (ItemStarted(item=begun),)
 
+    def announced(self, thread: str, item: NativeItem) -> Sequence[Draft]:
+        """A call that Codex will tell of, if it may be carried out."""
+        drafts = self.called(thread, item)
+        self._announced.add(self.key(thread, item.id))
+        return drafts
+
     def returned(self, thread: str, item: NativeItem) -> Sequence[Draft]:
         key = self.key(thread, item.id)
         if key in self._outlived:
             return self._ended_late(key, item)
-        self._untold.pop(key, None)
+        self._tell(key)
+        self._announced.discard(key)
         known = self.calls.pop(key, None)
         call = Call(key, item, thread, self._subagent(thread))
         self._adopt(key, item.receiver_thread_ids)
@@ -208,12 +222,20 @@ class Threads:
         key, item = self.key(notice.thread_id, notice.item.call_id), notice.item
         untold = tools.called_by_model(item)
         if untold:
-            if key not in self.calls:
+            if key not in self._told:
                 self._untold[key] = untold
             return ()
         if not item.type.endswith("_output") or key not in self._untold:
             return ()
         return self.returned(notice.thread_id, tools.refused(self._untold[key], item))
+
+    def is_told(self, call: str) -> bool:
+        """An item was told of this call of the session's own thread."""
+        return call in self._told or call in self._outlived
+
+    def _tell(self, key: str) -> None:
+        self._told.add(key)
+        self._untold.pop(key, None)
 
     # -- deltas -------------------------------------------------------------------------------------------------
 
@@ -257,7 +279,7 @@ class Threads:
         key = self.key(delta.thread_id, delta.item_id)
         if key in self._streams:
             return key, ()
-        self._streams[key] = Stream(delta.thread_id)
+        self._streams[key] = Stream(delta.thread_id, "reasoning")
         subagent = self._subagent(delta.thread_id)
         return key, (ItemStarted(item=items.message(key, native=delta.item_id, subagent=subagent, name="reasoning")),)
 
@@ -265,23 +287,23 @@ class Threads:
 
     def starts_over(self, thread: str, why: str) -> Iterator[Draft]:
         """The model's stream was cut: what it was saying is said again, under new ids."""
-        for key in [key for key, stream in self._streams.items() if stream.thread == thread]:
+        for key, stream in [(key, stream) for key, stream in self._streams.items() if stream.thread == thread]:
             del self._streams[key]
-            native = key.rpartition(" ")[2]
-            subagent = self._subagent(thread)
-            yield Synthetic(
-                ItemCompleted(item=items.message(key, native=native, subagent=subagent, status="failed", error=why))
-            )
+            native, subagent = key.rpartition(" ")[2], self._subagent(thread)
+            cut = items.message(key, native=native, subagent=subagent, status="failed", name=stream.name, error=why)
+            yield Synthetic(ItemCompleted(item=cut))
 
     def ended(self, thread: str, why: str) -> Iterator[Draft]:
         """A turn of this thread is over: what Codex left open gets its end."""
         yield from self.starts_over(thread, why)
         if not self.is_child(thread):
+            self._told.clear()
             self._untold.clear()
         for key, call in list(self.calls.items()):
             if call.thread != thread:
                 continue
             del self.calls[key]
+            self._announced.discard(key)
             if call.item.type == "commandExecution":
                 self._outlived[key] = call.item
                 if len(self._outlived) > REMEMBERED:

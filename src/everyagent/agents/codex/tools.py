@@ -2,7 +2,8 @@
 
 import msgspec
 
-from everyagent.agents.codex import items, patches
+from everyagent.agents import items
+from everyagent.agents.codex import patches
 from everyagent.agents.codex.wire import ErrorMessage, McpResult, ModelItem
 from everyagent.agents.codex.wire import Item as NativeItem
 from everyagent.model.items import Item

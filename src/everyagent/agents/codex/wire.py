@@ -65,13 +65,38 @@ class Response(Wire, frozen=True):
 # -- answers to what we ask ---------------------------------------------------------------------------------------
 
 
+class ThreadInfo(Wire, frozen=True):
+    """`path` is where Codex keeps its record."""
+
+    id: str = ""
+    path: str | None = None
+
+
+class CollaborationMode(Wire, frozen=True):
+    mode: str = ""
+
+
 class ThreadOpened(Wire, frozen=True):
     """Answer to `thread/start` and `thread/resume`."""
 
-    thread: ThreadRef
+    thread: ThreadInfo
     model: str = ""
     reasoning_effort: str | None = None
     sandbox: Json = None
+    collaboration_mode: CollaborationMode | None = None
+
+
+class Config(Struct, frozen=True):
+    """The user's configuration, whose names are not camelCase."""
+
+    model: str | None = None
+    model_reasoning_effort: str | None = None
+
+
+class Configured(Wire, frozen=True):
+    """Answer to `config/read`."""
+
+    config: Config
 
 
 class TurnRef(Wire, frozen=True):
@@ -306,6 +331,22 @@ class HookRun(Wire, frozen=True):
     event_name: str = ""
     status: str = ""
     status_message: str | None = None
+    source: str = ""
+
+
+class HookMetadata(Wire, frozen=True):
+    event_name: str = ""
+    source: str = ""
+    enabled: bool = False
+    trust_status: str = ""
+
+
+class HooksEntry(Wire, frozen=True):
+    hooks: list[HookMetadata] = []
+
+
+class Hooks(Wire, frozen=True):
+    data: list[HooksEntry] = []
 
 
 class HookNotice(Wire, frozen=True):

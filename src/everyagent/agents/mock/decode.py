@@ -1,13 +1,13 @@
 """Native lines into drafts. Pure, and without state: the mock's frames name what they belong to."""
 
-import hashlib
 from collections.abc import Callable, Sequence
-from typing import Literal, TypeVar, get_args
+from typing import TypeVar, get_args
 
 import msgspec
 
 from everyagent.agents.adapter import Draft, Frame, Heard, NativeSession
 from everyagent.agents.mock import items, wire
+from everyagent.agents.unparsed import BROKEN, unparsed
 from everyagent.model.asks import Question, QuestionOption
 from everyagent.model.events import (
     DeltaKind,
@@ -20,7 +20,6 @@ from everyagent.model.events import (
     QuestionRequested,
     Retry,
     TurnEnded,
-    Unparsed,
 )
 from everyagent.model.usage import Usage
 from everyagent.runtime.framing import Line
@@ -32,14 +31,13 @@ LOCATION = "agents/mock/decode.py"
 _heads = msgspec.json.Decoder(wire.Head)
 _pieces = msgspec.json.Decoder(wire.Piece)
 _HOT = b'{"type":"text",'
-_BROKEN = (ValueError, RecursionError)
 
 
 def decode(line: Line) -> Heard:
     """Never fails: what it does not understand becomes an `Unparsed`, with the line as its frame."""
     body = line.body
     if line.cut:
-        return _unparsed(body, f"a line of {line.cut} bytes was cut after {len(body)}")
+        return unparsed(body, f"a line of {line.cut} bytes was cut after {len(body)}", LOCATION)
     try:
         if not body.isascii():
             body.decode()  # msgspec does not look into what it skips
@@ -47,26 +45,10 @@ def decode(line: Line) -> Heard:
             return Heard(Frame("from_agent", body), _text(_pieces.decode(body)))
         type = _heads.decode(body).type
         if type not in _BY_TYPE:
-            return _unparsed(body, f"unknown frame type {type!r}")
+            return unparsed(body, f"unknown frame type {type!r}", LOCATION)
         return Heard(Frame("from_agent", body), _BY_TYPE[type](body))
-    except _BROKEN as problem:
-        return _unparsed(body, str(problem))
-
-
-def _unparsed(body: bytes, error: str) -> Heard:
-    draft = Unparsed(error=error, location=LOCATION, raw_hash=hashlib.sha256(body).hexdigest())
-    return Heard(Frame("from_agent", body, _form(body)), (draft,))
-
-
-def _form(body: bytes) -> Literal["json", "text", "bytes"]:
-    try:
-        body.decode()
-        msgspec.json.decode(body)
-    except UnicodeDecodeError:
-        return "bytes"
-    except _BROKEN:
-        return "text"
-    return "json"
+    except BROKEN as problem:
+        return unparsed(body, str(problem), LOCATION)
 
 
 def _typed(shape: type[F], translate: Callable[[F], Sequence[Draft]]) -> Callable[[bytes], Sequence[Draft]]:

@@ -1,7 +1,7 @@
 """The conversation with one mock process."""
 
 from everyagent.agents.adapter import Change, Launch, Listener, Prompt
-from everyagent.agents.lines import Lines, Speech
+from everyagent.agents.lines import Ending, Lines, Speech
 from everyagent.agents.mock import encode
 from everyagent.agents.mock.decode import decode
 from everyagent.model.asks import Answer
@@ -47,5 +47,5 @@ class MockConversation:
         await self._lines.close(force=force)
 
 
-def _ended(exit: Exit | None) -> bool:
-    return exit is not None and exit.code == UNKNOWN_SESSION
+def _ended(exit: Exit | None) -> Ending:
+    return Ending(history_lost=exit is not None and exit.code == UNKNOWN_SESSION)

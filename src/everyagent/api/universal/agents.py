@@ -6,7 +6,8 @@ from everyagent.agents.adapter import Mode, Model
 from everyagent.api.routing import Call, Nothing, Routes
 from everyagent.errors import AgentFailed, AgentNotInstalled, StorageFull, UnknownAgent
 from everyagent.model.policies import AgentTool
-from everyagent.sessions import AgentInfo
+from everyagent.model.sessions import UnknownFrame
+from everyagent.sessions import AgentInfo, Installing
 
 routes = Routes("agents")
 
@@ -35,6 +36,10 @@ class ToolList(Struct, frozen=True, kw_only=True, rename="camel"):
 
     tools: list[AgentTool]
     open_tools: bool
+
+
+class UnknownFrames(Struct, frozen=True):
+    frames: list[UnknownFrame]
 
 
 class InstallAgent(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -72,3 +77,15 @@ async def list_tools(call: Call[Nothing, Nothing]) -> ToolList:
 async def install_agent(call: Call[Nothing, InstallAgent]) -> None:
     """Fetch the agent's tested version. Done when it is there."""
     await call.sessions.agents.install(call.path["agent"], reinstall=call.body.reinstall)
+
+
+@routes.add("GET", "/v1/agents/{agent}/install", UnknownAgent)
+async def watch_installation(call: Call[Nothing, Nothing]) -> Installing:
+    """How far the agent's installation is."""
+    return await call.sessions.agents.installing(call.path["agent"])
+
+
+@routes.add("GET", "/v1/agents/{agent}/unknown-frames", UnknownAgent)
+async def list_unknown_frames(call: Call[Nothing, Nothing]) -> UnknownFrames:
+    """The newest frames of the agent that nobody knew, since the daemon started."""
+    return UnknownFrames(frames=call.sessions.agents.unknown_frames(call.path["agent"]))

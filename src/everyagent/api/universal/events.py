@@ -21,7 +21,10 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class EventsQuery(Struct, frozen=True, kw_only=True, rename="camel"):
-    """`since` is inclusive, `until` exclusive. In descending order, `offset` is where the page before ended."""
+    """`since` is inclusive, `until` exclusive. In descending order, `offset` is where the page before ended.
+
+    `text` leaves those whose JSON holds it, whatever its case; events over 256 KiB are passed over then.
+    """
 
     offset: Position = 0
     limit: Annotated[int, Meta(ge=1, le=10_000)] = 1000
@@ -30,6 +33,7 @@ class EventsQuery(Struct, frozen=True, kw_only=True, rename="camel"):
     order: Literal["asc", "desc"] = "asc"
     since: Moment | None = None
     until: Moment | None = None
+    text: Annotated[str, Meta(max_length=1000)] = ""
 
 
 class TailQuery(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -68,6 +72,7 @@ async def list_events(call: Call[EventsQuery, Nothing]) -> Encoded[EventList]:
             since=_micros(query.since),
             until=_micros(query.until),
             raw=query.include_raw,
+            text=query.text,
         ),
     )
     tail = b'],"hasMore":%s,"head":%d}' % (b"true" if page.more else b"false", page.head)

@@ -21,12 +21,20 @@ _JSON = FORMS.index("json")
 
 
 class Span(NamedTuple):
-    """Events with `low` < key < `high` whose type's bit is set in `types`; one more than wanted tells of more."""
+    """Events with `low` < key < `high` whose type's bit is set in `types`; one more than wanted tells of more.
+
+    `text` is a part of their bodies, in small letters; empty for any.
+    """
 
     low: int
     high: int
     types: int
     limit: int
+    text: str = ""
+
+    @property
+    def bindings(self) -> tuple[int | str, ...]:
+        return self if self.text else self[:4]
 
 
 class View(NamedTuple):
@@ -123,7 +131,8 @@ def _span(connection: Connection, query: EventQuery) -> Span:
     if query.until is not None:
         last = min(last, _first_at(connection, query.session, query.until, head) - 1)
     types = sum(1 << number for number in query.types) if query.types else ALL_TYPES
-    return Span(key(query.session, first) - 1, key(query.session, last) + 1, types, query.limit + 1)
+    text = msgspec.json.encode(query.text.lower())[1:-1].decode()
+    return Span(key(query.session, first) - 1, key(query.session, last) + 1, types, query.limit + 1, text)
 
 
 def _first_at(connection: Connection, session: int, at: int, head: int) -> int:
@@ -141,10 +150,11 @@ def _first_at(connection: Connection, session: int, at: int, head: int) -> int:
 
 def _joined(connection: Connection, span: Span, view: View) -> list[StoredEvent] | None:
     """None if a body is in a blob or the page weighs too much: then it must be read row by row."""
-    filtered = span.types != ALL_TYPES
+    filtered = span.types != ALL_TYPES or span.text != ""
     usual = connection.limit(apsw.SQLITE_LIMIT_LENGTH, view.size)
     try:
-        row = connection.execute(_joined_sql(view.order, filtered=filtered, raw=view.raw), span).fetchone()
+        sql = _joined_sql(view.order, filtered=filtered, raw=view.raw, text=span.text != "")
+        row = connection.execute(sql, span.bindings).fetchone()
     except apsw.TooBigError:
         return None
     finally:
@@ -161,12 +171,13 @@ def _joined(connection: Connection, span: Span, view: View) -> list[StoredEvent]
 
 
 @cache
-def _joined_sql(order: str, *, filtered: bool, raw: bool) -> str:
+def _joined_sql(order: str, *, filtered: bool, raw: bool, text: bool) -> str:
     edge = "min" if order == "asc" else "max"
     sequences = f"group_concat(key & {NUMBER_MASK})" if filtered else "NULL"
     return (
         f"SELECT count(*), {edge}(key) & {NUMBER_MASK}, {sequences}, CAST(group_concat(char(type), '') AS BLOB), "
-        f"CAST(group_concat(body, x'0a') AS BLOB) FROM ({_rows_sql(order, _SPLICED if raw else 'body', raw=raw)})"
+        f"CAST(group_concat(body, x'0a') AS BLOB) "
+        f"FROM ({_rows_sql(order, _SPLICED if raw else 'body', raw=raw, text=text)})"
     )
 
 
@@ -178,11 +189,12 @@ CASE WHEN events.frame = 0 THEN events.body
 END AS body"""
 
 
-def _rows_sql(order: str, columns: str, *, raw: bool) -> str:
+def _rows_sql(order: str, columns: str, *, raw: bool, text: bool) -> str:
     frames = f"LEFT JOIN frames ON frames.key = (events.key & ~{NUMBER_MASK}) | events.frame" if raw else ""
     return (
         f"SELECT events.key, type, {columns} FROM events {frames} "
         "WHERE events.key > ?1 AND events.key < ?2 AND (?3 >> type) & 1 "
+        f"{'AND instr(lower(CAST(events.body AS TEXT)), ?5) ' if text else ''}"
         f"ORDER BY events.key {order} LIMIT ?4"
     )
 
@@ -191,14 +203,15 @@ def _single(connection: Connection, blobs: Blobs, span: Span, view: View) -> Ite
     if view.raw:
         yield from _single_raw(connection, blobs, span, view)
         return
-    rows = connection.execute(_rows_sql(view.order, "body, blob", raw=False), span)
+    sql = _rows_sql(view.order, "body, blob", raw=False, text=span.text != "")
+    rows = connection.execute(sql, span.bindings)
     for number, type_, body, blob in cast("Iterator[tuple[int, int, bytes, bytes | None]]", rows):
         yield StoredEvent(number & NUMBER_MASK, type_, body if blob is None else blobs.get(blob))
 
 
 def _single_raw(connection: Connection, blobs: Blobs, span: Span, view: View) -> Iterator[StoredEvent]:
     columns = "events.body, events.blob, frames.form, frames.body, frames.blob"
-    rows = connection.execute(_rows_sql(view.order, columns, raw=True), span)
+    rows = connection.execute(_rows_sql(view.order, columns, raw=True, text=span.text != ""), span.bindings)
     for number, type_, body, blob, form, frame, frame_blob in cast(
         "Iterator[tuple[int, int, bytes, bytes | None, int | None, bytes, bytes | None]]", rows
     ):

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from everyagent.errors import SessionNotFound
-from everyagent.log.log import Append, EventQuery, Input, Log, NewFrame, Order, SessionChanges, SessionQuery
+from everyagent.log.log import Append, EventQuery, Input, Log, NewEvent, NewFrame, Order, SessionChanges, SessionQuery
 from everyagent.model.events import TYPE_NUMBERS
 from everyagent.testing.log_rules.samples import (
     DELTA,
@@ -21,6 +21,7 @@ from everyagent.testing.log_rules.samples import (
 
 COMPLETED = TYPE_NUMBERS["item.completed"]
 BIG = 300 << 10
+ORDERS: tuple[Order, ...] = ("asc", "desc")
 
 
 class ReadingRules:
@@ -50,6 +51,24 @@ class ReadingRules:
         session = await new_session(log)
         await grow(log, session, 1, 3)
         assert [stored.body for stored in await whole(log, session.number)] == [event(n).body for n in range(1, 5)]
+
+    async def test_a_filter_by_text_finds_what_the_events_hold(self, log: Log) -> None:
+        session = await new_session(log)
+        bodies = [
+            f'{{"n":{n},"said":"{word}","raw":null}}' for n, word in enumerate(("Straße", 'a \\"b\\"', "100% _x_"), 2)
+        ]
+        step = Append(
+            session=session.number,
+            epoch=0,
+            expected=1,
+            at=START,
+            events=[NewEvent(n, DELTA, 0, body.encode()) for n, body in enumerate(bodies, 2)],
+        )
+        await log.append(step)
+        for text, found in {"STRASSE": [], "straße": [2], '"b"': [3], "0% _": [4], "said": [2, 3, 4]}.items():
+            for order in ORDERS:
+                page = await log.events(EventQuery(session=session.number, text=text, order=order))
+                assert sorted(sequences(page.events)) == found, text
 
     async def test_filters_by_type_and_time_hold_together(self, log: Log) -> None:
         session = await new_session(log)

@@ -132,7 +132,8 @@ def _custom(turn: Turn, call: Call) -> Outcome:
 def _delegate(turn: Turn, call: Call) -> Outcome:
     """The sub-agent's own items name this call."""
     turn.message("I am the sub-agent. I look around.", subagent=call.id)
-    play_tools(turn, [Directive("tool", {"name": "bash", "command": "pwd"})], subagent=call.id)
+    looking = Directive("tool", {"name": "bash", "command": call.input["command"]})
+    play_tools(turn, [looking], subagent=call.id)
     turn.message("The sub-agent is done.", subagent=call.id)
     return Outcome("The sub-agent looked around and is done.")
 
@@ -170,5 +171,7 @@ TOOLS: dict[str, Callable[[Directive], Plan]] = {
         d.text("name", "search"), {"query": d.text("query", "anything")}, _made_up, False, d.text("server", "docs")
     ),
     "custom": _plan_custom,
-    "subagent": lambda d: Plan("task", {"prompt": d.text("prompt", "Look around.")}, _delegate),
+    "subagent": lambda d: Plan(
+        "task", {"prompt": d.text("prompt", "Look around."), "command": d.text("command", "pwd")}, _delegate
+    ),
 }

@@ -1,0 +1,82 @@
+"""The daemon's own time for each message of Amp: decode, convert, encode, over every recorded exchange."""
+
+import time
+from pathlib import Path
+
+import msgspec
+
+from bench.figure import Figure, Standard, Unmeasured
+from bench.machine import load_average
+from bench.plan import Plan
+from everyagent.agents.adapter import NativeSession, Synthetic
+from everyagent.agents.amp.decode import Decoder
+from everyagent.clock import SystemClock
+from everyagent.log.log import SessionRecord
+from everyagent.runtime.framing import Line
+from everyagent.sessions.order import Order
+from everyagent.sessions.scribe import Scribe
+
+RECORDED = Path(__file__).parents[1] / "tests" / "golden" / "amp"
+A_MESSAGE = Standard(bar=60, goal=30, best="low")
+A_DELTA = Standard(bar=20, goal=10, best="low")
+TEXTS = 2_000
+#: Amp tells its words whole: a message of text becomes the begin of its item, one delta, and its end.
+EVENTS_OF_A_TEXT = 3
+
+
+class Exchange(msgspec.Struct, frozen=True):
+    dir: str
+    msg: msgspec.Raw
+
+
+def measure(plan: Plan) -> list[Figure]:
+    cases = [lines for folder in sorted(RECORDED.iterdir()) if (lines := _lines(folder))]
+    text = next((line for line in _lines(RECORDED / "text") if b'"assistant"' in line.body), None)
+    if text is None:
+        raise Unmeasured("the recorded exchange has no text")
+    going_on = Line(text.body.replace(b'"end_turn"', b'"tool_use"'))
+    load = load_average()
+    return [
+        Figure(
+            what=what,
+            unit="µs",
+            samples=[_micros(lines) / events for _ in range(plan.repeats)],
+            load=load,
+            standard=standard,
+        )
+        for what, lines, events, standard in (
+            ("the daemon's CPU for a message of Amp", cases * 10, 1, A_MESSAGE),
+            ("the same for an event of a text, its delta among them", [[going_on] * TEXTS], EVENTS_OF_A_TEXT, A_DELTA),
+        )
+    ]
+
+
+def _lines(folder: Path) -> list[Line]:
+    rows = (folder / "frames.jsonl").read_bytes().splitlines()
+    exchanges = [msgspec.json.decode(row, type=Exchange) for row in rows]
+    bodies = [bytes(exchange.msg) for exchange in exchanges if exchange.dir == "out"]
+    return [Line(body) for body in bodies if body.startswith(b"{")]
+
+
+def _micros(cases: list[list[Line]]) -> float:
+    """As an actor does it, from the line to the bytes that are stored; each case is a session."""
+    began = time.process_time()
+    for lines in cases:
+        decoder, order = Decoder(), Order()
+        record = SessionRecord(
+            number=1, session_id="s", agent="amp", created_at=0, updated_at=0, config=b"{}", secrets=None
+        )
+        step = Scribe(record, SystemClock()).begin()
+        order.start_turn([])
+        for line in lines:
+            step.cause("from_agent", line.body)
+            for draft in decoder.decode(line).drafts:
+                match draft:
+                    case NativeSession():
+                        step.native(draft.id)
+                    case Synthetic():
+                        step.tell(order.apply(draft.data, synthetic=True))
+                    case _:
+                        step.tell(order.apply(draft))
+        step.finish()
+    return 1e6 * (time.process_time() - began) / sum(map(len, cases))

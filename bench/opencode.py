@@ -1,0 +1,97 @@
+"""The daemon's own time for each event of OpenCode: route, decode, convert, encode, over every recorded exchange."""
+
+import time
+from pathlib import Path
+
+import msgspec
+
+from bench.figure import Figure, Standard, Unmeasured
+from bench.machine import load_average
+from bench.plan import Plan
+from everyagent.agents.adapter import NativeSession, Synthetic
+from everyagent.agents.opencode import said
+from everyagent.agents.opencode.decode import Decoder
+from everyagent.agents.opencode.routing import Router
+from everyagent.clock import SystemClock
+from everyagent.log.log import SessionRecord
+from everyagent.runtime.framing import LineSplitter
+from everyagent.sessions.order import Order
+from everyagent.sessions.scribe import Scribe
+
+RECORDED = Path(__file__).parents[1] / "tests" / "golden" / "opencode"
+AN_EVENT = Standard(bar=60, goal=30, best="low")
+A_DELTA = Standard(bar=20, goal=10, best="low")
+DELTAS = 2_000
+
+
+class Exchange(msgspec.Struct, frozen=True):
+    dir: str
+    msg: msgspec.Raw
+
+
+def measure(plan: Plan) -> list[Figure]:
+    cases = [events for folder in sorted(RECORDED.iterdir()) if (events := _events(folder))]
+    streamed = _events(RECORDED / "text")
+    delta = next((event for event in streamed if b'"message.part.delta"' in event), None)
+    if delta is None:
+        raise Unmeasured("the recorded stream has no text")
+    before = streamed[: streamed.index(delta)]
+    load = load_average()
+    return [
+        Figure(
+            what=what, unit="µs", samples=[_micros(events) for _ in range(plan.repeats)], load=load, standard=standard
+        )
+        for what, events, standard in (
+            ("the daemon's CPU for an event of OpenCode", cases, AN_EVENT),
+            ("the same for a text delta", [[*before, *[delta] * DELTAS]], A_DELTA),
+        )
+    ]
+
+
+def _events(folder: Path) -> list[bytes]:
+    """As they come over the wire."""
+    rows = (folder / "frames.jsonl").read_bytes().splitlines()
+    exchanges = [msgspec.json.decode(row, type=Exchange) for row in rows]
+    return [b"data: " + bytes(exchange.msg) + b"\n\n" for exchange in exchanges if exchange.dir == "out"]
+
+
+def _sessions(events: list[bytes]) -> list[str]:
+    heads = [said.read(event[6:-2]) for event in events]
+    return list(dict.fromkeys(head.session for head in heads if head.session))
+
+
+def _micros(cases: list[list[bytes]]) -> float:
+    """As an actor does it, from the stream to the bytes that are stored; each native session is one of ours."""
+    owners = [_sessions(events) for events in cases]
+    began = time.process_time()
+    for events, sessions in zip(cases, owners, strict=True):
+        router, splitter = Router[str](), LineSplitter()
+        decoders = {session: Decoder() for session in sessions}
+        orders = {session: Order() for session in sessions}
+        for session, decoder in decoders.items():
+            router.own(session, session)
+            decoder.session = session
+            decoder.prompted()
+            orders[session].start_turn([])
+        record = SessionRecord(
+            number=1, session_id="s", agent="opencode", created_at=0, updated_at=0, config=b"{}", secrets=None
+        )
+        step = Scribe(record, SystemClock()).begin()
+        for event in events:
+            for line in splitter.feed(event):
+                body = said.event(line)
+                if body is None:
+                    continue
+                for session, each in router.route(said.read(body)):
+                    step.cause("from_agent", body)
+                    order = orders[session]
+                    for draft in decoders[session].decode(each).drafts:
+                        match draft:
+                            case NativeSession():
+                                step.native(draft.id)
+                            case Synthetic():
+                                step.tell(order.apply(draft.data, synthetic=True))
+                            case _:
+                                step.tell(order.apply(draft))
+        step.finish()
+    return 1e6 * (time.process_time() - began) / sum(map(len, cases))

@@ -1,0 +1,21 @@
+/** The daemon's token: taken from the link's fragment, kept for all tabs of this origin, sent as a header only. */
+const KEY = "everyagent.token";
+
+/** Takes `#token=…` out of the address bar and of history, before anything else reads the address. */
+export function takeTokenFromAddress(location: Location, history: History, storage: Storage): void {
+  const fragment = new URLSearchParams(location.hash.slice(1));
+  const token = fragment.get("token");
+  if (token === null) return;
+  storage.setItem(KEY, token);
+  fragment.delete("token");
+  const rest = fragment.get("to") ?? "";
+  history.replaceState(null, "", location.pathname + location.search + (rest ? `#${rest}` : ""));
+}
+
+export function token(): string | null {
+  return localStorage.getItem(KEY);
+}
+
+export function keepToken(value: string): void {
+  localStorage.setItem(KEY, value);
+}

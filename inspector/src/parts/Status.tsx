@@ -1,0 +1,22 @@
+import type { Session } from "../api/types";
+
+const WORDS: Record<Session["status"], string> = {
+  idle: "Idle",
+  running: "Running",
+  waiting: "Waiting for you",
+  hibernated: "Asleep",
+  ended: "Ended",
+};
+
+export function StatusDot({ status }: { status: Session["status"] }) {
+  return <span class={`dot ${status}`} role="img" aria-label={WORDS[status]} title={WORDS[status]} />;
+}
+
+export function StatusPill({ status }: { status: Session["status"] }) {
+  return (
+    <span class={`pill ${status}`}>
+      <span class={`dot ${status}`} aria-hidden="true" />
+      {WORDS[status]}
+    </span>
+  );
+}

@@ -1,0 +1,173 @@
+/**
+ * The open session: a window of its log as a transcript. Opens at its end (or around a sequence), loads older and newer
+ * pages as they are wanted, follows live events, and fills every gap by asking for what is missing.
+ */
+import { signal } from "@preact/signals";
+import { get } from "../api/client";
+import type { Event, EventType } from "../api/types";
+import { Transcript } from "../transcript/transcript";
+
+interface Page {
+  events: Event[];
+  hasMore: boolean;
+  head: number;
+}
+
+/** The text of an item is whole in the event that completes it, so its deltas need not be read. */
+export const WITHOUT_DELTAS: EventType[] = [
+  "session.started", "session.updated", "session.ended", "turn.started", "turn.ended", "item.started", "item.completed",
+  "permission.requested", "permission.resolved", "question.requested", "question.resolved", "tool.requested", "tool.resolved",
+  "error", "agent.unparsed",
+];
+const FIRST = 60;
+const PAGE = 300;
+const DELTAS = 5000;
+/** Beyond this many entries, the far end of the window is let go. */
+export const MOST_ENTRIES = 4000;
+
+export class Conversation {
+  transcript = new Transcript();
+  /** Grows with every change. */
+  readonly revision = signal(0);
+  readonly state = signal<"loading" | "ready" | "gone">("loading");
+  readonly problem = signal<string | null>(null);
+  /** The window begins at the session's first event. */
+  readonly atStart = signal(false);
+  /** The window reaches the newest event: it grows as events come. */
+  readonly atEnd = signal(true);
+  /** Messages sent from this page that have no item yet. */
+  readonly sent = signal<{ id: string; text: string }[]>([]);
+  private low = 0;
+  private head = 0;
+  private waiting: Event[] = [];
+  private busy = false;
+  private closed = false;
+
+  constructor(readonly id: string) {}
+
+  async open(at: number | null): Promise<void> {
+    await this.exclusively(async () => {
+      const fresh = new Transcript();
+      const newest = await this.page({ order: "desc", limit: FIRST, offset: at ? at + FIRST / 2 : undefined, types: WITHOUT_DELTAS }, at);
+      const events = newest.events.reverse();
+      for (const event of events) fresh.apply(event);
+      this.atStart.value = !newest.hasMore;
+      this.low = events[0]?.sequence ?? 1;
+      const last = events.at(-1)?.sequence ?? 0;
+      this.atEnd.value = at === null || at + FIRST / 2 > newest.head;
+      this.head = this.atEnd.value ? newest.head : last;
+      if (this.atEnd.value) await this.catchUpOpenItems(fresh, newest.head);
+      this.transcript = fresh;
+      this.state.value = "ready";
+    });
+  }
+
+  async older(): Promise<void> {
+    if (this.atStart.value || this.busy) return;
+    await this.exclusively(async () => {
+      const page = await this.page({ order: "desc", limit: PAGE, offset: this.low, types: WITHOUT_DELTAS });
+      for (const event of page.events) this.transcript.apply(event);
+      this.low = page.events.at(-1)?.sequence ?? 1;
+      this.atStart.value = !page.hasMore;
+    });
+  }
+
+  async newer(): Promise<void> {
+    if (this.atEnd.value || this.busy) return;
+    await this.exclusively(async () => {
+      const page = await this.page({ limit: PAGE, offset: this.head, types: WITHOUT_DELTAS });
+      for (const event of page.events) this.transcript.apply(event);
+      this.head = page.hasMore ? (page.events.at(-1)?.sequence ?? this.head) : page.head;
+      if (page.hasMore) return;
+      await this.catchUpOpenItems(this.transcript, page.head);
+      this.atEnd.value = true;
+    });
+  }
+
+  /** Live events, of this session only. */
+  take(events: Event[]): void {
+    if (this.closed || !events.length) return;
+    const arrived = new Set(events.flatMap((event) => (event.type === "item.started" ? event.data.item.item_id : [])));
+    if (arrived.size && this.sent.value.length) this.sent.value = this.sent.value.filter((message) => !arrived.has(message.id));
+    if (!this.atEnd.value) return;
+    if (this.busy) {
+      for (const event of events) this.waiting.push(event);
+      return;
+    }
+    for (const [n, event] of events.entries()) {
+      if (event.sequence <= this.head) continue;
+      if (event.sequence > this.head + 1) {
+        this.waiting = events.slice(n);
+        void this.fill();
+        break;
+      }
+      this.transcript.apply(event);
+      this.head = event.sequence;
+    }
+    this.revision.value += 1;
+  }
+
+  /** After a time without the stream: whatever was missed. */
+  async fill(): Promise<void> {
+    if (!this.atEnd.value || this.state.value !== "ready") return;
+    await this.exclusively(async () => {
+      for (let more = true; more && !this.closed; ) {
+        const page = await this.page({ limit: DELTAS, offset: this.head });
+        for (const event of page.events) this.transcript.apply(event);
+        this.head = page.events.at(-1)?.sequence ?? this.head;
+        more = page.hasMore;
+      }
+    });
+  }
+
+  /** True when so much is loaded that the window had better be opened anew where it is looked at. */
+  get full(): boolean {
+    return this.transcript.entries.size > MOST_ENTRIES;
+  }
+
+  close(): void {
+    this.closed = true;
+  }
+
+  private async catchUpOpenItems(transcript: Transcript, head: number): Promise<void> {
+    const open = transcript.open();
+    if (!open.length) return;
+    let after = Math.min(...open.map((item) => item.sequence));
+    for (let more = true; more && after < head; ) {
+      const page = await this.page({ limit: DELTAS, offset: after, types: ["item.delta"] });
+      for (const event of page.events) if (event.sequence <= head) transcript.apply(event);
+      after = page.events.at(-1)?.sequence ?? head;
+      more = page.hasMore;
+    }
+  }
+
+  /** One load at a time; live events wait for it. */
+  private async exclusively(work: () => Promise<void>): Promise<void> {
+    if (this.busy) return;
+    this.busy = true;
+    try {
+      await work();
+      this.problem.value = null;
+    } catch (error) {
+      this.problem.value = error instanceof Error ? error.message : String(error);
+      if ((error as { status?: number }).status === 404) this.state.value = "gone";
+    } finally {
+      this.busy = false;
+    }
+    if (this.closed) return;
+    const waiting = this.waiting;
+    this.waiting = [];
+    this.take(waiting);
+    this.revision.value += 1;
+  }
+
+  private page(query: Record<string, string | number | string[] | undefined>, at: number | null = null): Promise<Page> {
+    const path = `v1/sessions/${encodeURIComponent(this.id)}/events`;
+    if (at === null) return get<Page>(path, query);
+    // Around a place near the end, the upper half may lie beyond it.
+    return get<Page>(path, query).catch((error: { code?: string }) => {
+      if (error.code !== "offset_out_of_range") throw error;
+      return get<Page>(path, { ...query, offset: undefined });
+    });
+  }
+}

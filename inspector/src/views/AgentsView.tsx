@@ -1,0 +1,163 @@
+/** The agents: what is installed, what each can do, what it said that nobody knows. */
+import { useEffect, useState } from "preact/hooks";
+import { get, post } from "../api/client";
+import type { Agent } from "../api/types";
+import { agents, type Choices, choicesOf, forgetChoices, loadAgents } from "../state/agents";
+import { attempt, notify } from "../state/notices";
+import { bytes, duration, plural } from "../text/format";
+import { Icon } from "../parts/Icon";
+import { UnknownFrames } from "./UnknownFrames";
+
+export function AgentsView() {
+  useEffect(() => void attempt(loadAgents), []);
+  return (
+    <div class="page">
+      <header class="page-header">
+        <a class="icon-button back" href="#/" aria-label="All sessions">
+          <Icon name="back" />
+        </a>
+        <h1>Agents</h1>
+      </header>
+      <div class="scroller page-body cards" tabIndex={0}>
+        {agents.value?.map((agent) => (
+          <AgentCard key={agent.id} agent={agent} />
+        ))}
+      </div>
+    </div>
+  );
+}
+
+function AgentCard({ agent }: { agent: Agent }) {
+  const [choices, setChoices] = useState<Choices | null>(null);
+  useEffect(() => {
+    if (agent.installed) choicesOf(agent.id).then(setChoices, () => undefined);
+  }, [agent.id, agent.installed]);
+  const abilities = Object.entries(agent.capabilities);
+  const tested = agent.version !== null && agent.version === agent.testedVersion;
+  return (
+    <article class="card agent" aria-label={agent.title}>
+      <header>
+        <h2>{agent.title}</h2>
+        <code class="muted">{agent.id}</code>
+        <span class="spring" />
+        <span class={`tag ${agent.installed ? "good" : "failed"}`}>{agent.installed ? "installed" : "not installed"}</span>
+      </header>
+      {agent.problem && <p class="problem">{agent.problem}</p>}
+      <dl class="facts">
+        {agent.version && (
+          <div>
+            <dt>Version</dt>
+            <dd>
+              {agent.version} {agent.testedVersion && <span class={`tag ${tested ? "good" : "warn"}`}>{tested ? "tested" : `tested with ${agent.testedVersion}`}</span>}
+            </dd>
+          </div>
+        )}
+        {agent.path && (
+          <div>
+            <dt>Program</dt>
+            <dd>
+              <code>{agent.path}</code>
+            </dd>
+          </div>
+        )}
+        <div>
+          <dt>Login</dt>
+          <dd>{agent.login ?? (agent.credentialsAvailable ? "not needed" : "none found")}</dd>
+        </div>
+        <div>
+          <dt>Unknown frames</dt>
+          <dd>{agent.unknownFrames ? <UnknownFrames agent={agent} /> : "none since the daemon started"}</dd>
+        </div>
+        {choices && (
+          <>
+            <div>
+              <dt>Models</dt>
+              <dd>
+                {choices.models.models.map((model) => (
+                  <span class="tag" key={model.id} title={model.variants?.length ? `Variants: ${model.variants.join(", ")}` : model.id}>
+                    {model.name ?? model.id}
+                    {model.id === choices.models.defaultModel && " (default)"}
+                  </span>
+                ))}
+                {choices.models.openModels && <span class="muted">and others by name</span>}
+              </dd>
+            </div>
+            <div>
+              <dt>Modes</dt>
+              <dd>
+                {[...choices.modes.modes, ...choices.modes.permissionModes].map((mode, index) => (
+                  <span class="tag" key={`${mode.id}.${index}`} title={mode.description}>
+                    {mode.name}
+                  </span>
+                ))}
+              </dd>
+            </div>
+          </>
+        )}
+      </dl>
+      <details>
+        <summary>
+          {plural(abilities.filter(([, can]) => can).length, "ability").replace(/ys$/, "ies")} of {abilities.length}
+        </summary>
+        <ul class="abilities">
+          {abilities.map(([name, can]) => (
+            <li key={name} class={can ? "can" : "cannot"}>
+              <Icon name={can ? "check" : "close"} /> {name.replace(/([A-Z])/g, " $1").toLowerCase()}
+              {!can && <span class="hidden"> (no)</span>}
+            </li>
+          ))}
+        </ul>
+      </details>
+      {agent.id !== "mock" && <Install agent={agent} />}
+    </article>
+  );
+}
+
+interface Progress {
+  state: "idle" | "running" | "done" | "failed";
+  bytes: number;
+  seconds: number;
+  error: string | null;
+}
+
+const POLL_MS = 500;
+
+function Install({ agent }: { agent: Agent }) {
+  const [progress, setProgress] = useState<Progress | null>(null);
+  const path = `v1/agents/${encodeURIComponent(agent.id)}/install`;
+  const running = progress?.state === "running";
+  useEffect(() => {
+    void get<Progress>(path).then(setProgress, () => undefined);
+  }, [agent.id]);
+  useEffect(() => {
+    if (!running) return;
+    const timer = setInterval(async () => {
+      const next = await get<Progress>(path).catch(() => null);
+      if (!next) return;
+      setProgress(next);
+      if (next.state === "running") return;
+      forgetChoices(agent.id);
+      if (next.error) notify(next.error, "error");
+      await attempt(loadAgents);
+    }, POLL_MS);
+    return () => clearInterval(timer);
+  }, [running]);
+  const install = () => {
+    setProgress({ state: "running", bytes: 0, seconds: 0, error: null });
+    void attempt(() => post(path, { reinstall: agent.installed }));
+  };
+  return (
+    <footer>
+      {running ? (
+        <p role="status">
+          <progress aria-label={`Installing ${agent.title}`} /> {bytes(progress.bytes)} in {duration(progress.seconds * 1000)}
+        </p>
+      ) : (
+        <button type="button" class={`button ${agent.installed ? "" : "primary"}`} onClick={install}>
+          {agent.installed ? "Install the tested version again" : `Install ${agent.title}`}
+        </button>
+      )}
+      {progress?.state === "failed" && <p class="problem">{progress.error}</p>}
+    </footer>
+  );
+}

@@ -1,0 +1,166 @@
+/** Where messages are written: with files, queued or steered while a turn runs; and what the agent runs with. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Attachment, Session, SendMessage } from "../api/types";
+import { call } from "../api/client";
+import type { Conversation } from "../state/conversation";
+import { agentNamed, agents } from "../state/agents";
+import { attempt, notify } from "../state/notices";
+import { cancelTurn } from "../state/sessions";
+import { bytes, plural } from "../text/format";
+import { Icon } from "../parts/Icon";
+import { Settings } from "./Settings";
+
+const LARGEST = 20_000_000;
+const drafts = new Map<string, string>();
+
+interface Chosen extends Attachment {
+  size: number;
+}
+
+export function Composer({ session, conversation, onSent }: { session: Session; conversation: Conversation; onSent: () => void }) {
+  const id = session.sessionId;
+  agents.value;
+  const can = agentNamed(session.agent)?.capabilities;
+  const [text, setText] = useState(drafts.get(id) ?? "");
+  const [files, setFiles] = useState<Chosen[]>([]);
+  const [dropping, setDropping] = useState(false);
+  const area = useRef<HTMLTextAreaElement>(null);
+  const chooser = useRef<HTMLInputElement>(null);
+  const working = session.status === "running" || session.status === "waiting";
+  const takesFiles = !!(can?.images || can?.fileAttachments);
+
+  useEffect(() => {
+    drafts.set(id, text);
+    const element = area.current;
+    if (!element) return;
+    element.style.height = "auto";
+    element.style.height = `${Math.min(element.scrollHeight + 2, 240)}px`;
+  }, [text]);
+
+  if (session.ended) return <p class="composer-closed muted">This session has ended. Fork it to go on from here.</p>;
+
+  const add = async (list: Iterable<File>) => {
+    for (const file of list) {
+      if (file.size > LARGEST) notify(`${file.name} is larger than ${bytes(LARGEST)}. Give the agent its path instead.`, "error");
+      else {
+        const data = await base64(file);
+        setFiles((before) => [...before, { data, mime: file.type || null, filename: file.name || "pasted", size: file.size }]);
+      }
+    }
+  };
+  const send = async (delivery: "queue" | "steer") => {
+    const message = text.trim();
+    if (!message && !files.length) return;
+    const body: SendMessage = { message, delivery, attachments: files.map(({ size: _, ...file }) => file) };
+    const response = await attempt(() => call("POST", `v1/sessions/${encodeURIComponent(id)}/messages`, undefined, body));
+    if (!response) return;
+    const item = response.headers.get("x-item-id");
+    if (item && working && delivery === "queue") conversation.sent.value = [...conversation.sent.value, { id: item, text: message }];
+    setText("");
+    setFiles([]);
+    onSent();
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    void send(event.ctrlKey && working && can?.steering ? "steer" : "queue");
+  };
+  const waiting = Math.max(session.queuedMessages, conversation.sent.value.length);
+  return (
+    <div
+      class={`composer ${dropping ? "dropping" : ""}`}
+      onDragOver={(event) => {
+        event.preventDefault();
+        setDropping(takesFiles);
+      }}
+      onDragLeave={() => setDropping(false)}
+      onDrop={(event) => {
+        event.preventDefault();
+        setDropping(false);
+        if (takesFiles) void add(event.dataTransfer?.files ?? []);
+      }}
+    >
+      {waiting > 0 && (
+        <div class="queue" role="status">
+          <Icon name="clock" /> {plural(waiting, "message")} waiting for the turn to end
+          {conversation.sent.value.map((message) => (
+            <q key={message.id}>{message.text}</q>
+          ))}
+        </div>
+      )}
+      {files.length > 0 && (
+        <ul class="files" aria-label="Attachments">
+          {files.map((file, index) => (
+            <li key={index}>
+              <Icon name="file" /> {file.filename} <small>{bytes(file.size)}</small>
+              <button type="button" class="icon-button" aria-label={`Remove ${file.filename}`} onClick={() => setFiles(files.filter((_, at) => at !== index))}>
+                <Icon name="close" />
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+      <textarea
+        id="composer"
+        ref={area}
+        rows={1}
+        aria-label="Message"
+        placeholder={working ? "Write the next message; it waits for its turn" : "Write a message"}
+        value={text}
+        onInput={(event) => setText(event.currentTarget.value)}
+        onKeyDown={onKeyDown}
+        onPaste={(event) => {
+          const pasted = [...(event.clipboardData?.files ?? [])];
+          if (!pasted.length || !takesFiles) return;
+          event.preventDefault();
+          void add(pasted);
+        }}
+      />
+      <div class="composer-row">
+        {takesFiles && (
+          <>
+            <button type="button" class="icon-button" aria-label="Attach files" title="Attach files" onClick={() => chooser.current?.click()}>
+              <Icon name="clip" />
+            </button>
+            <input
+              ref={chooser}
+              type="file"
+              multiple
+              class="hidden"
+              tabIndex={-1}
+              aria-label="Files to attach"
+              onChange={(event) => {
+                void add(event.currentTarget.files ?? []);
+                event.currentTarget.value = "";
+              }}
+            />
+          </>
+        )}
+        <Settings session={session} />
+        <span class="spring" />
+        {working && (
+          <button type="button" class="button" title="Stop the running turn (Ctrl .)" onClick={() => attempt(() => cancelTurn(id))}>
+            <Icon name="stop" /> Stop
+          </button>
+        )}
+        {working && can?.steering && (
+          <button type="button" class="button" disabled={!text.trim()} title="Into the running turn (Ctrl Enter)" onClick={() => send("steer")}>
+            <Icon name="bolt" /> Steer
+          </button>
+        )}
+        <button type="button" class="button primary" disabled={!text.trim() && !files.length} onClick={() => send("queue")}>
+          <Icon name="send" /> {working ? "Queue" : "Send"}
+        </button>
+      </div>
+    </div>
+  );
+}
+
+function base64(file: File): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(String(reader.result).replace(/^[^,]*,/, ""));
+    reader.onerror = () => reject(reader.error);
+    reader.readAsDataURL(file);
+  });
+}

@@ -1,0 +1,155 @@
+/** The conversation: a virtual list that stays at its end while things happen, and where it is when they do not. */
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { Session } from "../api/types";
+import type { Conversation } from "../state/conversation";
+import { Icon } from "../parts/Icon";
+import { useVirtual } from "../parts/virtual";
+import { EntryRow } from "./entries/EntryRow";
+import { Composer } from "./Composer";
+
+const NEAR_END = 48;
+const NEAR_EDGE = 1200;
+const ESTIMATE = 90;
+
+export function ConversationView({ session, conversation, at }: { session: Session; conversation: Conversation; at: number | null }) {
+  conversation.revision.value;
+  const scroller = useRef<HTMLDivElement>(null);
+  const stuck = useRef(at === null);
+  const anchor = useRef<{ key: string; offset: number } | null>(null);
+  const sought = useRef(at);
+  const firstKey = useRef<string | undefined>(undefined);
+  const [away, setAway] = useState(false);
+  const transcript = conversation.transcript;
+  const keys = transcript.top();
+  const virtual = useVirtual({
+    count: keys.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => ESTIMATE,
+    getItemKey: (index) => keys[index] ?? index,
+    overscan: 4,
+    paddingStart: 16,
+    paddingEnd: 16,
+  });
+  const items = virtual.getVirtualItems();
+  const total = virtual.getTotalSize();
+
+  useEffect(() => {
+    if (at === null || at === sought.current) return;
+    sought.current = at;
+    stuck.current = false;
+    const here = keys.some((key) => (transcript.entries.get(key)?.sequence ?? 0) <= at);
+    if (!here || !conversation.atEnd.value) void conversation.open(at);
+  }, [at]);
+
+  useLayoutEffect(() => {
+    const element = scroller.current;
+    if (!element || conversation.state.value !== "ready") return;
+    if (sought.current !== null) {
+      const index = placeOf(keys, sought.current, (key) => transcript.entries.get(key)?.sequence ?? 0);
+      if (index >= 0) {
+        virtual.scrollToIndex(index, { align: "center" });
+        requestAnimationFrame(() => (sought.current = null));
+      }
+      return;
+    }
+    if (stuck.current && conversation.atEnd.value) element.scrollTop = element.scrollHeight;
+    else if (anchor.current && keys[0] !== firstKey.current) {
+      const index = keys.indexOf(anchor.current.key);
+      const start = virtual.measurementsCache[index]?.start;
+      if (start !== undefined) element.scrollTop = start + anchor.current.offset;
+    }
+    firstKey.current = keys[0];
+  });
+
+  const onScroll = () => {
+    const element = scroller.current;
+    if (!element) return;
+    const below = element.scrollHeight - element.scrollTop - element.clientHeight;
+    stuck.current = below < NEAR_END && conversation.atEnd.value;
+    setAway(!stuck.current);
+    const first = items.find((item) => item.end > element.scrollTop);
+    anchor.current = first ? { key: String(first.key), offset: element.scrollTop - first.start } : null;
+    if (conversation.full && first) {
+      const sequence = transcript.entries.get(String(first.key))?.sequence ?? null;
+      sought.current = stuck.current ? null : sequence;
+      void conversation.open(sought.current);
+    } else if (element.scrollTop < NEAR_EDGE) void conversation.older();
+    else if (below < NEAR_EDGE) void conversation.newer();
+  };
+
+  // A short first page leaves room above; fill it without waiting for a scroll.
+  useEffect(() => {
+    const element = scroller.current;
+    if (conversation.state.value === "ready" && element && element.scrollTop < NEAR_EDGE && keys.length) void conversation.older();
+  }, [conversation.state.value, keys.length]);
+
+  const toNewest = () => {
+    stuck.current = true;
+    setAway(false);
+    if (!conversation.atEnd.value) void conversation.open(null);
+    else if (scroller.current) scroller.current.scrollTop = scroller.current.scrollHeight;
+  };
+
+  return (
+    <>
+      <div class="scroller conversation" ref={scroller} onScroll={onScroll} tabIndex={0} role="log" aria-live="off" aria-label="Conversation">
+        {conversation.problem.value && <p class="problem">{conversation.problem.value}</p>}
+        <div class="canvas" style={{ height: `${total}px` }}>
+          <div class="flow" style={{ transform: `translateY(${items[0]?.start ?? 0}px)` }}>
+            {items.map((item) => {
+              const entry = transcript.entries.get(String(item.key));
+              return (
+                entry && (
+                  <div key={item.key} data-index={item.index} ref={virtual.measureElement} class="entry-place">
+                    <EntryRow entry={entry} transcript={transcript} session={session} highlighted={isAt(entry, at)} />
+                  </div>
+                )
+              );
+            })}
+          </div>
+        </div>
+        {conversation.state.value === "ready" && keys.length <= 1 && !conversation.sent.value.length && <Hint session={session} />}
+      </div>
+      <div class="dock">
+        {away && (
+          <button type="button" class="button small newest" data-newest onClick={toNewest}>
+            <Icon name="down" /> {session.pendingAsks > 0 ? "An answer is wanted below" : "To the newest"}
+          </button>
+        )}
+        <Composer session={session} conversation={conversation} onSent={toNewest} />
+      </div>
+    </>
+  );
+}
+
+function isAt(entry: { sequence: number; last: number }, at: number | null): boolean {
+  return at !== null && entry.sequence <= at && at <= entry.last;
+}
+
+/** The last entry that begins at or before a sequence. */
+function placeOf(keys: string[], sequence: number, of: (key: string) => number): number {
+  let [low, high] = [0, keys.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (of(keys[middle] as string) <= sequence) low = middle + 1;
+    else high = middle;
+  }
+  return Math.max(0, low - 1);
+}
+
+function Hint({ session }: { session: Session }) {
+  return (
+    <div class="empty">
+      <h2>Nothing was said yet</h2>
+      <p>
+        Write a message below.
+        {session.agent === "mock" && (
+          <>
+            {" "}
+            The mock does what directives say: <code>[help]</code> lists them.
+          </>
+        )}
+      </p>
+    </div>
+  );
+}

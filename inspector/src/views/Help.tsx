@@ -1,0 +1,22 @@
+import { overlay } from "../state/shown";
+import { Dialog } from "../parts/Dialog";
+import { KEYS } from "./shortcuts";
+
+export function Help() {
+  return (
+    <Dialog title="Keyboard" onClose={() => (overlay.value = null)}>
+      <dl class="keys">
+        {KEYS.map(([keys, what]) => (
+          <div key={keys}>
+            <dt>
+              {keys.split(/\s+/).map((key) => (
+                <kbd key={key}>{key}</kbd>
+              ))}
+            </dt>
+            <dd>{what}</dd>
+          </div>
+        ))}
+      </dl>
+    </Dialog>
+  );
+}

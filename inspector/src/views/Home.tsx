@@ -1,0 +1,36 @@
+import { agents } from "../state/agents";
+import { loaded, sessions } from "../state/sessions";
+import { overlay } from "../state/shown";
+import { href } from "../state/route";
+
+export function Home() {
+  const some = sessions.value.size > 0;
+  const installed = agents.value?.filter((agent) => agent.installed) ?? [];
+  if (!loaded.value) return <div class="empty" aria-busy="true" />;
+  return (
+    <div class="empty">
+      <h1>{some ? "Choose a session" : "No sessions yet"}</h1>
+      <p>
+        {some
+          ? "Every session is on the left, with what it does right now."
+          : "Start one here, from the command line or through the API: it shows up at once."}
+      </p>
+      <p>
+        <button type="button" class="button primary" onClick={() => (overlay.value = "new")}>
+          New session <kbd>n</kbd>
+        </button>
+      </p>
+      {!some && (
+        <pre tabIndex={0}>
+          <code>{`everyagent run mock "[reasoning] [ask] [diff]"`}</code>
+        </pre>
+      )}
+      {agents.value && (
+        <p class="muted">
+          {installed.length ? `Ready: ${installed.map((agent) => agent.title).join(", ")}. ` : "No agent is installed. "}
+          <a href={href({ view: "agents" })}>Agents</a> · press <kbd>?</kbd> for all keys
+        </p>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,166 @@
+/** One session: its header, and one of conversation, events, timeline. */
+import { useEffect, useState } from "preact/hooks";
+import type { Session } from "../api/types";
+import { conversation } from "../state/live";
+import { attempt } from "../state/notices";
+import { deleteSession, exportSession, forkSession, refresh, sessions, terminateSession, updateSession } from "../state/sessions";
+import { go, href, sessionHref, type Tab } from "../state/route";
+import { count, money, plural } from "../text/format";
+import { Dialog } from "../parts/Dialog";
+import { Icon } from "../parts/Icon";
+import { Menu } from "../parts/Menu";
+import { StatusPill } from "../parts/Status";
+import { ConversationView } from "./ConversationView";
+import { EventsView } from "./EventsView";
+import { titleOf } from "./Sidebar";
+import { Timeline } from "./Timeline";
+
+const TABS: [Tab, string][] = [
+  ["conversation", "Conversation"],
+  ["events", "Events"],
+  ["timeline", "Timeline"],
+];
+
+export function SessionView({ id, tab, at }: { id: string; tab: Tab; at: number | null }) {
+  const session = sessions.value.get(id);
+  const [missing, setMissing] = useState(false);
+  useEffect(() => {
+    if (!session) void refresh(id).then((found) => setMissing(!found));
+  }, [id, !session]);
+  if (!session) {
+    return (
+      <div class="empty" aria-busy={!missing}>
+        {missing && (
+          <>
+            <h1>This session is gone</h1>
+            <p>It was deleted, or it never was on this daemon.</p>
+            <a class="button" href={href({ view: "home" })}>
+              All sessions
+            </a>
+          </>
+        )}
+      </div>
+    );
+  }
+  return (
+    <div class="session">
+      <Header session={session} tab={tab} />
+      {tab === "conversation" && conversation.value?.id === id && <ConversationView session={session} conversation={conversation.value} at={at} />}
+      {tab === "events" && <EventsView session={session} at={at} />}
+      {tab === "timeline" && <Timeline session={session} />}
+    </div>
+  );
+}
+
+function Header({ session, tab }: { session: Session; tab: Tab }) {
+  const [asking, setAsking] = useState<"rename" | "delete" | "terminate" | null>(null);
+  const id = session.sessionId;
+  const usage = session.usage;
+  const tokens = (usage.input_tokens ?? 0) + (usage.output_tokens ?? 0) + (usage.cache_read_tokens ?? 0) + (usage.cache_write_tokens ?? 0);
+  const fork = async () => {
+    const made = await attempt(() => forkSession(id), "Forked: this is the new session.");
+    if (made) go({ view: "session", id: made.sessionId, tab: "conversation", at: null });
+  };
+  return (
+    <header class="session-header">
+      <a class="icon-button back" href="#/" aria-label="All sessions">
+        <Icon name="back" />
+      </a>
+      <div class="names">
+        <h1 title={id}>{titleOf(session)}</h1>
+        <p class="muted facts">
+          <span>{session.agent}</span>
+          {session.model && <span>{session.model}</span>}
+          {session.directory && <span title={session.directory}>{session.directory}</span>}
+          <span>{plural(session.eventCount, "event")}</span>
+          {tokens > 0 && (
+            <span title={`${count(usage.input_tokens ?? 0)} in, ${count(usage.output_tokens ?? 0)} out, ${count(usage.cache_read_tokens ?? 0)} from cache`}>
+              {count(tokens)} tokens
+            </span>
+          )}
+          {session.costUsd > 0 && <span>{money(session.costUsd)}</span>}
+          {session.forkedFrom && (
+            <a href={sessionHref(session.forkedFrom.sessionId, "conversation", session.forkedFrom.sequence)}>forked from {session.forkedFrom.sessionId}</a>
+          )}
+        </p>
+      </div>
+      <StatusPill status={session.status} />
+      <nav class="tabs" aria-label="Views of this session">
+        {TABS.map(([each, label]) => (
+          <a key={each} href={sessionHref(id, each)} aria-current={tab === each ? "page" : undefined}>
+            {label}
+          </a>
+        ))}
+      </nav>
+      <Menu
+        label="What to do with this session"
+        choices={[
+          { label: "Rename…", act: () => setAsking("rename") },
+          { label: "Fork", act: fork },
+          { label: "Export as Markdown", act: () => attempt(() => exportSession(id, "markdown")) },
+          { label: "Export as HTML", act: () => attempt(() => exportSession(id, "html")) },
+          { label: "Export as JSON lines", act: () => attempt(() => exportSession(id, "jsonl")) },
+          ...(session.ended ? [] : [{ label: "Terminate…", act: () => setAsking("terminate"), danger: true }]),
+          { label: "Delete…", act: () => setAsking("delete"), danger: true },
+        ]}
+      >
+        <Icon name="more" />
+      </Menu>
+      {asking === "rename" && <Rename session={session} onClose={() => setAsking(null)} />}
+      {(asking === "delete" || asking === "terminate") && <Confirm session={session} what={asking} onClose={() => setAsking(null)} />}
+    </header>
+  );
+}
+
+function Rename({ session, onClose }: { session: Session; onClose: () => void }) {
+  const [title, setTitle] = useState(session.title ?? "");
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault();
+    await attempt(() => updateSession(session.sessionId, { title: title.trim() || null }));
+    onClose();
+  };
+  return (
+    <Dialog title="Rename session" onClose={onClose}>
+      <form class="form" onSubmit={submit}>
+        <label>
+          Title
+          <input value={title} autoFocus onInput={(event) => setTitle(event.currentTarget.value)} />
+        </label>
+        <footer>
+          <button type="submit" class="button primary">
+            Rename
+          </button>
+        </footer>
+      </form>
+    </Dialog>
+  );
+}
+
+const CONSEQUENCES = {
+  delete: "The agent is stopped, and every event of this session is removed. This cannot be undone.",
+  terminate: "The agent and everything it started are stopped, and the session ends. Its events stay.",
+};
+
+function Confirm({ session, what, onClose }: { session: Session; what: "delete" | "terminate"; onClose: () => void }) {
+  const act = async () => {
+    onClose();
+    const id = session.sessionId;
+    if (what === "terminate") return attempt(() => terminateSession(id), "Terminated.");
+    await attempt(() => deleteSession(id), "Deleted.");
+    go({ view: "home" });
+  };
+  const word = what === "delete" ? "Delete" : "Terminate";
+  return (
+    <Dialog title={`${word} “${titleOf(session)}”?`} onClose={onClose}>
+      <p>{CONSEQUENCES[what]}</p>
+      <footer>
+        <button type="button" class="button" onClick={onClose}>
+          Keep it
+        </button>
+        <button type="button" class="button danger" onClick={act}>
+          {word}
+        </button>
+      </footer>
+    </Dialog>
+  );
+}

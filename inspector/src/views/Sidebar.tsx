@@ -1,0 +1,191 @@
+/** The sessions, with search and filters; and the way to inbox and agents. */
+import { useEffect, useRef } from "preact/hooks";
+import type { Hit, Session, Status } from "../api/types";
+import { agents } from "../state/agents";
+import { pendingAsks } from "../state/asks";
+import { now } from "../state/live";
+import { attempt } from "../state/notices";
+import { filter, hits, loaded, loadSessions, nextPage, search, sorted } from "../state/sessions";
+import { overlay } from "../state/shown";
+import { href, openId, route, sessionHref } from "../state/route";
+import { nextTheme, theme } from "../state/theme";
+import { ago, basename, money } from "../text/format";
+import { Icon } from "../parts/Icon";
+import { StatusDot } from "../parts/Status";
+import { useVirtual } from "../parts/virtual";
+
+const STATUSES: Status[] = ["running", "waiting", "idle", "hibernated", "ended"];
+const ROW = 58;
+const SEARCH_WAIT_MS = 200;
+
+export function Sidebar() {
+  const waiting = pendingAsks.value.length;
+  const view = route.value.view;
+  return (
+    <aside class="sidebar" aria-label="Sessions">
+      <header>
+        <a class="brand" href="#/">
+          everyagent
+        </a>
+        <span class="spring" />
+        <button type="button" class="icon-button" aria-label={`Theme: ${theme.value}`} title={`Theme: ${theme.value}`} onClick={nextTheme}>
+          <Icon name="sun" />
+        </button>
+        <button type="button" class="icon-button" aria-label="Keyboard shortcuts" title="Keyboard shortcuts (?)" onClick={() => (overlay.value = "help")}>
+          <Icon name="help" />
+        </button>
+      </header>
+      <nav class="places" aria-label="Places">
+        <a href={href({ view: "inbox" })} aria-current={view === "inbox" ? "page" : undefined}>
+          <Icon name="inbox" /> Inbox
+          {waiting > 0 && (
+            <span class="badge" data-testid="inbox-badge">
+              {waiting}
+              <span class="hidden"> waiting</span>
+            </span>
+          )}
+        </a>
+        <a href={href({ view: "agents" })} aria-current={view === "agents" ? "page" : undefined}>
+          <Icon name="agents" /> Agents
+        </a>
+      </nav>
+      <Filters />
+      <SessionList />
+      <footer>
+        <button type="button" class="button primary wide" onClick={() => (overlay.value = "new")}>
+          <Icon name="plus" /> New session
+        </button>
+      </footer>
+    </aside>
+  );
+}
+
+function Filters() {
+  const { text, status, agent } = filter.value;
+  useEffect(() => {
+    const abort = new AbortController();
+    const timer = setTimeout(() => search(text, abort.signal).catch(() => (hits.value = null)), SEARCH_WAIT_MS);
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+    };
+  }, [text]);
+  const choose = (change: Partial<typeof filter.value>) => {
+    filter.value = { ...filter.value, ...change };
+    void attempt(() => loadSessions());
+  };
+  return (
+    <div class="filters" role="search">
+      <div class="search">
+        <Icon name="search" />
+        <input
+          id="search"
+          type="search"
+          placeholder="Search all sessions"
+          aria-label="Search all sessions"
+          value={text}
+          onInput={(event) => (filter.value = { ...filter.value, text: event.currentTarget.value })}
+        />
+      </div>
+      <select aria-label="Status" value={status} onChange={(event) => choose({ status: event.currentTarget.value as Status | "" })}>
+        <option value="">Any status</option>
+        {STATUSES.map((each) => (
+          <option key={each} value={each}>
+            {each}
+          </option>
+        ))}
+      </select>
+      <select aria-label="Agent" value={agent} onChange={(event) => choose({ agent: event.currentTarget.value })}>
+        <option value="">Any agent</option>
+        {agents.value?.map((each) => (
+          <option key={each.id} value={each.id}>
+            {each.title}
+          </option>
+        ))}
+      </select>
+    </div>
+  );
+}
+
+function SessionList() {
+  const list = sorted();
+  const found = hits.value ?? [];
+  const scroller = useRef<HTMLDivElement>(null);
+  const virtual = useVirtual({
+    count: list.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => ROW,
+    getItemKey: (index) => list[index]?.sessionId ?? index,
+    overscan: 6,
+  });
+  const items = virtual.getVirtualItems();
+  const last = items.at(-1)?.index ?? 0;
+  useEffect(() => {
+    if (nextPage.value && last >= list.length - 10) void attempt(() => loadSessions(true));
+  }, [last, list.length, nextPage.value]);
+  return (
+    <div class="session-list" ref={scroller} tabIndex={-1}>
+      {list.length > 0 && (
+        <ul style={{ height: `${virtual.getTotalSize()}px` }} aria-label="Sessions">
+          {items.map(({ index, start }) => {
+            const session = list[index];
+            return session && <Row key={session.sessionId} session={session} start={start} />;
+          })}
+        </ul>
+      )}
+      {loaded.value && !list.length && !found.length && (
+        <p class="muted nothing">{filter.value.text || filter.value.status || filter.value.agent ? "Nothing fits the filter." : "No sessions yet."}</p>
+      )}
+      {found.length > 0 && (
+        <section class="hits" aria-label="Said in conversations">
+          <h2>In conversations</h2>
+          {found.map((hit) => (
+            <SearchHit key={`${hit.sessionId}:${hit.sequence}`} hit={hit} />
+          ))}
+        </section>
+      )}
+    </div>
+  );
+}
+
+export function titleOf(session: Session): string {
+  return session.title || (session.directory ? `${basename(session.directory)} · ${session.sessionId.slice(-6)}` : session.sessionId);
+}
+
+function Row({ session, start }: { session: Session; start: number }) {
+  return (
+    <li style={{ transform: `translateY(${start}px)` }}>
+      <a
+        class="session-row"
+        href={sessionHref(session.sessionId)}
+        aria-current={openId.value === session.sessionId ? "page" : undefined}
+        data-session={session.sessionId}
+      >
+        <StatusDot status={session.status} />
+        <span class="title">{titleOf(session)}</span>
+        <span class="when">{ago(session.updatedAt, now.value)}</span>
+        <span class="facts">
+          {session.agent}
+          {session.model && ` · ${session.model}`}
+        </span>
+        <span class="cost">
+          {session.pendingAsks > 0 && (
+            <span class="badge" title="Waits for you">
+              {session.pendingAsks}
+            </span>
+          )}
+          {money(session.costUsd)}
+        </span>
+      </a>
+    </li>
+  );
+}
+
+function SearchHit({ hit }: { hit: Hit }) {
+  return (
+    <a class="hit" href={sessionHref(hit.sessionId, "conversation", hit.sequence)}>
+      <strong>{hit.title || hit.sessionId}</strong>
+      <span>{hit.snippet}</span>
+    </a>
+  );
+}

@@ -1,0 +1,86 @@
+import type { Part } from "../../api/types";
+import type { MessageEntry } from "../../transcript/entry";
+import { basename } from "../../text/format";
+import { useFold } from "../../parts/fold";
+import { Diff } from "../../parts/Diff";
+import { Icon } from "../../parts/Icon";
+import { Json } from "../../parts/Json";
+import { Markdown } from "../../parts/Markdown";
+import { Picture } from "../../parts/Picture";
+import { Place } from "./Place";
+
+const WHO = { user: "You", assistant: "Agent", system: "System" };
+
+export function MessageRow({ entry, session }: { entry: MessageEntry; session: string }) {
+  const growing = entry.status === "in_progress";
+  const empty = !entry.parts.some((part) => !("text" in part) || part.text);
+  return (
+    <article class={`message ${entry.role}`} aria-label={`${WHO[entry.role]} said`} aria-busy={growing}>
+      <header>
+        <strong>{WHO[entry.role]}</strong>
+        {entry.status === "failed" && <span class="tag failed">not finished</span>}
+        <span class="spring" />
+        <Place session={session} sequence={entry.sequence} time={entry.time} />
+      </header>
+      {entry.parts.map((part, index) => (
+        <PartView key={index} part={part} growing={growing && index === entry.parts.length - 1} id={`${entry.key}.${index}`} session={session} told={entry.told} index={index} user={entry.role === "user"} />
+      ))}
+      {growing && empty && <span class="typing" role="img" aria-label="The agent is writing" />}
+      {entry.error && <p class="problem">{entry.error}</p>}
+    </article>
+  );
+}
+
+interface PartProps {
+  part: Part;
+  growing: boolean;
+  id: string;
+  session: string;
+  told: number;
+  index: number;
+  user?: boolean;
+}
+
+export function PartView({ part, growing, id, session, told, index, user = false }: PartProps) {
+  switch (part.type) {
+    case "text":
+      return user ? <p class="said">{part.text}</p> : <Markdown text={part.text} growing={growing} />;
+    case "reasoning":
+      return <Reasoning text={part.text} growing={growing} id={id} />;
+    case "image":
+      return <Picture part={part} session={session} told={told} index={index} />;
+    case "file_ref":
+      return part.diff ? (
+        <Diff text={part.diff} path={part.path} />
+      ) : (
+        <span class="attachment" title={part.path}>
+          <Icon name="file" /> {basename(part.path)} {part.action !== "read" && <small>{part.action}</small>}
+        </span>
+      );
+    case "json":
+      return <Json value={part.json} label="Data" />;
+    case "status":
+      return (
+        <p class="muted">
+          {part.label} {part.detail}
+        </p>
+      );
+    case "tool_call":
+      return <Json value={part.arguments} label={`Call of ${part.name}`} />;
+    case "tool_result":
+      return null;
+  }
+}
+
+function Reasoning({ text, growing, id }: { text: string; growing: boolean; id: string }) {
+  const [open, toggle] = useFold(`reasoning:${id}`, false);
+  const gist = text.trim().split("\n")[0] ?? "";
+  return (
+    <div class="reasoning">
+      <button type="button" class="fold" aria-expanded={open} onClick={toggle}>
+        <Icon name="chevron" /> {growing ? "Thinking…" : "Thought"} {!open && <span class="gist">{gist}</span>}
+      </button>
+      {open && <Markdown text={text} growing={growing} />}
+    </div>
+  );
+}

@@ -1,0 +1,59 @@
+/** What a tool is asked to do: a command as a command, an edit as a diff, anything else as its JSON. */
+import { basename } from "../../text/format";
+import { Code } from "../../parts/Code";
+import { Diff } from "../../parts/Diff";
+import { Json } from "../../parts/Json";
+
+type Fields = Record<string, unknown>;
+const TELLING = ["command", "cmd", "file_path", "filePath", "path", "pattern", "query", "url", "description", "prompt"];
+const GIST = 160;
+
+export function fieldsOf(input: unknown): Fields | null {
+  if (typeof input !== "string") return input && typeof input === "object" && !Array.isArray(input) ? (input as Fields) : null;
+  try {
+    return fieldsOf(JSON.parse(input) as unknown);
+  } catch {
+    return null;
+  }
+}
+
+/** The one thing to know about a call. */
+export function gistOf(input: unknown): string {
+  const fields = fieldsOf(input);
+  if (!fields) return typeof input === "string" ? input.slice(0, GIST) : "";
+  const name = TELLING.find((each) => fields[each] !== undefined) ?? Object.keys(fields)[0];
+  const value = name ? fields[name] : "";
+  const text = Array.isArray(value) ? value.join(" ") : typeof value === "string" ? value : JSON.stringify(value ?? "");
+  return text.replace(/\s+/g, " ").slice(0, GIST);
+}
+
+export function ToolInput({ name, input }: { name: string; input: unknown }) {
+  const fields = fieldsOf(input);
+  if (!fields) return input ? <Json value={input} label={`Input of ${name}`} /> : null;
+  const command = fields.command ?? fields.cmd;
+  if (typeof command === "string" || Array.isArray(command)) {
+    const rest = Object.fromEntries(Object.entries(fields).filter(([key]) => key !== "command" && key !== "cmd"));
+    return (
+      <>
+        <Code text={Array.isArray(command) ? command.join(" ") : command} language="bash" />
+        {Object.keys(rest).length > 0 && <Json value={rest} label={`Input of ${name}`} />}
+      </>
+    );
+  }
+  const edit = editOf(fields);
+  if (edit) return <Diff text={edit.diff} path={edit.path} />;
+  return Object.keys(fields).length ? <Json value={fields} label={`Input of ${name}`} /> : null;
+}
+
+/** Edits that are told as an old and a new text, as a diff. */
+function editOf(fields: Fields): { path: string; diff: string } | null {
+  const path = fields.file_path ?? fields.filePath ?? fields.path;
+  const old = fields.old_string ?? fields.oldString ?? "";
+  const fresh = fields.new_string ?? fields.newString ?? fields.content;
+  if (typeof path !== "string" || typeof old !== "string" || typeof fresh !== "string") return null;
+  const before = old ? old.replace(/\n$/, "").split("\n") : [];
+  const after = fresh.replace(/\n$/, "").split("\n");
+  const head = `@@ -${before.length ? 1 : 0},${before.length} +1,${after.length} @@`;
+  const lines = [...before.map((line) => `-${line}`), ...after.map((line) => `+${line}`)];
+  return { path, diff: [`--- ${basename(path)}`, `+++ ${basename(path)}`, head, ...lines].join("\n") };
+}

@@ -1,0 +1,34 @@
+import type { TurnEntry } from "../../transcript/entry";
+import { sessionHref } from "../../state/route";
+import { count, duration, money } from "../../text/format";
+
+const REASONS: Record<TurnEntry["data"]["stop_reason"], string> = {
+  end_turn: "Done",
+  interrupted: "Stopped",
+  error: "Ended in an error",
+  max_turns: "Reached the limit of turns",
+  max_tokens: "Reached the limit of tokens",
+  refusal: "Refused",
+  budget: "Reached the budget",
+  terminated: "Terminated",
+};
+
+export function TurnRow({ entry, session }: { entry: TurnEntry; session: string }) {
+  const { stop_reason, usage, cost_usd, error } = entry.data;
+  const tokens = usage ? (usage.input_tokens ?? 0) + (usage.output_tokens ?? 0) : 0;
+  const facts = [
+    entry.started && duration(Date.parse(entry.time) - Date.parse(entry.started)),
+    tokens > 0 && `${count(tokens)} tokens`,
+    cost_usd && money(cost_usd),
+  ].filter(Boolean);
+  return (
+    <div class={`turn-end ${stop_reason === "end_turn" ? "" : "notable"}`}>
+      <span>
+        {REASONS[stop_reason] ?? stop_reason}
+        {facts.length > 0 && ` · ${facts.join(" · ")}`}
+        {error && stop_reason === "error" && ` · ${error}`}
+      </span>
+      <a href={sessionHref(session, "timeline", entry.sequence)}>Timeline</a>
+    </div>
+  );
+}

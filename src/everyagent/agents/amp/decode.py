@@ -1,0 +1,201 @@
+"""Native lines into drafts. Pure but for what it remembers of the conversation: one decoder for each process."""
+
+import hashlib
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
+
+import msgspec
+
+from everyagent.agents.adapter import Draft, Frame, Heard, NativeSession
+from everyagent.agents.amp import failures, items, results, wire
+from everyagent.agents.amp.results import Call
+from everyagent.agents.unparsed import BROKEN, unparsed
+from everyagent.model.events import Error, StopReason, TurnEnded, TurnStarted, Unparsed
+from everyagent.model.usage import Usage
+from everyagent.runtime.framing import Line
+
+Handler: TypeAlias = Callable[["Decoder", bytes], Sequence[Draft]]
+
+LOCATION = "agents/amp/decode.py"
+#: What it prints where there is no key; then it waits for a person, for ever.
+_NO_KEY = b"No API key found."
+#: Whoever has the link it prints then can log it in.
+_SECRET = b"authToken="
+
+_heads = msgspec.json.Decoder(wire.Head)
+_inits = msgspec.json.Decoder(wire.Init)
+_said = msgspec.json.Decoder(wire.Said)
+_results = msgspec.json.Decoder(wire.Result)
+
+
+class Decoder:
+    """`finished`: it has said its last word, so its process ends. `wants_login`: it has no key."""
+
+    def __init__(self) -> None:
+        self.finished = False
+        self.wants_login = False
+        self.thread: str | None = None
+        self._calls: dict[str, Call] = {}
+        self.in_turn = False
+        self._sent: list[list[str]] = []  # messages that Amp has not taken up yet
+        self._usage = Usage()
+        self._key = secrets.token_hex(4)
+        self._messages = 0
+
+    # -- what the driver tells it ----------------------------------------------------------------------------------
+
+    def prompted(self, words: list[str]) -> None:
+        """A message is on its way to Amp, which will echo these words when it takes it up."""
+        self.in_turn = True
+        self._sent.append(words)
+
+    def call_for(self, tool: str, input: object) -> tuple[str, Call] | None:
+        """The call that a permission is asked for; Amp itself tells only the tool's name and its input."""
+        for id, call in self._calls.items():
+            same = call.name == tool or {call.name, tool} <= results.SHELLS
+            if same and not call.asked and msgspec.json.decode(call.input) == input:
+                return id, call
+        return None
+
+    # -- what Amp says ---------------------------------------------------------------------------------------------
+
+    def decode(self, line: Line) -> Heard:
+        """Never fails: what it does not understand becomes an `Unparsed`, with the line as its frame."""
+        body = line.body
+        if line.cut:
+            return unparsed(body, f"a line of {line.cut} bytes was cut after {len(body)}", LOCATION)
+        try:
+            if not body.isascii():
+                body.decode()  # msgspec does not look into what it skips
+            head = _heads.decode(body)
+            handler = MAPPED.get(f"{head.type}/{head.subtype}" if head.subtype else head.type)
+            if handler:
+                return Heard(Frame("from_agent", body), handler(self, body))
+        except BROKEN as problem:
+            return self._login(body) or unparsed(body, str(problem), LOCATION)
+        return unparsed(body, f"unknown frame {head.type}/{head.subtype}", LOCATION)
+
+    def init(self, body: bytes) -> Sequence[Draft]:
+        self.thread = _inits.decode(body).session_id
+        return (NativeSession(self.thread),)
+
+    def assistant(self, body: bytes) -> Sequence[Draft]:
+        frame = _said.decode(body)
+        drafts = list(self._turn())
+        parent, message = frame.parent_tool_use_id, None
+        if parts := items.parts(frame.message.content):
+            message = self._next_key()
+            drafts += items.whole(items.message(message, "assistant", parts, parent))
+        for block in frame.message.content:
+            if block.type == "tool_use":
+                self._calls[block.id] = Call(block.name, block.input, message, parent)
+                drafts += items.whole(items.call(block, message, parent))
+            elif block.type not in items.SPOKEN:
+                drafts.append(_strange(block, body))
+        if frame.message.usage:
+            self._usage += _usage(frame.message.usage)
+        return [*drafts, *self._stopped(frame.message.stop_reason)]
+
+    def user(self, body: bytes) -> Sequence[Draft]:
+        frame = _said.decode(body)
+        drafts: list[Draft] = []
+        words: list[str] = []
+        for block in frame.message.content:
+            match block.type:
+                case "tool_result":
+                    drafts += items.whole(results.result(block, self._calls.pop(block.tool_use_id, None)))
+                case "text":
+                    words.append(block.text)
+                case _:
+                    drafts.append(_strange(block, body))
+        if words:
+            drafts += self._echo(words, frame.parent_tool_use_id)
+        return drafts
+
+    def result(self, body: bytes) -> Sequence[Draft]:
+        """Comes at the very end: because its input was closed, or because the turn failed or was cancelled."""
+        frame = _results.decode(body)
+        self.finished = True
+        if not self.in_turn:
+            return () if not frame.is_error else (failures.told(frame.error),)
+        if frame.error.startswith(failures.CANCELLED):
+            return (self._ended("interrupted"),)
+        if frame.is_error:
+            error = failures.told(frame.error)
+            return (error, self._ended("error", error))
+        return (self._ended("end_turn"),)
+
+    # -- turns -----------------------------------------------------------------------------------------------------
+
+    def _turn(self) -> Iterator[Draft]:
+        """Somebody else can write into a thread, on Amp's own pages: then a turn begins that we did not ask for."""
+        if not self.in_turn:
+            self.in_turn = True
+            yield TurnStarted(turn_id="", input_item_ids=[])
+
+    def _echo(self, words: list[str], subagent: str | None) -> Sequence[Draft]:
+        """Our own messages are items already, so it is only told that the turn has begun; another's is told whole."""
+        if self._sent:
+            ours = next((sent for sent in self._sent if sent[-1] in words), self._sent[0])
+            self._sent.remove(ours)
+            return (TurnStarted(turn_id="", input_item_ids=[]),)
+        blocks = [wire.Block(type="text", text=text) for text in words]
+        return [*self._turn(), *items.whole(items.message(self._next_key(), "user", items.parts(blocks), subagent))]
+
+    def _stopped(self, reason: str | None) -> Sequence[Draft]:
+        """A turn is over with the agent's last message, unless it still has to take up what it was told.
+
+        A process that continues a thread may first hear the end of what an earlier one was killed in.
+        """
+        match reason:
+            case "tool_use":
+                return ()
+            case None:
+                return (self._ended("interrupted"),)
+            case _ if self._sent:
+                return ()
+            case _:
+                return (self._ended("end_turn"),)
+
+    def _ended(self, reason: StopReason, error: Error | None = None) -> TurnEnded:
+        usage, self._usage = self._usage, Usage()
+        self.in_turn = False
+        self._calls.clear()
+        used = usage if usage != Usage() else None
+        return TurnEnded(turn_id="", stop_reason=reason, usage=used, error=error.message if error else None)
+
+    def _next_key(self) -> str:
+        self._messages += 1
+        return f"{self._key} {self._messages}"
+
+    def _login(self, body: bytes) -> Heard | None:
+        if not self.wants_login and not body.startswith(_NO_KEY):
+            return None
+        self.wants_login = True
+        shown, secret, _ = body.partition(_SECRET)
+        return Heard(Frame("from_agent", shown + secret, "text"), ())
+
+
+def _strange(block: wire.Block, body: bytes) -> Unparsed:
+    error = f"unknown block {block.type!r}"
+    return Unparsed(error=error, location=LOCATION, raw_hash=hashlib.sha256(body).hexdigest())
+
+
+def _usage(usage: wire.Usage) -> Usage:
+    return Usage(
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cache_read_tokens=usage.cache_read_input_tokens or 0,
+        cache_write_tokens=usage.cache_creation_input_tokens or 0,
+    )
+
+
+#: Every frame there is. `docs/agents/amp.md` says what each becomes.
+MAPPED: dict[str, Handler] = {
+    "system/init": Decoder.init,
+    "assistant": Decoder.assistant,
+    "user": Decoder.user,
+    "result/success": Decoder.result,
+    "result/error_during_execution": Decoder.result,
+}

@@ -1,0 +1,170 @@
+"""The conversation with Amp: one process, and after every failed or cancelled turn the next, on the same thread.
+
+Amp ends with each such turn. That is its way, so nobody is told of a death; the next prompt starts it again.
+"""
+
+from collections.abc import Awaitable, Callable
+
+import anyio
+from anyio import to_thread
+from anyio.abc import TaskGroup
+from msgspec import UNSET
+
+from everyagent.agents.adapter import Change, Death, Heard, Launch, Listener, Prompt
+from everyagent.agents.amp import attachments, encode, modes, settings
+from everyagent.agents.amp import launch as launching
+from everyagent.agents.amp.always import Always
+from everyagent.agents.amp.asks import Asks
+from everyagent.agents.amp.gate import Gate
+from everyagent.agents.amp.results import Call
+from everyagent.agents.amp.run import Run
+from everyagent.errors import AgentFailed
+from everyagent.model.asks import Answer, PermissionAnswer
+from everyagent.runtime.process import Process
+
+_LEFT = "The turn this was asked in is over."
+_GONE = "Amp is not running, so it cannot be told this."
+
+
+class AmpConversation:
+    """`start` starts a process on a thread, or on a new one. Processes are heard as tasks of `nursery`."""
+
+    def __init__(
+        self,
+        launch: Launch,
+        listener: Listener,
+        nursery: TaskGroup,
+        gate: Gate,
+        start: "Callable[[AmpConversation], Awaitable[Process]]",
+    ) -> None:
+        self.thread = launch.native_session_id
+        self._launch = launch
+        self._listener = listener
+        self._nursery = nursery
+        self._gate = gate
+        self._start = start
+        self._preface = [] if self.thread else [words for words in (launch.system_prompt, launch.seed) if words]
+        self._permission_mode, self._agent_mode = launch.permission_mode, launch.agent_mode
+        self._asks = Asks(
+            launch.directory,
+            Always(launching.folder_of(launch) / "always.json"),
+            modes.effective(launch.permission_mode, launch.agent_mode),
+            find=self._find,
+            note=self._note,
+        )
+        self.token = gate.admit(self._asks.wish)
+        self._run: Run | None = None
+        self._running = anyio.Lock()
+        self._closing = False
+        self._told_of_death = False
+
+    @property
+    def mode(self) -> str:
+        return self._asks.mode
+
+    async def begin(self) -> None:
+        """The first process. If it does not start, nobody is told of a death."""
+        try:
+            await self._ready()
+        except BaseException:
+            self._gate.dismiss(self.token)
+            raise
+
+    # -- commands -----------------------------------------------------------------------------------------------------
+
+    async def prompt(self, prompt: Prompt) -> None:
+        run = await self._ready()
+        await self._say(run, await self._content(prompt, self._preface), steer=False)
+        self._preface = []
+
+    async def steer(self, prompt: Prompt) -> None:
+        run = self._run
+        if run is None or not run.listens:
+            raise AgentFailed(_GONE)
+        await self._say(run, await self._content(prompt, []), steer=True)
+
+    async def answer(self, ask_key: str, answer: Answer) -> None:
+        if not isinstance(answer, PermissionAnswer):
+            raise AgentFailed("Amp asks for permissions only, and this answers something else.")
+        self._asks.answer(ask_key, answer)
+
+    async def interrupt(self) -> None:
+        """Amp ends with it, after it has told its server and its tools."""
+        run = self._run
+        if run and run.listens:
+            run.lines.process.interrupt()
+
+    async def change(self, change: Change) -> bool:
+        """Modes are kept by us, so they count at once. False where the directory's settings defeat the new one."""
+        if change.permission_mode is not UNSET:
+            self._permission_mode = change.permission_mode
+        if change.agent_mode is not UNSET:
+            self._agent_mode = change.agent_mode
+        self._asks.mode = mode = modes.effective(self._permission_mode, self._agent_mode)
+        try:
+            await to_thread.run_sync(settings.refuse_what_cannot_be_kept, self._launch.directory, mode)
+        except AgentFailed:
+            return False
+        return change.variant is UNSET
+
+    async def close(self, *, force: bool = False) -> None:
+        self._closing = True
+        async with self._running:
+            run = self._run
+        if run:
+            await run.lines.close(force=force)
+        await self._tell_of_death(Death(expected=True))
+
+    # -- processes ----------------------------------------------------------------------------------------------------
+
+    async def _ready(self) -> Run:
+        """A process that listens: the one there is, else the next."""
+        async with self._running:
+            if self._run and self._run.listens:
+                return self._run
+            if self._run:
+                await self._run.gone()
+            if self._closing or self._told_of_death:
+                raise AgentFailed(_GONE)
+            process = await self._start(self)
+            self._run = run = Run(process, self._listener.heard, self._over, self._after)
+            self._nursery.start_soon(run.lines.run)
+            return run
+
+    async def _over(self, run: Run, death: Death) -> None:
+        self.thread = run.decoder.thread or self.thread
+        self._asks.give_up(_LEFT)
+        if not run.decoder.finished or death.expected:
+            await self._tell_of_death(death)
+
+    async def _tell_of_death(self, death: Death) -> None:
+        if not self._told_of_death:
+            self._told_of_death = True
+            self._gate.dismiss(self.token)
+            self._asks.give_up(_LEFT)
+            await self._listener.died(death)
+
+    def _after(self) -> None:
+        """No answer counts for a turn that is over."""
+        if self._run and not self._run.decoder.in_turn:
+            self._asks.give_up(_LEFT)
+
+    # -- words --------------------------------------------------------------------------------------------------------
+
+    async def _say(self, run: Run, content: list[dict[str, object]], *, steer: bool) -> None:
+        words = [str(block["text"]) for block in content if block["type"] == "text"]
+        run.decoder.prompted(words)
+        await run.tell(encode.prompt(content, steer=steer))
+
+    async def _content(self, prompt: Prompt, preface: list[str]) -> list[dict[str, object]]:
+        folder = self._launch.scratch / "attachments" / prompt.item_id
+        if prompt.attachments:
+            return await to_thread.run_sync(attachments.content, prompt, preface, folder)
+        return attachments.content(prompt, preface, folder)
+
+    def _find(self, tool: str, input: object) -> tuple[str, Call] | None:
+        return self._run.decoder.call_for(tool, input) if self._run else None
+
+    def _note(self, heard: Heard) -> None:
+        if self._run:
+            self._run.lines.note(heard)

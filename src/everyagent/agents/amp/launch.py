@@ -1,0 +1,131 @@
+"""How Amp is started for a session: its arguments, its environment, its settings, its delegates, its MCP servers."""
+
+import os
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import get_args
+
+import msgspec
+from msgspec import Struct
+
+from everyagent.agents.adapter import Launch
+from everyagent.agents.amp import delegate, failures, modes, program, settings
+from everyagent.agents.amp.permissions import Standing
+from everyagent.errors import AgentNotLoggedIn
+from everyagent.model.tools import McpLocal, McpServer
+from everyagent.runtime.environment import scrubbed
+
+#: The server under which the session's custom tools are offered.
+TOOLS_SERVER = "everyagent"
+_PROTOCOL = ("-x", "--stream-json", "--stream-json-input", "--stream-json-thinking", "--no-archive-after-execute")
+_NAMES = frozenset(
+    {
+        "AMP_API_KEY",
+        "AMP_URL",
+        "AMP_LOG_LEVEL",
+        "AMP_LOG_FILE",
+        "AMP_RIPGREP_PATH",
+        "XDG_CONFIG_HOME",
+        "XDG_DATA_HOME",
+        "XDG_CACHE_HOME",
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "NO_PROXY",
+        "http_proxy",
+        "https_proxy",
+        "no_proxy",
+    }
+)
+
+
+class Door(Struct, frozen=True, kw_only=True):
+    """Where this session's delegates knock, and as whom."""
+
+    socket: Path
+    token: str
+
+
+class Files(Struct, frozen=True, kw_only=True):
+    """What was written for a session, all of it for this user alone."""
+
+    settings: Path
+    mcp: Path | None
+
+
+def argv(binary: str, launch: Launch, files: Files, thread: str | None) -> list[str]:
+    """Secrets are never in it: every process of the machine can read the arguments of every other."""
+    words = [binary, *(("threads", "continue", thread) if thread else ()), *_PROTOCOL]
+    words += ["--settings-file", str(files.settings), "--mode", launch.variant or modes.DEFAULT_VARIANT]
+    return [*words, "--mcp-config", str(files.mcp)] if files.mcp else words
+
+
+def environment(launch: Launch, source: Mapping[str, str]) -> dict[str, str]:
+    """`source` is the daemon's own environment: of it, what names an account or a way to Amp's server passes."""
+    allowed = [name for name in source if name in _NAMES]
+    return scrubbed(source, allow=allowed, session={"AMP_SKIP_UPDATE_CHECK": "1"} | launch.env)
+
+
+def prepare(launch: Launch, environment: Mapping[str, str], mode: str, door: Door) -> Files:
+    """Into the session's scratch folder. Raises `AgentNotLoggedIn`, and `AgentFailed` where its mode cannot be kept."""
+    user = settings.of_user(environment)
+    _refuse_without_login(environment, user)
+    settings.refuse_what_cannot_be_kept(launch.directory, mode)
+    folder = folder_of(launch)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    delegates: dict[Standing, Path] = {standing: folder / standing for standing in get_args(Standing)}
+    for standing, path in delegates.items():
+        _write(path, _script(standing, door).encode(), mode=0o700)
+    made = settings.for_session(user, delegates, TOOLS_SERVER)
+    _write(folder / "settings.json", msgspec.json.encode(made))
+    servers = _servers(launch)
+    if servers:
+        _write(folder / "mcp.json", msgspec.json.encode(servers))
+    return Files(settings=folder / "settings.json", mcp=folder / "mcp.json" if servers else None)
+
+
+def _refuse_without_login(environment: Mapping[str, str], user: settings.Settings) -> None:
+    url = environment.get("AMP_URL") or settings.url_of(user) or program.DEFAULT_URL
+    unknowable = user.get(settings.NATIVE_SECRETS) is True
+    if not unknowable and not program.login({**environment, "AMP_URL": url}):
+        raise AgentNotLoggedIn(failures.NO_LOGIN)
+
+
+def folder_of(launch: Launch) -> Path:
+    return launch.scratch / "amp"
+
+
+def _script(standing: Standing, door: Door) -> str:
+    """Amp can only name a program, so its arguments are in one. Neither does its key concern the delegate."""
+    known = {"EVERYAGENT_GATE": str(door.socket), "EVERYAGENT_GATE_TOKEN": door.token}
+    exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in known.items())
+    command = shlex.join([sys.executable, "-I", "-S", delegate.__file__, standing])
+    return f"#!/bin/sh\nunset AMP_API_KEY\n{exports}exec {command}\n"
+
+
+def _servers(launch: Launch) -> dict[str, dict[str, object]]:
+    servers = {name: _server(server) for name, server in launch.mcp.items() if server.enabled}
+    if launch.tools_url:
+        headers = {"Authorization": f"Bearer {launch.tools_token}"} if launch.tools_token else {}
+        servers[TOOLS_SERVER] = {"url": launch.tools_url, "headers": headers}
+    return servers
+
+
+def _server(server: McpServer) -> dict[str, object]:
+    if isinstance(server, McpLocal):
+        command, *arguments = server.command
+        if server.cwd:  # Amp starts servers in its own directory
+            command, arguments = "/bin/sh", ["-c", f"cd {shlex.quote(server.cwd)} && exec {shlex.join(server.command)}"]
+        return {"command": command, "args": arguments, "env": server.env}
+    return {"url": server.url, "headers": server.headers}
+
+
+def _write(path: Path, data: bytes, *, mode: int = 0o600) -> None:
+    """Never half, and never readable by others: a process of this session may be reading the old one."""
+    fresh = path.with_name(f"{path.name}.new")
+    fresh.unlink(missing_ok=True)
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+    os.replace(fresh, path)

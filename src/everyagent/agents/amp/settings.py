@@ -1,0 +1,121 @@
+"""Amp's settings: the user's own, and what is made of them for a session. What they reject stays rejected.
+
+Of several rules the first that fits counts: managed ones, then the directory's, then those written here.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+
+from everyagent.agents.amp.modes import BYPASS, PLAN
+from everyagent.agents.amp.permissions import READERS, Standing
+from everyagent.errors import AgentFailed
+
+Settings: TypeAlias = dict[str, object]
+
+RULES = "amp.permissions"
+ALLOW_ALL = "amp.dangerouslyAllowAll"
+URL = "amp.url"
+NATIVE_SECRETS = "amp.experimental.cli.nativeSecretsStorage.enabled"
+_GUARDED_FILES = "amp.guardedFiles.allowlist"
+
+_TOKENS = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_TRAILING = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])', re.DOTALL)
+
+
+def of_user(environment: Mapping[str, str]) -> Settings:
+    named = environment.get("AMP_SETTINGS_FILE")
+    if named:
+        return read(Path(named))
+    home = Path(environment.get("HOME") or Path.home())
+    folder = Path(environment.get("XDG_CONFIG_HOME") or home / ".config") / "amp"
+    return _first(folder)
+
+
+def of_directory(directory: Path) -> Settings:
+    """Those Amp finds from there upwards, as far as the repository goes."""
+    for folder in (directory, *directory.parents):
+        if any((folder / ".amp" / name).is_file() for name in ("settings.json", "settings.jsonc")):
+            return _first(folder / ".amp")
+        if (folder / ".git").exists():
+            return {}
+    return {}
+
+
+def for_session(user: Settings, delegates: Mapping[Standing, Path], custom_tools: str) -> Settings:
+    """The user's own, with every call that they do not reject handed to a delegate that says how it stands.
+
+    What is guarded Amp would ask its user about, and wait for ever: here the delegate is asked instead.
+    """
+    rules = [_delegated(rule, delegates) for rule in _rules_of(user)]
+    free = [{"tool": tool, "action": "allow"} for tool in (*READERS, f"mcp__{custom_tools}__*")]
+    rest = {"tool": "*", "action": "delegate", "to": str(delegates["unsettled"])}
+    ours: Settings = {RULES: [*rules, *free, rest], ALLOW_ALL: False, _GUARDED_FILES: ["/**"]}
+    return {**user, **ours, "amp.updates.mode": "disabled"}
+
+
+def refuse_what_cannot_be_kept(directory: Path, mode: str) -> None:
+    """A directory's own settings come before ours. Raises `AgentFailed` where they leave nothing of the mode."""
+    if mode == BYPASS:
+        return
+    found = of_directory(directory)
+    if found.get(ALLOW_ALL) is True:
+        raise AgentFailed(
+            f"The Amp settings in {directory} set {ALLOW_ALL}, so nothing could be asked for. Remove it there, "
+            "or use the permission mode `bypass`."
+        )
+    if mode == PLAN and any(rule.get("action") in ("allow", "delegate") for rule in _rules_of(found)):
+        raise AgentFailed(
+            f"The Amp settings in {directory} allow tools before anybody is asked, so nothing could keep the plan "
+            f"mode. Remove `allow` and `delegate` from its {RULES}, or use another permission mode."
+        )
+
+
+def read(path: Path) -> Settings:
+    """With comments and trailing commas, as Amp takes them. Raises `AgentFailed`: who knows what it forbids?"""
+    try:
+        text = path.read_text()
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise AgentFailed(f"Amp's settings in {path} cannot be read: {error}.") from error
+    if not text.strip():
+        return {}
+    bare = _TOKENS.sub(lambda found: found[0] if found[0].startswith('"') else " ", text)
+    try:
+        return msgspec.json.decode(_TRAILING.sub(lambda found: found[1] or "", bare), type=Settings)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise AgentFailed(f"Amp's settings in {path} are no JSON: {error}. Correct them.") from error
+
+
+def _first(folder: Path) -> Settings:
+    plain = folder / "settings.json"
+    return read(plain if plain.exists() else folder / "settings.jsonc")
+
+
+def _delegated(rule: Mapping[str, object], delegates: Mapping[Standing, Path]) -> Settings:
+    """`reject` stays, and so does a delegate of the user's own."""
+    match rule.get("action"):
+        case "allow":
+            return {**rule, "action": "delegate", "to": str(delegates["allowed"])}
+        case "ask":
+            return {**rule, "action": "delegate", "to": str(delegates["asked"])}
+        case _:
+            return dict(rule)
+
+
+def _rules_of(found: Settings) -> list[Settings]:
+    """Amp passes over what is no rule."""
+    try:
+        each = msgspec.convert(found.get(RULES, []), list[object])
+    except msgspec.ValidationError:
+        return []
+    return [msgspec.convert(rule, Settings) for rule in each if isinstance(rule, dict)]
+
+
+def url_of(user: Settings) -> str | None:
+    url = user.get(URL)
+    return url if isinstance(url, str) else None

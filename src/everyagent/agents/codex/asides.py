@@ -1,0 +1,37 @@
+"""What the driver has to see to after it has heard a batch: answers that came, answers that are owed."""
+
+from typing import TypeAlias
+
+from msgspec import Raw, Struct
+
+from everyagent.agents.codex import wire
+from everyagent.agents.codex.rulings import Ruled
+
+
+class Reply(Struct, frozen=True):
+    """Codex's answer to a request of ours."""
+
+    id: wire.Id
+    result: Raw
+    error: wire.RpcError | None
+
+
+class Answered(Struct, frozen=True):
+    """A request of Codex's that needs nobody: this is its answer."""
+
+    id: wire.Id
+    result: object
+
+
+class Unserved(Struct, frozen=True):
+    """A request of Codex's that nobody serves, so it must be refused for Codex not to wait for ever."""
+
+    id: wire.Id
+    method: str
+
+
+class Stopped(Struct, frozen=True):
+    """A turn was interrupted; commands that it had started run on."""
+
+
+Aside: TypeAlias = Reply | Answered | Unserved | Stopped | Ruled

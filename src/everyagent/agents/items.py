@@ -1,0 +1,103 @@
+"""Universal items as adapters draft them, under their own keys. Pure."""
+
+from collections.abc import Sequence
+
+from everyagent.agents.adapter import Draft
+from everyagent.model.events import ItemCompleted, ItemStarted
+from everyagent.model.items import Item, ItemRole, ItemStatus
+from everyagent.model.parts import ContentPart, StatusPart, ToolCallPart
+
+
+def message(
+    key: str,
+    *,
+    native: str,
+    subagent: str | None,
+    role: ItemRole = "assistant",
+    content: Sequence[ContentPart] = (),
+    status: ItemStatus = "in_progress",
+    name: str | None = None,
+    error: str | None = None,
+) -> Item:
+    return Item(
+        item_id=key,
+        native_item_id=native,
+        parent_id=None,
+        kind="message",
+        role=role,
+        status=status,
+        content=list(content),
+        subagent=subagent,
+        name=name,
+        error=error,
+    )
+
+
+def call(key: str, part: ToolCallPart, *, native: str, subagent: str | None, status: ItemStatus) -> Item:
+    return Item(
+        item_id=key,
+        native_item_id=native,
+        parent_id=None,
+        kind="tool_call",
+        role="assistant",
+        status=status,
+        content=[part],
+        subagent=subagent,
+        name=part.name,
+    )
+
+
+def result(
+    key: str,
+    name: str,
+    content: Sequence[ContentPart],
+    *,
+    native: str,
+    subagent: str | None,
+    status: ItemStatus,
+    error: str | None = None,
+) -> Item:
+    return Item(
+        item_id=key,
+        native_item_id=native,
+        parent_id=None,
+        kind="tool_result",
+        role="tool",
+        status=status,
+        content=list(content),
+        subagent=subagent,
+        name=name,
+        error=error,
+    )
+
+
+def status(
+    key: str,
+    name: str,
+    parts: Sequence[ContentPart],
+    *,
+    native: str | None = None,
+    parent: str | None = None,
+    subagent: str | None = None,
+    state: ItemStatus = "completed",
+) -> Item:
+    return Item(
+        item_id=key,
+        native_item_id=native,
+        parent_id=parent,
+        kind="status",
+        role="system",
+        status=state,
+        content=list(parts),
+        subagent=subagent,
+        name=name,
+    )
+
+
+def notice(key: str, name: str, label: str, detail: str | None = None, *, parent: str | None = None) -> Sequence[Draft]:
+    return whole(status(key, name, [StatusPart(label=label, detail=detail)], parent=parent))
+
+
+def whole(item: Item) -> tuple[Draft, Draft]:
+    """An item that one message begins and completes."""
+    return (ItemStarted(item=item), ItemCompleted(item=item))

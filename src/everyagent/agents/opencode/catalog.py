@@ -1,0 +1,72 @@
+"""What OpenCode can do, and what can be chosen. Models and agents are asked of the program itself."""
+
+from everyagent.agents.adapter import Capabilities, Catalog, Mode, Model
+from everyagent.agents.opencode import wire
+from everyagent.agents.opencode.modes import AGENT_MODES, PERMISSION_MODES
+from everyagent.agents.opencode.rest import Rest, read
+
+CAPABILITIES = Capabilities(
+    plan_mode=True,
+    permissions=True,
+    questions=True,
+    tool_calls=True,
+    tool_results=True,
+    text_messages=True,
+    images=True,
+    file_attachments=True,
+    session_lifecycle=True,
+    error_events=True,
+    reasoning=True,
+    status=True,
+    command_execution=True,
+    file_changes=True,
+    mcp_tools=True,
+    streaming_deltas=True,
+    item_started=True,
+    shared_process=True,
+    variants=True,
+    custom_tools=True,
+    subagents=True,
+    usage=True,
+    steering=True,
+    resume=True,
+    system_prompt=True,
+    model_change=True,
+    mode_change=True,
+)
+#: The agent that works where nobody chose another.
+_FIRST = "build"
+
+
+def catalog(providers: list[wire.Provider], agents: list[wire.AgentInfo], default: str | None) -> Catalog:
+    """Any model name is taken: the session's own directory or configuration may offer others."""
+    modes = [
+        Mode(id=agent.name, name=agent.name.capitalize(), description=agent.description or "")
+        for agent in agents
+        if agent.mode != "subagent" and not agent.hidden
+    ]
+    return Catalog(
+        models=[
+            Model(id=f"{provider.id}/{model.id}", name=model.name, variants=list(model.variants))
+            for provider in providers
+            for model in provider.models.values()
+        ],
+        default_model=default,
+        agent_modes=sorted(modes, key=lambda mode: mode.id != _FIRST) or AGENT_MODES,
+        permission_modes=PERMISSION_MODES,
+        open_models=True,
+    )
+
+
+#: What is offered where the program is not there to be asked.
+UNASKED = catalog([], [], None)
+
+
+async def asked(rest: Rest, directory: str) -> Catalog:
+    """Raises `AgentFailed`."""
+    providers = await rest.ask("GET", "/config/providers", directory)
+    agents = await rest.ask("GET", "/agent", directory)
+    config = await rest.ask("GET", "/config", directory)
+    return catalog(
+        read(providers, wire.Providers).providers, read(agents, list[wire.AgentInfo]), read(config, wire.Config).model
+    )

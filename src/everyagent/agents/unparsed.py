@@ -1,0 +1,29 @@
+"""A frame nobody knows: kept as it came, told as `agent.unparsed`. Used by every decoder of lines."""
+
+import hashlib
+from typing import Literal
+
+import msgspec
+
+from everyagent.agents.adapter import Frame, Heard
+from everyagent.model.events import Unparsed
+
+#: What decoding hostile JSON may raise.
+BROKEN = (ValueError, RecursionError)
+
+
+def unparsed(body: bytes, error: str, location: str) -> Heard:
+    """`location` names the decoder."""
+    draft = Unparsed(error=error, location=location, raw_hash=hashlib.sha256(body).hexdigest())
+    return Heard(Frame("from_agent", body, form_of(body)), (draft,))
+
+
+def form_of(body: bytes) -> Literal["json", "text", "bytes"]:
+    try:
+        body.decode()
+        msgspec.json.decode(body)
+    except UnicodeDecodeError:
+        return "bytes"
+    except BROKEN:
+        return "text"
+    return "json"

@@ -1,0 +1,93 @@
+"""The inspector: the built page's files under `/ui/`. They are the same for everybody and hold no secret."""
+
+from functools import cache
+from pathlib import Path
+
+from starlette.responses import RedirectResponse, Response
+from starlette.types import Scope
+
+from everyagent.api.reading import header
+from everyagent.errors import MethodNotAllowed, NotFound, Unavailable
+
+FILES = Path(__file__).parent.parent / "inspector"
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "worker-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data: blob:",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+        "require-trusted-types-for 'script'",
+        "trusted-types dompurify inspector",
+    )
+)
+_HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "vary": "accept-encoding",
+}
+_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+_ENCODINGS = (("br", ".br"), ("gzip", ".gz"))
+#: Names under it hold a hash of their content.
+_HASHED = "assets/"
+
+
+def is_ours(path: str) -> bool:
+    return path in ("/", "/ui") or path.startswith("/ui/")
+
+
+def answer(scope: Scope) -> Response:
+    path: str = scope["path"]
+    if scope["method"] not in ("GET", "HEAD"):
+        raise MethodNotAllowed(f"{path} does not take {scope['method']}; it takes GET.", allow=["GET", "HEAD"])
+    if not path.startswith("/ui/"):
+        return RedirectResponse("/ui/")
+    found = _files()
+    if not found:
+        raise Unavailable(
+            "The inspector was not built into this everyagent. In a checkout, `make inspector` builds it; "
+            "a released package brings it along."
+        )
+    name = path.removeprefix("/ui/") or "index.html"
+    if name not in found or Path(name).suffix not in _TYPES:
+        raise NotFound(f"The inspector has no file {name!r}. It begins at /ui/.", path=path)
+    return _file(name, found, header(scope, b"accept-encoding") or "")
+
+
+def _file(name: str, found: frozenset[str], accepted: str) -> Response:
+    offered = {each.partition(";")[0].strip() for each in accepted.split(",")}
+    encoding, suffix = next(
+        ((encoding, suffix) for encoding, suffix in _ENCODINGS if encoding in offered and name + suffix in found),
+        (None, ""),
+    )
+    headers = {
+        **_HEADERS,
+        "content-type": _TYPES[Path(name).suffix],
+        "cache-control": "public, max-age=31536000, immutable" if name.startswith(_HASHED) else "no-cache",
+    }
+    if encoding:
+        headers["content-encoding"] = encoding
+    return Response((FILES / (name + suffix)).read_bytes(), headers=headers)
+
+
+@cache
+def _names(built: int) -> frozenset[str]:
+    return frozenset(path.relative_to(FILES).as_posix() for path in FILES.rglob("*") if path.is_file())
+
+
+def _files() -> frozenset[str]:
+    """What was built, looked at again when it was built again."""
+    index = FILES / "index.html"
+    return _names(index.stat().st_mtime_ns) if index.is_file() else frozenset()

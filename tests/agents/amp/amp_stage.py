@@ -1,0 +1,51 @@
+"""The real Amp behind a real daemon, talking to a scripted server of its own: no key, no traffic but on loopback."""
+
+import msgspec
+from tests.agents.stage import Stage, tested_binary
+
+from everyagent.agents.amp import program
+from everyagent.model.parts import FileRefPart, ToolResultPart
+from everyagent.testing.amp_server import AmpServer
+from everyagent.testing.amp_thread import AmpThread
+
+KEY = "sgamp_user_not_a_key"
+
+
+def amp_binary() -> str:
+    return tested_binary("amp", program.BINARY_VARIABLE, program.pinned(), program.TESTED_VERSION)
+
+
+class AmpSession(Stage[AmpServer]):
+    agent = "amp"
+
+    def environment(self) -> dict[str, str]:
+        return {
+            "HOME": str(self.home),
+            "TMPDIR": str(self.home),
+            "AMP_URL": self.model.url,
+            "AMP_API_KEY": KEY,
+        }
+
+    @property
+    def thread(self) -> AmpThread:
+        """Amp's own memory of the session."""
+        return self.thread_of(str(self.info()["nativeSessionId"]))
+
+    def thread_of(self, native: str) -> AmpThread:
+        return self.model.threads[native]
+
+    def agents(self) -> list[int]:
+        """Its processes."""
+        return self.processes("--stream-json-input")
+
+    def outputs(self) -> list[str]:
+        parts = [part for item in self.items("tool_result") for part in item.content]
+        return [part.output for part in parts if isinstance(part, ToolResultPart)]
+
+    def files(self) -> list[FileRefPart]:
+        parts = [part for item in self.items("tool_result") for part in item.content]
+        return [part for part in parts if isinstance(part, FileRefPart)]
+
+    def told_amp(self) -> str:
+        """All that was said in its thread, by anyone."""
+        return msgspec.json.encode([message.content for message in self.thread.said]).decode()

@@ -1,0 +1,18 @@
+"""The real program where there is no network."""
+
+from pathlib import Path
+
+from tests.agents.offline import needs_isolation, pass_without_network
+
+HERE = Path(__file__).parent
+TESTS = (
+    "test_amp_turns.py::test_a_prompt_is_answered_in_one_delta",
+    "test_amp_turns.py::test_parallel_tools_are_items_of_the_message_that_asked",
+    "test_amp_asks.py::test_once_lets_the_tool_run",
+)
+
+
+@needs_isolation
+def test_turns_tools_and_asks_need_no_network(binary: str, tmp_path: Path) -> None:
+    assert binary
+    pass_without_network([str(HERE / test) for test in TESTS], tmp_path)

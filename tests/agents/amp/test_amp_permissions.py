@@ -1,0 +1,180 @@
+"""What may be done in which mode, and what becomes of the user's own settings."""
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+from msgspec import Raw
+
+from everyagent.agents.amp import settings
+from everyagent.agents.amp.always import MOST, Always
+from everyagent.agents.amp.permissions import Allowed, Asked, Rejected, Rule, Standing, Wish, decide
+from everyagent.errors import AgentFailed
+
+DELEGATES: dict[Standing, Path] = {"allowed": Path("/d/allowed"), "asked": Path("/d/asked"), "unsettled": Path("/d/un")}
+
+
+def wish(tool: str, standing: Standing = "unsettled", **input: object) -> Wish:
+    return Wish(tool, Raw(msgspec.json.encode(input)), standing)
+
+
+@pytest.mark.parametrize(
+    ("mode", "edit", "elsewhere", "command", "web"),
+    [
+        ("default", Asked, Asked, Asked, Asked),
+        ("acceptEdits", Allowed, Asked, Asked, Asked),
+        ("plan", Rejected, Rejected, Rejected, Asked),
+        ("bypass", Allowed, Allowed, Allowed, Allowed),
+    ],
+)
+def test_each_mode_is_what_its_page_says(
+    tmp_path: Path, mode: str, edit: type, elsewhere: type, command: type, web: type
+) -> None:
+    wishes = [
+        (wish("edit_file", path=str(tmp_path / "a.txt")), edit),
+        (wish("create_file", path="/etc/passwd"), elsewhere),
+        (wish("shell_command", command="ls"), command),
+        (wish("mcp__sums__add", a=1), command),
+        (wish("never_heard_of"), command),
+        (wish("read_web_page", url="https://example.com"), web),
+    ]
+    for each, expected in wishes:
+        assert isinstance(decide(each, mode, tmp_path, set()), expected), each
+
+
+@pytest.mark.parametrize(
+    "path", ["../out.txt", ".amp/settings.json", "sub/.git/hooks/x", ".AMP/plugins/x.ts", "~/x", "link/x", ""]
+)
+def test_accepting_edits_does_not_reach_beyond_home(tmp_path: Path, path: str) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "link").symlink_to(tmp_path)
+    assert isinstance(decide(wish("create_file", path=path), "acceptEdits", home, set()), Asked)
+
+
+def test_a_patch_is_at_home_with_all_its_files_only(tmp_path: Path) -> None:
+    def patch(*lines: str) -> Wish:
+        return wish("apply_patch", patchText="\n".join(["*** Begin Patch", *lines, "*** End Patch"]))
+
+    inside = patch("*** Add File: a.txt", "+x", "*** Update File: b.txt", "*** Move to: sub/c.txt")
+    assert isinstance(decide(inside, "acceptEdits", tmp_path, set()), Allowed)
+    for line in ("*** Move to: ../c.txt", "*** Delete File: /etc/passwd", "*** Add File: .amp/plugins/x.ts"):
+        outside = patch("*** Update File: a.txt", line)
+        assert isinstance(decide(outside, "acceptEdits", tmp_path, set()), Asked)
+    assert isinstance(decide(patch("nothing we know"), "acceptEdits", tmp_path, set()), Asked)
+
+
+def test_what_settings_allow_is_not_asked_but_for_edits_elsewhere(tmp_path: Path) -> None:
+    for mode in ("default", "acceptEdits"):
+        assert isinstance(decide(wish("shell_command", "allowed", command="ls"), mode, tmp_path, set()), Allowed)
+        assert isinstance(decide(wish("edit_file", "allowed", path="a"), mode, tmp_path, set()), Allowed)
+        assert isinstance(decide(wish("edit_file", "allowed", path="/etc/x"), mode, tmp_path, set()), Asked)
+    assert isinstance(decide(wish("shell_command", "allowed", command="ls"), "plan", tmp_path, set()), Rejected)
+
+
+def test_what_settings_want_asked_is_asked_even_where_edits_are_accepted(tmp_path: Path) -> None:
+    assert isinstance(decide(wish("edit_file", "asked", path="a"), "acceptEdits", tmp_path, set()), Asked)
+
+
+def test_always_covers_what_it_was_said_of(tmp_path: Path) -> None:
+    asked = decide(wish("shell_command", command="ls"), "default", tmp_path, set())
+    assert isinstance(asked, Asked)
+    always = {asked.always}
+    assert isinstance(decide(wish("async_shell_command", command="ls"), "default", tmp_path, always), Allowed)
+    for other in (wish("shell_command", command="ls -l"), wish("shell_command", command="ls", workdir="/")):
+        assert isinstance(decide(other, "default", tmp_path, always), Asked)
+    assert isinstance(decide(wish("shell_command", command="ls"), "plan", tmp_path, always), Rejected)
+
+
+def test_always_outlives_its_process_within_bounds(tmp_path: Path) -> None:
+    path = tmp_path / "always.json"
+    for number in range(MOST + 5):
+        Always(path).add(Rule("tool", str(number)))
+    rules = Always(path).rules
+    assert len(rules) == MOST
+    assert Rule("tool", "0") not in rules
+    path.write_text("broken")
+    assert Always(path).rules == set()
+
+
+# -- settings -----------------------------------------------------------------------------------------------------
+
+
+def test_the_users_settings_become_delegates_and_rejections_stay() -> None:
+    user: settings.Settings = {
+        "amp.permissions": [
+            {"tool": "a", "action": "reject", "message": "no"},
+            {"tool": "b", "action": "allow", "matches": {"x": "y"}},
+            {"tool": "c", "action": "ask", "context": "subagent"},
+            {"tool": "d", "action": "delegate", "to": "/mine"},
+            "nonsense",
+        ],
+        "amp.dangerouslyAllowAll": True,
+        "amp.tools.disable": ["web_search"],
+    }
+    made = settings.for_session(user, DELEGATES, "everyagent")
+    rules = made["amp.permissions"]
+    assert isinstance(rules, list)
+    assert rules[:4] == [
+        {"tool": "a", "action": "reject", "message": "no"},
+        {"tool": "b", "action": "delegate", "matches": {"x": "y"}, "to": "/d/allowed"},
+        {"tool": "c", "action": "delegate", "context": "subagent", "to": "/d/asked"},
+        {"tool": "d", "action": "delegate", "to": "/mine"},
+    ]
+    assert rules[-1] == {"tool": "*", "action": "delegate", "to": "/d/un"}
+    assert made["amp.dangerouslyAllowAll"] is False
+    assert made["amp.tools.disable"] == ["web_search"]
+
+
+def test_settings_are_read_with_comments_and_trailing_commas(tmp_path: Path) -> None:
+    path = tmp_path / "settings.jsonc"
+    path.write_text('// a\n{ "amp.url": "http://x/*y*/,]", /* b\n */ "amp.permissions": [1, 2,], // c\n}\n')
+    assert settings.read(path) == {"amp.url": "http://x/*y*/,]", "amp.permissions": [1, 2]}
+    path.write_text(" \n")
+    assert settings.read(path) == {}
+    assert settings.read(tmp_path / "none") == {}
+    for broken in ("[1]", '{"a"', "nonsense", "[" * 100_000):
+        path.write_text(broken)
+        with pytest.raises(AgentFailed):
+            settings.read(path)
+
+
+def test_the_users_settings_are_found_where_amp_finds_them(tmp_path: Path) -> None:
+    home, named = tmp_path / "home" / ".config" / "amp", tmp_path / "mine.json"
+    elsewhere = tmp_path / "xdg" / "amp"
+    for number, folder in enumerate((home, elsewhere)):
+        folder.mkdir(parents=True)
+        (folder / "settings.jsonc").write_text(json.dumps({"n": number}))
+    named.write_text('{"n": 2}')
+    environment = {"HOME": str(tmp_path / "home")}
+    assert settings.of_user(environment) == {"n": 0}
+    environment["XDG_CONFIG_HOME"] = str(tmp_path / "xdg")
+    assert settings.of_user(environment) == {"n": 1}
+    assert settings.of_user({**environment, "AMP_SETTINGS_FILE": str(named)}) == {"n": 2}
+
+
+@pytest.mark.parametrize(
+    ("found", "refused"),
+    [
+        ({"amp.dangerouslyAllowAll": True}, {"default", "acceptEdits", "plan"}),
+        ({"amp.permissions": [{"tool": "*", "action": "allow"}]}, {"plan"}),
+        ({"amp.permissions": [{"tool": "*", "action": "reject"}]}, set[str]()),
+        ({}, set[str]()),
+    ],
+)
+def test_settings_of_the_directory_that_defeat_a_mode_are_refused(
+    tmp_path: Path, found: object, refused: set[str]
+) -> None:
+    """Found from a folder inside of the repository, too."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".amp").mkdir()
+    (tmp_path / ".amp" / "settings.json").write_text(json.dumps(found))
+    inside = tmp_path / "a" / "b"
+    inside.mkdir(parents=True)
+    for mode in ("default", "acceptEdits", "plan", "bypass"):
+        if mode in refused:
+            with pytest.raises(AgentFailed):
+                settings.refuse_what_cannot_be_kept(inside, mode)
+        else:
+            settings.refuse_what_cannot_be_kept(inside, mode)

@@ -1,0 +1,294 @@
+"""How the program is found, fetched, started, and what is told about it."""
+
+import os
+import stat
+import subprocess
+import tarfile
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import msgspec
+import pytest
+from tests.agents.ear import Ear
+
+from everyagent.agents.adapter import Change, Launch, Prompt
+from everyagent.agents.amp import launch as launching
+from everyagent.agents.amp import program
+from everyagent.agents.amp.adapter import AmpAdapter
+from everyagent.agents.amp.launch import Door, Files
+from everyagent.agents.packages import Program
+from everyagent.errors import AgentFailed, AgentNotInstalled, AgentNotLoggedIn
+from everyagent.model.asks import PermissionAnswer, QuestionAnswer
+from everyagent.model.tools import CustomTool, McpLocal, McpRemote
+
+SCRIPT = f"#!/bin/sh\necho '{program.TESTED_VERSION}'\n"
+DOOR = Door(socket=Path("/run/gate"), token="a-secret-token")
+
+
+def executable(path: Path, text: str = SCRIPT) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def launch(folder: Path, **fields: object) -> Launch:
+    given: dict[str, object] = {
+        "session_id": "s",
+        "directory": folder,
+        "scratch": folder / "scratch",
+        "permission_mode": "default",
+        "agent_mode": "build",
+    }
+    return Launch(**{**given, **fields})  # pyright: ignore[reportArgumentType]
+
+
+@asynccontextmanager
+async def adapter(folder: Path, **environment: str) -> AsyncGenerator[AmpAdapter]:
+    async with anyio.create_task_group() as nursery:
+        made = AmpAdapter(nursery, folder, environment={"PATH": "/bin", "HOME": str(folder), **environment})
+        try:
+            yield made
+        finally:
+            await made.close()
+
+
+# -- arguments, environment, files --------------------------------------------------------------------------------
+
+
+def test_a_session_reaches_the_arguments(tmp_path: Path) -> None:
+    files = Files(settings=tmp_path / "s.json", mcp=tmp_path / "mcp.json")
+    words = launching.argv("amp", launch(tmp_path, variant="high"), files, "T-1")
+    assert words[:5] == ["amp", "threads", "continue", "T-1", "-x"]
+    joined = " ".join(words)
+    for part in (
+        "--mode high",
+        f"--settings-file {files.settings}",
+        f"--mcp-config {files.mcp}",
+        "--stream-json-input",
+    ):
+        assert part in joined
+    fresh = launching.argv("amp", launch(tmp_path), Files(settings=tmp_path, mcp=None), None)
+    assert "continue" not in fresh
+    assert fresh[fresh.index("--mode") + 1] == "medium"
+    assert "--mcp-config" not in fresh
+
+
+def test_the_environment_passes_accounts_and_nothing_of_the_daemons(tmp_path: Path) -> None:
+    source = {
+        "PATH": "/bin",
+        "AMP_API_KEY": "key",
+        "AMP_SETTINGS_FILE": "/mine",
+        "HTTPS_PROXY": "http://proxy",
+        "EVERYAGENT_TOKEN": "secret",
+        "DATABASE_URL": "secret",
+    }
+    environment = launching.environment(launch(tmp_path, env={"AMP_API_KEY": "its own"}), source)
+    assert environment["AMP_API_KEY"] == "its own"
+    assert environment["HTTPS_PROXY"] == "http://proxy"
+    assert not {"EVERYAGENT_TOKEN", "DATABASE_URL"} & set(environment)
+
+
+def test_what_is_written_for_a_session_is_for_this_user_alone(tmp_path: Path) -> None:
+    given = launch(
+        tmp_path,
+        mcp={
+            "local": McpLocal(command=["python3", "a server.py"], env={"KEY": "v"}, cwd="/a b"),
+            "remote": McpRemote(url="http://127.0.0.1:1/mcp", headers={"x": "y"}),
+            "off": McpRemote(url="http://127.0.0.1:2/mcp", enabled=False),
+        },
+        tools=[CustomTool(name="weather")],
+        tools_url="http://127.0.0.1:3/mcp",
+        tools_token="secret",
+    )
+    files = launching.prepare(given, {"HOME": str(tmp_path), "AMP_API_KEY": "k"}, "default", DOOR)
+    assert files.mcp
+    servers = msgspec.json.decode(files.mcp.read_bytes())
+    assert set(servers) == {"local", "remote", "everyagent"}
+    assert servers["local"]["args"] == ["-c", "cd '/a b' && exec python3 'a server.py'"]
+    assert servers["everyagent"]["headers"] == {"Authorization": "Bearer secret"}
+    folder = launching.folder_of(given)
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
+    assert modes == {
+        "settings.json": 0o600,
+        "mcp.json": 0o600,
+        "allowed": 0o700,
+        "asked": 0o700,
+        "unsettled": 0o700,
+    }
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    words = " ".join(launching.argv("amp", given, files, None))
+    assert "secret" not in words
+
+
+def test_a_delegate_does_not_pass_on_the_key(tmp_path: Path) -> None:
+    launching.prepare(launch(tmp_path), {"HOME": str(tmp_path), "AMP_API_KEY": "k"}, "default", DOOR)
+    script = launching.folder_of(launch(tmp_path)) / "asked"
+    done = subprocess.run([script], input=b"{}", env={"AMP_API_KEY": "k"}, capture_output=True, timeout=60)
+    assert done.returncode == 2
+    assert b"daemon is away" in done.stderr
+    assert "a-secret-token" not in script.read_text().splitlines()[-1]
+
+
+@pytest.mark.parametrize("extra", [{}, {"XDG_DATA_HOME": "data"}])
+def test_without_a_login_nothing_is_started(tmp_path: Path, extra: dict[str, str]) -> None:
+    environment = {"HOME": str(tmp_path), **{name: str(tmp_path / value) for name, value in extra.items()}}
+    with pytest.raises(AgentNotLoggedIn, match="amp login"):
+        launching.prepare(launch(tmp_path), environment, "default", DOOR)
+    stored = tmp_path / extra.get("XDG_DATA_HOME", ".local/share") / "amp"
+    stored.mkdir(parents=True)
+    (stored / "secrets.json").write_text('{"apiKey@https://ampcode.com/": "sgamp"}')
+    launching.prepare(launch(tmp_path), environment, "default", DOOR)
+    with pytest.raises(AgentNotLoggedIn):
+        launching.prepare(launch(tmp_path), {**environment, "AMP_URL": "https://elsewhere/"}, "default", DOOR)
+
+
+def test_a_server_in_the_users_settings_is_the_one_to_be_logged_in_to(tmp_path: Path) -> None:
+    (tmp_path / ".config" / "amp").mkdir(parents=True)
+    (tmp_path / ".config" / "amp" / "settings.json").write_text('{"amp.url": "https://amp.example.com"}')
+    stored = tmp_path / ".local" / "share" / "amp"
+    stored.mkdir(parents=True)
+    (stored / "secrets.json").write_text('{"apiKey@https://amp.example.com/": "sgamp"}')
+    launching.prepare(launch(tmp_path), {"HOME": str(tmp_path)}, "default", DOOR)
+
+
+# -- finding, fetching, telling -----------------------------------------------------------------------------------
+
+
+async def test_the_named_program_wins_then_the_path_then_ours(tmp_path: Path) -> None:
+    ours = executable(tmp_path / "amp" / program.TESTED_VERSION / "amp")
+    on_path = executable(tmp_path / "bin" / "amp")
+    named = executable(tmp_path / "elsewhere" / "my-amp")
+    async with adapter(tmp_path) as first:
+        state = await first.state()
+    assert (state.path, state.version, state.problem) == (str(ours), program.TESTED_VERSION, None)
+    async with adapter(tmp_path, PATH=f"{tmp_path / 'bin'}:/bin") as second:
+        assert (await second.state()).path == str(on_path)
+    async with adapter(tmp_path, PATH=f"{tmp_path / 'bin'}:/bin", EVERYAGENT_AMP_BIN=str(named)) as third:
+        assert (await third.state()).path == str(named)
+
+
+async def test_the_real_program_says_its_version(binary: str, tmp_path: Path) -> None:
+    async with adapter(tmp_path, EVERYAGENT_AMP_BIN=binary, AMP_API_KEY="sgamp_secret") as made:
+        state, catalog = await made.state(), await made.catalog()
+    assert (state.version, state.problem, state.login) == (program.TESTED_VERSION, None, "AMP_API_KEY")
+    assert catalog.models[0].variants == ["low", "medium", "high", "ultra"]
+    assert [mode.id for mode in catalog.permission_modes] == ["default", "plan", "acceptEdits", "bypass"]
+
+
+async def test_without_the_program_a_session_is_told_what_to_do(tmp_path: Path) -> None:
+    async with adapter(tmp_path, PATH="/nowhere") as made:
+        assert not (await made.state()).installed
+        with pytest.raises(AgentNotInstalled, match="everyagent agents install amp"):
+            await made.open(launch(tmp_path), Ear())
+
+
+async def test_installing_fetches_exactly_the_pinned_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert program.pinned().version == "0.0.1790142911-g7618fb"
+    assert program.pinned().package.startswith("@ampcode/cli-")
+    packed = executable(tmp_path / "registry" / "amp")
+    with tarfile.open(tmp_path / "registry" / "it.tgz", "w:gz") as archive:
+        archive.add(packed, "package/amp")
+    asked = tmp_path / "registry" / "asked"
+    executable(
+        tmp_path / "npm" / "npm",
+        f'#!/bin/sh\necho "$2" >> {asked}\nwhile [ "$1" != --pack-destination ]; do shift; done\n'
+        f'cp {tmp_path}/registry/it.tgz "$2"/\n',
+    )
+    monkeypatch.setenv("PATH", f"{tmp_path / 'npm'}:{os.environ['PATH']}")
+    wanted = Program(package="@ampcode/cli-linux-x64", version=program.TESTED_VERSION, member="package/amp")
+    monkeypatch.setattr(program, "pinned", lambda: wanted)
+    async with adapter(tmp_path / "agents", PATH="/nowhere") as made:
+        state = await made.install(reinstall=False)
+    assert state.path == str(tmp_path / "agents" / "amp" / program.TESTED_VERSION / "amp")
+    assert asked.read_text() == f"@ampcode/cli-linux-x64@{program.TESTED_VERSION}\n"
+
+
+# -- a conversation with a program that is not quite Amp ----------------------------------------------------------
+
+
+@asynccontextmanager
+async def staged(folder: Path, script: str) -> AsyncGenerator[tuple[AmpAdapter, Ear]]:
+    named = executable(folder / "bin" / "amp", script)
+    async with adapter(folder, EVERYAGENT_AMP_BIN=str(named), AMP_API_KEY="k") as made:
+        yield made, Ear()
+
+
+async def test_a_start_that_fails_shows_what_the_program_said(tmp_path: Path) -> None:
+    async with staged(tmp_path, "#!/bin/sh\necho 'the flux is low' >&2\nexit 7\n") as (made, ear):
+        await made.open(launch(tmp_path), ear)
+        death = await ear.death()
+    assert (death.exit_code, death.expected, death.code) == (7, False, None)
+    assert death.stderr
+    assert death.stderr.head == "the flux is low"
+    assert "the flux is low" in (death.message or "")
+
+
+async def test_a_bad_key_is_known_by_its_words(tmp_path: Path) -> None:
+    words = "Error: Invalid or missing API key. Run 'amp login' to authenticate."
+    async with staged(tmp_path, f'#!/bin/sh\necho "{words}" >&2\nexit 1\n') as (made, ear):
+        await made.open(launch(tmp_path), ear)
+        death = await ear.death()
+    assert death.code == "auth"
+    assert "AMP_API_KEY" in (death.message or "")
+
+
+async def test_a_program_that_wants_a_login_is_ended_at_once(tmp_path: Path) -> None:
+    async with staged(tmp_path, "#!/bin/sh\necho 'No API key found. Starting login flow...'\nexec sleep 60\n") as (
+        made,
+        ear,
+    ):
+        await made.open(launch(tmp_path), ear)
+        death = await ear.death()
+    assert (death.code, death.history_lost) == ("auth", False)
+    assert "not logged in" in (death.message or "")
+
+
+async def test_a_closed_conversation_has_died_once_and_says_so(tmp_path: Path) -> None:
+    async with staged(tmp_path, "#!/bin/sh\nexec cat >/dev/null\n") as (made, ear):
+        conversation = await made.open(launch(tmp_path), ear)
+        await conversation.close()
+        await conversation.close(force=True)
+        with pytest.raises(AgentFailed):
+            await conversation.prompt(Prompt(item_id="itm_1", text="Hello"))
+        with pytest.raises(AgentFailed):
+            await conversation.steer(Prompt(item_id="itm_1", text="Hello"))
+        with pytest.raises(AgentFailed):
+            await conversation.answer("nobody", PermissionAnswer(reply="once"))
+        with pytest.raises(AgentFailed):
+            await conversation.answer("nobody", QuestionAnswer(answers=None))
+        await conversation.interrupt()
+    assert [death.expected for death in ear.deaths] == [True]
+
+
+async def test_after_its_last_word_the_next_prompt_starts_it_again(tmp_path: Path) -> None:
+    """Also one that says it and does not go: nobody is told of its end."""
+    said = '{"type":"result","subtype":"error_during_execution","is_error":true,"error":"Oh","session_id":"T-1"}'
+    init = '{"type":"system","subtype":"init","session_id":"T-1"}'
+    script = f"#!/bin/sh\necho \"$@\" >> {tmp_path}/starts\nread line\necho '{init}'\necho '{said}'\ncat >/dev/null\n"
+    async with staged(tmp_path, script) as (made, ear):
+        conversation = await made.open(launch(tmp_path), ear)
+        await conversation.prompt(Prompt(item_id="itm_1", text="One"))
+        await ear.until(lambda: len(ear.drafts) >= 3 or None)
+        await conversation.prompt(Prompt(item_id="itm_2", text="Two"))
+        await ear.until(lambda: len(ear.drafts) >= 6 or None)
+        assert ear.deaths == []
+        await conversation.close()
+    starts = (tmp_path / "starts").read_text().splitlines()
+    assert ["continue T-1" in start for start in starts] == [False, True]
+    assert [death.expected for death in ear.deaths] == [True]
+
+
+async def test_a_variant_needs_a_restart_and_a_mode_does_not(tmp_path: Path) -> None:
+    async with staged(tmp_path, "#!/bin/sh\nexec cat >/dev/null\n") as (made, ear):
+        conversation = await made.open(launch(tmp_path), ear)
+        assert await conversation.change(Change(permission_mode="plan"))
+        assert conversation.mode == "plan"
+        assert await conversation.change(Change(permission_mode="bypass", agent_mode="build"))
+        assert not await conversation.change(Change(variant="low"))
+        (tmp_path / ".amp").mkdir()
+        (tmp_path / ".amp" / "settings.json").write_text('{"amp.dangerouslyAllowAll": true}')
+        assert not await conversation.change(Change(permission_mode="default"))
+        await conversation.close()

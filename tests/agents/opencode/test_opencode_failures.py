@@ -1,0 +1,96 @@
+"""What the model's API can do wrong, and how it is told."""
+
+import pytest
+from opencode_stage import OpencodeSession
+
+from everyagent.agents.opencode.failures import RETRY_LIMIT
+from everyagent.model.events import TurnEnded
+from everyagent.testing.scripted_chat import Completion, call, fail, run, say
+
+SOON = {"retry-after-ms": "20"}
+FATAL = {
+    "nonsense": (fail(400, "invalid_request_error"), "internal"),
+    "wrong key": (fail(401, "invalid_api_key"), "auth"),
+    "no such model": (fail(404, "model_not_found"), "model_not_found"),
+}
+
+
+@pytest.mark.parametrize(("answer", "code"), FATAL.values(), ids=FATAL)
+def test_a_failure_that_stays_ends_the_turn_once_with_its_code(
+    session: OpencodeSession, answer: Completion, code: str
+) -> None:
+    session.model.script.add(answer, say("Better."))
+    ended = session.create().turn("Hello")
+    assert ended.stop_reason == "error"
+    assert ended.error
+    assert [error.code for error in session.errors()] == [code]
+    assert session.turn("Again").stop_reason == "end_turn"
+    assert session.replies() == ["Better."]
+
+
+def test_a_retry_is_told_while_it_is_tried_and_then_it_goes_on(session: OpencodeSession) -> None:
+    session.model.script.add(fail(500, "server_error", times=2, headers=SOON), say("Better."))
+    assert session.create().turn("Hello").stop_reason == "end_turn"
+    assert session.replies() == ["Better."]
+    retries = [error.retry for error in session.errors()]
+    assert [(retry.attempt, retry.max) for retry in retries if retry] == [(1, RETRY_LIMIT), (2, RETRY_LIMIT)]
+
+
+def test_retries_without_end_are_ended(session: OpencodeSession) -> None:
+    session.model.script.add(fail(500, "server_error", when="Hello", times=99, headers=SOON), say("Back."))
+    ended = session.create().turn("Hello")
+    assert ended.stop_reason == "error"
+    *retried, last = session.errors()
+    assert [error.retry and error.retry.attempt for error in retried] == list(range(1, RETRY_LIMIT + 1))
+    assert last.retry is None
+    assert session.turn("Again").stop_reason == "end_turn"
+
+
+def test_a_wait_of_hours_is_not_waited_for(session: OpencodeSession) -> None:
+    hours = {"retry-after": "7200"}
+    session.model.script.add(fail(429, "rate_limit_exceeded", when="Hello", times=99, headers=hours))
+    ended = session.create().turn("Hello")
+    assert ended.stop_reason == "error"
+    assert len(session.errors()) == 1
+
+
+def test_what_a_cut_stream_had_said_is_failed_and_said_anew(session: OpencodeSession) -> None:
+    cut = say("All of what there is to say.", held=2, cut=2)
+    session.model.script.add(cut, say("All of what there is to say."))
+    session.create().send("Hello")
+    session.until_heard("All of")
+    cut.release.set()
+    assert session.next(TurnEnded).stop_reason == "end_turn"
+    said = [item for item in session.items("message") if item.role == "assistant"]
+    assert [item.status for item in said] == ["failed", "completed"]
+    assert session.replies()[-1] == "All of what there is to say."
+    assert session.errors()[0].retry
+
+
+def test_an_answer_cut_short_by_its_limit_says_so(session: OpencodeSession) -> None:
+    session.model.script.add(say("Too long to", finish="length"))
+    assert session.create().turn("Hello").stop_reason == "max_tokens"
+
+
+def test_a_command_that_fails_is_seen_to_fail(session: OpencodeSession) -> None:
+    session.model.script.add(run("echo broken; exit 3"), say("It failed."))
+    session.create(permissionMode="bypass").turn("Run it")
+    (result,) = session.items("tool_result")
+    assert result.status == "failed"
+    assert "exit_code=3" in str(result.content[0])
+
+
+def test_a_tool_that_is_not_there_is_seen_to_fail(session: OpencodeSession) -> None:
+    session.model.script.add(call("nosuchtool", {"x": 1}), call("bash", "{not json"), say("Then not."))
+    session.create(permissionMode="bypass").turn("Use it")
+    assert [item.name for item in session.items("tool_call")] == ["nosuchtool", "bash"]
+    assert [item.status for item in session.items("tool_result")] == ["failed", "failed"]
+
+
+def test_a_full_context_is_compacted_and_tried_again(session: OpencodeSession) -> None:
+    message = "This model's maximum context length is 100000 tokens. However, your messages resulted in 200000 tokens."
+    session.model.script.add(fail(400, "context_length_exceeded", message, when="Hello"), say("Fits now."))
+    assert session.create().turn("Hello").stop_reason == "end_turn"
+    assert [error.code for error in session.errors()] == ["context_exceeded"]
+    assert session.statuses("compaction")
+    assert session.replies()[-1] == "Fits now."

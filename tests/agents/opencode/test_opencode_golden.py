@@ -1,0 +1,88 @@
+"""Every recorded exchange, as events: what is checked in is what a client sees.
+
+After a deliberate change: `EVERYAGENT_WRITE_GOLDEN=1 pytest -n 0 <this file>`, then read the diff.
+"""
+
+import os
+
+import msgspec
+import pytest
+from recorded_sessions import GOLDEN, Player, cases, events_of, told_of, violations
+
+from everyagent.agents.adapter import Heard
+from everyagent.agents.opencode import said
+from everyagent.agents.opencode.decode import Decoder
+from everyagent.model.events import TurnEnded
+
+#: Exchanges in which no session of the API we use was opened.
+SILENT = frozenset(
+    {
+        "lists",
+        "run-json-ask",
+        "run-json-bash",
+        "run-json-fatal",
+        "run-json-text",
+        "server-password",
+        "unknown-route",
+        "v2-api",
+        "v2-api-configfile",
+    }
+)
+
+#: Exchanges in which the process was killed or put its work down in a turn, or a prompt was refused.
+CUT = frozenset({"kill-and-resume", "dispose", "fatal-errors"})
+
+
+def rows(player: Player) -> bytes:
+    """One line an event, without what is the same in all; the sessions of a case one after the other."""
+    told = [
+        {"session": number, "type": event.type, "synthetic": event.synthetic, "data": event.data}
+        for number, session in enumerate(player.sessions, 1)
+        for event in session.events
+    ]
+    return b"".join(msgspec.json.encode(row) + b"\n" for row in told)
+
+
+@pytest.mark.parametrize("case", cases())
+def test_a_recorded_exchange_becomes_the_events_checked_in(case: str) -> None:
+    told = rows(Player().play(case))
+    expected = GOLDEN / case / "events.jsonl"
+    if os.environ.get("EVERYAGENT_WRITE_GOLDEN"):
+        expected.write_bytes(told)
+    assert told.decode() == expected.read_text()
+
+
+@pytest.mark.parametrize("case", cases())
+def test_a_recorded_exchange_keeps_every_order_rule(case: str) -> None:
+    assert [violations(session.events) for session in Player().play(case).sessions if violations(session.events)] == []
+
+
+@pytest.mark.parametrize("case", cases())
+def test_no_recorded_event_is_unparsed(case: str) -> None:
+    assert [event.data for event in told_of(Player().play(case)) if event.type == "agent.unparsed"] == []
+
+
+@pytest.mark.parametrize("case", cases())
+def test_a_recorded_answer_is_what_we_would_have_said(case: str) -> None:
+    for recorded, ours in Player().play(case).answers:
+        assert ours == recorded
+
+
+@pytest.mark.parametrize("case", cases())
+def test_every_turn_that_was_not_cut_ends_by_what_opencode_said(case: str) -> None:
+    ends = [event for event in told_of(Player().play(case)) if isinstance(event.data, TurnEnded)]
+    assert [event for event in ends if event.synthetic and case not in CUT] == []
+
+
+def test_all_recorded_exchanges_are_here() -> None:
+    assert len(cases()) == 38
+    assert {case for case in cases() if not list(told_of(Player().play(case)))} == SILENT
+
+
+def test_a_decoder_remembers_what_is_open_not_what_went_by() -> None:
+    decoder = Decoder()
+    for _ in range(3):
+        for case in cases():
+            for event in events_of(case):
+                assert isinstance(decoder.decode(said.read(event)), Heard)
+                decoder.asides.clear()

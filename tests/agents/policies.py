@@ -1,0 +1,268 @@
+"""What tool policies mean on every agent, through the API: each agent's folder runs this suite on its own scene."""
+
+from abc import ABC, abstractmethod
+from typing import ClassVar, Generic, TypeVar
+
+import pytest
+from tests.agents.stage import Model, Stage
+
+from everyagent.model.events import PermissionRequested, PermissionResolved, SessionUpdated, ToolRequested
+from everyagent.model.parts import ToolCallPart, ToolResultPart
+from everyagent.model.policies import ToolPolicies
+
+S = TypeVar("S", bound=Stage[Model])
+REFUSED = "tool policies do not allow"
+WEATHER = {"name": "get_weather", "description": "The weather.", "inputSchema": {"type": "object"}}
+
+
+class Scene(ABC, Generic[S]):
+    """An agent whose model does as it is told. Every `*_turn` returns when the message was taken in."""
+
+    #: What the agent itself calls its shell, and the tool that starts a sub-agent (None: it has none).
+    shell: ClassVar[str]
+    subagent: ClassVar[str | None]
+    #: The session's MCP server, and the one tool that `mcp_turn` calls.
+    server: ClassVar[str] = "sums"
+    tool: ClassVar[str] = "add"
+    weather: ClassVar[dict[str, object]] = WEATHER
+
+    def __init__(self, session: S) -> None:
+        self.session = session
+
+    @abstractmethod
+    def shell_turn(self, *commands: str) -> None:
+        """A turn in which the agent runs them one after the other."""
+
+    @abstractmethod
+    def subagent_turn(self, command: str) -> None:
+        """A turn in which a sub-agent runs it."""
+
+    @abstractmethod
+    def mcp_turn(self) -> None: ...
+
+    @abstractmethod
+    def custom_turn(self) -> None:
+        """A turn in which the agent calls the custom tool `get_weather`."""
+
+    def servers(self) -> dict[str, object]:
+        """What `mcp` the session is created with."""
+        return {}
+
+    @abstractmethod
+    def heard(self) -> str:
+        """Everything the model heard of its calls."""
+
+    # -- what happened ------------------------------------------------------------------------------------------
+
+    def create(self, mode: str, **policies: object) -> None:
+        """With a custom tool, and an MCP server."""
+        self.session.create(permissionMode=mode, toolPolicies=policies, tools=[WEATHER], mcp=self.servers())
+
+    def made(self, name: str = "made.txt") -> bool:
+        return (self.session.workspace / name).exists()
+
+    def rested(self) -> None:
+        self.session.until(lambda: self.session.info()["status"] in ("idle", "hibernated") or None)
+
+    def asked(self, number: int = 1) -> PermissionRequested:
+        return self.session.next(PermissionRequested, number)
+
+    def permits(self, number: int, reply: str, message: str | None = None) -> None:
+        self.session.permit(self.asked(number).permission_id, reply, message)
+
+    def asks(self) -> int:
+        return len(self.session.all(PermissionRequested))
+
+    def outputs(self) -> str:
+        parts = [part for item in self.session.items("tool_result") for part in item.content]
+        return "\n".join(part.output for part in parts if isinstance(part, ToolResultPart))
+
+    def called(self) -> list[str]:
+        parts = [part for item in self.session.items("tool_call") for part in item.content]
+        return [part.name for part in parts if isinstance(part, ToolCallPart)]
+
+
+class PolicyRules:
+    """The rules; a subclass brings the fixture `scene`."""
+
+    def test_what_must_be_asked_is_asked_though_the_agent_asks_for_nothing(self, scene: Scene[Stage[Model]]) -> None:
+        scene.create("bypass", tools={"bash": "ask"})
+        scene.shell_turn("touch made.txt")
+        asked = scene.asked()
+        assert asked.options == ["once", "reject"]
+        assert "touch made.txt" in str(asked.input)
+        (call,) = scene.session.items("tool_call")
+        assert asked.item_id == call.item_id
+        assert not scene.made()
+        scene.permits(1, "once")
+        scene.rested()
+        assert scene.made()
+        assert scene.asks() == 1
+
+    def test_what_is_rejected_does_not_run_and_the_model_hears_why(self, scene: Scene[Stage[Model]]) -> None:
+        scene.create("bypass", tools={"bash": "ask"})
+        scene.shell_turn("touch made.txt")
+        scene.permits(1, "reject", "Not in this folder")
+        scene.rested()
+        assert not scene.made()
+        assert "Not in this folder" in scene.heard()
+        assert [each.status for each in scene.session.all(PermissionResolved)] == ["denied"]
+
+    def test_what_must_be_asked_is_asked_each_time(self, scene: Scene[Stage[Model]]) -> None:
+        scene.create("bypass", tools={"bash": "ask"})
+        scene.shell_turn("touch made.txt", "touch made.txt")
+        scene.permits(1, "always")
+        scene.permits(2, "once")
+        scene.rested()
+        assert scene.asks() == 2
+
+    @pytest.mark.parametrize("mode", ["default", "bypass"])
+    def test_what_is_denied_never_runs_and_the_model_hears_why(self, scene: Scene[Stage[Model]], mode: str) -> None:
+        scene.create(mode, tools={"bash": "deny"})
+        scene.shell_turn("touch made.txt")
+        scene.rested()
+        assert not scene.made()
+        assert scene.asks() == 0
+        assert REFUSED in scene.heard()
+        assert REFUSED in scene.outputs()
+
+    def test_what_is_allowed_runs_unasked_though_the_mode_would_ask(self, scene: Scene[Stage[Model]]) -> None:
+        scene.create("default", tools={"bash": "allow"})
+        scene.shell_turn("touch made.txt")
+        scene.rested()
+        assert scene.made()
+        assert scene.asks() == 0
+
+    def test_an_agents_own_name_for_a_tool_counts_more_than_the_shared_one(self, scene: Scene[Stage[Model]]) -> None:
+        scene.create("bypass", tools={"bash": "deny", scene.shell: "allow"})
+        scene.shell_turn("touch made.txt")
+        scene.rested()
+        assert scene.made()
+        assert scene.asks() == 0
+
+    def test_what_nobody_ruled_on_is_as_before(self, scene: Scene[Stage[Model]]) -> None:
+        scene.create("bypass", tools={"web_fetch": "deny"})
+        scene.shell_turn("touch made.txt")
+        scene.rested()
+        assert scene.made()
+        assert scene.asks() == 0
+
+    def test_a_default_is_for_whatever_is_not_named(self, scene: Scene[Stage[Model]]) -> None:
+        scene.create("bypass", default="deny", mcp={scene.server: {"default": "allow"}})
+        scene.mcp_turn()
+        scene.rested()
+        assert REFUSED not in scene.outputs()
+        scene.shell_turn("touch made.txt")
+        scene.rested()
+        assert not scene.made()
+        assert REFUSED in scene.outputs()
+
+    def test_a_sub_agents_calls_are_ruled_like_its_parents(self, scene: Scene[Stage[Model]]) -> None:
+        if scene.subagent is None:
+            pytest.skip("it has no sub-agents")
+        scene.create("bypass", tools={"bash": "ask"})
+        scene.subagent_turn("touch made.txt")
+        asked = scene.asked()
+        assert "touch made.txt" in str(asked.input)
+        assert not scene.made()
+        scene.permits(1, "reject", "Not here")
+        scene.rested()
+        assert not scene.made()
+
+    @pytest.mark.parametrize(("by_tool", "by_server"), [("ask", "allow"), ("deny", "allow"), (None, "ask")])
+    def test_tools_of_mcp_servers_are_ruled_by_server_and_tool(
+        self, scene: Scene[Stage[Model]], by_tool: str | None, by_server: str
+    ) -> None:
+        policies = {"default": by_server, "tools": {scene.tool: by_tool} if by_tool else {}}
+        scene.create("bypass", mcp={scene.server: policies})
+        scene.mcp_turn()
+        if by_tool != "deny":
+            scene.permits(1, "reject", "No sums today")
+        scene.rested()
+        assert (REFUSED if by_tool == "deny" else "No sums today") in scene.heard()
+        assert scene.asks() == (0 if by_tool == "deny" else 1)
+
+    def test_policies_change_in_the_middle_of_a_session(self, scene: Scene[Stage[Model]]) -> None:
+        scene.create("bypass")
+        scene.shell_turn("touch free.txt")
+        scene.rested()
+        assert scene.made("free.txt")
+        scene.session.change(toolPolicies={"tools": {"bash": "ask"}})
+        assert scene.session.info()["toolPolicies"] == {
+            "default": "auto",
+            "tools": {"bash": "ask"},
+            "mcp": {},
+            "ownTools": True,
+        }
+        told = [each.tool_policies for each in scene.session.all(SessionUpdated)]
+        assert ToolPolicies(tools={"bash": "ask"}) in told
+        scene.shell_turn("touch asked.txt")
+        scene.permits(1, "once")
+        scene.rested()
+        assert scene.made("asked.txt")
+        scene.session.change(toolPolicies={"tools": {"bash": "deny"}})
+        scene.shell_turn("touch denied.txt")
+        scene.rested()
+        assert not scene.made("denied.txt")
+        scene.session.change(toolPolicies={})
+        scene.shell_turn("touch free-again.txt")
+        scene.rested()
+        assert scene.made("free-again.txt")
+        assert scene.asks() == 1
+
+    def test_a_change_counts_for_the_turn_that_runs(self, scene: Scene[Stage[Model]]) -> None:
+        scene.create("bypass", tools={"bash": "ask"})
+        scene.shell_turn("touch first.txt", "touch second.txt")
+        scene.asked()
+        scene.session.change(toolPolicies={"tools": {"bash": "deny"}})
+        scene.permits(1, "once")
+        scene.rested()
+        assert not scene.made("second.txt")
+        assert REFUSED in scene.heard()
+
+    def test_policies_outlive_the_daemon(self, scene: Scene[Stage[Model]]) -> None:
+        scene.create("bypass", tools={"bash": "ask"})
+        scene.shell_turn("touch first.txt")
+        scene.permits(1, "once")
+        scene.rested()
+        scene.session.daemon.kill()
+        scene.session.daemon.start()
+        scene.shell_turn("touch second.txt")
+        asked = scene.asked(2)
+        assert not scene.made("second.txt")
+        scene.session.permit(asked.permission_id, "reject")
+        scene.rested()
+        assert not scene.made("second.txt")
+
+    def test_an_agent_without_its_own_tools_has_only_those_of_the_session(self, scene: Scene[Stage[Model]]) -> None:
+        scene.create("bypass", ownTools=False)
+        scene.shell_turn("touch made.txt")
+        scene.rested()
+        assert not scene.made()
+        scene.custom_turn()
+        wanted = scene.session.next(ToolRequested)
+        scene.session.call("POST", f"/sessions/{scene.session.id}/tools/{wanted.tool_id}/reply", {"output": "Rain"})
+        scene.rested()
+        assert "Rain" in scene.heard()
+        assert scene.asks() == 0
+
+    def test_a_custom_tool_is_asked_for_only_where_it_is_named(self, scene: Scene[Stage[Model]]) -> None:
+        scene.create("bypass", tools={"get_weather": "ask"})
+        scene.custom_turn()
+        scene.permits(1, "reject", "It is secret")
+        scene.rested()
+        assert "It is secret" in scene.heard()
+        assert scene.session.all(ToolRequested) == []
+
+    def test_a_policy_on_a_tool_that_is_not_there_is_refused(self, scene: Scene[Stage[Model]]) -> None:
+        body = {"agent": scene.session.agent, "toolPolicies": {"tools": {"bsah": "deny"}}}
+        tools = scene.session.call("GET", f"/agents/{scene.session.agent}/tools").json()
+        scene.create("bypass")
+        if tools["openTools"]:
+            assert scene.session.call("POST", "/sessions", body).status_code == 200
+            return
+        problem = scene.session.call("POST", "/sessions", body, expect=400).json()
+        assert problem["code"] == "not_supported"
+        assert "bsah" in problem["detail"]
+        assert scene.shell in problem["choices"]
+        scene.session.call("PATCH", f"/sessions/{scene.session.id}", {"toolPolicies": body["toolPolicies"]}, expect=400)
