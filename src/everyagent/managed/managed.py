@@ -35,7 +35,6 @@ class Managed:
         self.vaults = Vaults(records)
         self.credentials = Credentials(records, self.vaults, ground.vault, ground.clock)
         self.resources = Resources(records, self.files, ground.vault)
-        self.judging = Judging()
         self.workspaces = Workspaces(
             ground.folder,
             files=self.files,
@@ -43,7 +42,9 @@ class Managed:
             credentials=self.credentials,
             skills=self.skills,
         )
-        self.talking = Talking(sessions.viewed, Prompts(self.files))
+        prompts = Prompts(self.files)
+        self.talking = Talking(sessions.viewed, prompts)
+        self.judging = Judging(sessions, prompts)
         self.threads = Threads(sessions.viewed, self.talking)
         self.managed_sessions = ManagedSessions(
             sessions,
