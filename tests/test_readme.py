@@ -92,9 +92,20 @@ def test_the_terminal_example_works(tmp_path: Path, environment: dict[str, str])
 
 
 def test_the_python_example_works(tmp_path: Path, environment: dict[str, str]) -> None:
-    (example,) = PYTHON
+    (example,) = [block for block in PYTHON if "everyagent.client" in block]
     done = subprocess.run(
         [sys.executable, "-c", example], cwd=tmp_path, env=environment, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
     assert "turn.ended" in done.stdout
+
+
+def test_the_managed_agents_example_works(tmp_path: Path, daemon: DaemonProcess, environment: dict[str, str]) -> None:
+    (example,) = [block for block in PYTHON if "import Anthropic" in block]
+    example = example.replace("http://127.0.0.1:2468", daemon.url).replace("<token>", TOKEN)
+    done = subprocess.run(
+        [sys.executable, "-c", example], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split()[-1] == "session.status_idle"
+    assert "agent.message" in done.stdout

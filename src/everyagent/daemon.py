@@ -19,8 +19,9 @@ from everyagent.api.context import ApiSettings
 from everyagent.api.server import listen, serve
 from everyagent.clock import Clock, SystemClock
 from everyagent.config import Settings, default_data_dir, ensure_token, is_loopback
-from everyagent.log.log import SessionRecord
+from everyagent.log.log import Log, SessionRecord
 from everyagent.log.sqlite.log import SqliteLog
+from everyagent.log.views import ViewQuery
 from everyagent.runtime.memory import tune
 from everyagent.runtime.warden import Warden
 from everyagent.sessions import AgentInfo, Agents, Sessions
@@ -101,6 +102,11 @@ class ManagedSessionViews:
     async def turn_over(self, session_id: str) -> None:
         await self._views.turn_over(session_id)
 
+    async def recover(self, log: Log, tasks: anyio.abc.TaskGroup) -> None:
+        """Go on with what a dead daemon was judging."""
+        for view in await log.views(ViewQuery(statuses=["running"], limit=10_000)):
+            tasks.start_soon(self.turn_over, view.session_id)
+
 
 @asynccontextmanager
 async def sessions_of(
@@ -156,6 +162,7 @@ async def sessions_of(
             )
             try:
                 await supervisor.recover()
+                await views.recover(log, tasks)
                 tasks.start_soon(supervisor.sweep)
                 yield sessions
             finally:

@@ -63,7 +63,13 @@ class Scene(ABC, Generic[S]):
         return (self.session.workspace / name).exists()
 
     def rested(self) -> None:
-        self.session.until(lambda: self.session.info()["status"] in ("idle", "hibernated") or None)
+        """A message that was just sent may still wait for its turn, and then nothing runs yet."""
+
+        def still() -> bool:
+            info = self.session.info()
+            return info["status"] in ("idle", "hibernated") and not info["queuedMessages"]
+
+        self.session.until(lambda: still() or None)
 
     def asked(self, number: int = 1) -> PermissionRequested:
         return self.session.next(PermissionRequested, number)

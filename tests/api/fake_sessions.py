@@ -2,22 +2,26 @@
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
+from typing import cast
 
 import anyio
 import msgspec
 
 from everyagent.agents.adapter import Capabilities, Catalog, Mode, Model
+from everyagent.clock import SystemClock
 from everyagent.errors import (
     AskClosed,
     AskNotFound,
     BadRequest,
     OffsetOutOfRange,
+    RecordNotFound,
     SessionEnded,
     SessionExists,
     SessionNotFound,
     UnknownAgent,
 )
 from everyagent.log.log import Receipt
+from everyagent.log.records import Record, Records
 from everyagent.model.asks import Answer, PermissionAnswer, ToolAnswer
 from everyagent.model.events import TYPE_NUMBERS, SessionStatus
 from everyagent.model.ids import new_id
@@ -37,6 +41,8 @@ from everyagent.model.tools import CustomTool
 from everyagent.model.usage import Usage
 from everyagent.sessions import AgentInfo, EventsRequest, Installing, JoinedPage
 from everyagent.sessions.counts import Counts
+from everyagent.sessions.ground import Ground
+from everyagent.sessions.secrets import Vault
 
 MODES = [Mode(id="default", name="Default", description="Ask for what matters.")]
 
@@ -85,6 +91,13 @@ class FakeAgents:
             raise UnknownAgent(f"There is no agent {agent!r}. There is: mock.", agent=agent, agents=["mock"])
 
 
+class NoRecords:
+    """Nothing was ever kept."""
+
+    async def find(self, kind: str, id: str) -> Record:
+        raise RecordNotFound(f"There is no {kind} {id!r}.")
+
+
 class FakeTail:
     """A tail that a test feeds: `chunks` are handed out as they come, `closed` says that the reader has let go."""
 
@@ -112,6 +125,14 @@ class FakeTail:
 class FakeSessions:
     def __init__(self, directory: Path) -> None:
         self.agents = FakeAgents()
+        self.ground = Ground(
+            folder=directory,
+            records=cast(Records, NoRecords()),
+            vault=Vault(directory / "vault.key", bytes(32)),
+            clock=SystemClock(),
+            default_agent="mock",
+        )
+        self.viewed = None
         self.root = directory
         self.infos: dict[str, SessionInfo] = {}
         self.bodies: dict[str, list[bytes]] = {}

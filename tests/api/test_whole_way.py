@@ -15,7 +15,8 @@ from everyagent.api.context import ApiSettings
 from everyagent.config import Settings
 from everyagent.daemon import sessions_of
 from everyagent.model.decoding import decode_event
-from everyagent.model.events import TurnEnded
+from everyagent.model.events import ItemCompleted, TurnEnded
+from everyagent.model.parts import FileRefPart
 from everyagent.sessions.policy import Policy
 from tests.api.served import TOKEN, serve_anywhere
 
@@ -164,3 +165,33 @@ async def test_an_installation_can_be_watched(client: httpx2.AsyncClient) -> Non
     assert before == {"state": "idle", "bytes": 0, "seconds": 0.0, "error": None}
     assert (await client.post("/v1/agents/mock/install", json={})).status_code == 204
     assert (await client.get("/v1/agents/mock/install")).json()["state"] == "done"
+
+
+async def test_an_uploaded_file_is_attached_by_its_id(client: httpx2.AsyncClient) -> None:
+    uploaded = await client.post("/anthropic/v1/files", files={"file": ("notes.txt", b"the notes", "text/plain")})
+    file_id = uploaded.json()["id"]
+    message = {"message": "[hello]", "attachments": [{"fileId": file_id}]}
+    response = await client.post("/v1/sessions/mine/messages/stream", json=message)
+    (part,) = [
+        part
+        for line in response.content.split(b"\n")
+        if line.startswith(b"data: ")
+        for part in items(line.removeprefix(b"data: "))
+    ]
+    assert Path(part.path).read_bytes() == b"the notes"
+    assert Path(part.path).name == "notes.txt"
+    deleted = await client.delete(f"/anthropic/v1/files/{file_id}")
+    assert deleted.json() == {"id": file_id, "type": "file_deleted"}
+    assert not Path(part.path).exists()
+    gone = await client.post("/v1/sessions/mine/messages", json=message)
+    assert (gone.status_code, gone.json()["code"]) == (404, "record_not_found")
+    two = {"message": "x", "attachments": [{"fileId": file_id, "path": "/etc/hosts"}]}
+    assert (await client.post("/v1/sessions/mine/messages", json=two)).status_code == 400
+
+
+def items(body: bytes) -> list[FileRefPart]:
+    """Files of a user's message, once: where it is completed."""
+    data = decode_event(body).data
+    if not isinstance(data, ItemCompleted) or data.item.role != "user":
+        return []
+    return [part for part in data.item.content if isinstance(part, FileRefPart)]

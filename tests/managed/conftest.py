@@ -11,7 +11,7 @@ def rebuilt(daemon: DaemonProcess) -> bool:
     """Whether the views of a stopped daemon's sessions equal those made anew."""
     command = [sys.executable, "-m", "everyagent", "managed", "rebuild", "--check", "--data-dir", str(daemon.data_dir)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    print(done.stdout, done.stderr)
+    sys.stderr.write(done.stdout + done.stderr)
     return done.returncode == 0
 
 

@@ -1,11 +1,14 @@
 """Agents, environments, files, vaults and skills, as each of the real SDKs uses them, with strict validation."""
 
+from pathlib import Path
+
 import pytest
 
 from everyagent.testing.daemon import DaemonProcess
 from tests.managed import parity
+from tests.managed.git_stage import TOKEN, git_stage
 from tests.managed.mcp_stage import mcp_stage
-from tests.managed.sdks import PYTHON, Sdk
+from tests.managed.sdks import NODE, PYTHON, Sdk
 
 
 @pytest.mark.parametrize("flow", ["agents", "environments", "files", "skills"])
@@ -25,3 +28,22 @@ def test_every_sdk_keeps_its_secrets_in_vaults(sdk: Sdk, daemon: DaemonProcess) 
     kept = [path.read_bytes() for path in daemon.data_dir.rglob("*") if path.is_file()]
     assert not [secret for secret in secrets for content in kept if secret in content]
     assert not [secret for secret in secrets if secret.decode() in daemon.output()]
+
+
+@pytest.mark.parametrize("sdk", PYTHON, ids=lambda sdk: sdk.name)
+def test_every_sdk_gives_sessions_what_they_work_on(sdk: Sdk, daemon: DaemonProcess, tmp_path: Path) -> None:
+    with git_stage(tmp_path) as (url, _):
+        facts = {"agent": "mock", "repository": f"{url}/private/project.git", "token": TOKEN}
+        parity.check(sdk, "workspace", "mock", sdk.run("workspace", daemon.url, **facts))
+    kept = [path for path in daemon.data_dir.rglob("*") if path.is_file() and TOKEN.encode() in path.read_bytes()]
+    assert kept == []
+    assert TOKEN not in daemon.output()
+
+
+def test_the_npm_sdk_gets_what_it_expects(daemon: DaemonProcess) -> None:
+    with mcp_stage() as stage:
+        parity.check(NODE, "resources", "mock", NODE.run("resources", daemon.url, mcp=stage.url))
+
+
+def test_the_npm_sdk_works_with_sessions(daemon: DaemonProcess) -> None:
+    parity.check(NODE, "sessions", "mock", NODE.run("sessions", daemon.url))

@@ -11,3 +11,8 @@ from tests.managed.sdks import PYTHON, Sdk
 @pytest.mark.parametrize("sdk", PYTHON, ids=lambda sdk: sdk.name)
 def test_every_sdk_works_with_sessions(flow: str, sdk: Sdk, daemon: DaemonProcess) -> None:
     parity.check(sdk, flow, "mock", sdk.run(flow, daemon.url))
+
+
+@pytest.mark.parametrize("sdk", PYTHON[:2], ids=lambda sdk: sdk.name)
+def test_every_sdk_that_knows_outcomes_reaches_them(sdk: Sdk, daemon: DaemonProcess) -> None:
+    parity.check(sdk, "outcomes", "mock", sdk.run("outcomes", daemon.url))

@@ -55,10 +55,10 @@ async def test_a_frame_bigger_than_the_pipe_goes_through_whole(warden: Warden, t
 
 async def test_an_interrupt_is_for_the_process_and_not_for_what_it_started(warden: Warden, tmp_path: Path) -> None:
     program = (
-        "import signal, subprocess, sys, time\n"
+        "import os, signal, subprocess, sys, time\n"
         "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
-        "def heard(*_):\n    print('heard', child.poll(), flush=True)\n    sys.exit(5)\n"
-        "signal.signal(signal.SIGINT, heard)\nprint('ready', flush=True)\ntime.sleep(60)\n"
+        "def heard(*_):\n    os.write(1, f'heard {child.poll()}\\n'.encode())\n    sys.exit(5)\n"
+        "signal.signal(signal.SIGINT, heard)\nos.write(1, b'ready\\n')\ntime.sleep(60)\n"
     )
     process = await start(warden, tmp_path, sys.executable, "-c", program)
     said: list[bytes] = []

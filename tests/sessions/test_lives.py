@@ -8,14 +8,12 @@ import anyio
 import pytest
 
 from everyagent.agents.adapter import AgentState, Change, Prompt
-from everyagent.agents.lines import Ending
 from everyagent.agents.mock import adapter as mock_adapter
-from everyagent.agents.mock import driver as mock_driver
 from everyagent.agents.mock.adapter import MockAdapter
 from everyagent.agents.mock.driver import MockConversation
 from everyagent.config import Settings
 from everyagent.daemon import sessions_of
-from everyagent.errors import AgentFailed, AgentNotLoggedIn, AskClosed, AskNotFound, SessionEnded, UnsupportedChoice
+from everyagent.errors import AgentFailed, AskClosed, AskNotFound, SessionEnded, UnsupportedChoice
 from everyagent.model.asks import PermissionAnswer, QuestionAnswer
 from everyagent.model.events import (
     Error,
@@ -103,32 +101,6 @@ async def test_an_agent_that_dies_before_it_said_anything_is_started_again_withi
         retries = [event.data.retry for event in events if isinstance(event.data, Error) and event.data.retry]
         assert [(retry.attempt, retry.max) for retry in retries] == [(1, 2)]
         assert [event.data.stop_reason for event in events if isinstance(event.data, TurnEnded)] == ["end_turn"]
-
-
-async def test_an_agent_whose_last_words_say_what_is_wrong_is_not_started_again(
-    opened: Opened, create: Create, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(mock_driver, "_ended", lambda _: Ending(code="auth"))
-    async with opened() as sessions:
-        talk = await create(sessions)
-        events = await talk.say("[exit] still here")
-        told = [event.data for event in events if isinstance(event.data, Error)]
-        assert [(error.code, error.retry) for error in told] == [("auth", None)]
-        assert [event.data.stop_reason for event in events if isinstance(event.data, TurnEnded)] == ["error"]
-
-
-async def test_an_agent_that_nobody_is_logged_in_to_is_an_error_of_its_own_code(
-    opened: Opened, create: Create, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def open(*_: object) -> None:
-        raise AgentNotLoggedIn("Log in.")
-
-    monkeypatch.setattr(MockAdapter, "open", open)
-    async with opened() as sessions:
-        talk = await create(sessions)
-        events = await talk.say("hello")
-        told = [event.data for event in events if isinstance(event.data, Error)]
-        assert [(error.code, error.message) for error in told] == [("auth", "Log in.")]
 
 
 async def test_a_lost_native_history_is_told_and_replaced_by_the_transcript(

@@ -13,6 +13,13 @@ interface Page {
   head: number;
 }
 
+interface Opened {
+  events: Event[];
+  atStart: boolean;
+  atEnd: boolean;
+  head: number;
+}
+
 /** The text of an item is whole in the event that completes it, so its deltas need not be read. */
 export const WITHOUT_DELTAS: EventType[] = [
   "session.started", "session.updated", "session.ended", "turn.started", "turn.ended", "item.started", "item.completed",
@@ -48,18 +55,31 @@ export class Conversation {
   async open(at: number | null): Promise<void> {
     await this.exclusively(async () => {
       const fresh = new Transcript();
-      const newest = await this.page({ order: "desc", limit: FIRST, offset: at ? at + FIRST / 2 : undefined, types: WITHOUT_DELTAS }, at);
-      const events = newest.events.reverse();
+      const { events, atStart, atEnd, head } = at === null ? await this.newest() : await this.around(at);
       for (const event of events) fresh.apply(event);
-      this.atStart.value = !newest.hasMore;
+      if (atEnd) await this.catchUpOpenItems(fresh, head);
       this.low = events[0]?.sequence ?? 1;
-      const last = events.at(-1)?.sequence ?? 0;
-      this.atEnd.value = at === null || at + FIRST / 2 > newest.head;
-      this.head = this.atEnd.value ? newest.head : last;
-      if (this.atEnd.value) await this.catchUpOpenItems(fresh, newest.head);
+      this.head = head;
+      this.atStart.value = atStart;
+      this.atEnd.value = atEnd;
       this.transcript = fresh;
       this.state.value = "ready";
     });
+  }
+
+  private async newest(): Promise<Opened> {
+    const page = await this.page({ order: "desc", limit: FIRST, types: WITHOUT_DELTAS });
+    return { events: page.events.reverse(), atStart: !page.hasMore, atEnd: true, head: page.head };
+  }
+
+  private async around(at: number): Promise<Opened> {
+    const [before, after] = await Promise.all([
+      this.page({ order: "desc", limit: FIRST / 2, offset: at, types: WITHOUT_DELTAS }),
+      this.page({ limit: FIRST / 2, offset: at - 1, types: WITHOUT_DELTAS }),
+    ]);
+    const events = [...before.events.reverse(), ...after.events];
+    const head = after.hasMore ? (events.at(-1)?.sequence ?? at) : after.head;
+    return { events, atStart: !before.hasMore, atEnd: !after.hasMore, head };
   }
 
   async older(): Promise<void> {
@@ -82,6 +102,18 @@ export class Conversation {
       await this.catchUpOpenItems(this.transcript, page.head);
       this.atEnd.value = true;
     });
+  }
+
+  /** Which entry at the top shows an event, or stands where it would. */
+  async entryAt(sequence: number): Promise<string | null> {
+    const page = await this.page({ limit: 1, offset: sequence - 1 });
+    const event = page.events[0];
+    const shown = event ? this.transcript.rootOf(this.transcript.keyOf(event)) : null;
+    return shown ?? this.transcript.top().findLast((key) => (this.transcript.entries.get(key)?.sequence ?? 0) <= sequence) ?? null;
+  }
+
+  covers(sequence: number): boolean {
+    return this.low <= sequence && (this.atEnd.value || sequence <= this.head);
   }
 
   /** Live events, of this session only. */
@@ -161,13 +193,7 @@ export class Conversation {
     this.revision.value += 1;
   }
 
-  private page(query: Record<string, string | number | string[] | undefined>, at: number | null = null): Promise<Page> {
-    const path = `v1/sessions/${encodeURIComponent(this.id)}/events`;
-    if (at === null) return get<Page>(path, query);
-    // Around a place near the end, the upper half may lie beyond it.
-    return get<Page>(path, query).catch((error: { code?: string }) => {
-      if (error.code !== "offset_out_of_range") throw error;
-      return get<Page>(path, { ...query, offset: undefined });
-    });
+  private page(query: Record<string, string | number | string[] | undefined>): Promise<Page> {
+    return get<Page>(`v1/sessions/${encodeURIComponent(this.id)}/events`, query);
   }
 }

@@ -27,9 +27,9 @@ export function turnOf(events: Event[]): Turn {
     const open = (key: string, kind: SpanKind, label: string) => {
       if (!spans.has(key)) spans.set(key, { kind, label, start: time, end: null, sequence: event.sequence, failed: false });
     };
-    const close = (key: string, failed = false) => {
+    const close = (key: string, failed = false, label?: string) => {
       const span = spans.get(key);
-      if (span && span.end === null) spans.set(key, { ...span, end: time, failed });
+      if (span && span.end === null) spans.set(key, { ...span, end: time, failed, label: label ?? span.label });
     };
     switch (event.type) {
       case "turn.started":
@@ -52,9 +52,10 @@ export function turnOf(events: Event[]): Turn {
           open(`tool:${result.call_id}`, "tool", item.name ?? "tool");
           if (done) close(`tool:${result.call_id}`, item.status === "failed");
         } else if (item.kind === "message" && item.role === "assistant") {
-          const label = item.content.some((part) => part.type === "reasoning") ? "thinks and writes" : "writes";
-          open(`item:${item.item_id}`, "model", item.subagent ? `sub-agent ${label}` : label);
-          if (done) close(`item:${item.item_id}`, item.status === "failed");
+          const does = item.content.some((part) => part.type === "reasoning") ? "thinks and writes" : "writes";
+          const label = item.subagent ? `sub-agent ${does}` : does;
+          open(`item:${item.item_id}`, "model", label);
+          if (done) close(`item:${item.item_id}`, item.status === "failed", label);
         }
         break;
       }

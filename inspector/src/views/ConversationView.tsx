@@ -2,6 +2,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Session } from "../api/types";
 import type { Conversation } from "../state/conversation";
+import { notify } from "../state/notices";
 import { Icon } from "../parts/Icon";
 import { useVirtual } from "../parts/virtual";
 import { EntryRow } from "./entries/EntryRow";
@@ -16,7 +17,8 @@ export function ConversationView({ session, conversation, at }: { session: Sessi
   const scroller = useRef<HTMLDivElement>(null);
   const stuck = useRef(at === null);
   const anchor = useRef<{ key: string; offset: number } | null>(null);
-  const sought = useRef(at);
+  const sought = useRef<string | null>(null);
+  const [target, setTarget] = useState<string | null>(null);
   const firstKey = useRef<string | undefined>(undefined);
   const [away, setAway] = useState(false);
   const transcript = conversation.transcript;
@@ -33,23 +35,28 @@ export function ConversationView({ session, conversation, at }: { session: Sessi
   const items = virtual.getVirtualItems();
   const total = virtual.getTotalSize();
 
+  const ready = conversation.state.value === "ready";
   useEffect(() => {
-    if (at === null || at === sought.current) return;
-    sought.current = at;
+    setTarget(null);
+    if (at === null || !ready) return;
     stuck.current = false;
-    const here = keys.some((key) => (transcript.entries.get(key)?.sequence ?? 0) <= at);
-    if (!here || !conversation.atEnd.value) void conversation.open(at);
-  }, [at]);
+    let mine = true;
+    const seek = async () => {
+      if (!conversation.covers(at)) await conversation.open(at);
+      const key = await conversation.entryAt(at);
+      if (mine) setTarget((sought.current = key));
+    };
+    seek().catch((error: Error) => notify(error.message, "error"));
+    return () => void (mine = false);
+  }, [at, ready]);
 
   useLayoutEffect(() => {
     const element = scroller.current;
-    if (!element || conversation.state.value !== "ready") return;
+    if (!element || !ready) return;
     if (sought.current !== null) {
-      const index = placeOf(keys, sought.current, (key) => transcript.entries.get(key)?.sequence ?? 0);
-      if (index >= 0) {
-        virtual.scrollToIndex(index, { align: "center" });
-        requestAnimationFrame(() => (sought.current = null));
-      }
+      const index = keys.indexOf(sought.current);
+      if (index >= 0) virtual.scrollToIndex(index, { align: "center" });
+      requestAnimationFrame(() => (sought.current = null));
       return;
     }
     if (stuck.current && conversation.atEnd.value) element.scrollTop = element.scrollHeight;
@@ -71,8 +78,8 @@ export function ConversationView({ session, conversation, at }: { session: Sessi
     anchor.current = first ? { key: String(first.key), offset: element.scrollTop - first.start } : null;
     if (conversation.full && first) {
       const sequence = transcript.entries.get(String(first.key))?.sequence ?? null;
-      sought.current = stuck.current ? null : sequence;
-      void conversation.open(sought.current);
+      if (!stuck.current) sought.current = String(first.key);
+      void conversation.open(stuck.current ? null : sequence);
     } else if (element.scrollTop < NEAR_EDGE) void conversation.older();
     else if (below < NEAR_EDGE) void conversation.newer();
   };
@@ -80,8 +87,8 @@ export function ConversationView({ session, conversation, at }: { session: Sessi
   // A short first page leaves room above; fill it without waiting for a scroll.
   useEffect(() => {
     const element = scroller.current;
-    if (conversation.state.value === "ready" && element && element.scrollTop < NEAR_EDGE && keys.length) void conversation.older();
-  }, [conversation.state.value, keys.length]);
+    if (ready && element && element.scrollTop < NEAR_EDGE && keys.length) void conversation.older();
+  }, [ready, keys.length]);
 
   const toNewest = () => {
     stuck.current = true;
@@ -101,14 +108,14 @@ export function ConversationView({ session, conversation, at }: { session: Sessi
               return (
                 entry && (
                   <div key={item.key} data-index={item.index} ref={virtual.measureElement} class="entry-place">
-                    <EntryRow entry={entry} transcript={transcript} session={session} highlighted={isAt(entry, at)} />
+                    <EntryRow entry={entry} transcript={transcript} session={session} highlighted={entry.key === target} />
                   </div>
                 )
               );
             })}
           </div>
         </div>
-        {conversation.state.value === "ready" && keys.length <= 1 && !conversation.sent.value.length && <Hint session={session} />}
+        {ready && keys.length <= 1 && !conversation.sent.value.length && <Hint session={session} />}
       </div>
       <div class="dock">
         {away && (
@@ -120,21 +127,6 @@ export function ConversationView({ session, conversation, at }: { session: Sessi
       </div>
     </>
   );
-}
-
-function isAt(entry: { sequence: number; last: number }, at: number | null): boolean {
-  return at !== null && entry.sequence <= at && at <= entry.last;
-}
-
-/** The last entry that begins at or before a sequence. */
-function placeOf(keys: string[], sequence: number, of: (key: string) => number): number {
-  let [low, high] = [0, keys.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (of(keys[middle] as string) <= sequence) low = middle + 1;
-    else high = middle;
-  }
-  return Math.max(0, low - 1);
 }
 
 function Hint({ session }: { session: Session }) {

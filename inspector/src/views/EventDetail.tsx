@@ -28,7 +28,7 @@ export function EventDetail({ session, sequence }: { session: string; sequence: 
         <span class="type">{event?.type}</span>
         <span class="spring" />
         <a class="button small" href={sessionHref(session, "conversation", sequence)}>
-          <Icon name="link" /> In the conversation
+          <Icon name="link" /> In conversation
         </a>
         <CopyButton label="Copy as JSON" text={() => JSON.stringify(event, null, 2)}>
           JSON

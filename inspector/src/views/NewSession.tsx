@@ -13,7 +13,8 @@ const KEY = "everyagent.new";
 export function NewSession() {
   const installed = agents.value?.filter((agent) => agent.installed) ?? [];
   const remembered = localStorage.getItem(KEY);
-  const [agent, setAgent] = useState(installed.find((each) => each.id === remembered)?.id ?? installed[0]?.id ?? "");
+  const [chosen, setAgent] = useState<string | null>(null);
+  const agent = chosen ?? installed.find((each) => each.id === remembered)?.id ?? installed[0]?.id ?? "";
   const [choices, setChoices] = useState<Choices | null>(null);
   const [form, setForm] = useState<CreateSession>({});
   const [busy, setBusy] = useState(false);

@@ -99,8 +99,11 @@ function Picture({ session, turn, live }: { session: string; turn: Listed; live:
           const took = duration((span.end ?? now) - span.start);
           return (
             <li key={`${span.sequence}`} class={`${span.kind} ${span.failed ? "failed" : ""}`}>
-              <a href={sessionHref(session, "conversation", span.sequence)} aria-label={`${NAMES[span.kind]}: ${span.label}, ${took}, after ${duration(span.start - made.start)}`}>
-                <span class="label">{span.label}</span>
+              <a href={sessionHref(session, "conversation", span.sequence)} title={`${NAMES[span.kind]}, after ${duration(span.start - made.start)}`}>
+                <span class="label">
+                  <span class="hidden">{NAMES[span.kind]}: </span>
+                  {span.label}
+                </span>
                 <span class="track">
                   <span class="bar" style={{ left: percent(span.start), width: `max(2px, ${(((span.end ?? until) - span.start) / length) * 100}%)` }} />
                 </span>

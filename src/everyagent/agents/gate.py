@@ -27,38 +27,32 @@ READ_LIMIT = 30.0
 #: More often than `knock.py` takes the daemon for gone.
 HEARTBEAT = 10.0
 
-_BROKEN_OFF = (
-    anyio.BrokenResourceError,
-    anyio.ClosedResourceError,
-    anyio.EndOfStream,
-    anyio.IncompleteRead,
-    anyio.DelimiterNotFound,
-    TimeoutError,
-)
-
 #: What an agent wants to do, in its own words, to why it must not; None if it may. Cancelled when nobody waits.
 Answerer: TypeAlias = Callable[[bytes], Awaitable[str | None]]
 
 
 class Gate:
-    """Opened when the first session needs it, in a folder that only this user can enter."""
+    """Opened when the first session needs it, in a folder that only this user can enter.
+
+    If somebody tidies that folder away, sessions that start then get another one.
+    """
 
     def __init__(self, nursery: TaskGroup) -> None:
         self._nursery = nursery
         self._opening = anyio.Lock()
-        self._folder: Path | None = None
-        self._serving = anyio.CancelScope()
+        self._folders: list[Path] = []
+        self._serving: list[anyio.CancelScope] = []
         self._answerers: dict[str, Answerer] = {}
 
     async def open(self) -> Path:
         """The socket's path, which is short: systems allow about a hundred characters."""
         async with self._opening:
-            if self._folder is None or not (self._folder / "gate").exists():  # folders for a while are tidied up
+            if not self._folders or not (self._folders[-1] / "gate").exists():
                 folder = Path(tempfile.mkdtemp(prefix="everyagent-"))
+                self._folders.append(folder)
                 listener = await anyio.create_unix_listener(folder / "gate", mode=0o600)
                 self._nursery.start_soon(self._serve, listener)
-                self._folder = folder
-            return self._folder / "gate"
+            return self._folders[-1] / "gate"
 
     def admit(self, answerer: Answerer) -> str:
         """The token by which hooks of this session are known from now on."""
@@ -70,12 +64,14 @@ class Gate:
         self._answerers.pop(token, None)
 
     async def close(self) -> None:
-        self._serving.cancel()
-        if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+        for scope in self._serving:
+            scope.cancel()
+        for folder in self._folders:
+            shutil.rmtree(folder, ignore_errors=True)
 
     async def _serve(self, listener: Listener[SocketStream]) -> None:
-        with self._serving:
+        with anyio.CancelScope() as scope:
+            self._serving.append(scope)
             async with listener:
                 await listener.serve(self._answer)
 
@@ -84,8 +80,8 @@ class Gate:
         async with stream:
             try:
                 await self._attend(stream)
-            except* (*_BROKEN_OFF, ValueError) as problem:
-                logger.info("a hook was not answered", problem=repr(problem.exceptions[0]))
+            except Exception as problem:  # noqa: BLE001 - a daemon does not fall over a knock
+                logger.info("a hook was not answered", problem=repr(problem))
 
     async def _attend(self, stream: SocketStream) -> None:
         if not _is_us(stream):

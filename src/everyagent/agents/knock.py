@@ -1,6 +1,7 @@
 """The small program that an agent calls before it uses a tool: it asks the daemon, and its exit code is the answer.
 
 Stdlib only, and run by its path with nothing else on it, so that it is there at once. Whatever goes wrong: no.
+Arguments: the gate, the session's token, and what the daemon shall hear, line by line, before the agent's own words.
 """
 
 import socket
@@ -13,10 +14,11 @@ SILENCE_LIMIT = 60.0
 
 
 def main() -> int:
-    given = sys.stdin.buffer.read()
+    given = sys.stdin.buffer.read()  # all of it: not every agent survives a program that leaves its input unread
     try:
-        verdict = ask(sys.argv[1], sys.argv[2], given)
-    except (OSError, IndexError) as error:
+        gate, token, *words = sys.argv[1:]
+        verdict = ask(gate, token, "".join(f"{word}\n" for word in words).encode() + given)
+    except (OSError, ValueError) as error:
         return reject(f"Nobody can be asked for permission: everyagent's daemon is away ({error}).")
     if verdict == b"allow":
         return ALLOW

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import get_args, get_origin
+from typing import NamedTuple, get_args, get_origin
 
 import msgspec
 from msgspec import Struct
@@ -59,20 +59,32 @@ _LAST_EVENT_ID: JsonObject = {
 }
 
 
-def describe(routes: Sequence[Route], version: str) -> JsonObject:
+class Manner(NamedTuple):
+    """What differs from face to face: how it is described, and how it tells of errors."""
+
+    title: str
+    about: str
+    error: type[Struct]
+    error_media: str
+
+
+UNIVERSAL = Manner("everyagent", _ABOUT, Problem, MEDIA_TYPE)
+
+
+def describe(routes: Sequence[Route], version: str, manner: Manner = UNIVERSAL) -> JsonObject:
     shapes = [shape for route in routes for shape in _shapes(route)]
-    _, components = schemas([*shapes, Problem], _REFS)
-    components |= event_components(_REFS)
-    components["Problem"]["additionalProperties"] = True
+    _, components = schemas([*shapes, manner.error], _REFS)
+    components |= event_components(_REFS) if manner is UNIVERSAL else {"Event": {"type": "object"}}
+    components[manner.error.__name__]["additionalProperties"] = True
     paths: dict[str, dict[str, JsonObject]] = {}
     for route in routes:
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, manner)
     return {
         "openapi": "3.1.0",
         "info": {
-            "title": "everyagent",
+            "title": manner.title,
             "version": version,
-            "description": _ABOUT,
+            "description": manner.about,
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": "/"}],
@@ -102,19 +114,18 @@ def _shape(answer: object) -> object | None:
     """What an answer's JSON looks like, if it is JSON."""
     if get_origin(answer) is Encoded:
         return get_args(answer)[0]
-    if get_origin(answer) is list or (isinstance(answer, type) and issubclass(answer, Struct)):
-        return answer
-    return None
+    shape = get_origin(answer) or answer
+    return answer if shape is list or (isinstance(shape, type) and issubclass(shape, Struct)) else None
 
 
-def _operation(route: Route) -> JsonObject:
+def _operation(route: Route, manner: Manner) -> JsonObject:
     summary, _, description = (route.handler.__doc__ or "").partition("\n")
     operation: JsonObject = {
         "operationId": route.name,
         "tags": [route.tag],
         "summary": summary.strip(),
         "parameters": [*_path_parameters(route), *_query_parameters(route), *_header_parameters(route)],
-        "responses": _responses(route),
+        "responses": _responses(route, manner),
     }
     if text := " ".join(description.split()):
         operation["description"] = text
@@ -171,21 +182,22 @@ def _request_body(route: Route) -> JsonObject | None:
     }
 
 
-def _responses(route: Route) -> JsonObject:
+def _responses(route: Route, manner: Manner) -> JsonObject:
     responses: JsonObject = {}
+    shaped = [shape for answer in route.answers if (shape := _shape(answer)) is not None]
     for answer in route.answers:
-        status, response = _success(route, answer)
+        status, response = _success(route, answer, shaped)
         responses[status] = response
     for status, errors in _errors(route).items():
         codes = ", ".join(f"`{error.code}`" for error in errors)
         responses[str(status)] = {
             "description": f"{errors[0].title}: {codes}",
-            "content": {MEDIA_TYPE: {"schema": {"$ref": _REFS.format(name="Problem")}}},
+            "content": {manner.error_media: {"schema": {"$ref": _REFS.format(name=manner.error.__name__)}}},
         }
     return responses
 
 
-def _success(route: Route, answer: object) -> tuple[str, JsonObject]:
+def _success(route: Route, answer: object, shaped: Sequence[object]) -> tuple[str, JsonObject]:
     headers: JsonObject = {
         "x-request-id": {"description": "The id of this request in the daemon's log.", "schema": {"type": "string"}}
     }
@@ -204,9 +216,14 @@ def _success(route: Route, answer: object) -> tuple[str, JsonObject]:
     content = (
         {media: {"schema": {"type": "string"}} for media in route.media}
         if route.media
-        else {"application/json": {"schema": _reference(_shape(answer))}}
+        else {"application/json": {"schema": _any_of(shaped)}}
     )
     return "200", {"description": "Done.", "headers": headers, "content": content}
+
+
+def _any_of(shapes: Sequence[object]) -> JsonObject:
+    schemas = [_reference(shape) for shape in shapes]
+    return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
 
 
 def _errors(route: Route) -> dict[int, list[type[EveryagentError]]]:

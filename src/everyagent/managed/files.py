@@ -1,10 +1,12 @@
 """Files: uploaded by clients, copied for sessions, found in sessions' outputs."""
 
+import asyncio
 import mimetypes
 import re
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import BinaryIO, NamedTuple
 
 import msgspec
@@ -21,6 +23,7 @@ KIND = "file"
 _LIMIT = 20
 #: Resources and outputs of one session together are fewer.
 _SESSION_FILES = 4000
+_PIECE = 1 << 20
 _SECOND = 1_000_000
 _SWEEP_MICROS = 600 * _SECOND
 _UNSAFE = re.compile(r'[\x00-\x1f\x7f<>:"|?*\\/]')
@@ -33,10 +36,14 @@ class KnownOutput(NamedTuple):
 
 
 class Files:
-    """Expired files are gone for everybody at once, and from the disk some time later."""
+    """Expired files are gone for everybody at once, and from the disk some time later.
 
-    def __init__(self, records: Records, clock: Clock) -> None:
+    `folder` is where agents find files that are attached to a message.
+    """
+
+    def __init__(self, records: Records, folder: Path, clock: Clock) -> None:
         self._records = records
+        self._folder = folder
         self._clock = clock
         self._swept_at = 0
 
@@ -97,8 +104,18 @@ class Files:
         record = await self._find(file_id)
         return _file(record), await self._records.blob(bytes.fromhex(_body(record).digest))
 
+    async def path(self, file_id: str) -> tuple[File, Path]:
+        """A copy of it that an agent can read, under its own name; it goes with the file."""
+        file, content = await self.open(file_id)
+        target = self._folder / file.id / file.filename
+        with content:
+            if not await asyncio.to_thread(target.exists):
+                await asyncio.to_thread(lay_down, content, target)
+        return file, target
+
     async def delete(self, file_id: str) -> Deleted:
         await self._records.write(Delete(kind=KIND, id=file_id))
+        await asyncio.to_thread(shutil.rmtree, self._folder / file_id, ignore_errors=True)
         return Deleted(id=file_id, type="file_deleted")
 
     async def list(self, asked: FileList) -> FilePage:
@@ -158,10 +175,20 @@ class Files:
             page = await self._records.page(RecordQuery(kind=KIND, limit=1000, after=after))
             for record in page:
                 if self._expired(record):
-                    await self._records.write(Delete(kind=KIND, id=record.id))
+                    await self.delete(record.id)
             if len(page) <= 1000:
                 return
             after = page[-1].number
+
+
+def lay_down(content: BinaryIO, target: Path) -> None:
+    """Blocking. Whole or not at all, and not to be written to."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = target.with_name(f".{target.name[:200]}.draft")
+    with draft.open("wb") as file:
+        shutil.copyfileobj(content, file, _PIECE)
+    draft.chmod(0o444)
+    draft.replace(target)
 
 
 def checked_name(filename: str | None) -> str:

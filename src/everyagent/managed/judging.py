@@ -1,6 +1,138 @@
-"""Judges outcomes."""
+"""Judges outcomes: a second run of the session's own agent, with the rubric, in the same folder, changing nothing."""
+
+import msgspec
+
+from everyagent.errors import Conflict, EveryagentError
+from everyagent.log.log import EventQuery, SessionRecord
+from everyagent.logs import get_logger
+from everyagent.managed.events import TYPE_NUMBERS, ModelUsage
+from everyagent.managed.incoming import UserDefineOutcome
+from everyagent.managed.projection.commands import CommandFrame, Evaluated, Evaluating
+from everyagent.managed.projection.projector import Projector
+from everyagent.managed.projection.state import Outcome
+from everyagent.managed.prompts import Prompts
+from everyagent.managed.showing import state_of
+from everyagent.managed.verdicts import Judgement, Verdict, judge_prompt, verdict_in
+from everyagent.model.ids import new_id
+from everyagent.model.sessions import CreateSession, SendMessage
+from everyagent.sessions import Sessions
+from everyagent.sessions.config import config_of
+from everyagent.sessions.view import View
+from everyagent.sessions.viewed import Batch, Entry, Submission
+
+#: Metadata of a judge's own session: whom it judges.
+JUDGES = "everyagent.judges"
+_DEFINED = frozenset({TYPE_NUMBERS["user.define_outcome"]})
+_MESSAGES = frozenset({TYPE_NUMBERS["agent.message"]})
+_RECENT_MESSAGES = 20
+_MODE = "plan"
+logger = get_logger(__name__)
+
+
+class _Message(msgspec.Struct):
+    content: list[dict[str, object]]
 
 
 class Judging:
+    def __init__(self, sessions: Sessions, prompts: Prompts) -> None:
+        self._sessions = sessions
+        self._viewed = sessions.viewed
+        self._prompts = prompts
+
     async def turn_over(self, session_id: str) -> None:
-        return None
+        """If the session waits to be judged, it is; and goes on, or rests."""
+        outcome = state_of(await self._viewed.log.view(session_id)).outcome
+        if outcome is None or outcome.evaluating is None:
+            return
+        try:
+            judgement = await self._judge(session_id, outcome)
+        except EveryagentError as error:
+            logger.warning("an outcome could not be judged", session=session_id, error=str(error))
+            judgement = Judgement(Verdict("failed", f"It could not be judged: {error}"), ModelUsage(), 0.0)
+        await self._tell(session_id, outcome, judgement)
+
+    async def _judge(self, session_id: str, outcome: Outcome) -> Judgement:
+        record = await self._viewed.log.session(session_id)
+        rubric = await self._rubric(record, outcome)
+        said = await self._said(record)
+        judge = await self._judge_session(record)
+        message = SendMessage(message=judge_prompt(outcome.description, said, rubric))
+        try:
+            await self._submit(session_id, outcome, Batch(cause=_frame(Evaluating()), direction="daemon"))
+            judgement = await verdict_in(self._sessions, judge, message, lambda: self._waits(session_id, outcome))
+        finally:
+            await self._sessions.terminate(judge)
+        return judgement
+
+    async def _judge_session(self, record: SessionRecord) -> str:
+        catalog = await self._sessions.agents.adapter(record.agent).catalog()
+        careful = any(mode.id == _MODE for mode in catalog.permission_modes)
+        made = await self._sessions.create(
+            new_id("sess_"),
+            CreateSession(
+                agent=record.agent,
+                model=record.model,
+                variant=record.variant,
+                directory=config_of(record).directory,
+                permission_mode=_MODE if careful else None,
+                title=f"Judges {record.title or record.session_id}",
+                metadata={JUDGES: record.session_id},
+            ),
+        )
+        return made.session_id
+
+    async def _tell(self, session_id: str, outcome: Outcome, judgement: Judgement) -> None:
+        verdict = judgement.verdict
+        result = verdict.result
+        if result == "needs_revision" and outcome.iteration + 1 >= outcome.max_iterations:
+            result = "max_iterations_reached"
+        item = new_id("itm_") if result == "needs_revision" else None
+        told = Evaluated(
+            result=result,
+            explanation=verdict.explanation,
+            usage=judgement.usage,
+            cost_usd=judgement.cost_usd,
+            item=item,
+        )
+        text = f"Your work was judged and is not good enough yet:\n\n{verdict.explanation}\n\nImprove it."
+        entry = Entry(item_id=item, message=SendMessage(message=text)) if item else None
+        batch = Batch(cause=_frame(told), direction="daemon", submission=Submission(entries=[entry]) if entry else None)
+        await self._submit(session_id, outcome, batch)
+
+    async def _submit(self, session_id: str, outcome: Outcome, batch: Batch) -> None:
+        """Unless somebody was quicker: the session was interrupted, or has ended."""
+
+        def plan(view: View) -> Batch:
+            assert isinstance(view, Projector)
+            current = view.state.outcome
+            if current is None or current.evaluating != outcome.evaluating:
+                raise Conflict("This evaluation is over.")
+            return batch
+
+        try:
+            await self._viewed.submit(session_id, plan)
+        except Conflict as error:
+            logger.info("an evaluation came too late", session=session_id, why=str(error))
+
+    async def _waits(self, session_id: str, outcome: Outcome) -> bool:
+        current = state_of(await self._viewed.log.view(session_id)).outcome
+        return current is not None and current.evaluating == outcome.evaluating
+
+    async def _rubric(self, record: SessionRecord, outcome: Outcome) -> str:
+        page = await self._viewed.told(record.number, EventQuery(session=0, types=_DEFINED, order="desc"))
+        for event in page.events:
+            defined = msgspec.json.decode(event.body, type=UserDefineOutcome)
+            if defined.outcome_id == outcome.id:
+                return await self._prompts.rubric(defined)
+        raise Conflict("The outcome's definition is gone.")
+
+    async def _said(self, record: SessionRecord) -> str:
+        """What the agent said last, oldest first."""
+        query = EventQuery(session=0, types=_MESSAGES, order="desc", limit=_RECENT_MESSAGES)
+        page = await self._viewed.told(record.number, query)
+        messages = [msgspec.json.decode(event.body, type=_Message) for event in reversed(page.events)]
+        return "\n\n".join(str(block.get("text", "")) for message in messages for block in message.content)
+
+
+def _frame(command: Evaluating | Evaluated) -> bytes:
+    return msgspec.json.encode(CommandFrame(managed=command))

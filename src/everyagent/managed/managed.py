@@ -1,5 +1,7 @@
 """Everything behind `/anthropic`, one object a concept. The routes call these."""
 
+from msgspec.structs import replace
+
 from everyagent.managed.agents import Agents
 from everyagent.managed.creating import Creating
 from everyagent.managed.credentials import Credentials
@@ -17,6 +19,7 @@ from everyagent.managed.talking import Talking
 from everyagent.managed.threads import Threads
 from everyagent.managed.vaults import Vaults
 from everyagent.managed.workspace import Workspaces
+from everyagent.model.sessions import Attachment, SendMessage
 from everyagent.sessions import Sessions
 
 
@@ -28,11 +31,10 @@ class Managed:
         self.skills = Skills(records)
         self.agents = Agents(records, self.skills.pinned)
         self.environments = Environments(records)
-        self.files = Files(records, ground.clock)
+        self.files = Files(records, ground.folder / "attachments", ground.clock)
         self.vaults = Vaults(records)
         self.credentials = Credentials(records, self.vaults, ground.vault, ground.clock)
         self.resources = Resources(records, self.files, ground.vault)
-        self.judging = Judging()
         self.workspaces = Workspaces(
             ground.folder,
             files=self.files,
@@ -40,7 +42,9 @@ class Managed:
             credentials=self.credentials,
             skills=self.skills,
         )
-        self.talking = Talking(sessions.viewed, Prompts(self.files))
+        prompts = Prompts(self.files)
+        self.talking = Talking(sessions.viewed, prompts)
+        self.judging = Judging(sessions, prompts)
         self.threads = Threads(sessions.viewed, self.talking)
         self.managed_sessions = ManagedSessions(
             sessions,
@@ -62,6 +66,21 @@ class Managed:
         if asked.scope_id is not None:
             await self.workspaces.outputs.collect(asked.scope_id)
         return await self.files.list(asked)
+
+    async def with_files(self, message: SendMessage) -> SendMessage:
+        """The message with a path for each attachment that was named by its file id."""
+
+        async def found(attachment: Attachment) -> Attachment:
+            if attachment.file_id is None or attachment.path is not None or attachment.data is not None:
+                return attachment
+            file, path = await self.files.path(attachment.file_id)
+            return Attachment(
+                path=str(path),
+                mime=attachment.mime or file.mime_type,
+                filename=attachment.filename or file.filename,
+            )
+
+        return replace(message, attachments=[await found(each) for each in message.attachments])
 
     async def give_file(self, session_id: str, asked: FileParams) -> Resource:
         """Kept, and in the session's folder at once."""

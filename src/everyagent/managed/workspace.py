@@ -10,7 +10,6 @@ import shutil
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
 
 from msgspec import Struct
 
@@ -18,7 +17,7 @@ from everyagent.errors import NotFound
 from everyagent.managed.agent import SessionAgent
 from everyagent.managed.credentials import Credentials
 from everyagent.managed.environment import Cloud, Environment, Limited
-from everyagent.managed.files import Files
+from everyagent.managed.files import Files, lay_down
 from everyagent.managed.outputs import Outputs
 from everyagent.managed.packages import install, machine_limits
 from everyagent.managed.repositories import RepositoryProblem, clone
@@ -30,7 +29,6 @@ from everyagent.model.tools import McpRemote, McpServer
 #: Where the agents that know skills look for them.
 SKILL_FOLDERS = (".claude/skills", ".agents/skills")
 _SESSION_ID = re.compile("[A-Za-z0-9_-]{1,128}")
-_PIECE = 1 << 20
 
 
 class Prepared(Struct, frozen=True, kw_only=True):
@@ -106,7 +104,8 @@ class Workspaces:
         match resource:
             case FileResource():
                 _, content = await self._files.open(resource.file_id)
-                await asyncio.to_thread(_copy, content, target)
+                with content:
+                    await asyncio.to_thread(lay_down, content, target)
                 return None
             case RepositoryResource():
                 token = await self._resources.token(session_id, resource.id)
@@ -158,16 +157,6 @@ def _note(root: Path, resources: Sequence[Resource], skills: Sequence[tuple[str,
         for name, description in skills
     ]
     return "\n".join(lines)
-
-
-def _copy(content: BinaryIO, target: Path) -> None:
-    """Whole or not at all, and not to be written to."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    draft = target.with_name(f".{target.name}.draft")
-    with content, draft.open("wb") as file:
-        shutil.copyfileobj(content, file, _PIECE)
-    draft.chmod(0o444)
-    draft.rename(target)
 
 
 def _remove(target: Path) -> None:

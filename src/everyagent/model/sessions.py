@@ -46,10 +46,11 @@ class UpdateSession(Struct, frozen=True, kw_only=True, rename="camel", forbid_un
 
 
 class Attachment(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", forbid_unknown_fields=True):
-    """A file for the agent: a `path` on the daemon's machine, or `data` in base64."""
+    """A file for the agent: a `path` on the daemon's machine, `data` in base64, or the `fileId` of an uploaded file."""
 
     path: str | None = None
     data: str | None = None
+    file_id: str | None = None
     mime: str | None = None
     filename: str | None = None
 

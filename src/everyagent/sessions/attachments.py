@@ -18,8 +18,8 @@ def checked(message: SendMessage) -> SendMessage:
 
 def _checked(index: int, attachment: Attachment) -> Attachment:
     field = f"attachments[{index}]"
-    if (attachment.path is None) == (attachment.data is None):
-        raise BadRequest(f"`{field}` needs either `path` or `data` (base64).", field=field)
+    if [attachment.path, attachment.data, attachment.file_id].count(None) != 2 or attachment.file_id is not None:
+        raise BadRequest(f"`{field}` needs one of `path`, `data` (base64) and `fileId`.", field=field)
     if attachment.path is not None:
         path = Path(attachment.path)
         if not path.is_absolute() or not path.is_file():

@@ -114,7 +114,14 @@ class Journal:
 
     async def room(self) -> None:
         """Wait while too many events are on their way to the disk: back-pressure on whoever makes them."""
-        while self._waiting > self._max_waiting:
+        await self._fewer_than(self._max_waiting)
+
+    async def written(self) -> None:
+        """Wait until everything told so far is on disk."""
+        await self._fewer_than(0)
+
+    async def _fewer_than(self, events: int) -> None:
+        while self._waiting > events:
             self._room.clear()
             await self._room.wait()
 

@@ -190,5 +190,6 @@ class ViewedActor(Actor):
             await self.submit(lambda: Batch(cause=_GRANTED, direction="daemon", answers=[(ask_id, yes)]))
 
     async def _after_turn(self) -> None:
+        await self._journal.written()
         await self._views.turn_over(self.record.session_id)
         await super()._after_turn()

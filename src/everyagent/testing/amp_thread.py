@@ -9,7 +9,7 @@ from typing import TypeAlias
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from everyagent.testing.scripted_turns import Reply, Script, amp_id
+from everyagent.testing.scripted_turns import Call, Reply, Script, amp_id
 from everyagent.testing.websocket import WebSocket
 
 #: Whatever is waited for, a reply goes on after this: a test that forgot it fails and does not hang.
@@ -61,13 +61,14 @@ _encoder = msgspec.json.Encoder()
 
 
 class AmpThread:
-    """`said` is every message of it, as the server keeps them."""
+    """`said` is every message of it, as the server keeps them; `errands` what came of its sub-agents' calls."""
 
     def __init__(self, id: str, mode: str, script: Script) -> None:
         self.id = id
         self.mode = mode
         self.archived = False
         self.said: list[Message] = []
+        self.errands: list[Run] = []
         self.version = 0
         self._script = script
         self._lock = threading.RLock()
@@ -219,6 +220,8 @@ class AmpThread:
         if reply.aside:
             aside = self._message("assistant", [{"type": "text", "text": reply.aside}], amp_id("M"), "complete")
             self._tell_kept("message_added", {"message": aside, "parentToolUseId": amp_id("TU")})
+        if reply.errand:
+            self._send_on(reply.errand, id)
         blocks = reply.blocks
         cut = reply.cut_short or self._cancelled.is_set()
         self._say("assistant", blocks, id, "cancelled" if cut else "complete")
@@ -228,6 +231,21 @@ class AmpThread:
             return False
         uses = [block for block in blocks if block["type"] == "tool_use"]
         return not uses or self._use_tools(id, uses)
+
+    def _send_on(self, errand: Call, message: str) -> None:
+        """A sub-agent's call: the program carries it out, and prints nothing of it."""
+        parent, call = amp_id("TU"), amp_id("TU")
+        use: Json = {"type": "tool_use", "id": call, "name": errand.tool, "input": dict(errand.input), "complete": True}
+        told = self._message("assistant", [use], amp_id("M"), "complete")
+        self._tell_kept("message_added", {"message": told, "parentToolUseId": parent})
+        results = self._runs[call] = queue.SimpleQueue()
+        lease: Json = {"toolCallId": call, "toolName": errand.tool, "args": use["input"], "messageId": message}
+        if self._executor:
+            self._tell(self._executor, "tool_lease", {**lease, "parentToolCallId": parent})
+        try:
+            self.errands.append(results.get(timeout=WAIT_LIMIT_SECONDS))
+        except queue.Empty:
+            return
 
     def _use_tools(self, id: str, uses: list[Json]) -> bool:
         self._be("running_tools", id)

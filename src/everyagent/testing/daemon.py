@@ -34,9 +34,13 @@ class DaemonProcess:
     def headers(self) -> dict[str, str]:
         return {"authorization": f"Bearer {TOKEN}"}
 
-    def start(self) -> float:
-        """Seconds from the start to the first 200 of `/v1/health`."""
-        words = ["serve", "--port", "0", "--data-dir", str(self.data_dir), "--token", TOKEN, *self._flags]
+    @property
+    def port(self) -> int:
+        return int(self.url.rpartition(":")[2])
+
+    def start(self, *, port: int = 0) -> float:
+        """Seconds from the start to the first 200 of `/v1/health`. Port 0 is any free one."""
+        words = ["serve", "--port", str(port), "--data-dir", str(self.data_dir), "--token", TOKEN, *self._flags]
         began = time.monotonic()
         with self._printed.open("wb") as printed:
             self._process = subprocess.Popen(

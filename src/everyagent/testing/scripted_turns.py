@@ -24,7 +24,7 @@ class Reply(Struct, kw_only=True):
     """`when` must be in what was said since the agent's last message. `held` waits for `release` before it is said.
 
     `retries`: the model is asked a second time; `drops`: the connection is cut before it is said. `aside` is what a
-    sub-agent says. A reply with `times` is given that often.
+    sub-agent says before it, `errand` what that one calls. A reply with `times` is given that often.
     """
 
     thought: str = ""
@@ -37,6 +37,7 @@ class Reply(Struct, kw_only=True):
     retries: bool = False
     drops: bool = False
     aside: str = ""
+    errand: Call | None = None
     release: threading.Event = field(default_factory=threading.Event)
     times: int = 1
 

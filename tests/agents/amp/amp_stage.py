@@ -47,5 +47,6 @@ class AmpSession(Stage[AmpServer]):
         return [part for part in parts if isinstance(part, FileRefPart)]
 
     def told_amp(self) -> str:
-        """All that was said in its thread, by anyone."""
-        return msgspec.json.encode([message.content for message in self.thread.said]).decode()
+        """All that was said in its thread, by anyone, and what came of its sub-agents' calls."""
+        said = [message.content for message in self.thread.said]
+        return msgspec.json.encode([said, self.thread.errands]).decode()

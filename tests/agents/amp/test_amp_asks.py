@@ -8,7 +8,7 @@ from amp_stage import AmpSession
 
 from everyagent.model.events import Error, PermissionRequested, PermissionResolved, SessionUpdated, TurnEnded
 from everyagent.testing.daemon import DaemonProcess
-from everyagent.testing.scripted_turns import call, calls, say
+from everyagent.testing.scripted_turns import Call, Reply, call, calls, fail, say
 
 TOUCH = {"command": "touch made.txt"}
 
@@ -131,6 +131,33 @@ def test_a_killed_daemon_means_no(session: AmpSession, daemon: DaemonProcess) ->
     session.until(lambda: not session.agents())
     assert not made(session)
     assert session.turn("Again").stop_reason == "end_turn"
+
+
+def test_a_daemon_that_is_away_means_no(session: AmpSession) -> None:
+    """Amp lives, and its delegate finds nobody; whoever starts next finds the daemon again."""
+    session.model.script.add(
+        say("One."), call("shell_command", TOUCH), say("Nobody there."), fail("Oh"), call("shell_command", TOUCH)
+    )
+    session.create(permissionMode="bypass").turn("one")
+    for script in Path(session.daemon.data_dir, "scratch").glob("*/amp/asked"):
+        Path(script.read_text().split()[-4]).unlink(missing_ok=True)
+    assert session.turn("Make it").stop_reason == "end_turn"
+    assert "daemon is away" in session.outputs()[0]
+    assert not made(session)
+    assert session.turn("Fail").stop_reason == "error"
+    session.turn("Make it")
+    assert made(session)
+
+
+def test_what_a_sub_agent_wants_is_asked_for_though_amp_tells_nothing_of_it(session: AmpSession) -> None:
+    session.model.script.add(Reply(text="My helper made it.", errand=Call("shell_command", TOUCH)))
+    session.create().send("Use a helper")
+    asked = session.next(PermissionRequested)
+    assert (asked.input, asked.item_id) == (TOUCH, None)
+    session.permit(asked.permission_id, "once")
+    session.next(TurnEnded)
+    assert made(session)
+    assert session.items("tool_call") == []
 
 
 def test_reading_is_never_asked_for(session: AmpSession) -> None:

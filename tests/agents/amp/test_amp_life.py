@@ -266,8 +266,8 @@ def test_no_secret_of_the_session_is_in_its_log(session: AmpSession) -> None:
     session.model.script.add(call("shell_command", {"command": "true"}), say("Hello."))
     session.create().send("Hello")
     session.until(lambda: session.info()["pendingAsks"])
-    token = Path(session.daemon.data_dir, "scratch").glob("*/amp/asked")
-    secrets = [line.split("=", 1)[1] for path in token for line in path.read_text().splitlines() if "TOKEN=" in line]
+    scripts = Path(session.daemon.data_dir, "scratch").glob("*/amp/asked")
+    secrets = [script.read_text().split()[-3] for script in scripts]
     session.cancel()
     session.next(TurnEnded)
     frames = session.call("GET", f"/sessions/{session.id}/frames?limit=1000").text
@@ -279,9 +279,9 @@ def test_no_secret_of_the_session_is_in_its_log(session: AmpSession) -> None:
 def test_terminate_leaves_no_process(session: AmpSession) -> None:
     session.model.script.add(call("shell_command", SLEEP))
     session.create().send("Sleep")
-    session.until(lambda: session.processes("delegate.py"))
+    session.until(lambda: session.processes("knock.py"))
     session.terminate()
     deadline = time.monotonic() + 10
-    while (left := session.agents() + session.processes("delegate.py")) and time.monotonic() < deadline:
+    while (left := session.agents() + session.processes("knock.py")) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert left == []

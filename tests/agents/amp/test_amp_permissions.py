@@ -80,6 +80,7 @@ def test_what_settings_want_asked_is_asked_even_where_edits_are_accepted(tmp_pat
 def test_always_covers_what_it_was_said_of(tmp_path: Path) -> None:
     asked = decide(wish("shell_command", command="ls"), "default", tmp_path, set())
     assert isinstance(asked, Asked)
+    assert asked.always
     always = {asked.always}
     assert isinstance(decide(wish("async_shell_command", command="ls"), "default", tmp_path, always), Allowed)
     for other in (wish("shell_command", command="ls -l"), wish("shell_command", command="ls", workdir="/")):

@@ -1,29 +1,30 @@
 """Tool policies on the real Amp."""
 
-import json
 import sys
 from pathlib import Path
 
 import pytest
 from amp_stage import AmpSession
-from tests.agents.policies import PolicyRules, Scene
+from tests.agents.policies import REFUSED, PolicyRules, Scene
 
-from everyagent.model.events import TurnEnded
-from everyagent.testing.scripted_turns import call, say
+from everyagent.testing.scripted_turns import Call, Reply, call, say
 
 SERVER = Path(__file__).with_name("adding_mcp_server.py")
 
 
 class AmpScene(Scene[AmpSession]):
     shell = "shell_command"
-    subagent = None
+    subagent = "Task"
 
     def shell_turn(self, *commands: str) -> None:
-        self.session.model.script.add(*[call("shell_command", {"command": each}) for each in commands], say("Done."))
+        script = self.session.model.script
+        script.add(*[call("shell_command", {"command": each}) for each in commands], say("Done."))
         self.session.send("Go")
 
     def subagent_turn(self, command: str) -> None:
-        raise NotImplementedError
+        errand = Call("shell_command", {"command": command})
+        self.session.model.script.add(Reply(text="My helper tried.", errand=errand))
+        self.session.send("Use a helper")
 
     def mcp_turn(self) -> None:
         self.session.model.script.add(call("mcp__sums__add", {"a": 1, "b": 2}), say("Done."))
@@ -49,26 +50,16 @@ class TestAmpPolicies(PolicyRules):
     pass
 
 
-@pytest.mark.parametrize("tool", ["Read", "web_search"])
-def test_what_only_looks_is_ruled_too(scene: AmpScene, tool: str) -> None:
-    scene.create("bypass", tools={tool: "ask"})
-    path = scene.session.workspace / "secret.txt"
-    path.write_text("a secret")
-    scene.session.model.script.add(call(tool, {"path": str(path), "objective": "cats"}), say("Done."))
-    scene.session.send("Look")
-    scene.permits(1, "reject", "Look away")
-    scene.rested()
-    assert "Look away" in scene.heard()
-    assert "a secret" not in scene.heard()
+def test_reading_is_ruled_too(scene: AmpScene) -> None:
+    (scene.session.workspace / "a.txt").write_text("words")
+    scene.create("bypass", tools={"read": "deny"})
+    scene.session.model.script.add(call("Read", {"path": str(scene.session.workspace / "a.txt")}), say("I may not."))
+    scene.session.turn("Read it")
+    assert REFUSED in scene.outputs()
 
 
-def test_settings_of_the_directory_that_would_let_tools_pass_are_refused(scene: AmpScene) -> None:
-    (scene.session.workspace / ".amp").mkdir()
-    rules = {"amp.permissions": [{"tool": "shell_command", "action": "allow"}]}
-    (scene.session.workspace / ".amp" / "settings.json").write_text(json.dumps(rules))
-    scene.create("bypass", tools={"bash": "deny"})
+def test_plan_mode_changes_nothing_though_a_policy_allows_it(scene: AmpScene) -> None:
+    scene.create("plan", tools={"bash": "allow"})
     scene.shell_turn("touch made.txt")
-    ended = scene.session.next(TurnEnded)
-    assert ended.stop_reason == "error"
-    assert "tool policies" in str(ended.error)
+    scene.rested()
     assert not scene.made()

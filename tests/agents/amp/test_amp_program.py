@@ -21,6 +21,7 @@ from everyagent.agents.amp.launch import Door, Files
 from everyagent.agents.packages import Program
 from everyagent.errors import AgentFailed, AgentNotInstalled, AgentNotLoggedIn
 from everyagent.model.asks import PermissionAnswer, QuestionAnswer
+from everyagent.model.policies import UNRESTRICTED, ToolPolicies
 from everyagent.model.tools import CustomTool, McpLocal, McpRemote
 
 SCRIPT = f"#!/bin/sh\necho '{program.TESTED_VERSION}'\n"
@@ -103,7 +104,7 @@ def test_what_is_written_for_a_session_is_for_this_user_alone(tmp_path: Path) ->
         tools_url="http://127.0.0.1:3/mcp",
         tools_token="secret",
     )
-    files = launching.prepare(given, {"HOME": str(tmp_path), "AMP_API_KEY": "k"}, "default", DOOR)
+    files = launching.prepare(given, {"HOME": str(tmp_path), "AMP_API_KEY": "k"}, "default", UNRESTRICTED, DOOR)
     assert files.mcp
     servers = msgspec.json.decode(files.mcp.read_bytes())
     assert set(servers) == {"local", "remote", "everyagent"}
@@ -123,26 +124,26 @@ def test_what_is_written_for_a_session_is_for_this_user_alone(tmp_path: Path) ->
     assert "secret" not in words
 
 
-def test_a_delegate_does_not_pass_on_the_key(tmp_path: Path) -> None:
-    launching.prepare(launch(tmp_path), {"HOME": str(tmp_path), "AMP_API_KEY": "k"}, "default", DOOR)
+def test_a_delegate_that_finds_nobody_rejects(tmp_path: Path) -> None:
+    launching.prepare(launch(tmp_path), {"HOME": str(tmp_path), "AMP_API_KEY": "k"}, "default", UNRESTRICTED, DOOR)
     script = launching.folder_of(launch(tmp_path)) / "asked"
     done = subprocess.run([script], input=b"{}", env={"AMP_API_KEY": "k"}, capture_output=True, timeout=60)
     assert done.returncode == 2
     assert b"daemon is away" in done.stderr
-    assert "a-secret-token" not in script.read_text().splitlines()[-1]
 
 
 @pytest.mark.parametrize("extra", [{}, {"XDG_DATA_HOME": "data"}])
 def test_without_a_login_nothing_is_started(tmp_path: Path, extra: dict[str, str]) -> None:
     environment = {"HOME": str(tmp_path), **{name: str(tmp_path / value) for name, value in extra.items()}}
     with pytest.raises(AgentNotLoggedIn, match="amp login"):
-        launching.prepare(launch(tmp_path), environment, "default", DOOR)
+        launching.prepare(launch(tmp_path), environment, "default", UNRESTRICTED, DOOR)
     stored = tmp_path / extra.get("XDG_DATA_HOME", ".local/share") / "amp"
     stored.mkdir(parents=True)
     (stored / "secrets.json").write_text('{"apiKey@https://ampcode.com/": "sgamp"}')
-    launching.prepare(launch(tmp_path), environment, "default", DOOR)
+    launching.prepare(launch(tmp_path), environment, "default", UNRESTRICTED, DOOR)
+    elsewhere = {**environment, "AMP_URL": "https://elsewhere/"}
     with pytest.raises(AgentNotLoggedIn):
-        launching.prepare(launch(tmp_path), {**environment, "AMP_URL": "https://elsewhere/"}, "default", DOOR)
+        launching.prepare(launch(tmp_path), elsewhere, "default", UNRESTRICTED, DOOR)
 
 
 def test_a_server_in_the_users_settings_is_the_one_to_be_logged_in_to(tmp_path: Path) -> None:
@@ -151,7 +152,7 @@ def test_a_server_in_the_users_settings_is_the_one_to_be_logged_in_to(tmp_path: 
     stored = tmp_path / ".local" / "share" / "amp"
     stored.mkdir(parents=True)
     (stored / "secrets.json").write_text('{"apiKey@https://amp.example.com/": "sgamp"}')
-    launching.prepare(launch(tmp_path), {"HOME": str(tmp_path)}, "default", DOOR)
+    launching.prepare(launch(tmp_path), {"HOME": str(tmp_path)}, "default", UNRESTRICTED, DOOR)
 
 
 # -- finding, fetching, telling -----------------------------------------------------------------------------------
@@ -281,13 +282,15 @@ async def test_after_its_last_word_the_next_prompt_starts_it_again(tmp_path: Pat
     assert [death.expected for death in ear.deaths] == [True]
 
 
-async def test_a_variant_needs_a_restart_and_a_mode_does_not(tmp_path: Path) -> None:
+async def test_a_variant_needs_a_restart_and_so_do_the_first_policies_and_a_mode_does_not(tmp_path: Path) -> None:
     async with staged(tmp_path, "#!/bin/sh\nexec cat >/dev/null\n") as (made, ear):
         conversation = await made.open(launch(tmp_path), ear)
         assert await conversation.change(Change(permission_mode="plan"))
         assert conversation.mode == "plan"
         assert await conversation.change(Change(permission_mode="bypass", agent_mode="build"))
         assert not await conversation.change(Change(variant="low"))
+        assert not await conversation.change(Change(policies=ToolPolicies(tools={"read": "deny"})))
+        assert await conversation.change(Change(policies=UNRESTRICTED))
         (tmp_path / ".amp").mkdir()
         (tmp_path / ".amp" / "settings.json").write_text('{"amp.dangerouslyAllowAll": true}')
         assert not await conversation.change(Change(permission_mode="default"))

@@ -202,7 +202,7 @@ class Player:
 
     def _replied(self, kind: asks.Kind, key: str, told: Told) -> None:
         for session in self.sessions:
-            if session.decoder.asks.pop(key, None):
+            if session.decoder.asks.take(key):
                 reply = msgspec.json.decode(told.body, type=Reply | None) or Reply()
                 answer = _answer(kind, reply)
                 session.answered(key, answer)

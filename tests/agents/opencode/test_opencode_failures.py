@@ -37,7 +37,8 @@ def test_a_retry_is_told_while_it_is_tried_and_then_it_goes_on(session: Opencode
 
 
 def test_retries_without_end_are_ended(session: OpencodeSession) -> None:
-    session.model.script.add(fail(500, "server_error", when="Hello", times=99, headers=SOON), say("Back."))
+    for_ever = fail(500, "server_error", when="Hello", times=99, headers=SOON)
+    session.model.script.add(say("Back.", when="Again"), for_ever)
     ended = session.create().turn("Hello")
     assert ended.stop_reason == "error"
     *retried, last = session.errors()

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from recorded_sessions import Session, cases, events_of, violations
 
 from everyagent.agents.opencode import said, tools, wire
-from everyagent.agents.opencode.decode import Allow, Decoder, Doubt, GiveUp, Snapshot
+from everyagent.agents.opencode.asking import Allow
+from everyagent.agents.opencode.decode import Decoder, Doubt, GiveUp, Snapshot
 from everyagent.agents.opencode.failures import RETRY_LIMIT
 from everyagent.agents.opencode.modes import native
 from everyagent.agents.opencode.routing import Router
@@ -17,6 +18,8 @@ from everyagent.model.items import Item, text_of
 from everyagent.runtime.framing import Line
 
 MAIN = "ses_main"
+#: When the recorded sessions are.
+SINCE = 1794770000000
 
 
 def event(type: str, session: str | None = MAIN, **properties: object) -> Said:
@@ -25,12 +28,12 @@ def event(type: str, session: str | None = MAIN, **properties: object) -> Said:
 
 
 def message(id: str = "msg_1", *, session: str = MAIN, **more: object) -> Said:
-    info: dict[str, object] = {"id": id, "sessionID": session, "role": "assistant", "time": {"created": 2}}
+    info: dict[str, object] = {"id": id, "sessionID": session, "role": "assistant", "time": {"created": SINCE}}
     return event("message.updated", session, info={**info, **more})
 
 
 def done(id: str = "msg_1", *, summary: bool | None = None) -> Said:
-    return message(id, time={"created": 2, "completed": 3}, finish="stop", summary=summary)
+    return message(id, time={"created": SINCE, "completed": SINCE}, finish="stop", summary=summary)
 
 
 def part(type: str, id: str, *, session: str = MAIN, message: str = "msg_1", **more: object) -> Said:
@@ -134,6 +137,19 @@ def test_a_failure_that_was_recovered_from_is_no_failure_of_the_turn() -> None:
     assert [(end.stop_reason, end.error) for end in ends(session)] == [("end_turn", None)]
 
 
+def test_what_is_older_than_the_turn_was_told_in_another() -> None:
+    session = hear(prompted(), BUSY, message("msg_0", time={"created": SINCE - 1, "completed": SINCE - 1}))
+    compacted = {"output": "old", "time": {"start": 1, "end": 2, "compacted": 3}}
+    hear(session, bash("completed", "prt_0", **compacted))
+    assert completed(session) == completed(session, "tool_result") == []
+    assert ends(hear(session, IDLE)) == []
+
+
+def test_a_failure_that_is_nobodys_ends_no_turn() -> None:
+    session = hear(prompted(), event("session.error", None, error={"name": "UnknownError", "data": {}}))
+    assert ends(session) == []
+
+
 # -- order and repetition -----------------------------------------------------------------------------------------
 
 
@@ -162,11 +178,12 @@ def test_everything_twice_is_told_once() -> None:
 
 
 def test_only_what_is_new_in_an_output_is_told() -> None:
-    outputs = ["", "one\n", "one\n", "one\ntwo\n", "e\ntwo\nthree\n"]
+    long = "line\n" * 100
+    outputs = ["", "one\n", "one\n", f"one\n{long}", f"{long}three\n"]
     running = [bash("running", metadata={"output": output}) for output in outputs]
     session = hear(prompted(), BUSY, message(), *running)
     deltas = [event.data.delta for event in session.events if isinstance(event.data, ItemDelta)]
-    assert deltas[1:] == ["one\n", "two\n", "three\n"] or deltas[1:3] == ["one\n", "two\n"]
+    assert deltas[1:] == ["one\n", long, "three\n"]
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
@@ -228,7 +245,19 @@ def test_asks_that_were_missed_are_asked_and_those_that_are_gone_are_resolved() 
     types = [event.type for event in session.events if event.type.startswith("permission")]
     assert types == ["permission.requested", "permission.requested", "permission.resolved"]
     caught_up(session, snapshot(delivered("", completed=False), busy=True, permissions=("per_2",)))
-    assert list(session.decoder.asks) == ["per_2"]
+    assert list(session.decoder.asks.open) == ["per_2"]
+
+
+def test_what_was_asked_in_a_turn_that_was_stopped_is_not_asked_again() -> None:
+    asked = event("permission.asked", id="per_1", permission="bash", patterns=["x"], metadata={}, always=[])
+    session = hear(prompted(), BUSY, message(), asked, done(), IDLE)
+    session.prompted()
+    hear(session, BUSY, message("msg_2"))
+    gone = wire.PermissionAsked(id="per_0", session=MAIN, tool=wire.ToolRef("msg_0", "call_0"))
+    found = snapshot(busy=True, permissions=("per_1",))
+    caught_up(session, msgspec.structs.replace(found, permissions=[*found.permissions, gone]))
+    assert len([event for event in session.events if event.type == "permission.requested"]) == 1
+    assert session.decoder.asks.open == {}
 
 
 def test_a_session_that_is_stuck_is_ended_only_when_in_doubt() -> None:
@@ -260,7 +289,7 @@ def test_a_session_that_is_stuck_is_ended_only_when_in_doubt() -> None:
 )
 def test_the_mode_says_who_answers(mode: str, permission: str, asked: bool) -> None:
     session = prompted()
-    session.decoder.mode = native(mode, "build")
+    session.decoder.asks.mode = native(mode, "build")
     ask = event("permission.asked", id="per_1", permission=permission, patterns=["x"], metadata={}, always=[])
     hear(session, BUSY, message(), ask)
     assert (session.decoder.asides == []) == asked

@@ -4,7 +4,6 @@ import os
 import shutil
 import signal
 import sys
-import time
 from collections.abc import Generator
 from pathlib import Path
 
@@ -23,7 +22,7 @@ from everyagent.model.events import (
 from everyagent.testing.chat_server import ChatServer
 from everyagent.testing.scripted_chat import call, fail, run, say
 
-LONG = "word " * 40
+LONG = "word " * 40 + "end"
 SLEEP = "python3 -c 'import time; time.sleep(50)'"
 QUESTION = {"question": "Which?", "header": "Q", "options": [{"label": "A", "description": "a"}]}
 
@@ -99,9 +98,8 @@ def test_an_interrupt_resolves_a_pending_question(session: OpencodeSession) -> N
 
 
 def test_an_interrupt_while_the_api_is_tried_again_ends_the_turn(session: OpencodeSession) -> None:
-    session.model.script.add(
-        fail(500, "server_error", when="Hello", times=99, headers={"retry-after": "30"}), say("Back.")
-    )
+    for_ever = fail(500, "server_error", when="Hello", times=99, headers={"retry-after": "30"})
+    session.model.script.add(say("Back.", when="Again"), for_ever)
     session.create().send("Hello")
     session.until(session.errors)
     session.cancel()
@@ -143,7 +141,7 @@ def test_a_queued_message_waits_for_its_turn(session: OpencodeSession) -> None:
     session.send("Second")
     reply.release.set()
     session.next(TurnEnded, 2)
-    assert session.replies() == [LONG.rstrip(), "Second."] or session.replies() == [LONG, "Second."]
+    assert session.replies() == [LONG, "Second."]
 
 
 # -- death and resuming -----------------------------------------------------------------------------------------
@@ -182,7 +180,6 @@ def test_a_killed_server_leaves_no_command_and_no_ask_behind(alone: OpencodeSess
     assert alone.next(TurnEnded).stop_reason == "error"
     assert other.next(PermissionResolved).status == "denied"
     assert other.next(TurnEnded).stop_reason == "error"
-    assert [item.status for item in alone.items("tool_result")] == ["failed"] or alone.items("tool_result") == []
     alone.until(lambda: not sleepers(alone))
     assert alone.turn("Go on").stop_reason == "end_turn"
     assert other.violations() == []
@@ -259,7 +256,7 @@ def test_words_said_while_the_stream_was_lost_are_told_once(cut_off: OpencodeSes
     session.until_heard("one")
     wire(session, signal.SIGUSR1)
     reply.release.set()
-    session.until(lambda: len(session.model.requests) == 1 or None)
+    session.until(lambda: "nine ten" in str(session.native(f"/session/{session.info()['nativeSessionId']}/message")))
     wire(session, signal.SIGUSR2)
     assert session.next(TurnEnded).stop_reason == "end_turn"
     assert session.replies() == ["one two three four five six seven eight nine ten"]
@@ -275,7 +272,7 @@ def test_a_permission_asked_while_the_stream_was_lost_is_asked(cut_off: Opencode
     session.until_heard("Let me")
     wire(session, signal.SIGUSR1)
     reply.release.set()
-    time.sleep(1)  # nothing tells that OpenCode has asked while nobody hears it
+    session.until(lambda: session.native("/permission"))
     wire(session, signal.SIGUSR2)
     session.permit(session.next(PermissionRequested).permission_id, "once")
     assert session.next(TurnEnded).stop_reason == "end_turn"
@@ -292,7 +289,7 @@ def test_a_turn_that_ended_while_the_stream_was_lost_ends_once(cut_off: Opencode
     asked = session.next(PermissionRequested)
     wire(session, signal.SIGUSR1)
     session.permit(asked.permission_id, "once")
-    session.until(lambda: len(session.model.requests) == 2 or None)
+    session.until(lambda: "All done." in str(session.native(f"/session/{session.info()['nativeSessionId']}/message")))
     wire(session, signal.SIGUSR2)
     assert session.next(TurnEnded).stop_reason == "end_turn"
     assert session.replies() == ["All done."]
@@ -305,7 +302,7 @@ def test_a_turn_that_ended_while_the_stream_was_lost_ends_once(cut_off: Opencode
 
 def test_ten_sessions_at_once_share_one_server(session: OpencodeSession) -> None:
     names = [f"number-{number:02}" for number in range(10)]
-    session.model.script.add(*(say(f"I am {name}. {LONG}.", when=name) for name in names))
+    session.model.script.add(*(say(f"I am {name}. {LONG}", when=name) for name in names))
     session.create()
     others = [session.another().create() for _ in names[1:]]
     everyone = [session, *others]
@@ -313,7 +310,7 @@ def test_ten_sessions_at_once_share_one_server(session: OpencodeSession) -> None
         each.send(f"You are {name}")
     for each, name in zip(everyone, names, strict=True):
         assert each.next(TurnEnded).stop_reason == "end_turn"
-        assert each.replies() == [f"I am {name}. {LONG}."]
+        assert each.replies() == [f"I am {name}. {LONG}"]
     pid = session.server()
     for other in others:
         assert other.violations() == []

@@ -197,8 +197,8 @@ async def test_nobody_without_the_password_can_drive_the_server(opencode_program
             assert url.startswith("http://127.0.0.1:")
         finally:
             await server.stop()
+        assert not server.open
     await warden.close()
-    assert not server.open
 
 
 async def test_a_program_that_ends_at_once_says_why(tmp_path: Path) -> None:

@@ -7,6 +7,8 @@ from loose import Loose
 from refused import refused
 from stage import TOOLSET, WEATHER, Talk, message, new_session, one, types
 
+#: An older SDK does not know every event there is.
+NEW = not anthropic.__version__.startswith("0.")
 ASKING = {"type": "agent_toolset_20260401", "default_config": {"permission_policy": {"type": "always_ask"}}}
 
 
@@ -36,7 +38,8 @@ def confirms(client: Loose, agent: str) -> None:
     heard = talk.say(
         {"type": "user.tool_confirmation", "tool_use_id": second, "result": "deny", "deny_message": "Not that one."}
     )
-    assert types(heard)[:2] == ["user.tool_confirmation", "session.status_running"]
+    order = types(heard)
+    assert order[order.index("user.tool_confirmation") + 1] == "session.status_running"
     results = {event.tool_use_id: event for event in heard if event.type == "agent.tool_result"}
     assert (results[first].is_error, results[second].is_error) == (None, True)
     assert heard[-1].stop_reason.type == "end_turn"
@@ -115,8 +118,9 @@ def refuses_what_does_not_fit(client: Loose, agent: str) -> None:
     for events in wrong:
         refused(anthropic.BadRequestError, lambda events=events: talk.send(*events))
     assert list(client.beta.sessions.events.list(session.id)) == []
-    heard = talk.say(message("[whoami]"), system)
-    assert types(heard)[:3] == ["user.message", "system.message", "session.status_running"]
+    if NEW:
+        heard = talk.say(message("[whoami]"), system)
+        assert types(heard)[:3] == ["user.message", "system.message", "session.status_running"]
     heard = talk.say(message("[tool]"))
     use = one(heard, "agent.tool_use")
     refused(anthropic.BadRequestError, lambda: talk.send(message("more"), system))

@@ -70,22 +70,24 @@ def updated(client: Loose, agent: str) -> None:
     talk = Talk(client, session.id)
     changed = sessions.update(session.id, title="New", metadata={"a": None, "c": "3"})
     assert (changed.title, changed.metadata) == ("New", {"b": "2", "c": "3"})
+    if not NEW:  # which does not know the event that tells of it
+        talk.close()
+        return
     event = one(talk.until("session.updated"), "session.updated")
     assert (event.title, event.metadata) == ("New", {"b": "2", "c": "3"})
-    if NEW:
-        budget = {"type": "limit", "max_list_cost": {"amount": "0.000001", "currency": "USD"}}
-        changed = sessions.update(session.id, agent={"tools": [TOOLSET, WEATHER]}, budget=budget)
-        assert (len(changed.agent.tools), changed.budget.max_list_cost.amount) == (2, "0.000001")
-        event = one(talk.until("session.updated"), "session.updated")
-        assert len(event.agent.tools) == 2
-        heard = talk.say(message("[hello]"))
-        assert types(heard)[-2:] == ["session.usage", "session.status_idle"]
-        assert heard[-1].stop_reason.type == "budget_reached"
-        refused(anthropic.BadRequestError, lambda: talk.send(message("more")))
-        sessions.update(session.id, budget=None)
-        assert talk.say(message("[custom name=get_weather]"))[-1].stop_reason.type == "requires_action"
-        talk.send({"type": "user.interrupt"})
-        talk.until("session.status_idle")
+    budget = {"type": "limit", "max_list_cost": {"amount": "0.000001", "currency": "USD"}}
+    changed = sessions.update(session.id, agent={"tools": [TOOLSET, WEATHER]}, budget=budget)
+    assert (len(changed.agent.tools), changed.budget.max_list_cost.amount) == (2, "0.000001")
+    event = one(talk.until("session.updated"), "session.updated")
+    assert len(event.agent.tools) == 2
+    heard = talk.say(message("[hello]"))
+    assert types(heard)[-2:] == ["session.usage", "session.status_idle"]
+    assert heard[-1].stop_reason.type == "budget_reached"
+    refused(anthropic.BadRequestError, lambda: talk.send(message("more")))
+    sessions.update(session.id, budget=None)
+    assert talk.say(message("[custom name=get_weather]"))[-1].stop_reason.type == "requires_action"
+    talk.send({"type": "user.interrupt"})
+    talk.until("session.status_idle")
     talk.close()
 
 

@@ -23,10 +23,9 @@ export function TurnRow({ entry, session }: { entry: TurnEntry; session: string 
   ].filter(Boolean);
   return (
     <div class={`turn-end ${stop_reason === "end_turn" ? "" : "notable"}`}>
-      <span>
+      <span title={error ?? undefined}>
         {REASONS[stop_reason] ?? stop_reason}
         {facts.length > 0 && ` · ${facts.join(" · ")}`}
-        {error && stop_reason === "error" && ` · ${error}`}
       </span>
       <a href={sessionHref(session, "timeline", entry.sequence)}>Timeline</a>
     </div>

@@ -12,7 +12,7 @@ from everyagent.agents.adapter import AgentState, Capabilities, Catalog, Launch,
 from everyagent.agents.amp import catalog, program
 from everyagent.agents.amp import launch as launching
 from everyagent.agents.amp.driver import AmpConversation
-from everyagent.agents.amp.gate import Gate
+from everyagent.agents.gate import Gate
 from everyagent.agents.installed import Identity, Installed
 from everyagent.runtime.process import Process
 from everyagent.runtime.warden import Warden
@@ -80,7 +80,8 @@ class AmpAdapter:
     async def _start(self, launch: Launch, binary: str, conversation: AmpConversation) -> Process:
         environment = launching.environment(launch, self._environment)
         door = launching.Door(socket=await self._gate.open(), token=conversation.token)
-        files = await to_thread.run_sync(launching.prepare, launch, environment, conversation.mode, door)
+        mode, policies = conversation.mode, conversation.policies
+        files = await to_thread.run_sync(launching.prepare, launch, environment, mode, policies, door)
         return await Process.start(
             launching.argv(binary, launch, files, conversation.thread),
             directory=launch.directory,

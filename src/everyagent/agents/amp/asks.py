@@ -10,22 +10,20 @@ from msgspec import Raw, Struct
 
 from everyagent.agents.adapter import Frame, Heard
 from everyagent.agents.amp.always import Always
-from everyagent.agents.amp.modes import PLAN
-from everyagent.agents.amp.permissions import Allowed, Asked, Decision, Rejected, Rule, Wish, decide, files_of
-from everyagent.agents.amp.policies import verdict
+from everyagent.agents.amp.permissions import Allowed, Asked, Rejected, Rule, Standing, Wish, decide, files_of
 from everyagent.agents.amp.results import Call
 from everyagent.agents.mcp_names import server_and_tool
 from everyagent.errors import AgentFailed
 from everyagent.model.asks import PermissionAnswer
 from everyagent.model.events import PermissionRequested, PermissionResolved
 from everyagent.model.ids import new_id
-from everyagent.model.parts import Json
-from everyagent.model.policies import UNRESTRICTED, ToolPolicies, refusal
+from everyagent.model.policies import ToolPolicies
 
 #: How long a call may be on its way through Amp's output when its delegate is here already.
 CALL_LIMIT = 1.0
 _TICK = 0.02
 _REFUSED = "The user rejected this."
+_CREATES = "create_file"
 
 
 class _Pending(Struct, frozen=True):
@@ -42,45 +40,41 @@ class Asks:
         directory: Path,
         always: Always,
         mode: str,
+        policies: ToolPolicies,
         *,
         find: Callable[[str, object], tuple[str, Call] | None],
         note: Callable[[Heard], None],
     ) -> None:
         self.mode = mode
-        self.policies: ToolPolicies = UNRESTRICTED
+        self.policies = policies
         self._directory = directory
         self._always = always
         self._find = find
         self._note = note
         self._pending: dict[str, _Pending] = {}
 
-    async def wish(self, wish: Wish) -> Allowed | Rejected:
-        """May be cancelled, when the delegate that waits for it is gone."""
+    async def knocked(self, body: bytes) -> str | None:
+        """Why it must not be; None if it may. May be cancelled, when the delegate that waits for it is gone."""
         try:
-            input: object = msgspec.json.decode(wish.input)
-        except (msgspec.DecodeError, RecursionError):
-            return Rejected("This call's input is no JSON, so nobody can be asked about it.")
-        found = await self._call_of(wish, input)
+            standing, tool, given = body.split(b"\n", 2)
+            wish = Wish(tool.decode(), Raw(given), msgspec.convert(standing.decode(), Standing))
+            input: object = msgspec.json.decode(given)
+        except (ValueError, RecursionError):
+            return "This call cannot be read, so nobody can be asked about it."
+        verdict = await self._rule(wish, input)
+        return verdict.reason if isinstance(verdict, Rejected) else None
+
+    async def _rule(self, wish: Wish, input: object) -> Allowed | Rejected:
+        decision = decide(wish, self.mode, self._directory, self._always.rules, self.policies)
+        found = self._find(wish.tool, input)
+        if not found and (isinstance(decision, Asked) or wish.tool == _CREATES):
+            found = await self._call_of(wish, input)
         if found:
             found[1].asked = True
             found[1].creates = _creates(wish, self._directory)
-        decision = self._decide(wish)
-        if decision is None or isinstance(decision, Asked):
-            always = decision.always if decision else None
-            return await self._ask(wish, input, always, found[0] if found else None)
+        if isinstance(decision, Asked):
+            return await self._ask(wish, input, decision.always, found[0] if found else None)
         return decision
-
-    def _decide(self, wish: Wish) -> Decision | None:
-        """None: to be asked each time. Nothing is changed in plan mode, so `allow` has no say there."""
-        match verdict(self.policies, wish.tool):
-            case "deny":
-                return Rejected(refusal(server_and_tool(wish.tool)[1]))
-            case "ask":
-                return None
-            case "allow" if self.mode != PLAN:
-                return Allowed()
-            case _:
-                return decide(wish, self.mode, self._directory, self._always.rules)
 
     def answer(self, key: str, answer: PermissionAnswer) -> None:
         pending = self._pending.get(key)
@@ -122,6 +116,7 @@ class Asks:
 
 def requested(key: str, tool: str, input: object, always: Rule | None, call: str | None) -> PermissionRequested:
     server, _ = server_and_tool(tool)
+    rule = {"tool": always.tool, "detail": always.detail} if always else {}
     return PermissionRequested(
         permission_id=key,
         action=tool,
@@ -130,13 +125,9 @@ def requested(key: str, tool: str, input: object, always: Rule | None, call: str
         tool=tool,
         input=input,  # pyright: ignore[reportArgumentType]
         options=["once", "always", "reject"] if always else ["once", "reject"],
-        suggestions=[_suggestion(always)] if always else [],
+        suggestions=[{name: value for name, value in rule.items() if value}] if rule else [],
         item_id=call,
     )
-
-
-def _suggestion(always: Rule) -> Json:
-    return {"tool": always.tool, "detail": always.detail} if always.detail else {"tool": always.tool}
 
 
 def withdrawn(key: str, tool: str) -> PermissionResolved:
@@ -146,5 +137,5 @@ def withdrawn(key: str, tool: str) -> PermissionResolved:
 
 
 def _creates(wish: Wish, directory: Path) -> bool:
-    files = files_of(wish, directory) if wish.tool == "create_file" else None
+    files = files_of(wish, directory) if wish.tool == _CREATES else None
     return bool(files) and not any(file.exists() for file in files)

@@ -8,19 +8,19 @@ from collections.abc import Awaitable, Callable
 import anyio
 from anyio import to_thread
 from anyio.abc import TaskGroup
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from everyagent.agents.adapter import Change, Death, Heard, Launch, Listener, Prompt
 from everyagent.agents.amp import attachments, encode, modes, settings
 from everyagent.agents.amp import launch as launching
 from everyagent.agents.amp.always import Always
 from everyagent.agents.amp.asks import Asks
-from everyagent.agents.amp.gate import Gate
 from everyagent.agents.amp.results import Call
 from everyagent.agents.amp.run import Run
+from everyagent.agents.gate import Gate
 from everyagent.errors import AgentFailed
 from everyagent.model.asks import Answer, PermissionAnswer
-from everyagent.model.policies import UNRESTRICTED
+from everyagent.model.policies import UNRESTRICTED, ToolPolicies
 from everyagent.runtime.process import Process
 
 _LEFT = "The turn this was asked in is over."
@@ -50,11 +50,12 @@ class AmpConversation:
             launch.directory,
             Always(launching.folder_of(launch) / "always.json"),
             modes.effective(launch.permission_mode, launch.agent_mode),
+            launch.policies,
             find=self._find,
             note=self._note,
         )
-        self._asks.policies = launch.policies
-        self.token = gate.admit(self._asks.wish)
+        self.token = gate.admit(self._asks.knocked)
+        self._started_under = launch.policies
         self._run: Run | None = None
         self._running = anyio.Lock()
         self._closing = False
@@ -63,6 +64,10 @@ class AmpConversation:
     @property
     def mode(self) -> str:
         return self._asks.mode
+
+    @property
+    def policies(self) -> ToolPolicies:
+        return self._asks.policies
 
     async def begin(self) -> None:
         """The first process. If it does not start, nobody is told of a death."""
@@ -97,23 +102,20 @@ class AmpConversation:
             run.lines.process.interrupt()
 
     async def change(self, change: Change) -> bool:
-        """Modes and policies are kept by us, so they count at once. False where only new settings of Amp's would do,
-        or the directory's defeat the new mode.
+        """Modes and policies are kept by us, so they count at once.
+
+        False where the directory's settings defeat the new mode, or the process was not told to ask about reading.
         """
-        ruled = change.policies is UNSET or UNRESTRICTED not in (change.policies, self._asks.policies)
-        if change.policies is not UNSET:
-            self._asks.policies = change.policies
         if change.permission_mode is not UNSET:
             self._permission_mode = change.permission_mode
         if change.agent_mode is not UNSET:
             self._agent_mode = change.agent_mode
         self._asks.mode = mode = modes.effective(self._permission_mode, self._agent_mode)
         try:
-            check = settings.refuse_what_cannot_be_kept
-            await to_thread.run_sync(check, self._launch.directory, mode, self._asks.policies)
+            await to_thread.run_sync(settings.refuse_what_cannot_be_kept, self._launch.directory, mode)
         except AgentFailed:
             return False
-        return ruled and change.variant is UNSET
+        return change.variant is UNSET and self._may_keep(change.policies)
 
     async def close(self, *, force: bool = False) -> None:
         self._closing = True
@@ -122,6 +124,13 @@ class AmpConversation:
         if run:
             await run.lines.close(force=force)
         await self._tell_of_death(Death(expected=True))
+
+    def _may_keep(self, policies: ToolPolicies | UnsetType) -> bool:
+        if policies is UNSET:
+            return True
+        self._asks.policies = policies
+        before = self._started_under
+        return before.own_tools == policies.own_tools and (policies == UNRESTRICTED or before != UNRESTRICTED)
 
     # -- processes ----------------------------------------------------------------------------------------------------
 
@@ -134,6 +143,7 @@ class AmpConversation:
                 await self._run.gone()
             if self._closing or self._told_of_death:
                 raise AgentFailed(_GONE)
+            self._started_under = self.policies
             process = await self._start(self)
             self._run = run = Run(process, self._listener.heard, self._over, self._after)
             self._nursery.start_soon(run.lines.run)

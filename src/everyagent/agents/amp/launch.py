@@ -10,16 +10,16 @@ from typing import get_args
 import msgspec
 from msgspec import Struct
 
+from everyagent.agents import knock
 from everyagent.agents.adapter import Launch
-from everyagent.agents.amp import delegate, failures, modes, program, settings
+from everyagent.agents.amp import failures, modes, program, settings
 from everyagent.agents.amp.permissions import Standing
+from everyagent.agents.amp.policies import TOOLS_SERVER
 from everyagent.errors import AgentNotLoggedIn
-from everyagent.model.policies import UNRESTRICTED
+from everyagent.model.policies import ToolPolicies
 from everyagent.model.tools import McpLocal, McpServer
 from everyagent.runtime.environment import scrubbed
 
-#: The server under which the session's custom tools are offered.
-TOOLS_SERVER = "everyagent"
 _PROTOCOL = ("-x", "--stream-json", "--stream-json-input", "--stream-json-thinking", "--no-archive-after-execute")
 _NAMES = frozenset(
     {
@@ -68,17 +68,17 @@ def environment(launch: Launch, source: Mapping[str, str]) -> dict[str, str]:
     return scrubbed(source, allow=allowed, session={"AMP_SKIP_UPDATE_CHECK": "1"} | launch.env)
 
 
-def prepare(launch: Launch, environment: Mapping[str, str], mode: str, door: Door) -> Files:
+def prepare(launch: Launch, environment: Mapping[str, str], mode: str, policies: ToolPolicies, door: Door) -> Files:
     """Into the session's scratch folder. Raises `AgentNotLoggedIn`, and `AgentFailed` where its mode cannot be kept."""
     user = settings.of_user(environment)
     _refuse_without_login(environment, user)
-    settings.refuse_what_cannot_be_kept(launch.directory, mode, launch.policies, user)
+    settings.refuse_what_cannot_be_kept(launch.directory, mode)
     folder = folder_of(launch)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     delegates: dict[Standing, Path] = {standing: folder / standing for standing in get_args(Standing)}
     for standing, path in delegates.items():
         _write(path, _script(standing, door).encode(), mode=0o700)
-    made = settings.for_session(user, delegates, TOOLS_SERVER, ruled=launch.policies != UNRESTRICTED)
+    made = settings.for_session(user, delegates, TOOLS_SERVER, policies)
     _write(folder / "settings.json", msgspec.json.encode(made))
     servers = _servers(launch)
     if servers:
@@ -98,11 +98,9 @@ def folder_of(launch: Launch) -> Path:
 
 
 def _script(standing: Standing, door: Door) -> str:
-    """Amp can only name a program, so its arguments are in one. Neither does its key concern the delegate."""
-    known = {"EVERYAGENT_GATE": str(door.socket), "EVERYAGENT_GATE_TOKEN": door.token}
-    exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in known.items())
-    command = shlex.join([sys.executable, "-I", "-S", delegate.__file__, standing])
-    return f"#!/bin/sh\nunset AMP_API_KEY\n{exports}exec {command}\n"
+    """Amp can only name a program, so its arguments are in one. Amp's key is no business of it."""
+    command = shlex.join([sys.executable, "-I", "-S", knock.__file__, str(door.socket), door.token, standing])
+    return f'#!/bin/sh\nunset AMP_API_KEY\nexec {command} "$AGENT_TOOL_NAME"\n'
 
 
 def _servers(launch: Launch) -> dict[str, dict[str, object]]:

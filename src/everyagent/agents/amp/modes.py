@@ -1,4 +1,4 @@
-"""Permission modes: Amp has none of them, so `gate.py` keeps them. And its own modes, which are variants here."""
+"""Permission modes: Amp has none, so `permissions.py` keeps them. And Amp's own modes, which are variants here."""
 
 from everyagent.agents.adapter import Mode
 

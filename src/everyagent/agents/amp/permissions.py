@@ -8,7 +8,9 @@ from typing import Literal, TypeAlias, assert_never
 from msgspec import Raw, Struct
 
 from everyagent.agents.amp.modes import BYPASS, PLAN
+from everyagent.agents.amp.policies import verdict
 from everyagent.agents.amp.results import SHELLS, input_of
+from everyagent.model.policies import UNRESTRICTED, ToolPolicies, refusal
 
 #: What Amp's own settings say of a call: a rule allows it, a rule wants it asked, or none speaks of it.
 Standing: TypeAlias = Literal["allowed", "asked", "unsettled"]
@@ -43,9 +45,9 @@ class Rejected(Struct, frozen=True):
 
 
 class Asked(Struct, frozen=True):
-    """Somebody has to be asked. `always` is the rule that would settle it for the session."""
+    """Somebody has to be asked. `always` is the rule that would settle it for the session; None: each time anew."""
 
-    always: "Rule"
+    always: "Rule | None"
 
 
 class Rule(Struct, frozen=True, order=True):
@@ -62,10 +64,25 @@ Decision: TypeAlias = Allowed | Rejected | Asked
 _PLANNING = "The session is in plan mode: nothing may be changed or run. Describe what you would do instead."
 
 
-def decide(wish: Wish, mode: str, directory: Path, always: set[Rule]) -> Decision:
+def decide(
+    wish: Wish, mode: str, directory: Path, always: set[Rule], policies: ToolPolicies = UNRESTRICTED
+) -> Decision:
+    """Policies come first, but nothing is changed in plan mode, so `allow` has no say there."""
+    match verdict(policies, wish.tool):
+        case "deny":
+            return Rejected(refusal(wish.tool))
+        case "ask":
+            return Rejected(_PLANNING) if mode == PLAN and wish.tool not in (*READERS, *BROWSERS) else Asked(None)
+        case "allow" if mode != PLAN:
+            return Allowed()
+        case "allow" | "auto":
+            return _by_mode(wish, mode, directory, always)
+
+
+def _by_mode(wish: Wish, mode: str, directory: Path, always: set[Rule]) -> Decision:
     if mode == BYPASS or (wish.tool in READERS and wish.standing == "unsettled"):
         return Allowed()
-    if mode == PLAN and wish.tool not in BROWSERS:
+    if mode == PLAN and wish.tool not in (*READERS, *BROWSERS):
         return Rejected(_PLANNING)
     rule = _rule(wish, directory)
     if rule in always:

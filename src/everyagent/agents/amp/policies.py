@@ -1,27 +1,33 @@
-"""Tool policies on Amp: every call is handed to the delegate, and what is ruled of it is found here. Pure."""
+"""Tool policies on Amp: which tools it has on this machine, and what is ruled of a call. Pure."""
 
-from everyagent.agents.amp.permissions import EDITORS, READERS
-from everyagent.agents.amp.results import SHELLS
+import re
+
 from everyagent.agents.mcp_names import server_and_tool
 from everyagent.model.policies import AgentTool, ToolPolicies, Verdict
 
+#: The server under which the session's custom tools are offered: the daemon sees to their policies.
+TOOLS_SERVER = "everyagent"
+
 _KINDS = {
-    **{name: ["bash"] for name in sorted(SHELLS)},
-    **{name: ["edit"] for name in sorted(EDITORS)},
-    "create_file": ["write"],
-    "apply_patch": ["write", "edit"],
+    "shell_command": ["bash"],
     "Read": ["read"],
+    "create_file": ["write"],
+    "edit_file": ["edit"],
+    "delete_file": ["write"],
+    "apply_patch": ["write", "edit"],
     "glob": ["glob"],
-    "Glob": ["glob"],
     "Grep": ["grep"],
     "read_web_page": ["web_fetch"],
     "web_search": ["web_search"],
 }
 _OTHERS = (
-    *("download_thread_changes", "download_thread_file", "load_plugin", "read_mcp_resource", "reload_mcp"),
-    *("reload_plugins", "reload_skills", "shell_command_kill", "upload_thread_file", "Task"),
-    *(name for name in READERS if name not in _KINDS),
+    *("shell_command_status", "shell_command_kill", "skill", "find_thread", "read_thread", "read_mcp_resource"),
+    *("load_plugin", "reload_plugins", "reload_skills", "reload_mcp"),
+    *("download_thread_changes", "download_thread_file", "upload_thread_file"),
 )
+#: Amp asks for both under the one name, so both are ruled as one.
+_ALIASES = {"Bash": "shell_command", "async_shell_command": "shell_command", "Glob": "glob"}
+
 TOOLS = [
     *(AgentTool(name=name, kinds=kinds) for name, kinds in _KINDS.items()),
     *(AgentTool(name=name) for name in _OTHERS),
@@ -30,8 +36,17 @@ _BY_NAME = {tool.name: tool for tool in TOOLS}
 
 
 def verdict(policies: ToolPolicies, name: str) -> Verdict:
-    """Custom tools never come here: Amp's settings let them pass, and the daemon sees to their policies."""
+    """On a tool by the name Amp has for it."""
     server, tool = server_and_tool(name)
+    if server == TOOLS_SERVER:
+        return "auto"
     if server:
-        return policies.server_verdict(server, tool)
+        named = next((known for known in policies.mcp if _written(known) == server), server)
+        return policies.server_verdict(named, tool)
+    name = _ALIASES.get(name, name)
     return policies.verdict(_BY_NAME.get(name, AgentTool(name=name)))
+
+
+def _written(server: str) -> str:
+    """As Amp writes a server's name into those of its tools."""
+    return re.sub(r"[\s-]+", "_", server)

@@ -47,29 +47,25 @@ def of_directory(directory: Path) -> Settings:
 
 
 def for_session(
-    user: Settings, delegates: Mapping[Standing, Path], custom_tools: str, *, ruled: bool = False
+    user: Settings, delegates: Mapping[Standing, Path], custom_tools: str, policies: ToolPolicies = UNRESTRICTED
 ) -> Settings:
     """The user's own, with every call that they do not reject handed to a delegate that says how it stands.
 
-    `ruled`: there are tool policies, so calls that only look are handed over, too.
-    What is guarded Amp would ask its user about, and wait for ever: here the delegate is asked instead.
+    What is guarded Amp would ask its user about, and wait for ever: here the delegate is asked instead. Reading is
+    free of all that, unless policies may be about it.
     """
     rules = [_delegated(rule, delegates) for rule in _rules_of(user)]
-    free = [{"tool": tool, "action": "allow"} for tool in (*(() if ruled else READERS), f"mcp__{custom_tools}__*")]
+    unasked = READERS if policies == UNRESTRICTED else ()
+    free = [{"tool": tool, "action": "allow"} for tool in (*unasked, f"mcp__{custom_tools}__*")]
     rest = {"tool": "*", "action": "delegate", "to": str(delegates["unsettled"])}
     ours: Settings = {RULES: [*rules, *free, rest], ALLOW_ALL: False, _GUARDED_FILES: ["/**"]}
+    if not policies.own_tools:
+        ours["amp.tools.enable"] = ["mcp__*"]
     return {**user, **ours, "amp.updates.mode": "disabled"}
 
 
-def refuse_what_cannot_be_kept(
-    directory: Path, mode: str, policies: ToolPolicies = UNRESTRICTED, user: Settings | None = None
-) -> None:
-    """A directory's own settings come before ours, and a delegate of the user's own is asked in our place.
-
-    Raises `AgentFailed` where they leave nothing of the mode, or of the policies.
-    """
-    if policies != UNRESTRICTED:
-        _refuse_loopholes(directory, user or {})
+def refuse_what_cannot_be_kept(directory: Path, mode: str) -> None:
+    """A directory's own settings come before ours. Raises `AgentFailed` where they leave nothing of the mode."""
     if mode == BYPASS:
         return
     found = of_directory(directory)
@@ -82,17 +78,6 @@ def refuse_what_cannot_be_kept(
         raise AgentFailed(
             f"The Amp settings in {directory} allow tools before anybody is asked, so nothing could keep the plan "
             f"mode. Remove `allow` and `delegate` from its {RULES}, or use another permission mode."
-        )
-
-
-def _refuse_loopholes(directory: Path, user: Settings) -> None:
-    found = of_directory(directory)
-    loose = any(rule.get("action") in ("allow", "delegate") for rule in _rules_of(found))
-    if found.get(ALLOW_ALL) is True or loose or any(rule.get("action") == "delegate" for rule in _rules_of(user)):
-        raise AgentFailed(
-            f"Amp's settings, the user's or those in {directory}, let tools run past the session's tool policies. "
-            f"Remove `{ALLOW_ALL}`, the `delegate` rules, and the directory's `allow` rules from {RULES}, or take "
-            "the policies back."
         )
 
 

@@ -9,10 +9,10 @@ import msgspec
 from msgspec import Struct
 
 from everyagent.agents.adapter import Draft, Frame, Heard
-from everyagent.agents.opencode import asks, failures, notices, wire
+from everyagent.agents.opencode import failures, notices, wire
+from everyagent.agents.opencode.asking import Allow, Asking
 from everyagent.agents.opencode.ignored import IGNORED
 from everyagent.agents.opencode.messages import PARTS, Messages
-from everyagent.agents.opencode.modes import Native
 from everyagent.agents.opencode.policies import Policies
 from everyagent.agents.opencode.said import BROKEN, Said
 from everyagent.agents.opencode.turns import Turn
@@ -31,12 +31,6 @@ _UNNAMED = ("New session - ", "Child session - ")
 
 class Envelope(Struct, Generic[P], frozen=True):
     properties: P
-
-
-class Allow(Struct, frozen=True):
-    """A permission that needs nobody."""
-
-    key: str
 
 
 class GiveUp(Struct, frozen=True):
@@ -62,7 +56,7 @@ class Snapshot(Struct, frozen=True):
 class Decoder:
     """`asides` is what the driver has to see to after each batch; it takes them out.
 
-    `turn` is the one that runs, `turns` counts those begun. `titled`: the session has a title of the user's own.
+    `turn` is the one that runs. `titled`: the session has a title of the user's own.
     `servers` are its MCP servers: the beginning of their tools' names -> their own name.
     """
 
@@ -76,15 +70,13 @@ class Decoder:
         now: Callable[[], float] = time.time,
     ) -> None:
         self.asides: list[Aside] = []
-        self.asks: dict[str, asks.Kind] = {}
-        self.mode = Native(None)
         self.turn: Turn | None = None
         self.model: wire.ModelRef | None = None
         self._directory = directory
         self._now = now
         self._messages = Messages(servers or {})
         self.policies = Policies(servers or {}, find=self._messages.calls.by_id, put=put)
-        self._asked: set[str] = set()
+        self.asks = Asking(self._messages.calls, self.policies)
         self._titled = titled
         self._title = ""
         self._failed = False
@@ -136,11 +128,11 @@ class Decoder:
             yield Error(message=why, code="internal")
             yield from self._end(self.turn)
 
-    def _begin(self) -> Turn:
-        self.turn = turn = Turn(self._now() * 1000)
+    def _begin(self, since: float | None = None) -> None:
+        """`since`: what is older, in milliseconds since 1970, was told in an earlier turn."""
+        self.turn = Turn(int(self._now() * 1000) if since is None else since)
         self._failed = False
         self._diffs = []
-        return turn
 
     def status(self, said: Said, notice: wire.StatusNotice) -> Iterator[Draft]:
         status, turn = notice.status, self.turn
@@ -175,7 +167,6 @@ class Decoder:
         self._failed = reason == "error"
         self.turn, self._compaction = None, None
         self.asks.clear()
-        self._asked.clear()
 
     def _retrying(self, turn: Turn, session: str, status: wire.Status) -> Iterator[Draft]:
         delay = max(0, int(status.next - self._now() * 1000))
@@ -195,7 +186,7 @@ class Decoder:
         failure, turn = notice.error, self.turn
         if failure is None or (turn is None and self._failed):
             return
-        own = said.session in (None, self.session)
+        own = said.session == self.session
         if turn and own:
             turn.failed(failure)
         if failure.name != failures.ABORTED:
@@ -217,10 +208,12 @@ class Decoder:
                 self._diffs = message.summary.diffs
         elif own:
             new = not self._messages.knows(message.id)
+            if self.turn and new and message.time.created < self.turn.since:
+                return
             if self.turn is None:
                 if not new:
                     return
-                self._begin()
+                self._begin(message.time.created)
                 yield TurnStarted(turn_id="", input_item_ids=[])
             if self.turn:
                 self.turn.said(message, new=new)
@@ -252,29 +245,21 @@ class Decoder:
     # -- asks -------------------------------------------------------------------------------------------------
 
     def permission_asked(self, said: Said, asked: wire.PermissionAsked) -> Iterator[Draft]:
-        if self.turn is None or asked.id in self._asked:
-            return
-        self._asked.add(asked.id)
-        call = self._messages.calls.find(asked.tool)
-        if self.mode.accepts(asked.permission) or self.policies.settles(call, asked.permission):
-            self.asides.append(Allow(asked.id))
-            return
-        self.asks[asked.id] = "permission"
-        yield asks.permission(asked, call.tool.name if call else None, call.part.id if call else None)
+        request = self.asks.permission(asked) if self.turn else None
+        if isinstance(request, Allow):
+            self.asides.append(request)
+        elif request:
+            yield request
 
     def question_asked(self, said: Said, asked: wire.QuestionAsked) -> Iterator[Draft]:
-        if self.turn is None or asked.id in self._asked:
-            return
-        self._asked.add(asked.id)
-        self.asks[asked.id] = "question"
-        call = self._messages.calls.find(asked.tool)
-        yield asks.question(asked, call.part.id if call else None)
+        request = self.asks.question(asked) if self.turn else None
+        if request:
+            yield request
 
     def replied(self, said: Said, replied: wire.Replied) -> Iterator[Draft]:
-        """Also told of what we have answered; then the ask is no longer open."""
-        kind = self.asks.pop(replied.request, None)
-        if kind:
-            yield asks.settled(kind, replied)
+        resolved = self.asks.replied(replied)
+        if resolved:
+            yield resolved
 
     # -- the rest ---------------------------------------------------------------------------------------------
 
@@ -323,13 +308,11 @@ class Decoder:
             if delivered.info.time.created >= turn.since or self._messages.knows(delivered.info.id):
                 yield from self._delivered(delivered)
         self._messages.tear()
-        for permission in snapshot.permissions:
+        for permission in filter(self.asks.is_live, snapshot.permissions):
             yield from self.permission_asked(_UNSAID, permission)
-        for question in snapshot.questions:
+        for question in filter(self.asks.is_live, snapshot.questions):
             yield from self.question_asked(_UNSAID, question)
-        waiting = {ask.id for ask in (*snapshot.permissions, *snapshot.questions)}
-        for key in [key for key in self.asks if key not in waiting]:
-            yield asks.withdrawn(self.asks.pop(key), key)
+        yield from self.asks.withdraw({ask.id for ask in (*snapshot.permissions, *snapshot.questions)})
         if not snapshot.busy and turn is self.turn and turn.begun:
             yield from self._end(turn) if doubted else self._idle(turn)
 

@@ -13,7 +13,8 @@ from msgspec.structs import replace
 from everyagent.agents.adapter import Change, Death, Frame, Heard, Launch, Listener, NativeSession, Prompt
 from everyagent.agents.inbox import Inbox
 from everyagent.agents.opencode import asks, attachments, encode, modes, notices, wire
-from everyagent.agents.opencode.decode import Allow, Decoder, Doubt, GiveUp
+from everyagent.agents.opencode.asking import Allow
+from everyagent.agents.opencode.decode import Decoder, Doubt, GiveUp
 from everyagent.agents.opencode.guards import Guards
 from everyagent.agents.opencode.launch import prefixes
 from everyagent.agents.opencode.lookup import look
@@ -155,7 +156,7 @@ class OpencodeConversation:
         if self._decoder.policies.asked(ask_key):
             self._decoder.policies.answer(ask_key, answer)
             return
-        kind = self._decoder.asks.pop(ask_key, None)
+        kind = self._decoder.asks.take(ask_key)
         if kind is None:
             raise AgentFailed("The agent no longer waits for this answer.")
         await self._reply(asks.response(kind, ask_key, answer))
@@ -203,7 +204,7 @@ class OpencodeConversation:
 
     def _rule(self) -> None:
         launch = self._launch
-        self._decoder.mode = modes.native(launch.permission_mode, launch.agent_mode)
+        self._decoder.asks.mode = modes.native(launch.permission_mode, launch.agent_mode)
         self._decoder.policies.policies = launch.policies
         self._decoder.policies.planning = modes.PLAN in (launch.permission_mode, launch.agent_mode)
 

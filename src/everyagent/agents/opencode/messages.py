@@ -149,6 +149,8 @@ class Messages:
         yield ItemCompleted(item=told)
 
     def tool(self, part: Part) -> Iterator[Draft]:
+        if part.state.time and part.state.time.compacted is not None:
+            return
         child = part.state.metadata.get("sessionId")
         if isinstance(child, str):
             self._children.setdefault(child, part.id)

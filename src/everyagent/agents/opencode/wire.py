@@ -106,8 +106,11 @@ class MessageNotice(Wire, frozen=True):
 
 
 class PartTime(Wire, frozen=True):
+    """`compacted`: OpenCode has dropped it from what the model sees, long after it was told."""
+
     start: float = 0
     end: float | None = None
+    compacted: float | None = None
 
 
 class Cache(Wire, frozen=True):

@@ -1,6 +1,17 @@
 """Every route of the Managed Agents API."""
 
-from everyagent.api.managed import agents, environments, events, files, resources, sessions, skills, threads, vaults
+from everyagent.api.managed import (
+    about,
+    agents,
+    environments,
+    events,
+    files,
+    resources,
+    sessions,
+    skills,
+    threads,
+    vaults,
+)
 from everyagent.api.routing import Route
 
 ROUTES: tuple[Route, ...] = tuple(
@@ -15,6 +26,7 @@ ROUTES: tuple[Route, ...] = tuple(
         files.routes,
         vaults.routes,
         skills.routes,
+        about.routes,
     )
     for route in table.all
 )

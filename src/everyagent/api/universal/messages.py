@@ -1,14 +1,17 @@
 """Messages: what a user tells the agent of a session."""
 
+from typing import TypeVar
+
 from msgspec import Struct
 
 from everyagent.api.routing import Call, NoContent, Nothing, Routes
 from everyagent.api.streaming import EventStream
-from everyagent.errors import AgentFailed, SessionEnded, SessionNotFound, StorageFull, UnsupportedChoice
+from everyagent.errors import AgentFailed, RecordNotFound, SessionEnded, SessionNotFound, StorageFull, UnsupportedChoice
 from everyagent.model.sessions import SendMessage
 
 routes = Routes("messages")
-_ERRORS = (SessionNotFound, SessionEnded, UnsupportedChoice, AgentFailed, StorageFull)
+_ERRORS = (SessionNotFound, RecordNotFound, SessionEnded, UnsupportedChoice, AgentFailed, StorageFull)
+Q = TypeVar("Q")
 
 
 class TurnQuery(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -26,7 +29,8 @@ class TurnQuery(Struct, frozen=True, kw_only=True, rename="camel"):
 )
 async def send_message(call: Call[Nothing, SendMessage]) -> NoContent:
     """A message. Answered when it is safe on disk; its turn comes when those before it are done."""
-    return _accepted(await call.sessions.send(call.path["session_id"], call.body, call.receipt(_accepted)))
+    message = await _with_files(call, call.body)
+    return _accepted(await call.sessions.send(call.path["session_id"], message, call.receipt(_accepted)))
 
 
 @routes.add("POST", "/v1/sessions/{session_id}/messages/stream", *_ERRORS, effect=True)
@@ -37,8 +41,15 @@ async def stream_message(call: Call[TurnQuery, SendMessage]) -> EventStream:
         chunks = await call.sessions.turn(session_id, key.earlier.headers["x-item-id"], raw=raw)
     else:
         receipt = key.stream_receipt if key else None
-        chunks = await call.sessions.stream_turn(session_id, call.body, receipt, raw=raw)
+        message = await _with_files(call, call.body)
+        chunks = await call.sessions.stream_turn(session_id, message, receipt, raw=raw)
     return EventStream(chunks, call.context.readers)
+
+
+async def _with_files(call: Call[Q, SendMessage], message: SendMessage) -> SendMessage:
+    """Files that were uploaded stand behind `/anthropic`, which is loaded only for those who use it."""
+    named = any(attachment.file_id is not None for attachment in message.attachments)
+    return await call.managed.with_files(message) if named else message
 
 
 def _accepted(item_id: str) -> NoContent:

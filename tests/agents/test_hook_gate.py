@@ -14,19 +14,19 @@ import anyio
 import pytest
 from anyio import to_thread
 
-from everyagent.agents.amp import delegate, gate
-from everyagent.agents.amp.gate import Gate
-from everyagent.agents.amp.permissions import Allowed, Rejected, Wish
+from everyagent.agents import gate
+from everyagent.agents import knock as knocking
+from everyagent.agents.gate import Gate
 
 INPUT = b'{"command":"touch x"}'
 
 
-def knock(path: Path | str, token: str, *, standing: str = "unsettled", given: bytes = INPUT) -> tuple[int, str]:
-    """As Amp calls it: its exit code, and what it said on stderr."""
+def knock(path: Path | str, token: str, *words: str) -> tuple[int, str]:
+    """As an agent calls it: its exit code, and what it said on stderr."""
     done = subprocess.run(
-        [sys.executable, "-I", "-S", delegate.__file__, standing],
-        input=given,
-        env={"EVERYAGENT_GATE": str(path), "EVERYAGENT_GATE_TOKEN": token, "AGENT_TOOL_NAME": "shell_command"},
+        [sys.executable, "-I", "-S", knocking.__file__, str(path), token, *words],
+        input=INPUT,
+        env={},
         capture_output=True,
         timeout=60,
     )
@@ -44,25 +44,44 @@ async def opened() -> AsyncGenerator[tuple[Gate, Path]]:
             nursery.cancel_scope.cancel()
 
 
-def answering(verdict: Allowed | Rejected, heard: list[Wish]) -> gate.Answerer:
-    async def answer(wish: Wish) -> Allowed | Rejected:
+def answering(why: str | None, heard: list[bytes]) -> gate.Answerer:
+    async def answer(wish: bytes) -> str | None:
         heard.append(wish)
-        return verdict
+        return why
 
     return answer
 
 
 async def test_a_wish_is_heard_and_answered() -> None:
-    heard: list[Wish] = []
+    heard: list[bytes] = []
     async with opened() as (made, path):
-        token = made.admit(answering(Allowed(), heard))
-        assert await to_thread.run_sync(lambda: knock(path, token, standing="asked")) == (0, "")
-        token = made.admit(answering(Rejected("No, said Ann.\nNever."), heard))
-        assert await to_thread.run_sync(lambda: knock(path, token)) == (2, "No, said Ann.\nNever.")
-    assert [(wish.tool, wish.standing, bytes(wish.input)) for wish in heard] == [
-        ("shell_command", "asked", INPUT),
-        ("shell_command", "unsettled", INPUT),
-    ]
+        token = made.admit(answering(None, heard))
+        assert await to_thread.run_sync(lambda: knock(path, token)) == (0, "")
+        token = made.admit(answering("No, said Ann.\nNever.", heard))
+        assert await to_thread.run_sync(lambda: knock(path, token, "asked", "a tool")) == (2, "No, said Ann.\nNever.")
+    assert heard == [INPUT, b"asked\na tool\n" + INPUT]
+
+
+async def test_a_gate_that_was_tidied_away_is_opened_again() -> None:
+    heard: list[bytes] = []
+    async with opened() as (made, path):
+        token = made.admit(answering(None, heard))
+        path.unlink()
+        assert (await to_thread.run_sync(lambda: knock(path, token)))[0] == 2
+        other = await made.open()
+        assert other == await made.open()
+        assert await to_thread.run_sync(lambda: knock(other, token)) == (0, "")
+
+
+async def test_an_answer_that_fails_is_no_and_the_gate_stays_open() -> None:
+    async def fail(_: bytes) -> str | None:
+        raise RuntimeError
+
+    async with opened() as (made, path):
+        token = made.admit(fail)
+        assert (await to_thread.run_sync(lambda: knock(path, token)))[0] == 2
+        token = made.admit(answering(None, []))
+        assert await to_thread.run_sync(lambda: knock(path, token)) == (0, "")
 
 
 async def test_only_this_user_gets_near_it() -> None:
@@ -74,18 +93,18 @@ async def test_only_this_user_gets_near_it() -> None:
 
 
 async def test_somebody_else_is_not_heard(monkeypatch: pytest.MonkeyPatch) -> None:
-    heard: list[Wish] = []
+    heard: list[bytes] = []
     async with opened() as (made, path):
-        token = made.admit(answering(Allowed(), heard))
+        token = made.admit(answering(None, heard))
         monkeypatch.setattr(os, "geteuid", lambda: 12345)
         code, words = await to_thread.run_sync(lambda: knock(path, token))
     assert (code, heard) == (2, [])
     assert "daemon" in words
 
 
-@pytest.mark.parametrize("given", [b"", b"\n", b"x\ny\nz\n", b"\xff\n\xff\n\xff\n", b"token\nnonsense\ntool\n{}"])
+@pytest.mark.parametrize("given", [b"", b"\n", b"x\ny\nz\n", b"\xff\n\xff\n\xff\n"])
 async def test_nonsense_is_refused_and_the_gate_stays_open(given: bytes) -> None:
-    heard: list[Wish] = []
+    heard: list[bytes] = []
 
     def shout(path: Path) -> bytes:
         with socket.socket(socket.AF_UNIX) as stranger:
@@ -96,40 +115,38 @@ async def test_nonsense_is_refused_and_the_gate_stays_open(given: bytes) -> None
             return stranger.recv(100)
 
     async with opened() as (made, path):
-        token = made.admit(answering(Allowed(), heard))
+        token = made.admit(answering(None, heard))
         assert not (await to_thread.run_sync(shout, path)).startswith(b"allow")
         assert heard == []
         assert await to_thread.run_sync(lambda: knock(path, token)) == (0, "")
 
 
 async def test_a_session_that_is_over_is_told_no() -> None:
-    heard: list[Wish] = []
+    heard: list[bytes] = []
     async with opened() as (made, path):
-        token = made.admit(answering(Allowed(), heard))
+        token = made.admit(answering(None, heard))
         made.dismiss(token)
         code, words = await to_thread.run_sync(lambda: knock(path, token))
     assert (code, heard) == (2, [])
     assert words
 
 
-async def test_a_delegate_that_is_killed_withdraws_its_wish(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_program_that_is_killed_withdraws_its_wish(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gate, "HEARTBEAT", 0.02)
     asked, withdrawn = anyio.Event(), anyio.Event()
 
-    async def answer(wish: Wish) -> Allowed | Rejected:
+    async def answer(_: bytes) -> str | None:
         asked.set()
         try:
             await anyio.sleep_forever()
         finally:
             withdrawn.set()
-        raise AssertionError(wish)
+        return None
 
     async with opened() as (made, path):
         token = made.admit(answer)
-        environment = {"EVERYAGENT_GATE": str(path), "EVERYAGENT_GATE_TOKEN": token}
-        with subprocess.Popen(
-            [sys.executable, "-I", "-S", delegate.__file__, "asked"], stdin=subprocess.PIPE, env=environment
-        ) as child:
+        argv = [sys.executable, "-I", "-S", knocking.__file__, str(path), token]
+        with subprocess.Popen(argv, stdin=subprocess.PIPE, env={}) as child:
             assert child.stdin
             child.stdin.close()
             with anyio.fail_after(30):
@@ -141,27 +158,26 @@ async def test_a_delegate_that_is_killed_withdraws_its_wish(monkeypatch: pytest.
 async def test_a_person_may_think_for_longer_than_the_silence_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """As long as the daemon is heard of now and then."""
     monkeypatch.setattr(gate, "HEARTBEAT", 0.02)
-    monkeypatch.setattr(delegate, "SILENCE_LIMIT", 0.5)
+    monkeypatch.setattr(knocking, "SILENCE_LIMIT", 0.5)
     release = anyio.Event()
 
-    async def answer(_: Wish) -> Allowed | Rejected:
+    async def answer(_: bytes) -> str | None:
         await release.wait()
-        return Allowed()
+        return None
 
     async with opened() as (made, path):
-        monkeypatch.setenv("EVERYAGENT_GATE_TOKEN", made.admit(answer))
-        monkeypatch.setattr(sys, "argv", ["delegate.py", "asked"])
+        token = made.admit(answer)
         verdicts: list[bytes] = []
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_asked, path, verdicts)
+            tasks.start_soon(_asked, path, token, verdicts)
             await anyio.sleep(1.2)
             assert verdicts == []
             release.set()
     assert verdicts == [b"allow"]
 
 
-async def _asked(path: Path, verdicts: list[bytes]) -> None:
-    verdicts.append(await to_thread.run_sync(delegate.ask, str(path), INPUT))
+async def _asked(path: Path, token: str, verdicts: list[bytes]) -> None:
+    verdicts.append(await to_thread.run_sync(knocking.ask, str(path), token, INPUT))
 
 
 # -- nobody there -------------------------------------------------------------------------------------------------
@@ -207,9 +223,7 @@ def test_whatever_is_no_clear_yes_means_no(tmp_path: Path, said: bytes) -> None:
 
 
 def test_a_daemon_that_falls_silent_means_no(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delegate, "SILENCE_LIMIT", 0.05)
-    monkeypatch.setenv("EVERYAGENT_GATE_TOKEN", "t")
-    monkeypatch.setattr(sys, "argv", ["delegate.py", "asked"])
+    monkeypatch.setattr(knocking, "SILENCE_LIMIT", 0.05)
     over = threading.Event()
 
     def wait(_: socket.socket) -> None:
@@ -217,13 +231,13 @@ def test_a_daemon_that_falls_silent_means_no(tmp_path: Path, monkeypatch: pytest
 
     thread = listening(tmp_path / "gate", wait)
     with pytest.raises(TimeoutError):
-        delegate.ask(str(tmp_path / "gate"), INPUT)
+        knocking.ask(str(tmp_path / "gate"), "t", INPUT)
     over.set()
     thread.join()
 
 
 def test_it_imports_nothing_but_a_few_small_modules() -> None:
     """It is started before each tool, so it must be there at once."""
-    code = f"import runpy, sys; runpy.run_path({delegate.__file__!r}); print(*sys.modules)"
+    code = f"import runpy, sys; runpy.run_path({knocking.__file__!r}); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True)
     assert not {"json", "asyncio", "everyagent", "re", "typing", "site"} & set(done.stdout.split()) - {"re", "typing"}

@@ -1,0 +1,119 @@
+"""The inspector in a real browser, as a person uses it; and a daemon to look at."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx2
+from playwright.sync_api import BrowserContext, ConsoleMessage, Locator, Page, expect
+
+from everyagent.testing.daemon import TOKEN, DaemonProcess
+
+LIMIT_SECONDS = 30.0
+expect.set_options(timeout=LIMIT_SECONDS * 1000)
+
+
+class Daemon:
+    """What a program does with the daemon while somebody looks."""
+
+    def __init__(self, process: DaemonProcess, folder: Path) -> None:
+        self.process = process
+        self.folder = folder
+        self._made = 0
+
+    @property
+    def url(self) -> str:
+        return self.process.url
+
+    def call(self, method: str, path: str, body: object = None) -> httpx2.Response:
+        url = f"{self.url}/v1{path}"
+        answer = httpx2.request(method, url, json=body, headers=self.process.headers, timeout=LIMIT_SECONDS)
+        assert answer.is_success, answer.text
+        return answer
+
+    def session(self, title: str, **fields: object) -> str:
+        self._made += 1
+        directory = self.folder / f"work{self._made}"
+        directory.mkdir(parents=True)
+        body = {"agent": "mock", "title": title, "directory": str(directory), **fields}
+        return self.call("POST", "/sessions", body).json()["sessionId"]
+
+    def turn(self, session: str, message: str) -> None:
+        """Send it, and wait until the turn is over."""
+        self.call("POST", f"/sessions/{session}/messages/stream", {"message": message})
+
+    def send(self, session: str, message: str) -> None:
+        self.call("POST", f"/sessions/{session}/messages", {"message": message})
+
+    def info(self, session: str) -> dict[str, object]:
+        return self.call("GET", f"/sessions/{session}").json()
+
+    def events(self, session: str, query: str = "limit=10000") -> list[dict[str, object]]:
+        return self.call("GET", f"/sessions/{session}/events?{query}").json()["events"]
+
+
+class Inspector:
+    """One tab. `faults` is what the browser complained of: errors, and whatever the page's policy stopped."""
+
+    def __init__(self, context: BrowserContext, daemon: Daemon) -> None:
+        self.page: Page = context.new_page()
+        self.daemon = daemon
+        self.faults: list[str] = []
+        #: What a test expects the browser to complain of.
+        self.tolerated: list[str] = []
+        self.page.on("console", self._heard)
+        self.page.on("pageerror", lambda error: self.faults.append(f"error: {error}"))
+
+    def _heard(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self.faults.append(message.text)
+
+    def complaints(self) -> list[str]:
+        return [fault for fault in self.faults if not any(re.search(each, fault) for each in self.tolerated)]
+
+    def enter(self, token: str = TOKEN) -> "Inspector":
+        self.page.goto(f"{self.daemon.url}/ui/#token={token}")
+        expect(self.page.get_by_role("link", name="everyagent")).to_be_visible()
+        return self
+
+    def open(self, session: str, tab: str = "", at: int | None = None) -> "Inspector":
+        """By the address, as a link would."""
+        place = f"#/session/{session}{f'/{tab}' if tab else ''}{f'?at={at}' if at else ''}"
+        if self.page.url.startswith(self.daemon.url):
+            self.page.evaluate("to => { location.hash = to; }", place)
+        else:
+            self.enter().open(session, tab, at)
+        return self
+
+    def go(self, place: str) -> "Inspector":
+        self.page.evaluate("to => { location.hash = to; }", place)
+        return self
+
+    # -- what is on the page ----------------------------------------------------------------------------------
+
+    @property
+    def log(self) -> Locator:
+        return self.page.get_by_role("log")
+
+    @property
+    def status(self) -> Locator:
+        return self.page.locator(".session-header .pill")
+
+    def entries(self, kind: str) -> Locator:
+        return self.page.locator(f".entry-{kind}")
+
+    def row(self, session: str) -> Locator:
+        return self.page.locator(f'[data-session="{session}"]')
+
+    def say(self, message: str) -> None:
+        box = self.page.get_by_label("Message", exact=True)
+        box.fill(message)
+        box.press("Enter")
+
+    def until(self, met: Callable[[], bool]) -> None:
+        """Wait for something that is not on the page."""
+        for _ in range(int(LIMIT_SECONDS * 20)):
+            if met():
+                return
+            self.page.wait_for_timeout(50)
+        raise AssertionError(f"it did not happen within {LIMIT_SECONDS:.0f} seconds")

@@ -1,0 +1,117 @@
+"""What agents say is text. Nothing of it runs, loads, or gets out of its place."""
+
+import pytest
+from playwright.sync_api import Dialog, Request, expect
+
+from tests.inspector.looking import Daemon, Inspector
+
+ATTACKS = [
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "<svg onload=alert(1)></svg>",
+    "[link](javascript:alert(1))",
+    "[link](JaVaScRiPt:alert(1))",
+    "[link](data:text/html,<script>alert(1)</script>)",
+    "![picture](https://tracker.example/pixel.png)",
+    "![picture](javascript:alert(1))",
+    '<a href="https://x.example" onclick="alert(1)" style="position:fixed;inset:0">all of it</a>',
+    "<iframe srcdoc='<script>alert(1)</script>'></iframe>",
+    '<form action="https://x.example"><input name=a><button>go</button></form>',
+    "<style>body{display:none}</style>",
+    '<math><mtext><table><mglyph><style><img src=x onerror="alert(1)">',
+    "```html\n<script>alert(1)</script>\n```",
+    "`<img src=x onerror=alert(1)>`",
+    "| <img src=x onerror=alert(1)> |\n|---|\n| <script>alert(1)</script> |",
+    "[x]: javascript:alert(1)\n\n[x]",
+]
+
+
+@pytest.fixture
+def watched(inspector: Inspector) -> Inspector:
+    """Nothing asks for anything outside of the daemon, and nothing opens a dialog."""
+    page = inspector.page
+
+    def opened(dialog: Dialog) -> None:
+        inspector.faults.append(f"a dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def asked(request: Request) -> None:
+        if not request.url.startswith((inspector.daemon.url, "blob:")):
+            inspector.faults.append(f"a request to {request.url}")
+
+    page.on("dialog", opened)
+    page.on("request", asked)
+    return inspector
+
+
+FOREIGN = ".entry :is(script, iframe, style, form:not(.ask), svg[onload])"
+ATTRIBUTES = """() => [...document.querySelectorAll('.entry *')].flatMap(element => [...element.attributes])
+    .filter(each => each.name.startsWith('on') || /javascript:/i.test(each.value)).map(each => each.name)"""
+LINKS = "() => [...document.querySelectorAll('.markdown a')].map(link => link.protocol + link.rel)"
+
+
+def nothing_happened(tab: Inspector) -> None:
+    assert tab.page.locator(FOREIGN).count() == 0
+    assert tab.page.evaluate(ATTRIBUTES) == []
+    assert set(tab.page.evaluate(LINKS)) <= {"https:noopener noreferrer nofollow"}
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_markdown_holds_no_markup_of_its_own(watched: Inspector, daemon: Daemon, attack: str) -> None:
+    session = daemon.session("Markup")
+    daemon.turn(session, f"before {attack}\n\nafter it")
+    watched.open(session)
+    expect(watched.page.locator(".message.assistant")).to_contain_text("after it")
+    nothing_happened(watched)
+
+
+def test_a_title_a_tool_and_its_output_are_text(watched: Inspector, daemon: Daemon) -> None:
+    evil = "<img src=x onerror=alert(1)>"
+    session = daemon.session(f"Title {evil}")
+    tools = f'[tool name=bash command="echo \'{evil}\'"] [tool name="x{evil}" path="{evil}"]'
+    daemon.turn(session, tools)
+    watched.open(session)
+    expect(watched.page.get_by_role("heading", level=1)).to_have_text(f"Title {evil}")
+    for fold in watched.page.locator(".tool .fold").all():
+        fold.click()
+    expect(watched.page.locator(".output").first).to_contain_text(evil)
+    nothing_happened(watched)
+    watched.go("#/session/" + session + "/events")
+    expect(watched.page.get_by_role("table", name="Events")).to_contain_text("onerror")
+    assert watched.page.locator(".event-row img").count() == 0
+
+
+def test_escapes_of_terminals_change_nothing_but_colours(watched: Inspector, daemon: Daemon) -> None:
+    session = daemon.session("Terminal")
+    title, clear, link = (
+        r"\\033]0;pwned\\007",
+        r"\\033[2J",
+        r"\\033]8;;javascript:alert(1)\\033\\\\link\\033]8;;\\033\\\\",
+    )
+    command = rf"printf '{title}{clear}\\033[31mred\\033[8mhidden\\033[0m{link} end'"
+    daemon.turn(session, f'[tool name=bash command="{command}"]')
+    watched.open(session)
+    watched.page.locator(".tool .fold").click()
+    expect(watched.page.locator(".output pre")).to_have_text("redhiddenlink end")
+    expect(watched.page).not_to_have_title("pwned")
+    nothing_happened(watched)
+
+
+def test_a_question_with_markup_stays_a_question(watched: Inspector, daemon: Daemon) -> None:
+    session = daemon.session("Asks", tools=[{"name": "x", "description": "<script>alert(1)</script>"}])
+    daemon.send(session, "[ask command=\"echo '<script>alert(1)</script>'\"]")
+    watched.go("#/inbox")
+    card = watched.page.locator("[data-ask]")
+    expect(card.locator("pre").first).to_contain_text("<script>alert(1)</script>")
+    assert watched.page.locator(".ask script").count() == 0
+    card.get_by_role("button", name="Allow once").click()
+    expect(card).to_have_count(0)
+
+
+def test_an_id_in_the_address_cannot_break_out(watched: Inspector, daemon: Daemon) -> None:
+    watched.tolerated += ["status of 40[04]", "Failed to load"]
+    watched.go("#/session/..%2F..%2Fagents")
+    expect(watched.page.get_by_text("This session is gone")).to_be_visible()
+    watched.go("#/session/%3Cimg%20src=x%20onerror=alert(1)%3E/events?at=-5")
+    expect(watched.page.get_by_text("This session is gone")).to_be_visible()
+    assert watched.page.locator("main img").count() == 0

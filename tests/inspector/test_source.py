@@ -1,0 +1,69 @@
+"""The page's source: its types are those of our API, its own tests pass, its size stays small, the wheel holds it."""
+
+import gzip
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+from everyagent.api.routes import openapi_json
+from everyagent.testing.daemon import DaemonProcess
+
+ROOT = Path(__file__).parents[2]
+INSPECTOR = ROOT / "inspector"
+MOST_SCRIPT_BYTES = 200_000
+GENERATED = ("--default-non-nullable", "false", "--output", "src/api/schema.d.ts")
+
+
+def run(node: Path, *argv: str) -> None:
+    done = subprocess.run([node, *argv], cwd=INSPECTOR, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_source_fits_the_api_as_it_is_now(node_tools: Path) -> None:
+    (INSPECTOR / "openapi.json").write_bytes(openapi_json())
+    run(node_tools, "node_modules/openapi-typescript/bin/cli.js", "openapi.json", *GENERATED)
+    run(node_tools, "node_modules/typescript/bin/tsc", "--noEmit")
+
+
+def test_its_own_tests_pass(node_tools: Path) -> None:
+    run(node_tools, "node_modules/vitest/vitest.mjs", "run")
+
+
+def test_the_lock_names_no_registry() -> None:
+    assert '"resolved"' not in (INSPECTOR / "package-lock.json").read_text()
+
+
+def test_all_its_script_is_small(built: None) -> None:
+    scripts = list((ROOT / "src" / "everyagent" / "inspector").rglob("*.js"))
+    assert scripts
+    assert sum(len(gzip.compress(script.read_bytes())) for script in scripts) < MOST_SCRIPT_BYTES
+
+
+def test_the_wheel_holds_the_page_and_serves_it_without_node(built: None, tmp_path: Path) -> None:
+    """Built by the build system as pip would; what is in it is put on a path of its own and run from there."""
+    build = "from hatchling.build import build_wheel; import sys; build_wheel(sys.argv[1])"
+    without_node = {**os.environ, "PATH": "/nowhere"}
+    subprocess.run([sys.executable, "-c", build, str(tmp_path)], cwd=ROOT, env=without_node, check=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    assert "everyagent/inspector/index.html" in names
+    assert any(name.endswith(".js.br") for name in names)
+    assert not [name for name in names if name.startswith("inspector/")]
+    zipfile.ZipFile(wheel).extractall(tmp_path / "installed")
+    ask = "from everyagent.api import ui; print(len(ui.answer({'path': '/ui/', 'method': 'GET', 'headers': []}).body))"
+    environment = {**without_node, "PYTHONPATH": str(tmp_path / "installed")}
+    done = subprocess.run(
+        [sys.executable, "-c", ask], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
+    assert int(done.stdout) > 100
+
+
+def test_serve_prints_a_link_that_enters(tmp_path: Path) -> None:
+    daemon = DaemonProcess(tmp_path / "data")
+    daemon.start()
+    try:
+        assert f"inspector  {daemon.url}/ui/#token=" in daemon.output()
+    finally:
+        daemon.stop()

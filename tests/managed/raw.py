@@ -1,0 +1,102 @@
+"""A managed session over plain HTTP, for tests that need what no SDK does: kills, headers, bytes."""
+
+import json
+from collections.abc import Iterator
+from typing import cast
+
+import httpx2
+
+from everyagent.testing.daemon import TOKEN, DaemonProcess
+
+TOOLSET = {"type": "agent_toolset_20260401"}
+ASKING = {"type": "agent_toolset_20260401", "default_config": {"permission_policy": {"type": "always_ask"}}}
+WEATHER = {
+    "type": "custom",
+    "name": "get_weather",
+    "description": "How the weather is.",
+    "input_schema": {"type": "object"},
+}
+Event = dict[str, object]
+LIMIT = 60.0
+
+
+class Raw:
+    def __init__(self, daemon: DaemonProcess) -> None:
+        self._daemon = daemon
+        self._client = httpx2.Client(headers={"authorization": f"Bearer {TOKEN}"}, timeout=LIMIT)
+        self.session_id = ""
+
+    def close(self) -> None:
+        self._client.close()
+
+    def call(self, method: str, path: str, body: object = None, **headers: str) -> Event:
+        answer = self._client.request(
+            method,
+            f"{self._daemon.url}/anthropic/v1{path}",
+            content=None if body is None else json.dumps(body),
+            headers={"content-type": "application/json", **headers},
+        )
+        assert answer.status_code == 200, f"{answer.status_code}: {answer.text}"
+        return cast("Event", answer.json())
+
+    def create(self, *tools: object, environment: object = None, **more: object) -> str:
+        agent = self.call(
+            "POST",
+            "/agents",
+            {"name": "A", "model": "mock-small", "tools": list(tools), "metadata": {"everyagent.agent": "mock"}},
+        )
+        body = {"name": f"for {agent['id']}", **({"config": environment} if environment else {})}
+        place = self.call("POST", "/environments", body)
+        made = self.call("POST", "/sessions", {"agent": agent["id"], "environment_id": place["id"], **more})
+        self.session_id = str(made["id"])
+        return self.session_id
+
+    @property
+    def path(self) -> str:
+        return f"/sessions/{self.session_id}"
+
+    def send(self, *events: object) -> list[Event]:
+        return cast("list[Event]", self.call("POST", f"{self.path}/events", {"events": list(events)})["data"])
+
+    def say(self, text: str) -> None:
+        self.send({"type": "user.message", "content": [{"type": "text", "text": text}]})
+
+    def events(self) -> list[Event]:
+        return cast("list[Event]", self.call("GET", f"{self.path}/events")["data"])
+
+    def status(self) -> object:
+        return self.call("GET", self.path)["status"]
+
+    def stream(self, query: str = "", **headers: str) -> Iterator[Event]:
+        """Events as they come; the SSE id is `sse_id`."""
+        url = f"{self._daemon.url}/anthropic/v1{self.path}/events/stream{query}"
+        with self._client.stream("GET", url, headers=headers) as answer:
+            assert answer.status_code == 200
+            number = ""
+            for line in answer.iter_lines():
+                if line.startswith("id: "):
+                    number = line.removeprefix("id: ")
+                elif line.startswith("data: "):
+                    yield {**json.loads(line.removeprefix("data: ")), "sse_id": number}
+
+    def wait_idle(self, stop: str) -> Event:
+        """The last idle event, once the session rests for that reason."""
+        import time
+
+        deadline = time.monotonic() + LIMIT
+        while True:
+            rests = [event for event in self.events() if str(event["type"]).startswith("session.status_")]
+            if rests and rests[-1]["type"] == "session.status_idle":
+                reason = cast("dict[str, object]", rests[-1]["stop_reason"])
+                if reason["type"] == stop:
+                    return rests[-1]
+            assert time.monotonic() < deadline, f"never idle for {stop}: {rests[-3:]}"
+            time.sleep(0.02)
+
+
+def required(idle: Event) -> list[str]:
+    return cast("list[str]", cast("dict[str, object]", idle["stop_reason"])["event_ids"])
+
+
+def texts(events: list[Event]) -> str:
+    return json.dumps([event for event in events if event["type"] == "agent.message"])

@@ -1,0 +1,68 @@
+"""Skills lie where the real agents look for them: each is asked itself which skills it has."""
+
+import json
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from everyagent.agents.claude import program as claude
+from everyagent.agents.codex import program as codex
+from everyagent.managed.agent import SkillParams
+from everyagent.managed.bundle import packed
+from tests.agents import stage
+from tests.managed import ground
+
+SKILL = b"---\nname: tidy-corners\ndescription: Tidies corners.\n---\n"
+
+
+@pytest.fixture
+async def workspace(tmp_path: Path) -> Path:
+    async with ground.managed(tmp_path) as managed:
+        skill = await managed.skills.create(packed({"t/SKILL.md": SKILL}), None)
+        agent = await ground.agent(managed, skills=[SkillParams(type="custom", skill_id=skill.id)])
+        prepared = await managed.workspaces.prepare("sesn_1", agent, await ground.environment(managed), [])
+        return prepared.directory
+
+
+def said(argv: list[str], folder: Path, home: Path, lines: Sequence[object], last: str) -> str:
+    """What a program says to these lines, up to the line that has `last` in it."""
+    home.mkdir()
+    nobody = {"ANTHROPIC_API_KEY": "none", "ANTHROPIC_BASE_URL": "http://127.0.0.1:1"}
+    environment = {"PATH": os.environ["PATH"], "HOME": str(home), "CODEX_HOME": str(home), **nobody}
+    with subprocess.Popen(
+        argv, cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
+        try:
+            assert process.stdin
+            assert process.stdout
+            for line in lines:
+                process.stdin.write(json.dumps(line).encode() + b"\n")
+                process.stdin.flush()
+            heard = ""
+            for line in process.stdout:
+                heard += line.decode()
+                if last in line.decode():
+                    return heard
+            raise AssertionError(f"it ended before {last}: {heard}")
+        finally:
+            process.kill()
+
+
+async def test_codex_has_the_skills_of_its_session(workspace: Path, tmp_path: Path) -> None:
+    binary = stage.tested_binary("codex", codex.BINARY_VARIABLE, codex.pinned(), codex.TESTED_VERSION)
+    lines = [
+        {"id": 1, "method": "initialize", "params": {"clientInfo": {"name": "test", "version": "1"}}},
+        {"method": "initialized"},
+        {"id": 2, "method": "skills/list", "params": {"cwds": [str(workspace)]}},
+    ]
+    assert "Tidies corners." in said([binary, "app-server"], workspace, tmp_path / "home", lines, '"id":2')
+
+
+async def test_claude_has_the_skills_of_its_session(workspace: Path, tmp_path: Path) -> None:
+    binary = stage.tested_binary("claude", claude.BINARY_VARIABLE, claude.pinned(), claude.TESTED_VERSION)
+    argv = [binary, "--print", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"]
+    lines = [{"type": "control_request", "request_id": "1", "request": {"subtype": "initialize"}}]
+    assert "Tidies corners." in said(argv, workspace, tmp_path / "home", lines, '"request_id":"1"')

@@ -1,0 +1,46 @@
+"""Failures whose reason is known: told by their code, and not tried again."""
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from everyagent.agents.lines import Ending
+from everyagent.agents.mock import driver as mock_driver
+from everyagent.agents.mock.adapter import MockAdapter
+from everyagent.errors import AgentNotLoggedIn
+from everyagent.model.events import Error, TurnEnded
+
+from .conftest import Opened, Talk
+
+pytestmark = pytest.mark.anyio
+Create = Callable[..., Awaitable[Talk]]
+
+
+def _wrong_key(_: object) -> Ending:
+    return Ending(code="auth")
+
+
+async def test_an_agent_whose_last_words_say_what_is_wrong_is_not_started_again(
+    opened: Opened, create: Create, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mock_driver, "_ended", _wrong_key)
+    async with opened() as sessions:
+        talk = await create(sessions)
+        events = await talk.say("[exit] still here")
+        told = [event.data for event in events if isinstance(event.data, Error)]
+        assert [(error.code, error.retry) for error in told] == [("auth", None)]
+        assert [event.data.stop_reason for event in events if isinstance(event.data, TurnEnded)] == ["error"]
+
+
+async def test_an_agent_that_nobody_is_logged_in_to_is_an_error_of_its_own_code(
+    opened: Opened, create: Create, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def open(*_: object) -> None:
+        raise AgentNotLoggedIn("Log in.")
+
+    monkeypatch.setattr(MockAdapter, "open", open)
+    async with opened() as sessions:
+        talk = await create(sessions)
+        events = await talk.say("hello")
+        told = [event.data for event in events if isinstance(event.data, Error)]
+        assert [(error.code, error.message) for error in told] == [("auth", "Log in.")]
