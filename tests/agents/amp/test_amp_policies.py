@@ -1,5 +1,6 @@
 """Tool policies on the real Amp."""
 
+import json
 import sys
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 from amp_stage import AmpSession
 from tests.agents.policies import REFUSED, PolicyRules, Scene
 
+from everyagent.model.events import TurnEnded
 from everyagent.testing.scripted_turns import Call, Reply, call, say
 
 SERVER = Path(__file__).with_name("adding_mcp_server.py")
@@ -62,4 +64,16 @@ def test_plan_mode_changes_nothing_though_a_policy_allows_it(scene: AmpScene) ->
     scene.create("plan", tools={"bash": "allow"})
     scene.shell_turn("touch made.txt")
     scene.rested()
+    assert not scene.made()
+
+
+def test_settings_of_the_directory_that_would_let_tools_pass_are_refused(scene: AmpScene) -> None:
+    (scene.session.workspace / ".amp").mkdir()
+    rules = {"amp.permissions": [{"tool": "shell_command", "action": "allow"}]}
+    (scene.session.workspace / ".amp" / "settings.json").write_text(json.dumps(rules))
+    scene.create("bypass", tools={"bash": "deny"})
+    scene.shell_turn("touch made.txt")
+    ended = scene.session.next(TurnEnded)
+    assert ended.stop_reason == "error"
+    assert "tool policies" in str(ended.error)
     assert not scene.made()

@@ -16,7 +16,7 @@ from everyagent.agents.amp import failures, modes, program, settings
 from everyagent.agents.amp.permissions import Standing
 from everyagent.agents.amp.policies import TOOLS_SERVER
 from everyagent.errors import AgentNotLoggedIn
-from everyagent.model.policies import ToolPolicies
+from everyagent.model.policies import UNRESTRICTED, ToolPolicies
 from everyagent.model.tools import McpLocal, McpServer
 from everyagent.runtime.environment import scrubbed
 
@@ -73,6 +73,8 @@ def prepare(launch: Launch, environment: Mapping[str, str], mode: str, policies:
     user = settings.of_user(environment)
     _refuse_without_login(environment, user)
     settings.refuse_what_cannot_be_kept(launch.directory, mode)
+    if launch.policies != UNRESTRICTED:
+        settings.refuse_loopholes(launch.directory, user)
     folder = folder_of(launch)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     delegates: dict[Standing, Path] = {standing: folder / standing for standing in get_args(Standing)}

@@ -81,6 +81,20 @@ def refuse_what_cannot_be_kept(directory: Path, mode: str) -> None:
         )
 
 
+def refuse_loopholes(directory: Path, user: Settings) -> None:
+    """Before our delegate come a directory's own rules, and in its place a delegate of the user's. Raises `AgentFailed`
+    where tools would run past the session's tool policies.
+    """
+    found = of_directory(directory)
+    loose = any(rule.get("action") in ("allow", "delegate") for rule in _rules_of(found))
+    if found.get(ALLOW_ALL) is True or loose or any(rule.get("action") == "delegate" for rule in _rules_of(user)):
+        raise AgentFailed(
+            f"Amp's settings, the user's or those in {directory}, let tools run past the session's tool policies. "
+            f"Remove {ALLOW_ALL}, every `delegate`, and the directory's `allow` rules from {RULES}, or take the "
+            "policies back."
+        )
+
+
 def read(path: Path) -> Settings:
     """With comments and trailing commas, as Amp takes them. Raises `AgentFailed`: who knows what it forbids?"""
     try:
