@@ -7,7 +7,21 @@ from collections.abc import Callable
 from msgspec.structs import replace
 from rich.console import Console
 
-from bench import amp, claude, codex, codex_process, fanout, flood, growth, latency, listing, memory, opencode, start
+from bench import (
+    amp,
+    claude,
+    codex,
+    codex_process,
+    fanout,
+    flood,
+    growth,
+    latency,
+    listing,
+    managed,
+    memory,
+    opencode,
+    start,
+)
 from bench.figure import Figure, Unmeasured
 from bench.machine import allow_many_files
 from bench.plan import QUICK, Plan
@@ -21,6 +35,7 @@ MEASUREMENTS: dict[str, Callable[[Plan], list[Figure]]] = {
     "start": start.measure,
     "memory": memory.measure,
     "list": listing.measure,
+    "managed": managed.measure,
     "growth": growth.measure,
     "claude": claude.measure,
     "codex": codex.measure,

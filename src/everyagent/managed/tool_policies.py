@@ -47,9 +47,9 @@ def fitted(policies: ToolPolicies, catalog: Catalog) -> ToolPolicies:
     strict: dict[str, Verdict] = dict(policies.tools)
     for tool in catalog.tools:
         verdict = policies.verdict(tool)
-        instead = next((each for each in _INSTEAD[verdict] if each in tool.verdicts), None)
+        instead: list[Verdict] = [each for each in _INSTEAD[verdict] if each in tool.verdicts]
         if verdict not in tool.verdicts and instead:
-            strict[tool.name] = instead
+            strict[tool.name] = instead[0]
     return replace(policies, tools=strict)
 
 
