@@ -22,7 +22,7 @@ def measure(plan: Plan) -> list[Figure]:
         daemon.create("listed")
         daemon.client.run_turn("listed", f"[flood events={EVENTS} size=200]")
         daemon.client.terminate("listed")
-        page = _Page(daemon)
+        page = Page(daemon, f"/v1/sessions/listed/events?limit={EVENTS}", b'"event_id":')
         samples: list[float] = []
         busy = Busy(daemon)
         for _ in range(plan.repeats):
@@ -40,12 +40,13 @@ def measure(plan: Plan) -> list[Figure]:
     ]
 
 
-class _Page:
+class Page:
     """One page that is asked for again and again."""
 
-    def __init__(self, daemon: Served) -> None:
+    def __init__(self, daemon: Served, path: str, mark: bytes) -> None:
+        """`mark` is in each event once."""
         self._address = daemon.address
-        self._request = daemon.get(f"/v1/sessions/listed/events?limit={EVENTS}")
+        self._request = daemon.get(path)
         self._buffer = bytearray(1 << 20)
         with socket.create_connection(self._address, timeout=30.0) as first:
             first.sendall(self._request)
@@ -53,7 +54,7 @@ class _Page:
             while len(answer) < (size := _whole_size(answer)):
                 answer += first.recv(1 << 20)
         self.size = size
-        events = answer.count(b'"event_id":')
+        events = answer.count(mark)
         if events != EVENTS:
             raise Unmeasured(f"the page has {events:,} events, not {EVENTS:,}")
 

@@ -45,11 +45,11 @@ class Reader:
 
 
 class Readers:
-    """All of one session, all waiting at `offset`."""
+    """All of one stream, all waiting at its end."""
 
-    def __init__(self, served: Served, session_id: str, offset: int) -> None:
+    def __init__(self, served: Served, path: str) -> None:
         self._served = served
-        self._request = served.get(f"/v1/sessions/{session_id}/events/sse?offset={offset}")
+        self._request = served.get(path)
         self._selector = selectors.DefaultSelector()
         self.all: list[Reader] = []
 
@@ -88,7 +88,7 @@ class Readers:
 
 @contextmanager
 def reading(served: Served, session_id: str, offset: int, count: int) -> Generator[Readers]:
-    readers = Readers(served, session_id, offset)
+    readers = Readers(served, f"/v1/sessions/{session_id}/events/sse?offset={offset}")
     try:
         readers.open(count)
         yield readers

@@ -39,15 +39,19 @@ class Raw:
         assert answer.status_code == 200, f"{answer.status_code}: {answer.text}"
         return cast("Event", answer.json())
 
-    def create(self, *tools: object, environment: object = None, **more: object) -> str:
-        agent = self.call(
-            "POST",
-            "/agents",
-            {"name": "A", "model": "mock-small", "tools": list(tools), "metadata": {"everyagent.agent": "mock"}},
-        )
-        body = {"name": f"for {agent['id']}", **({"config": environment} if environment else {})}
+    def create(
+        self,
+        *tools: object,
+        agent: str = "mock",
+        model: str = "mock-small",
+        environment: object = None,
+        **more: object,
+    ) -> str:
+        defined = {"name": "A", "model": model, "tools": list(tools), "metadata": {"everyagent.agent": agent}}
+        agent_id = self.call("POST", "/agents", defined)["id"]
+        body = {"name": f"for {agent_id}", **({"config": environment} if environment else {})}
         place = self.call("POST", "/environments", body)
-        made = self.call("POST", "/sessions", {"agent": agent["id"], "environment_id": place["id"], **more})
+        made = self.call("POST", "/sessions", {"agent": agent_id, "environment_id": place["id"], **more})
         self.session_id = str(made["id"])
         return self.session_id
 

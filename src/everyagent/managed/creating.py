@@ -16,7 +16,7 @@ from everyagent.managed.projection.document import Document
 from everyagent.managed.projection.state import State
 from everyagent.managed.resources import Resources
 from everyagent.managed.session import SessionCreate
-from everyagent.managed.tool_policies import custom_tools, policies_of
+from everyagent.managed.tool_policies import custom_tools, fitted, policies_of
 from everyagent.managed.vaults import Vaults
 from everyagent.managed.workspace import Workspaces
 from everyagent.model.ids import new_id
@@ -79,8 +79,7 @@ class Creating:
         model = model_for(catalog, agent.model.id)
         policies = policies_of(agent.tools, self_hosted=document.self_hosted)
         trusting = policies == ToolPolicies(default="allow")
-        if not adapter.capabilities.tool_policies and trusting:
-            policies = UNRESTRICTED
+        policies = UNRESTRICTED if trusting and not adapter.capabilities.tool_policies else fitted(policies, catalog)
         return CreateSession(
             agent=name,
             model=model,

@@ -16,13 +16,14 @@ from everyagent.managed.resources import Resources
 from everyagent.managed.session import Session, SessionCreate, SessionList, SessionUpdate, TwoWayPage
 from everyagent.managed.showing import document_of, shown
 from everyagent.managed.talking import Talking, time_bounds
-from everyagent.managed.tool_policies import custom_tools, policies_of
+from everyagent.managed.tool_policies import custom_tools, fitted, policies_of
 from everyagent.managed.tools import resolved
 from everyagent.managed.workspace import Workspaces
 from everyagent.model.events import SessionUpdated
 from everyagent.model.parts import Object
 from everyagent.sessions import Sessions
 from everyagent.sessions.config import config_of
+from everyagent.sessions.policies import enforceable
 from everyagent.sessions.viewed import Batch
 
 
@@ -121,8 +122,11 @@ class ManagedSessions:
             return await self.retrieve(session_id)
         config = record.config
         if "agent" in changes:
-            policies = policies_of(changed_agent.tools, self_hosted=document.self_hosted)
+            adapter = self._sessions.agents.adapter(record.agent)
+            catalog = await adapter.catalog()
+            policies = fitted(policies_of(changed_agent.tools, self_hosted=document.self_hosted), catalog)
             tools = custom_tools(changed_agent.tools, self_hosted=document.self_hosted)
+            policies = enforceable(policies, adapter, catalog, tools)
             config = msgspec.json.encode(replace(config_of(record), tools=tools, tool_policies=policies))
         batch = Batch(
             cause=msgspec.json.encode(CommandFrame(managed=Changed(**changes))),  # pyright: ignore[reportArgumentType]

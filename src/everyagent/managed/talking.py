@@ -12,7 +12,6 @@ from everyagent.managed.pages import cursor, micros, position
 from everyagent.managed.projection.projector import Projector
 from everyagent.managed.prompts import Prompts, outcome_text
 from everyagent.managed.session import EventList, EventTail, SessionList
-from everyagent.managed.showing import document_of
 from everyagent.managed.streams import Streams
 from everyagent.model.sessions import SendMessage
 from everyagent.sessions.view import View
@@ -37,15 +36,14 @@ class Talking:
     ) -> bytes:
         """All of them or none; the answer is what they look like as events."""
         check_order(events)
-        view = await self._viewed.log.view(session_id)
-        if any(isinstance(event, UserToolResult) for event in events) and not document_of(view).self_hosted:
-            raise BadRequest("`user.tool_result` is for sessions in a self-hosted environment.", field="events")
         events = with_ids(events)
         said = [Said(event, await self._message(event)) for event in events]
         told: list[bytes] = []
 
         def plan(view: View) -> Batch:
             projector = cast("Projector", view)
+            if any(isinstance(event, UserToolResult) for event in events) and not projector.document.self_hosted:
+                raise BadRequest("`user.tool_result` is for sessions in a self-hosted environment.", field="events")
 
             def answered() -> Receipt | None:
                 told.append(b'{"data":[%b]}' % b",".join(projector.echoes[event.id] for event in events))

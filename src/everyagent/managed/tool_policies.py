@@ -2,12 +2,22 @@
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
+from everyagent.agents.adapter import Catalog
 from everyagent.managed.tools import AgentToolset, BuiltInConfig, CustomTool, DefaultConfig, McpConfig, McpToolset, Tool
 from everyagent.managed.toolset import TOOLSET_SCHEMAS
 from everyagent.model import tools as universal
 from everyagent.model.policies import ServerPolicies, ToolPolicies, Verdict
 
 _VERDICTS: dict[str, Verdict] = {"always_allow": "allow", "always_ask": "ask", "auto": "auto"}
+
+_INSTEAD: dict[Verdict, tuple[Verdict, ...]] = {
+    "allow": ("auto",),
+    "auto": ("ask", "deny"),
+    "ask": ("deny",),
+    "deny": (),
+}
 
 
 def policies_of(tools: Sequence[Tool], *, self_hosted: bool) -> ToolPolicies:
@@ -27,6 +37,20 @@ def policies_of(tools: Sequence[Tool], *, self_hosted: bool) -> ToolPolicies:
                 continue
     has_own = not self_hosted and any(isinstance(tool, AgentToolset) for tool in tools)
     return ToolPolicies(default=default, tools=own, mcp=servers, own_tools=has_own)
+
+
+def fitted(policies: ToolPolicies, catalog: Catalog) -> ToolPolicies:
+    """As far as the agent can be held to them: a tool that cannot be asked for first is not there at all.
+
+    Never less strict than asked for: what cannot be denied either is left, and refused when the session is made.
+    """
+    strict: dict[str, Verdict] = dict(policies.tools)
+    for tool in catalog.tools:
+        verdict = policies.verdict(tool)
+        instead: list[Verdict] = [each for each in _INSTEAD[verdict] if each in tool.verdicts]
+        if verdict not in tool.verdicts and instead:
+            strict[tool.name] = instead[0]
+    return replace(policies, tools=strict)
 
 
 def custom_tools(tools: Sequence[Tool], *, self_hosted: bool) -> list[universal.CustomTool]:

@@ -1,0 +1,140 @@
+"""The core flow on the real agents, each with a scripted model: no key, no traffic but on loopback."""
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from everyagent.agents.claude import program as claude
+from everyagent.agents.codex import program as codex
+from everyagent.testing import scripted_replies, scripted_responses
+from everyagent.testing.daemon import DaemonProcess
+from everyagent.testing.messages_server import MessagesServer
+from everyagent.testing.responses_server import ResponsesServer
+from tests.agents.claude.claude_stage import ClaudeSession, claude_binary
+from tests.agents.codex.codex_stage import CodexSession, codex_binary
+from tests.agents.stage import daemon_of
+from tests.managed.conftest import rebuilt
+from tests.managed.raw import ASKING, TOOLSET, WEATHER, Event, Raw, required, texts
+
+COMMAND = "echo made > made.txt && cat made.txt"
+
+
+class Played(NamedTuple):
+    """An agent with a model that runs `COMMAND`, calls the custom tool, and says so."""
+
+    agent: str
+    model: str
+    environment: dict[str, str]
+
+
+@contextmanager
+def played(agent: str, daemon: DaemonProcess, folder: Path, *, calls: bool) -> Generator[Played]:
+    match agent:
+        case "claude":
+            with MessagesServer() as messages:
+                said = scripted_replies
+                custom = [said.call("mcp__everyagent__get_weather", {"city": "Oslo"})] if calls else []
+                messages.script.add(said.call("Bash", {"command": COMMAND}), *custom, said.say("Made."))
+                yield Played(agent, "claude-sonnet-4-6", ClaudeSession(daemon, messages, folder).environment())
+        case "codex":
+            with ResponsesServer() as responses:
+                answers = scripted_responses
+                custom = [answers.call("get_weather", {"city": "Oslo"}, namespace="mcp__everyagent")] if calls else []
+                responses.script.add(answers.run(COMMAND), *custom, answers.say("Made."))
+                yield Played(agent, "gpt-5.5", CodexSession(daemon, responses, folder).environment())
+        case _:
+            raise ValueError(agent)
+
+
+BINARIES = {
+    "claude": (claude.BINARY_VARIABLE, claude_binary),
+    "codex": (codex.BINARY_VARIABLE, codex_binary),
+}
+
+
+@pytest.fixture(scope="module", params=sorted(BINARIES))
+def staged(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Generator[tuple[str, DaemonProcess]]:
+    variable, binary = BINARIES[request.param]
+    with daemon_of(tmp_path_factory.mktemp("daemon"), **{variable: binary()}) as running:
+        yield request.param, running
+        running.stop()
+        assert rebuilt(running)
+
+
+@pytest.fixture
+def raw(staged: tuple[str, DaemonProcess]) -> Generator[Raw]:
+    client = Raw(staged[1])
+    yield client
+    client.close()
+
+
+def begin(raw: Raw, scene: Played, tools: Sequence[object]) -> None:
+    """What the agent needs to reach its model comes out of a vault."""
+    vault = raw.call("POST", "/vaults", {"display_name": "model"})
+    for name, value in scene.environment.items():
+        auth = {
+            "type": "environment_variable",
+            "secret_name": name,
+            "secret_value": value,
+            "networking": {"type": "unrestricted"},
+        }
+        raw.call("POST", f"/vaults/{vault['id']}/credentials", {"auth": auth})
+    raw.create(*tools, agent=scene.agent, model=scene.model, vault_ids=[vault["id"]])
+
+
+def of(events: list[Event], kind: str) -> list[Event]:
+    return [event for event in events if event["type"] == kind]
+
+
+def test_an_agent_works_and_calls_what_the_client_carries_out(
+    staged: tuple[str, DaemonProcess], raw: Raw, tmp_path: Path
+) -> None:
+    agent, daemon = staged
+    with played(agent, daemon, tmp_path, calls=True) as scene:
+        begin(raw, scene, [TOOLSET, WEATHER])
+        raw.say("Make it, and tell the weather")
+        (asked,) = required(raw.wait_idle("requires_action"))
+        (use,) = of(raw.events(), "agent.custom_tool_use")
+        assert (use["id"], use["name"], use["input"]) == (asked, "get_weather", {"city": "Oslo"})
+        sunny = [{"type": "text", "text": "sunny"}]
+        raw.send({"type": "user.custom_tool_result", "custom_tool_use_id": asked, "content": sunny})
+        raw.wait_idle("end_turn")
+    events = raw.events()
+    (command,) = of(events, "agent.tool_use")
+    (result,) = of(events, "agent.tool_result")
+    assert command["name"] == "bash"
+    assert command["evaluated_permission"] == "allow"
+    assert "made.txt" in str(command["input"])
+    assert result["tool_use_id"] == command["id"]
+    assert "made" in str(result["content"])
+    assert "Made." in texts(events)
+    assert of(events, "span.model_request_end")
+    assert not of(events, "agent.mcp_tool_use")
+    made = daemon.data_dir / "workspaces" / raw.session_id / "made.txt"
+    assert made.read_text() == "made\n"
+
+
+@pytest.mark.parametrize("result", ["allow", "deny"])
+def test_what_is_always_asked_for_is_confirmed_first(
+    staged: tuple[str, DaemonProcess], raw: Raw, tmp_path: Path, result: str
+) -> None:
+    agent, daemon = staged
+    with played(agent, daemon, tmp_path, calls=False) as scene:
+        begin(raw, scene, [ASKING])
+        raw.say("Make it")
+        (asked,) = required(raw.wait_idle("requires_action"))
+        (use,) = of(raw.events(), "agent.tool_use")
+        assert (use["id"], use["evaluated_permission"]) == (asked, "ask")
+        made = daemon.data_dir / "workspaces" / raw.session_id / "made.txt"
+        assert not made.exists()
+        raw.send({"type": "user.tool_confirmation", "tool_use_id": asked, "result": result})
+        raw.wait_idle("end_turn")
+    assert made.exists() == (result == "allow")
+    (told,) = of(raw.events(), "agent.tool_result")
+    assert bool(told.get("is_error")) == (result == "deny")
+    assert "Made." in texts(raw.events())
