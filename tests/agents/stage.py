@@ -13,7 +13,6 @@ from typing import ClassVar, Generic, Protocol, Self, TypeVar
 
 import httpx2
 import msgspec
-import pytest
 from platformdirs import user_cache_path
 
 from everyagent.agents import packages
@@ -200,13 +199,10 @@ def tested_binary(agent: str, variable: str, pinned: packages.Program, version: 
 @contextmanager
 def daemon_of(folder: Path, *flags: str, **environment: str) -> Generator[DaemonProcess]:
     """A daemon in an environment; it ends in peace."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in environment.items():
-            patch.setenv(name, value)
-        running = DaemonProcess(folder / "data", *flags)
-        running.start()
-        try:
-            yield running
-        finally:
-            code = running.stop()
-        assert code == 0
+    running = DaemonProcess(folder / "data", *flags, environment=environment)
+    running.start()
+    try:
+        yield running
+    finally:
+        code = running.stop()
+    assert code == 0

@@ -1,11 +1,13 @@
 """A real daemon in a process of its own, for tests that kill it, restart it, or talk to it as users do."""
 
+import os
 import re
 import signal
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import httpx2
@@ -16,12 +18,16 @@ TOKEN = "a-token-for-tests"
 
 
 class DaemonProcess:
-    """`everyagent serve` on a free port. Starts with `start`, may be killed and started again on the same data."""
+    """`everyagent serve` on a free port. Starts with `start`, may be killed and started again on the same data.
 
-    def __init__(self, data_dir: Path, *flags: str) -> None:
+    `environment` is what its own has beside that of the test.
+    """
+
+    def __init__(self, data_dir: Path, *flags: str, environment: Mapping[str, str] | None = None) -> None:
         self.data_dir = data_dir
         self.url = ""
         self._flags = flags
+        self._environment = dict(environment or {})
         self._process: subprocess.Popen[bytes] | None = None
         self._printed = data_dir.with_name(f"{data_dir.name}.out")
 
@@ -44,7 +50,10 @@ class DaemonProcess:
         began = time.monotonic()
         with self._printed.open("wb") as printed:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "everyagent", *words], stdout=printed, stderr=printed
+                [sys.executable, "-m", "everyagent", *words],
+                stdout=printed,
+                stderr=printed,
+                env={**os.environ, **self._environment},
             )
         self.url = self._printed_url(began)
         while not self._healthy():

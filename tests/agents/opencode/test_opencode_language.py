@@ -168,6 +168,14 @@ def test_a_delta_before_everything_makes_a_stub_too() -> None:
     assert violations(session.events) == []
 
 
+def test_the_end_of_a_message_may_come_before_what_is_in_it() -> None:
+    session = hear(prompted(), BUSY, done(), BUSY, text("prt_1", ""), delta("prt_1", "Hel"), delta("prt_1", "lo"))
+    hear(session, text("prt_1", "Hello", end=True), part("step-finish", "prt_2"), done(), IDLE)
+    assert [text_of(item) for item in completed(session)] == ["Hello"]
+    assert len(ends(session)) == 1
+    assert violations(session.events) == []
+
+
 def test_everything_twice_is_told_once() -> None:
     whole = [BUSY, message(), text("prt_1", ""), delta("prt_1", "Hi"), text("prt_1", "Hi", end=True)]
     whole += [bash("pending"), bash("running"), bash("completed", output="x", metadata={"exit": 0}), done()]

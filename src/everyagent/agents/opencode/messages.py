@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from everyagent.agents import items
 from everyagent.agents.adapter import Draft, Synthetic
-from everyagent.agents.opencode import notices
+from everyagent.agents.opencode import failures, notices
 from everyagent.agents.opencode.calls import Calls
 from everyagent.agents.opencode.usage import Meter
 from everyagent.agents.opencode.wire import Delta, Message, Part
@@ -40,9 +40,12 @@ class Piece:
 
 
 class Speech:
-    """A message that the model has not ended, as the item `key`."""
+    """A message of the model, as the item `key`, until all of it is told.
 
-    __slots__ = ("key", "message", "name", "pieces", "session", "subagent")
+    `stepped`: the model's step is told to its end. `over`: OpenCode has ended it, with `failure` if it failed.
+    """
+
+    __slots__ = ("failure", "key", "message", "name", "over", "pieces", "session", "stepped", "subagent")
 
     def __init__(self, key: str, message: str, session: str, subagent: str | None, name: str | None) -> None:
         self.key = key
@@ -51,6 +54,9 @@ class Speech:
         self.subagent = subagent
         self.name = name
         self.pieces: list[Piece] = []
+        self.stepped = False
+        self.over = False
+        self.failure: str | None = None
 
     def item(self) -> Item:
         return items.message(self.key, native=self.message, subagent=self.subagent, name=self.name)
@@ -77,7 +83,7 @@ class Messages:
     @property
     def open(self) -> bool:
         """The model has not ended what it says in the session itself."""
-        return any(speech.session == self.main for speech in self._speeches.values())
+        return any(speech.session == self.main and not speech.over for speech in self._speeches.values())
 
     def knows(self, message: str) -> bool:
         return message in self._speeches or message in self._over or message in self._users
@@ -85,6 +91,7 @@ class Messages:
     # -- messages -----------------------------------------------------------------------------------------------
 
     def message(self, message: Message) -> Iterator[Draft]:
+        """A busy OpenCode tells of a message as it is by now, so its end may come before what is in it."""
         if message.role != "assistant":
             _remember(self._users, message.id)
             return
@@ -92,12 +99,23 @@ class Messages:
             return
         name = "compaction" if message.summary is True else None
         if message.id not in self._speeches:
+            yield from self._settle(message.session)
             yield ItemStarted(item=self._begin(message.id, message.session, name).item())
         if message.time.completed is not None or message.error:
             speech = self._speeches[message.id]
-            self._end(message.id)
-            why = str(message.error.data.get("message") or message.error.name) if message.error else None
-            yield ItemCompleted(item=speech.ended(why))
+            speech.over = True
+            speech.failure = failures.message(message.error) if message.error else None
+            if speech.stepped:
+                yield self._told_all(speech)
+
+    def _settle(self, session: str) -> Iterator[Draft]:
+        """What comes next is another message's: those that are over are told to their end."""
+        for speech in [each for each in self._speeches.values() if each.over and each.session == session]:
+            yield self._told_all(speech)
+
+    def _told_all(self, speech: Speech) -> ItemCompleted:
+        self._end(speech.message)
+        return ItemCompleted(item=speech.ended(speech.failure))
 
     def _begin(self, message: str, session: str, name: str | None = None, key: str | None = None) -> Speech:
         speech = Speech(key or message, message, session, self._subagent(session), name)
@@ -163,6 +181,9 @@ class Messages:
 
     def step_finished(self, part: Part) -> Iterator[Draft]:
         self.meter.read(part)
+        speech = self._speeches.get(part.message)
+        if speech:
+            speech.stepped = True
         yield from ()
 
     def patched(self, part: Part) -> Iterator[Draft]:
@@ -240,8 +261,11 @@ class Messages:
         """The turn is over: what OpenCode left open gets its end."""
         yield from self.calls.cut(why)
         for speech in list(self._speeches.values()):
-            self._end(speech.message)
-            yield Synthetic(ItemCompleted(item=speech.ended(why)))
+            if speech.over:
+                yield self._told_all(speech)
+            else:
+                self._end(speech.message)
+                yield Synthetic(ItemCompleted(item=speech.ended(why)))
 
     # -- sub-agents ---------------------------------------------------------------------------------------------
 
