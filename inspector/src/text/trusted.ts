@@ -18,6 +18,8 @@ const ALLOWED = {
   ],
   ALLOWED_ATTR: ["href", "title", "class", "align", "start", "type", "checked", "disabled", "rel", "target"],
   ALLOWED_URI_REGEXP: /^(?:https?:|mailto:)/i,
+  // Whose values are no addresses.
+  ADD_URI_SAFE_ATTR: ["align", "start", "type", "checked", "disabled", "rel", "target"],
   RETURN_TRUSTED_TYPE: true,
 } as const;
 
