@@ -1,5 +1,6 @@
 """Each real agent in the inspector: it writes, asks, runs and is done, and nothing here asks which one it is."""
 
+import os
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -7,14 +8,20 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext, expect
 
+from everyagent.agents.amp import program as amp_program
 from everyagent.agents.claude import program as claude_program
 from everyagent.agents.codex import program as codex_program
-from everyagent.testing import scripted_replies, scripted_responses
+from everyagent.agents.opencode import program as opencode_program
+from everyagent.testing import scripted_chat, scripted_replies, scripted_responses, scripted_turns
+from everyagent.testing.amp_server import AmpServer
+from everyagent.testing.chat_server import ChatServer
 from everyagent.testing.messages_server import MessagesServer
 from everyagent.testing.responses_server import ResponsesServer
+from tests.agents.amp.amp_stage import AmpSession, amp_binary
 from tests.agents.claude.claude_stage import ClaudeSession, claude_binary
 from tests.agents.codex.codex_stage import CodexSession, codex_binary
-from tests.agents.stage import Stage, daemon_of
+from tests.agents.opencode.opencode_stage import OpencodeSession, opencode_binary, ripgrep_folder
+from tests.agents.stage import Model, Stage, daemon_of
 from tests.inspector.looking import Daemon, Inspector
 
 COMMAND = "echo made > made.txt && cat made.txt"
@@ -46,10 +53,38 @@ def codex(folder: Path) -> Generator[Stage[ResponsesServer]]:
         yield stage
 
 
+@contextmanager
+def opencode(folder: Path) -> Generator[Stage[ChatServer]]:
+    folders = {f"XDG_{name.upper()}_HOME": str(folder / name) for name in ("config", "data", "state", "cache")}
+    path = f"{os.environ['PATH']}:{ripgrep_folder()}"
+    environment = {opencode_program.BINARY_VARIABLE: opencode_binary(), "HOME": str(folder), "PATH": path, **folders}
+    with (
+        ChatServer() as model,
+        daemon_of(folder, **environment) as daemon,
+        OpencodeSession(daemon, model, folder).played() as stage,
+    ):
+        model.script.add(scripted_chat.run(COMMAND), scripted_chat.say("It is **made**."))
+        yield stage
+
+
+@contextmanager
+def amp(folder: Path) -> Generator[Stage[AmpServer]]:
+    with (
+        AmpServer() as model,
+        daemon_of(folder, **{amp_program.BINARY_VARIABLE: amp_binary()}) as daemon,
+        AmpSession(daemon, model, folder).played() as stage,
+    ):
+        run = scripted_turns.call("shell_command", {"command": COMMAND})
+        model.script.add(run, scripted_turns.say("It is **made**."))
+        yield stage
+
+
 #: One line for each agent: a stage whose model runs the command and then says that it is made.
-AGENTS: dict[str, Callable[[Path], AbstractContextManager[Stage[MessagesServer] | Stage[ResponsesServer]]]] = {
+AGENTS: dict[str, Callable[[Path], AbstractContextManager[Stage[Model]]]] = {
     "claude": claude,
     "codex": codex,
+    "opencode": opencode,
+    "amp": amp,
 }
 
 
