@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from everyagent.managed.events import Stop
 from everyagent.model.parts import Object
 
 _STATUSES = {
@@ -73,13 +74,12 @@ class ManagedRules:
         self.status, self.required = status, []
         if status != "idle":
             return
-        match event["stop_reason"]:
-            case {"type": "requires_action", "event_ids": list() as ids}:
-                self.required = [str(each) for each in ids]
+        stop = msgspec.convert(event["stop_reason"], Stop)
+        match stop.type:
+            case "requires_action":
+                self.required = stop.event_ids or []
                 _rule(bool(self.required), event, "requires_action names what it requires")
                 _rule(all(each in self._told for each in self.required), event, "each of event_ids is a use")
-            case {"type": "requires_action"}:
-                _rule(False, event, "requires_action names what it requires")
             case _:
                 _rule(not self._spans, event, "no model request is open when a turn is over")
                 _rule(not self._evaluations, event, "no evaluation is open when a turn is over")

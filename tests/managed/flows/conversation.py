@@ -57,7 +57,7 @@ def previews(heard: list[Loose]) -> None:
 def queues(talk: Talk) -> None:
     """A message while the session runs waits: told without a time, and again with it; once in the list."""
     talk.send(message("[slow seconds=30]"))
-    talk.until("agent.message" if False else "session.status_running")
+    talk.until("session.status_running")
     waiting = talk.send(message("[hello] second")).data[0]
     assert waiting.processed_at is None
     talk.send({"type": "user.interrupt"})

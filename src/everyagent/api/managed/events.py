@@ -31,8 +31,7 @@ class SentEvents(Struct, frozen=True, kw_only=True):
 @routes.add("POST", "/anthropic/v1/sessions/{session_id}/events", SessionNotFound, Conflict, effect=True)
 async def send_managed_events(call: Call[Nothing, SendEvents]) -> Encoded[SentEvents]:
     """All of them, or none."""
-    receipt = call.receipt(lambda body: Encoded[SentEvents](body))
-    body = await call.managed.talking.send(call.path["session_id"], call.body.events, receipt)
+    body = await call.managed.talking.send(call.path["session_id"], call.body.events, call.receipt(_sent))
     return Encoded(body)
 
 
@@ -52,6 +51,10 @@ async def stream_managed_events(call: Call[EventTail, Nothing]) -> EventStream:
 async def stream_managed_session(call: Call[EventTail, Nothing]) -> EventStream:
     """The same under another name."""
     return await _stream(call)
+
+
+def _sent(body: bytes) -> Encoded[SentEvents]:
+    return Encoded(body)
 
 
 async def _stream(call: Call[EventTail, Nothing]) -> EventStream:

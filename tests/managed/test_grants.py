@@ -1,0 +1,81 @@
+"""What a client allowed of an agent that was gone is not asked for again when the next one does just that."""
+
+import msgspec
+
+from everyagent.managed.incoming import UserToolConfirmation
+from everyagent.managed.projection.commands import CommandFrame, Sent, SentEvent
+from everyagent.managed.projection.projector import Projector
+from everyagent.model.events import (
+    EventData,
+    PermissionRequested,
+    PermissionResolved,
+    SessionUpdated,
+    TurnEnded,
+    TurnStarted,
+)
+from everyagent.testing.managed_rules import ManagedRules
+from tests.managed.test_projection import projector
+
+
+def asked(ask_id: str, command: str) -> list[EventData]:
+    request = PermissionRequested(
+        permission_id=ask_id, action="bash", status="requested", tool="Bash", input={"command": command}
+    )
+    return [request, SessionUpdated(status="waiting")]
+
+
+def frame(view: Projector, rules: ManagedRules, body: bytes, *events: EventData, daemon: bool = False) -> None:
+    view.heard("daemon" if daemon else "from_client", body, 1_700_000_000_000_000)
+    for data in events:
+        view.told(data)
+    view.settle()
+    step = view.take()
+    rules.feed(event.body for event in step.events) if step else None
+
+
+def restarted(rules: ManagedRules) -> tuple[Projector, str]:
+    """A view whose one confirmation was parked."""
+    view = projector()
+    frame(view, rules, b"{}", TurnStarted(turn_id="t1", input_item_ids=[]), *asked("p1", "ls"))
+    (use,) = view.state.actions
+    cut = PermissionResolved(permission_id="p1", action="bash", status="denied", reply="reject")
+    ended = TurnEnded(turn_id="t1", stop_reason="error")
+    frame(view, rules, b'{"cause":"daemon_restarted"}', cut, ended, daemon=True)
+    assert view.blocked
+    assert rules.required == [use]
+    return view, use
+
+
+def allow(view: Projector, rules: ManagedRules, use: str) -> None:
+    event = UserToolConfirmation(id="sevt_c", tool_use_id=use, result="allow")
+    sent = Sent(events=[SentEvent(event=event, answers=use, note="allowed", grant=True)], resumes="itm_2")
+    started = TurnStarted(turn_id="t2", input_item_ids=["itm_2"])
+    frame(view, rules, msgspec.json.encode(CommandFrame(managed=sent)), started)
+
+
+def test_just_what_was_allowed_is_granted_once_more() -> None:
+    rules = ManagedRules()
+    view, use = restarted(rules)
+    allow(view, rules, use)
+    assert (rules.status, view.blocked) == ("running", False)
+    frame(view, rules, b"{}", *asked("p2", "ls"))
+    assert view.granted() == ["p2"]
+    assert rules.status == "running", "nobody is asked"
+
+
+def test_anything_else_is_asked_for() -> None:
+    rules = ManagedRules()
+    view, use = restarted(rules)
+    allow(view, rules, use)
+    frame(view, rules, b"{}", *asked("p2", "rm -r"))
+    assert view.granted() == []
+    assert (rules.status, len(rules.required)) == ("idle", 1)
+
+
+def test_a_grant_ends_with_its_turn() -> None:
+    rules = ManagedRules()
+    view, use = restarted(rules)
+    allow(view, rules, use)
+    frame(view, rules, b"{}", TurnEnded(turn_id="t2", stop_reason="end_turn"))
+    frame(view, rules, b"{}", TurnStarted(turn_id="t3", input_item_ids=[]), *asked("p3", "ls"))
+    assert view.granted() == []
