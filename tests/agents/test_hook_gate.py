@@ -213,8 +213,9 @@ def listening(path: Path, then: Callable[[socket.socket], None]) -> threading.Th
 @pytest.mark.parametrize("said", [b"", b"\n\n", b"allowed", b"allow it", b"nonsense"])
 def test_whatever_is_no_clear_yes_means_no(tmp_path: Path, said: bytes) -> None:
     def answer(taken: socket.socket) -> None:
-        while taken.recv(65536):
-            continue
+        heard = b""
+        while INPUT not in heard:
+            heard += taken.recv(65536)
         taken.sendall(said)
 
     thread = listening(tmp_path / "gate", answer)
