@@ -1,20 +1,28 @@
 """The core flow on the real agents, each with a scripted model: no key, no traffic but on loopback."""
 
-from collections.abc import Generator, Sequence
+import os
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+from everyagent.agents.amp import program as amp
 from everyagent.agents.claude import program as claude
 from everyagent.agents.codex import program as codex
-from everyagent.testing import scripted_replies, scripted_responses
+from everyagent.agents.opencode import program as opencode
+from everyagent.testing import scripted_chat, scripted_replies, scripted_responses, scripted_turns
+from everyagent.testing.amp_server import AmpServer
+from everyagent.testing.chat_server import ChatServer
 from everyagent.testing.daemon import DaemonProcess
 from everyagent.testing.messages_server import MessagesServer
 from everyagent.testing.responses_server import ResponsesServer
+from tests.agents.amp.amp_stage import AmpSession, amp_binary
 from tests.agents.claude.claude_stage import ClaudeSession, claude_binary
 from tests.agents.codex.codex_stage import CodexSession, codex_binary
+from tests.agents.opencode.opencode_stage import MODEL as OPENCODE_MODEL
+from tests.agents.opencode.opencode_stage import OpencodeSession, opencode_binary, ripgrep_folder
 from tests.agents.stage import daemon_of
 from tests.managed.conftest import rebuilt
 from tests.managed.raw import ASKING, TOOLSET, WEATHER, Event, Raw, required, texts
@@ -45,22 +53,44 @@ def played(agent: str, daemon: DaemonProcess, folder: Path, *, calls: bool) -> G
                 custom = [answers.call("get_weather", {"city": "Oslo"}, namespace="mcp__everyagent")] if calls else []
                 responses.script.add(answers.run(COMMAND), *custom, answers.say("Made."))
                 yield Played(agent, "gpt-5.5", CodexSession(daemon, responses, folder).environment())
+        case "opencode":
+            with ChatServer() as chat:
+                completed = scripted_chat
+                custom = [completed.call("everyagent_get_weather", {"city": "Oslo"})] if calls else []
+                chat.script.add(completed.run(COMMAND), *custom, completed.say("Made."))
+                yield Played(agent, OPENCODE_MODEL, OpencodeSession(daemon, chat, folder).environment())
+        case "amp":
+            with AmpServer() as server:
+                turns = scripted_turns
+                custom = [turns.call("mcp__everyagent__get_weather", {"city": "Oslo"})] if calls else []
+                server.script.add(turns.call("shell_command", {"command": COMMAND}), *custom, turns.say("Made."))
+                yield Played(agent, "amp", AmpSession(daemon, server, folder).environment())
         case _:
             raise ValueError(agent)
 
 
-BINARIES = {
-    "claude": (claude.BINARY_VARIABLE, claude_binary),
-    "codex": (codex.BINARY_VARIABLE, codex_binary),
+def opencode_surroundings(home: Path) -> dict[str, str]:
+    """The daemon's own home is empty, so that asking for models touches nobody's OpenCode."""
+    folders = {f"XDG_{name.upper()}_HOME": str(home / name) for name in ("config", "data", "state", "cache")}
+    path = f"{os.environ['PATH']}:{ripgrep_folder()}"
+    return {opencode.BINARY_VARIABLE: opencode_binary(), "HOME": str(home), "PATH": path, **folders}
+
+
+#: What the daemon of an agent has in its environment, given a folder.
+SURROUNDINGS: dict[str, Callable[[Path], dict[str, str]]] = {
+    "amp": lambda _: {amp.BINARY_VARIABLE: amp_binary()},
+    "claude": lambda _: {claude.BINARY_VARIABLE: claude_binary()},
+    "codex": lambda _: {codex.BINARY_VARIABLE: codex_binary()},
+    "opencode": opencode_surroundings,
 }
 
 
-@pytest.fixture(scope="module", params=sorted(BINARIES))
+@pytest.fixture(scope="module", params=sorted(SURROUNDINGS))
 def staged(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Generator[tuple[str, DaemonProcess]]:
-    variable, binary = BINARIES[request.param]
-    with daemon_of(tmp_path_factory.mktemp("daemon"), **{variable: binary()}) as running:
+    surroundings = SURROUNDINGS[request.param](tmp_path_factory.mktemp("home"))
+    with daemon_of(tmp_path_factory.mktemp("daemon"), **surroundings) as running:
         yield request.param, running
         running.stop()
         assert rebuilt(running)
