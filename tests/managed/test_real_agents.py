@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 import pytest
 
 from everyagent.agents.amp import program as amp
@@ -24,14 +25,16 @@ from tests.agents.codex.codex_stage import CodexSession, codex_binary
 from tests.agents.opencode.opencode_stage import MODEL as OPENCODE_MODEL
 from tests.agents.opencode.opencode_stage import OpencodeSession, opencode_binary, ripgrep_folder
 from tests.agents.stage import daemon_of
+from tests.managed import parity
 from tests.managed.conftest import rebuilt
 from tests.managed.raw import ASKING, TOOLSET, WEATHER, Event, Raw, required, texts
+from tests.managed.sdks import NEWEST
 
 COMMAND = "echo made > made.txt && cat made.txt"
 
 
 class Played(NamedTuple):
-    """An agent with a model that runs `COMMAND`, calls the custom tool, and says so."""
+    """An agent with a model that runs `COMMAND`, calls the custom tool, and says so; then it runs it again."""
 
     agent: str
     model: str
@@ -45,25 +48,39 @@ def played(agent: str, daemon: DaemonProcess, folder: Path, *, calls: bool) -> G
             with MessagesServer() as messages:
                 said = scripted_replies
                 custom = [said.call("mcp__everyagent__get_weather", {"city": "Oslo"})] if calls else []
-                messages.script.add(said.call("Bash", {"command": COMMAND}), *custom, said.say("Made."))
+                messages.script.add(
+                    said.call("Bash", {"command": COMMAND}),
+                    *custom,
+                    said.think("It is there.", "Made."),
+                    said.call("Bash", {"command": COMMAND}),
+                )
                 yield Played(agent, "claude-sonnet-4-6", ClaudeSession(daemon, messages, folder).environment())
         case "codex":
             with ResponsesServer() as responses:
                 answers = scripted_responses
                 custom = [answers.call("get_weather", {"city": "Oslo"}, namespace="mcp__everyagent")] if calls else []
-                responses.script.add(answers.run(COMMAND), *custom, answers.say("Made."))
+                responses.script.add(
+                    answers.run(COMMAND), *custom, answers.think("It is there.", "Made."), answers.run(COMMAND)
+                )
                 yield Played(agent, "gpt-5.5", CodexSession(daemon, responses, folder).environment())
         case "opencode":
             with ChatServer() as chat:
                 completed = scripted_chat
                 custom = [completed.call("everyagent_get_weather", {"city": "Oslo"})] if calls else []
-                chat.script.add(completed.run(COMMAND), *custom, completed.say("Made."))
+                chat.script.add(
+                    completed.run(COMMAND), *custom, completed.think("It is there.", "Made."), completed.run(COMMAND)
+                )
                 yield Played(agent, OPENCODE_MODEL, OpencodeSession(daemon, chat, folder).environment())
         case "amp":
             with AmpServer() as server:
                 turns = scripted_turns
                 custom = [turns.call("mcp__everyagent__get_weather", {"city": "Oslo"})] if calls else []
-                server.script.add(turns.call("shell_command", {"command": COMMAND}), *custom, turns.say("Made."))
+                server.script.add(
+                    turns.call("shell_command", {"command": COMMAND}),
+                    *custom,
+                    turns.think("It is there.", "Made."),
+                    turns.call("shell_command", {"command": COMMAND}),
+                )
                 yield Played(agent, "amp", AmpSession(daemon, server, folder).environment())
         case _:
             raise ValueError(agent)
@@ -168,3 +185,11 @@ def test_what_is_always_asked_for_is_confirmed_first(
     (told,) = of(raw.events(), "agent.tool_result")
     assert bool(told.get("is_error")) == (result == "deny")
     assert "Made." in texts(raw.events())
+
+
+def test_the_newest_sdk_sees_the_whole_flow(staged: tuple[str, DaemonProcess], tmp_path: Path) -> None:
+    agent, daemon = staged
+    with played(agent, daemon, tmp_path, calls=True) as scene:
+        variables = msgspec.json.encode(scene.environment).decode()
+        report = NEWEST.run("real", daemon.url, agent=agent, model=scene.model, variables=variables)
+    parity.check(NEWEST, "real", agent, report)
