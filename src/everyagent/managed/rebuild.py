@@ -19,6 +19,10 @@ _TOLD = frozenset(TYPE_NUMBERS.values()) - {TYPE_NUMBERS[ItemDelta.type]}
 _EPOCH = datetime.fromisoformat("1970-01-01T00:00:00Z")
 
 
+class NotRebuildable(Exception):
+    """What the view was made of is not all there, or cannot be read."""
+
+
 class Rebuilt(NamedTuple):
     """The whole view as one step, and when each of its events was told."""
 
@@ -101,7 +105,7 @@ def _first_document(frame: FrameInfo) -> bytes:
         case {"view": document}:
             return msgspec.json.encode(document)
         case _:
-            raise ValueError(f"frame {frame.number} does not say what the managed session was made with")
+            raise NotRebuildable(f"frame {frame.number} does not say what the managed session was made with")
 
 
 async def _frames(log: Log, session: int) -> AsyncIterator[FrameInfo]:
