@@ -55,6 +55,13 @@ def stored(step: ViewStep) -> list[StoredEvent]:
 
 
 async def rebuild(log: Log, session_id: str) -> Rebuilt:
+    try:
+        return await _rebuild(log, session_id)
+    except (msgspec.MsgspecError, OSError) as error:
+        raise NotRebuildable(f"what it was made of cannot be read: {error}") from error
+
+
+async def _rebuild(log: Log, session_id: str) -> Rebuilt:
     record = await log.session(session_id)
     events = _events(log, record.number)
     projector: Projector | None = None
@@ -76,6 +83,8 @@ async def rebuild(log: Log, session_id: str) -> Rebuilt:
         if step is not None:
             gathered.append(step)
             times += [at] * len(step.events)
+    if projector is None:
+        raise NotRebuildable("none of its frames are there")
     return Rebuilt(_joined(gathered, projector), times)
 
 
@@ -83,8 +92,7 @@ async def kept_events(log: Log, session: int) -> list[StoredEvent]:
     return [event async for event in _pages(log, EventQuery(session=session | VIEW, limit=_PAGE))]
 
 
-def _joined(steps: list[ViewStep], projector: Projector | None) -> ViewStep:
-    assert projector is not None
+def _joined(steps: list[ViewStep], projector: Projector) -> ViewStep:
     events: list[NewEvent] = [event for step in steps for event in step.events]
     archived = [step.archived_at for step in steps if step.archived_at is not msgspec.UNSET]
     return ViewStep(
