@@ -9,7 +9,8 @@ INSPECTOR := $(shell find inspector -path '*/node_modules' -prune -o -type f -pr
 
 .PHONY: serve inspector test check format bench torture lock clean
 
-serve: .venv/.ready .venv/.inspector
+serve: .venv/.ready
+	@$(MAKE) --no-print-directory inspector || echo "It is served without the inspector; 'make inspector' tries again."
 	@$(BIN)/everyagent serve $(ARGS)
 
 inspector: .venv/.inspector
