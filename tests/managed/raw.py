@@ -17,7 +17,7 @@ WEATHER = {
     "input_schema": {"type": "object"},
 }
 Event = dict[str, object]
-LIMIT = 60.0
+LIMIT = 120.0
 
 
 class Raw:

@@ -12,7 +12,7 @@ from everyagent.cli.screen import say
 from everyagent.clock import SystemClock
 from everyagent.log.sqlite.log import SqliteLog
 from everyagent.log.views import ViewQuery
-from everyagent.managed.rebuild import kept_events, rebuild
+from everyagent.managed.rebuild import NotRebuildable, kept_events, rebuild
 
 app = App(name="managed", help="Managed sessions: prove, or make anew, what they tell.")
 
@@ -42,12 +42,17 @@ def rebuild_views(
 
 async def _rebuild(folder: Path, only: str | None, *, check: bool) -> int:
     log = await SqliteLog.open(folder, SystemClock())
-    wrong = checked = 0
+    wrong = lost = checked = 0
     try:
         for session_id in [only] if only else await _all(log):
             checked += 1
             view = await log.view(session_id)
-            made = await rebuild(log, session_id)
+            try:
+                made = await rebuild(log, session_id)
+            except NotRebuildable as error:
+                lost += 1
+                say(f"{session_id} cannot be made anew, and stays as it is: {error}.")
+                continue
             difference = made.differs_from(await kept_events(log, view.session), view)
             if difference is None:
                 continue
@@ -59,7 +64,7 @@ async def _rebuild(folder: Path, only: str | None, *, check: bool) -> int:
         await log.close()
     done = "differ" if check else "were written anew"
     say(f"{checked} managed sessions looked at, {wrong} {done}.")
-    return Exit.FAILED if check and wrong else Exit.OK
+    return Exit.FAILED if lost or (check and wrong) else Exit.OK
 
 
 async def _all(log: SqliteLog) -> list[str]:

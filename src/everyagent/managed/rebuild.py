@@ -19,6 +19,10 @@ _TOLD = frozenset(TYPE_NUMBERS.values()) - {TYPE_NUMBERS[ItemDelta.type]}
 _EPOCH = datetime.fromisoformat("1970-01-01T00:00:00Z")
 
 
+class NotRebuildable(Exception):
+    """What the view was made of is not all there, or cannot be read."""
+
+
 class Rebuilt(NamedTuple):
     """The whole view as one step, and when each of its events was told."""
 
@@ -51,6 +55,13 @@ def stored(step: ViewStep) -> list[StoredEvent]:
 
 
 async def rebuild(log: Log, session_id: str) -> Rebuilt:
+    try:
+        return await _rebuild(log, session_id)
+    except (msgspec.MsgspecError, OSError) as error:
+        raise NotRebuildable(f"what it was made of cannot be read: {error}") from error
+
+
+async def _rebuild(log: Log, session_id: str) -> Rebuilt:
     record = await log.session(session_id)
     events = _events(log, record.number)
     projector: Projector | None = None
@@ -72,6 +83,8 @@ async def rebuild(log: Log, session_id: str) -> Rebuilt:
         if step is not None:
             gathered.append(step)
             times += [at] * len(step.events)
+    if projector is None:
+        raise NotRebuildable("none of its frames are there")
     return Rebuilt(_joined(gathered, projector), times)
 
 
@@ -79,8 +92,7 @@ async def kept_events(log: Log, session: int) -> list[StoredEvent]:
     return [event async for event in _pages(log, EventQuery(session=session | VIEW, limit=_PAGE))]
 
 
-def _joined(steps: list[ViewStep], projector: Projector | None) -> ViewStep:
-    assert projector is not None
+def _joined(steps: list[ViewStep], projector: Projector) -> ViewStep:
     events: list[NewEvent] = [event for step in steps for event in step.events]
     archived = [step.archived_at for step in steps if step.archived_at is not msgspec.UNSET]
     return ViewStep(
@@ -101,7 +113,7 @@ def _first_document(frame: FrameInfo) -> bytes:
         case {"view": document}:
             return msgspec.json.encode(document)
         case _:
-            raise ValueError(f"frame {frame.number} does not say what the managed session was made with")
+            raise NotRebuildable(f"frame {frame.number} does not say what the managed session was made with")
 
 
 async def _frames(log: Log, session: int) -> AsyncIterator[FrameInfo]:

@@ -12,7 +12,7 @@ def _tool(name: str, description: str, properties: Object, required: list[str]) 
     return CustomTool(name=name, description=description, input_schema=schema)
 
 
-#: What workers know how to do; web tools stay with the agent.
+#: What workers know how to do: all but the web tools.
 TOOLSET_SCHEMAS: dict[str, CustomTool] = {
     tool.name: tool
     for tool in (

@@ -88,6 +88,10 @@ def fails(talk: Talk) -> None:
     assert (error.type, error.retry_status.type, error.message) == ("model_rate_limited_error", "exhausted", "enough")
     assert heard[-1].stop_reason.type == "retries_exhausted"
     assert one(heard, "span.model_request_end").is_error
+    talk.send(message("[slow seconds=1] [error code=rate_limited message=enough]"))
+    talk.send(message("[hello]"))
+    assert talk.until("session.status_idle")[-1].stop_reason.type == "retries_exhausted"
+    assert talk.until("session.status_idle")[-1].stop_reason.type == "end_turn", "what was queued has its turn"
 
 
 def delegates(client: Loose, talk: Talk) -> None:

@@ -1,29 +1,40 @@
 """The core flow on the real agents, each with a scripted model: no key, no traffic but on loopback."""
 
-from collections.abc import Generator, Sequence
+import os
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 import pytest
 
+from everyagent.agents.amp import program as amp
 from everyagent.agents.claude import program as claude
 from everyagent.agents.codex import program as codex
-from everyagent.testing import scripted_replies, scripted_responses
+from everyagent.agents.opencode import program as opencode
+from everyagent.testing import scripted_chat, scripted_replies, scripted_responses, scripted_turns
+from everyagent.testing.amp_server import AmpServer
+from everyagent.testing.chat_server import ChatServer
 from everyagent.testing.daemon import DaemonProcess
 from everyagent.testing.messages_server import MessagesServer
 from everyagent.testing.responses_server import ResponsesServer
+from tests.agents.amp.amp_stage import AmpSession, amp_binary
 from tests.agents.claude.claude_stage import ClaudeSession, claude_binary
 from tests.agents.codex.codex_stage import CodexSession, codex_binary
+from tests.agents.opencode.opencode_stage import MODEL as OPENCODE_MODEL
+from tests.agents.opencode.opencode_stage import OpencodeSession, opencode_binary, ripgrep_folder
 from tests.agents.stage import daemon_of
+from tests.managed import parity
 from tests.managed.conftest import rebuilt
 from tests.managed.raw import ASKING, TOOLSET, WEATHER, Event, Raw, required, texts
+from tests.managed.sdks import NEWEST
 
 COMMAND = "echo made > made.txt && cat made.txt"
 
 
 class Played(NamedTuple):
-    """An agent with a model that runs `COMMAND`, calls the custom tool, and says so."""
+    """An agent with a model that runs `COMMAND`, calls the custom tool, and says so; then it runs it again."""
 
     agent: str
     model: str
@@ -37,30 +48,66 @@ def played(agent: str, daemon: DaemonProcess, folder: Path, *, calls: bool) -> G
             with MessagesServer() as messages:
                 said = scripted_replies
                 custom = [said.call("mcp__everyagent__get_weather", {"city": "Oslo"})] if calls else []
-                messages.script.add(said.call("Bash", {"command": COMMAND}), *custom, said.say("Made."))
+                messages.script.add(
+                    said.call("Bash", {"command": COMMAND}),
+                    *custom,
+                    said.think("It is there.", "Made."),
+                    said.call("Bash", {"command": COMMAND}),
+                )
                 yield Played(agent, "claude-sonnet-4-6", ClaudeSession(daemon, messages, folder).environment())
         case "codex":
             with ResponsesServer() as responses:
                 answers = scripted_responses
                 custom = [answers.call("get_weather", {"city": "Oslo"}, namespace="mcp__everyagent")] if calls else []
-                responses.script.add(answers.run(COMMAND), *custom, answers.say("Made."))
+                responses.script.add(
+                    answers.run(COMMAND), *custom, answers.think("It is there.", "Made."), answers.run(COMMAND)
+                )
                 yield Played(agent, "gpt-5.5", CodexSession(daemon, responses, folder).environment())
+        case "opencode":
+            with ChatServer() as chat:
+                completed = scripted_chat
+                custom = [completed.call("everyagent_get_weather", {"city": "Oslo"})] if calls else []
+                chat.script.add(
+                    completed.run(COMMAND), *custom, completed.think("It is there.", "Made."), completed.run(COMMAND)
+                )
+                yield Played(agent, OPENCODE_MODEL, OpencodeSession(daemon, chat, folder).environment())
+        case "amp":
+            with AmpServer() as server:
+                turns = scripted_turns
+                custom = [turns.call("mcp__everyagent__get_weather", {"city": "Oslo"})] if calls else []
+                server.script.add(
+                    turns.call("shell_command", {"command": COMMAND}),
+                    *custom,
+                    turns.think("It is there.", "Made."),
+                    turns.call("shell_command", {"command": COMMAND}),
+                )
+                yield Played(agent, "amp", AmpSession(daemon, server, folder).environment())
         case _:
             raise ValueError(agent)
 
 
-BINARIES = {
-    "claude": (claude.BINARY_VARIABLE, claude_binary),
-    "codex": (codex.BINARY_VARIABLE, codex_binary),
+def opencode_surroundings(home: Path) -> dict[str, str]:
+    """The daemon's own home is empty, so that asking for models touches nobody's OpenCode."""
+    folders = {f"XDG_{name.upper()}_HOME": str(home / name) for name in ("config", "data", "state", "cache")}
+    path = f"{os.environ['PATH']}:{ripgrep_folder()}"
+    return {opencode.BINARY_VARIABLE: opencode_binary(), "HOME": str(home), "PATH": path, **folders}
+
+
+#: What the daemon of an agent has in its environment, given a folder.
+SURROUNDINGS: dict[str, Callable[[Path], dict[str, str]]] = {
+    "amp": lambda _: {amp.BINARY_VARIABLE: amp_binary()},
+    "claude": lambda _: {claude.BINARY_VARIABLE: claude_binary()},
+    "codex": lambda _: {codex.BINARY_VARIABLE: codex_binary()},
+    "opencode": opencode_surroundings,
 }
 
 
-@pytest.fixture(scope="module", params=sorted(BINARIES))
+@pytest.fixture(scope="module", params=sorted(SURROUNDINGS))
 def staged(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Generator[tuple[str, DaemonProcess]]:
-    variable, binary = BINARIES[request.param]
-    with daemon_of(tmp_path_factory.mktemp("daemon"), **{variable: binary()}) as running:
+    surroundings = SURROUNDINGS[request.param](tmp_path_factory.mktemp("home"))
+    with daemon_of(tmp_path_factory.mktemp("daemon"), **surroundings) as running:
         yield request.param, running
         running.stop()
         assert rebuilt(running)
@@ -138,3 +185,11 @@ def test_what_is_always_asked_for_is_confirmed_first(
     (told,) = of(raw.events(), "agent.tool_result")
     assert bool(told.get("is_error")) == (result == "deny")
     assert "Made." in texts(raw.events())
+
+
+def test_the_newest_sdk_sees_the_whole_flow(staged: tuple[str, DaemonProcess], tmp_path: Path) -> None:
+    agent, daemon = staged
+    with played(agent, daemon, tmp_path, calls=True) as scene:
+        variables = msgspec.json.encode(scene.environment).decode()
+        report = NEWEST.run("real", daemon.url, agent=agent, model=scene.model, variables=variables)
+    parity.check(NEWEST, "real", agent, report)
