@@ -87,11 +87,11 @@ def _error_type(told: str, checking_out: bool) -> str:
     lower = told.lower()
     if checking_out or "remote branch" in lower:
         return "repository_checkout_error"
-    if "403" in lower:
+    if "returned error: 403" in lower:
         return "repository_forbidden_error"
-    if "authentication failed" in lower or "401" in lower or "could not read username" in lower:
+    if any(words in lower for words in ("authentication failed", "returned error: 401", "could not read username")):
         return "repository_authentication_error"
-    if "not found" in lower or "404" in lower:
+    if "not found" in lower or "returned error: 404" in lower:
         return "repository_not_found_error"
     return "repository_clone_error"
 
