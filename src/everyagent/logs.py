@@ -3,9 +3,11 @@
 Every part of the daemon takes its logger from here; the CLI says once how lines shall look.
 """
 
+import io
 import logging
 import sys
-from typing import TYPE_CHECKING, Literal
+from contextlib import suppress
+from typing import TYPE_CHECKING, Literal, TextIO, cast
 
 if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger, Processor
@@ -44,6 +46,27 @@ def set_up(log_format: "LogFormat", level: Level = "info") -> None:
     _logs.choose(log_format, level)
 
 
+class _Stderr(io.TextIOBase):
+    """Whatever stderr is when a line is written. Who logs goes on if nobody can read it: its pipe may be closed."""
+
+    def write(self, text: str) -> int:
+        with suppress(OSError, ValueError, AttributeError):
+            return sys.stderr.write(text)
+        return 0
+
+    def flush(self) -> None:
+        with suppress(OSError, ValueError, AttributeError):
+            sys.stderr.flush()
+
+    def isatty(self) -> bool:
+        with suppress(ValueError, AttributeError):
+            return sys.stderr.isatty()
+        return False
+
+
+_stderr = cast("TextIO", _Stderr())
+
+
 class _Logs:
     def __init__(self) -> None:
         self._format: LogFormat = "auto"
@@ -70,17 +93,17 @@ class _Logs:
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
         ]
-        if self._format == "console" or (self._format == "auto" and sys.stderr.isatty()):
-            last: Processor = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        if self._format == "console" or (self._format == "auto" and _stderr.isatty()):
+            last: Processor = structlog.dev.ConsoleRenderer(colors=_stderr.isatty())
         else:
             steps.append(structlog.processors.format_exc_info)
             last = structlog.processors.JSONRenderer()
         structlog.configure(
             processors=[*steps, last],
             wrapper_class=structlog.make_filtering_bound_logger(self._level),
-            logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
+            logger_factory=structlog.WriteLoggerFactory(file=_stderr),
         )
-        handler = logging.StreamHandler(sys.stderr)
+        handler = logging.StreamHandler(_stderr)
         handler.setFormatter(
             structlog.stdlib.ProcessorFormatter(
                 processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, last], foreign_pre_chain=steps

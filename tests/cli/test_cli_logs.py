@@ -1,8 +1,13 @@
 """What the daemon writes to stderr."""
 
+import io
 import json
 import subprocess
 import sys
+
+import pytest
+
+from everyagent import logs
 
 
 def logged(code: str) -> tuple[str, str]:
@@ -47,3 +52,29 @@ def test_structlog_is_loaded_with_the_first_line():
         "print('structlog' in sys.modules); logger.info('now'); print('structlog' in sys.modules)"
     )
     assert out.split() == ["False", "True"]
+
+
+def test_who_logs_goes_on_when_nobody_can_read_it():
+    code = (
+        "import os, sys; from everyagent import logs; logs.set_up('json'); logger = logs.get_logger('x')\n"
+        "logger.info('heard'); unread, pipe = os.pipe(); os.close(unread); os.dup2(pipe, 2)\n"
+        "logger.info('not heard')\n"
+        "sys.stderr = None; logger.info('nor this'); import logging; logging.getLogger('uvicorn').warning('nor this')\n"
+        "print('went on')"
+    )
+    out, err = logged(code)
+    assert out == "went on\n"
+    assert [json.loads(line)["event"] for line in err.splitlines()] == ["heard"]
+
+
+def test_a_line_goes_to_the_stderr_of_its_time(capsys: pytest.CaptureFixture[str]):
+    logger = logs.get_logger("x")
+    logger.info("first")
+    assert "first" in capsys.readouterr().err
+    kept, sys.stderr = sys.stderr, io.StringIO()
+    try:
+        logger.info("second")
+        assert "second" in sys.stderr.getvalue()
+    finally:
+        sys.stderr = kept
+    assert "second" not in capsys.readouterr().err
