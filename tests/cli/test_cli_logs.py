@@ -69,11 +69,11 @@ def test_who_logs_goes_on_when_nobody_can_read_it():
 
 def test_a_line_goes_to_the_stderr_of_its_time(capsys: pytest.CaptureFixture[str]):
     logger = logs.get_logger("x")
-    logger.info("first")
+    logger.error("first")
     assert "first" in capsys.readouterr().err
     kept, sys.stderr = sys.stderr, io.StringIO()
     try:
-        logger.info("second")
+        logger.error("second")
         assert "second" in sys.stderr.getvalue()
     finally:
         sys.stderr = kept

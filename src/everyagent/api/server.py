@@ -2,7 +2,7 @@
 
 import contextlib
 import socket
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 
 import anyio
 from uvicorn.config import Config
@@ -14,8 +14,14 @@ from everyagent.api.connection import Connection
 _GRACE_SECONDS = 5
 
 
-async def serve(app: Api, listener: socket.socket, ready: Callable[[], None]) -> None:
-    """Serve until cancelled, then let running requests finish, for a while. `ready` is called when it serves."""
+async def serve(
+    app: Api, listener: socket.socket, ready: Callable[[], None], closing: Callable[[], Awaitable[None]]
+) -> None:
+    """Serve until cancelled, then let running requests finish, for a while. `ready` is called when it serves.
+
+    `closing` is awaited before any request is cut: agents are clients too, and one whose call of a custom tool were
+    cut would take it for the answer.
+    """
     config = Config(
         app,
         http=Connection,
@@ -33,6 +39,7 @@ async def serve(app: Api, listener: socket.socket, ready: Callable[[], None]) ->
         await server.serve([listener])
     except anyio.get_cancelled_exc_class():
         with anyio.CancelScope(shield=True):
+            await closing()
             app.readers.close()
             await server.shutdown([listener])
         raise

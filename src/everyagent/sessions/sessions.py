@@ -85,6 +85,10 @@ class Sessions:
         """How many sessions have an agent running now."""
         return sum(actor.live for actor in self._supervisor.actors())
 
+    async def close(self) -> None:
+        """End every agent and tell what was cut; from then on sessions can be read, and no more."""
+        await self._supervisor.close()
+
     # -- sessions -------------------------------------------------------------------------------------------
 
     async def create(

@@ -55,9 +55,9 @@ class Supervisor:
     @asynccontextmanager
     async def hold(self, session_id: str) -> AsyncGenerator[Actor]:
         """The session's actor, brought to life if need be; it stays while it is held."""
-        if self._closing:
-            raise Unavailable("The daemon is shutting down. Try again when it is back.")
         actor = self._actors.get(session_id) or await self._load(session_id)
+        if self._closing:  # asked after the wait: what was loaded meanwhile is not shut down by anybody
+            raise Unavailable("The daemon is shutting down. Try again when it is back.")
         actor.users += 1
         try:
             yield actor
