@@ -1,4 +1,4 @@
-import { useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Permission, PermissionReply } from "../../api/types";
 import { replyToPermission } from "../../state/asks";
 import { attempt } from "../../state/notices";
@@ -13,6 +13,7 @@ export function PermissionCard({ id, session, request, resolved }: { id: string;
   const [rejecting, setRejecting] = useState(false);
   const [busy, setBusy] = useState(false);
   const reason = useRef<HTMLInputElement>(null);
+  useLayoutEffect(() => reason.current?.focus(), [rejecting]);
   if (resolved) {
     const approved = resolved.status === "approved";
     return (
@@ -31,10 +32,6 @@ export function PermissionCard({ id, session, request, resolved }: { id: string;
     setBusy(false);
   };
   const options = request.options?.length ? request.options : (["once", "reject"] as PermissionReply[]);
-  const reject = () => {
-    setRejecting(true);
-    setTimeout(() => reason.current?.focus());
-  };
   return (
     <section class="ask" data-ask={id} aria-label={`Permission wanted: ${request.action}`}>
       <header>
@@ -68,7 +65,7 @@ export function PermissionCard({ id, session, request, resolved }: { id: string;
       ) : (
         <div class="answers">
           {options.map((each) => (
-            <button type="button" key={each} data-reply={each} class={`button ${each === "once" ? "primary" : ""}`} disabled={busy} onClick={() => (each === "reject" ? reject() : void reply(each))}>
+            <button type="button" key={each} data-reply={each} class={`button ${each === "once" ? "primary" : ""}`} disabled={busy} onClick={() => (each === "reject" ? setRejecting(true) : void reply(each))}>
               {WORDS[each]} <kbd>{KEYS[each]}</kbd>
             </button>
           ))}
