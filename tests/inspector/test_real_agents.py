@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, expect
+from playwright.async_api import BrowserContext, expect
 
 from everyagent.agents.amp import program as amp_program
 from everyagent.agents.claude import program as claude_program
@@ -22,7 +22,7 @@ from tests.agents.claude.claude_stage import ClaudeSession, claude_binary
 from tests.agents.codex.codex_stage import CodexSession, codex_binary
 from tests.agents.opencode.opencode_stage import OpencodeSession, opencode_binary, ripgrep_folder
 from tests.agents.stage import Model, Stage, daemon_of
-from tests.inspector.looking import Daemon, Inspector
+from tests.inspector.looking import Daemon, enter
 
 COMMAND = "echo made > made.txt && cat made.txt"
 
@@ -89,23 +89,25 @@ AGENTS: dict[str, Callable[[Path], AbstractContextManager[Stage[Model]]]] = {
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_a_real_agent_asks_runs_and_answers(built: None, context: BrowserContext, tmp_path: Path, agent: str) -> None:
+async def test_a_real_agent_asks_runs_and_answers(
+    built: None, context: BrowserContext, tmp_path: Path, agent: str
+) -> None:
     with AGENTS[agent](tmp_path) as stage:
         stage.create(title=f"Real {agent}")
-        tab = Inspector(context, Daemon(stage.daemon, tmp_path)).enter().open(stage.id)
-        tab.say("Make it")
+        tab = await enter(context, Daemon(stage.daemon, tmp_path))
+        await tab.open(stage.id)
+        await tab.say("Make it")
         card = tab.page.locator("[data-ask]")
-        expect(card).to_contain_text("made.txt")
-        card.get_by_role("button", name="Allow once").click()
-        expect(tab.page.locator(".message.assistant strong", has_text="made")).to_be_visible()
-        expect(tab.entries("turn")).to_contain_text("Done")
+        await expect(card).to_contain_text("made.txt")
+        await card.get_by_role("button", name="Allow once").click()
+        await expect(tab.page.locator(".message.assistant strong", has_text="made")).to_be_visible()
+        await expect(tab.entries("turn")).to_contain_text("Done")
         tool = tab.entries("tool").last
-        if tool.locator(".tool-body").count() == 0:
-            tool.locator(".fold").first.click()
-        expect(tool.locator(".output")).to_contain_text("made")
-        tab.open(stage.id, "events", 5)
-        expect(tab.page.get_by_label("Native frame", exact=True)).to_be_visible()
-        tab.open(stage.id, "timeline")
-        expect(tab.page.get_by_role("list", name="What happened in this turn")).to_contain_text("permission")
+        if await tool.locator(".tool-body").count() == 0:
+            await tool.locator(".fold").first.click()
+        await expect(tool.locator(".output")).to_contain_text("made")
+        await tab.open(stage.id, "events", 5)
+        await expect(tab.page.get_by_label("Native frame", exact=True)).to_be_visible()
+        await tab.open(stage.id, "timeline")
+        await expect(tab.page.get_by_role("list", name="What happened in this turn")).to_contain_text("permission")
         assert tab.complaints() == []
-        tab.page.close()
