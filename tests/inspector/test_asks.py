@@ -83,7 +83,51 @@ async def test_a_question_is_answered_with_the_keyboard_or_not_at_all(inspector:
     await expect(inspector.page.locator("[data-ask]")).to_be_visible()
     await inspector.log.focus()
     await inspector.page.keyboard.press("x")
-    await expect(inspector.log).to_contain_text("You did not want to answer.")
+    await inspector.page.keyboard.type("ask somebody else")
+    await inspector.page.keyboard.press("Enter")
+    await expect(inspector.log).to_contain_text("You did not want to answer: ask somebody else.")
+
+
+async def test_a_plan_is_approved(inspector: Inspector, daemon: Daemon) -> None:
+    session = daemon.session("Plans")
+    await inspector.open(session)
+    await inspector.say('[approve plan="1. **Write** it\n2. Test it"]')
+    form = inspector.page.get_by_role("form", name="The agent asks")
+    await expect(form.get_by_role("listitem")).to_have_text(["Write it", "Test it"])
+    await expect(inspector.status).to_have_text("Waiting for you")
+    await form.get_by_label("Yes, carry it out").check()
+    await form.get_by_role("button", name=re.compile("^Answer")).click()
+    await expect(inspector.log).to_contain_text("I carry out the plan.")
+    await expect(inspector.entries("ask")).to_contain_text("Plan: Yes, carry it out")
+
+
+async def test_a_plan_is_sent_back_with_what_to_change(inspector: Inspector, daemon: Daemon) -> None:
+    session = daemon.session("Plans again")
+    await inspector.open(session)
+    await inspector.say("[approve]")
+    form = inspector.page.get_by_role("form", name="The agent asks")
+    await form.get_by_label("Another answer to: Plan").fill("test it first")
+    await form.get_by_role("button", name=re.compile("^Answer")).click()
+    await expect(inspector.log).to_contain_text("I plan again: test it first.")
+
+
+async def test_a_plan_is_decided_by_keyboard_alone(inspector: Inspector, daemon: Daemon) -> None:
+    session = daemon.session("Plans by keys")
+    await inspector.open(session)
+    await inspector.say("[approve] [approve]")
+    asks = inspector.page.locator("[data-ask]")
+    await expect(asks).to_be_visible()
+    await inspector.log.focus()
+    await inspector.page.keyboard.press("x")
+    await inspector.page.keyboard.type("not today")
+    await inspector.page.keyboard.press("Enter")
+    await expect(inspector.log).to_contain_text("I plan again: not today.")
+    await expect(asks).to_be_visible()
+    await inspector.log.focus()
+    await inspector.page.keyboard.press("1")
+    await expect(inspector.page.get_by_label("Yes, carry it out")).to_be_checked()
+    await inspector.page.keyboard.press("Enter")
+    await expect(inspector.log).to_contain_text("I carry out the plan.")
 
 
 async def test_the_inbox_holds_what_waits_in_all_sessions(inspector: Inspector, daemon: Daemon) -> None:
@@ -99,6 +143,7 @@ async def test_the_inbox_holds_what_waits_in_all_sessions(inspector: Inspector, 
     await one.get_by_role("button", name="Allow once").focus()
     await inspector.page.keyboard.press("y")
     await expect(one).to_have_count(0)
+    await two.get_by_role("button", name="Do not answer").click()
     await two.get_by_role("button", name="Do not answer").click()
     await expect(inspector.page.get_by_text("Nobody waits for you")).to_be_visible()
     for session in (first, second):

@@ -1,10 +1,11 @@
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { Permission, PermissionReply } from "../../api/types";
 import { replyToPermission } from "../../state/asks";
 import { attempt } from "../../state/notices";
 import { Icon } from "../../parts/Icon";
 import { Json } from "../../parts/Json";
 import { ToolInput } from "../entries/ToolInput";
+import { Refusal } from "./Refusal";
 
 const WORDS: Record<PermissionReply, string> = { once: "Allow once", always: "Allow always", reject: "Reject" };
 const KEYS: Record<PermissionReply, string> = { once: "y", always: "⇧Y", reject: "x" };
@@ -12,8 +13,6 @@ const KEYS: Record<PermissionReply, string> = { once: "y", always: "⇧Y", rejec
 export function PermissionCard({ id, session, request, resolved }: { id: string; session: string; request: Permission; resolved: Permission | null }) {
   const [rejecting, setRejecting] = useState(false);
   const [busy, setBusy] = useState(false);
-  const reason = useRef<HTMLInputElement>(null);
-  useLayoutEffect(() => reason.current?.focus(), [rejecting]);
   if (resolved) {
     const approved = resolved.status === "approved";
     return (
@@ -47,21 +46,7 @@ export function PermissionCard({ id, session, request, resolved }: { id: string;
         </details>
       )}
       {rejecting ? (
-        <form
-          class="answers"
-          onSubmit={(event) => {
-            event.preventDefault();
-            void reply("reject", reason.current?.value.trim());
-          }}
-        >
-          <input ref={reason} aria-label="Why not" placeholder="Why not? The agent reads this; may be empty" onKeyDown={(event) => event.key === "Escape" && setRejecting(false)} />
-          <button type="submit" class="button danger" disabled={busy}>
-            Reject
-          </button>
-          <button type="button" class="button" onClick={() => setRejecting(false)}>
-            Back
-          </button>
-        </form>
+        <Refusal word={WORDS.reject} busy={busy} onRefuse={(reason) => void reply("reject", reason)} onBack={() => setRejecting(false)} />
       ) : (
         <div class="answers">
           {options.map((each) => (
