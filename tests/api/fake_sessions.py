@@ -67,6 +67,7 @@ class FakeAgents:
                 problem=None,
                 capabilities=Capabilities(),
                 unknown_frames=0,
+                installation=Installing(),
             )
         ]
 

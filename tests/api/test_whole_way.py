@@ -164,7 +164,10 @@ async def test_an_installation_can_be_watched(client: httpx2.AsyncClient) -> Non
     before = (await client.get("/v1/agents/mock/install")).json()
     assert before == {"state": "idle", "bytes": 0, "seconds": 0.0, "error": None}
     assert (await client.post("/v1/agents/mock/install", json={})).status_code == 204
-    assert (await client.get("/v1/agents/mock/install")).json()["state"] == "done"
+    after = (await client.get("/v1/agents/mock/install")).json()
+    assert after["state"] == "done"
+    listed = (await client.get("/v1/agents")).json()["agents"]
+    assert next(agent for agent in listed if agent["id"] == "mock")["installation"] == after
 
 
 async def test_an_uploaded_file_is_attached_by_its_id(client: httpx2.AsyncClient) -> None:

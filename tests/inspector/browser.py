@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 #: Names another browser.
 VARIABLE = "EVERYAGENT_BROWSER"
@@ -17,6 +16,9 @@ PLACES = (
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
 )
 LIMIT_SECONDS = 600
+_ASK = """from playwright.sync_api import sync_playwright
+with sync_playwright() as playwright:
+    print(playwright.chromium.executable_path)"""
 
 
 class NoBrowser(Exception):
@@ -26,21 +28,35 @@ class NoBrowser(Exception):
 def browser() -> str:
     """The path of a Chromium or Chrome that starts."""
     named = os.environ.get(VARIABLE)
-    candidates = [named] if named else [*map(shutil.which, NAMES), *PLACES]
-    found = next((path for path in candidates if path and _starts(path)), None) or _playwrights()
-    if found:
+    if named:
+        if _starts(named):
+            return named
+        raise NoBrowser(f"{VARIABLE} names {named!r}, which does not start. Name another, or unset it.")
+    if found := _installed():
         return found
     tried: list[str] = []
     for argv in _ways():
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False)
-        tried.append(f"$ {' '.join(argv)}\n{(done.stdout + done.stderr).strip()[-600:]}")
-        found = next((path for path in map(shutil.which, NAMES) if path and _starts(path)), None) or _playwrights()
-        if found:
+        tried.append(f"$ {' '.join(argv)}\n{_said(argv)}")
+        if found := _installed():
             return found
     raise NoBrowser(
         "The inspector's tests need Chromium or Chrome, and none could be set up. Install one, or name it in "
         f"{VARIABLE}. What was tried:\n" + "\n".join(tried)
     )
+
+
+def _installed() -> str | None:
+    candidates = (*map(shutil.which, NAMES), *PLACES)
+    return next((path for path in candidates if path and _starts(path)), None) or _playwrights()
+
+
+def _said(argv: list[str]) -> str:
+    """The end of what a command printed, or why it printed nothing."""
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False)
+    except (OSError, subprocess.SubprocessError) as problem:
+        return str(problem)
+    return f"{(done.stdout + done.stderr).strip()[-600:]}\nexit code {done.returncode}"
 
 
 def _ways() -> list[list[str]]:
@@ -50,12 +66,10 @@ def _ways() -> list[list[str]]:
 
 
 def _playwrights() -> str | None:
-    """Where playwright keeps what it fetched."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        path = playwright.chromium.executable_path
-    return path if Path(path).exists() and _starts(path) else None
+    """Where playwright keeps what it fetched. It tells in a process of its own: it is no guest of this one."""
+    done = subprocess.run([sys.executable, "-c", _ASK], capture_output=True, text=True, timeout=60, check=False)
+    path = done.stdout.strip()
+    return path if path and _starts(path) else None
 
 
 def _starts(path: str) -> bool:

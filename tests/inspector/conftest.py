@@ -2,15 +2,15 @@ import fcntl
 import runpy
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, sync_playwright
+from playwright.async_api import Browser, BrowserContext, async_playwright
 
 from everyagent.testing.daemon import DaemonProcess
 from tests.inspector.browser import browser as find_browser
-from tests.inspector.looking import Daemon, Inspector
+from tests.inspector.looking import LIMIT_SECONDS, Daemon, Inspector, NewContext, enter
 
 ROOT = Path(__file__).parents[2]
 
@@ -36,14 +36,22 @@ def node_tools(built: None) -> Path:
     return node
 
 
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def browser_path() -> str:
+    return find_browser()
+
+
 @pytest.fixture(scope="module")
-def chromium() -> Generator[Browser]:
-    """Gone after the module: while it lives, its event loop is this thread's, and no other can run."""
-    path = find_browser()
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+async def chromium(browser_path: str) -> AsyncGenerator[Browser]:
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
         yield browser
-        browser.close()
+        await browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -56,18 +64,34 @@ def daemon(built: None, tmp_path_factory: pytest.TempPathFactory) -> Generator[D
 
 
 @pytest.fixture
-def context(chromium: Browser) -> Generator[BrowserContext]:
-    """A person's browser: what one test keeps in it, no other sees."""
-    context = chromium.new_context(
-        viewport={"width": 1280, "height": 860}, permissions=["clipboard-read", "clipboard-write"]
-    )
-    yield context
-    context.close()
+async def new_context(chromium: Browser) -> AsyncGenerator[NewContext]:
+    """A person's browser: what one test keeps in it, no other sees. All are closed, however the test ends."""
+    made: list[BrowserContext] = []
+
+    async def new(**options: object) -> BrowserContext:
+        chosen = {
+            "viewport": {"width": 1280, "height": 860},
+            "permissions": ["clipboard-read", "clipboard-write"],
+            **options,
+        }
+        context = await chromium.new_context(**chosen)  # pyright: ignore[reportArgumentType]
+        context.set_default_timeout(LIMIT_SECONDS * 1000)
+        made.append(context)
+        return context
+
+    yield new
+    for context in made:
+        await context.close()
 
 
 @pytest.fixture
-def inspector(context: BrowserContext, daemon: Daemon) -> Generator[Inspector]:
+async def context(new_context: NewContext) -> BrowserContext:
+    return await new_context()
+
+
+@pytest.fixture
+async def inspector(context: BrowserContext, daemon: Daemon) -> AsyncGenerator[Inspector]:
     """A tab that has entered. Whatever the test did, the browser had nothing to complain of."""
-    tab = Inspector(context, daemon).enter()
+    tab = await enter(context, daemon)
     yield tab
     assert tab.complaints() == []

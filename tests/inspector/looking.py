@@ -1,16 +1,20 @@
 """The inspector in a real browser, as a person uses it; and a daemon to look at."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import anyio
 import httpx2
-from playwright.sync_api import BrowserContext, ConsoleMessage, Locator, Page, expect
+from playwright.async_api import BrowserContext, ConsoleMessage, Locator, Page, expect
 
 from everyagent.testing.daemon import TOKEN, DaemonProcess
 
-LIMIT_SECONDS = 30.0
+LIMIT_SECONDS = 90.0
 expect.set_options(timeout=LIMIT_SECONDS * 1000)
+
+#: Takes the options of playwright's `new_context`.
+NewContext = Callable[..., Awaitable[BrowserContext]]
 
 
 class Daemon:
@@ -55,8 +59,8 @@ class Daemon:
 class Inspector:
     """One tab. `faults` is what the browser complained of: errors, and whatever the page's policy stopped."""
 
-    def __init__(self, context: BrowserContext, daemon: Daemon) -> None:
-        self.page: Page = context.new_page()
+    def __init__(self, page: Page, daemon: Daemon) -> None:
+        self.page = page
         self.daemon = daemon
         self.faults: list[str] = []
         #: What a test expects the browser to complain of.
@@ -71,23 +75,23 @@ class Inspector:
     def complaints(self) -> list[str]:
         return [fault for fault in self.faults if not any(re.search(each, fault) for each in self.tolerated)]
 
-    def enter(self, token: str = TOKEN) -> "Inspector":
-        self.page.goto(f"{self.daemon.url}/ui/#token={token}")
-        expect(self.page.get_by_role("link", name="everyagent")).to_be_visible()
-        return self
+    async def enter(self, token: str = TOKEN) -> None:
+        await self.page.goto(f"{self.daemon.url}/ui/#token={token}")
+        await expect(self.page.get_by_role("link", name="everyagent")).to_be_visible()
 
-    def open(self, session: str, tab: str = "", at: int | None = None) -> "Inspector":
+    async def open(self, session: str, tab: str = "", at: int | None = None) -> None:
         """By the address, as a link would."""
-        place = f"#/session/{session}{f'/{tab}' if tab else ''}{f'?at={at}' if at else ''}"
-        if self.page.url.startswith(self.daemon.url):
-            self.page.evaluate("to => { location.hash = to; }", place)
-        else:
-            self.enter().open(session, tab, at)
-        return self
+        await self.go(f"#/session/{session}{f'/{tab}' if tab else ''}{f'?at={at}' if at else ''}")
 
-    def go(self, place: str) -> "Inspector":
-        self.page.evaluate("to => { location.hash = to; }", place)
-        return self
+    async def go(self, place: str) -> None:
+        await self.page.evaluate("to => { location.hash = to; }", place)
+
+    async def say(self, message: str) -> None:
+        """Written and taken: the box is empty again."""
+        box = self.page.get_by_label("Message", exact=True)
+        await box.fill(message)
+        await box.press("Enter")
+        await expect(box).to_have_value("")
 
     # -- what is on the page ----------------------------------------------------------------------------------
 
@@ -105,15 +109,20 @@ class Inspector:
     def row(self, session: str) -> Locator:
         return self.page.locator(f'[data-session="{session}"]')
 
-    def say(self, message: str) -> None:
-        box = self.page.get_by_label("Message", exact=True)
-        box.fill(message)
-        box.press("Enter")
 
-    def until(self, met: Callable[[], bool]) -> None:
-        """Wait for something that is not on the page."""
-        for _ in range(int(LIMIT_SECONDS * 20)):
-            if met():
+async def enter(context: BrowserContext, daemon: Daemon) -> Inspector:
+    """A new tab that has entered."""
+    tab = Inspector(await context.new_page(), daemon)
+    await tab.enter()
+    return tab
+
+
+async def until(met: Callable[[], bool | Awaitable[bool]]) -> None:
+    """Wait for something that `expect` cannot see."""
+    with anyio.move_on_after(LIMIT_SECONDS):
+        while True:
+            found = met()
+            if found if isinstance(found, bool) else await found:
                 return
-            self.page.wait_for_timeout(50)
-        raise AssertionError(f"it did not happen within {LIMIT_SECONDS:.0f} seconds")
+            await anyio.sleep(0.05)
+    raise AssertionError(f"it did not happen within {LIMIT_SECONDS:.0f} seconds")

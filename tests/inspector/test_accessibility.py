@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.async_api import Page, expect
 
-from tests.inspector.looking import Daemon, Inspector
+from tests.inspector.looking import Daemon, Inspector, NewContext, enter
 
 AXE = Path(__file__).parents[2] / "inspector" / "node_modules" / "axe-core" / "axe.min.js"
 SERIOUS = {"serious", "critical"}
@@ -29,8 +29,8 @@ def places(daemon: Daemon, node_tools: Path) -> dict[str, tuple[str, str]]:
     return {
         "home": ("#/", ".session-row"),
         "conversation": (f"#/session/{told}", ".error-box"),
-        "asks": (f"#/session/{asks}", ".ask"),
-        "question": (f"#/session/{questions}", ".ask"),
+        "asks": (f"#/session/{asks}", "[data-reply=once]"),
+        "question": (f"#/session/{questions}", "[data-option]"),
         "events": (f"#/session/{told}/events", ".event-row .type"),
         "event": (f"#/session/{told}/events?at={last - 3}", ".sides"),
         "timeline": (f"#/session/{told}/timeline", ".lanes"),
@@ -39,10 +39,10 @@ def places(daemon: Daemon, node_tools: Path) -> dict[str, tuple[str, str]]:
     }
 
 
-def findings(page: Page) -> list[str]:
+async def findings(page: Page) -> list[str]:
     """Run in a world of its own, so that the page's policy stays as it is."""
-    page.evaluate(AXE.read_text())
-    result = page.evaluate("() => axe.run(document, { resultTypes: ['violations'] })")
+    await page.evaluate(AXE.read_text())
+    result = await page.evaluate("() => axe.run(document, { resultTypes: ['violations'] })")
     return [
         f"{violation['id']}: {node['html'][:160]} {node['failureSummary'][:200]}"
         for violation in result["violations"]
@@ -52,59 +52,75 @@ def findings(page: Page) -> list[str]:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious(
-    chromium: Browser, daemon: Daemon, places: dict[str, tuple[str, str]], scheme: Literal["light", "dark"]
+async def test_axe_finds_nothing_serious(
+    new_context: NewContext, daemon: Daemon, places: dict[str, tuple[str, str]], scheme: Literal["light", "dark"]
 ) -> None:
-    context = chromium.new_context(color_scheme=scheme, reduced_motion="reduce", bypass_csp=True)
-    tab = Inspector(context, daemon).enter()
+    tab = await enter(await new_context(color_scheme=scheme, reduced_motion="reduce", bypass_csp=True), daemon)
     found: list[str] = []
     for size in ({"width": 1280, "height": 860}, {"width": 390, "height": 780}):
-        tab.page.set_viewport_size(size)  # pyright: ignore[reportArgumentType]
+        await tab.page.set_viewport_size(size)  # pyright: ignore[reportArgumentType]
         for name, (place, drawn) in places.items():
-            tab.go(place)
-            expect(tab.page.locator(drawn).first).to_be_visible()
-            found += [f"{name} {size['width']}: {each}" for each in findings(tab.page)]
-    tab.page.set_viewport_size({"width": 1280, "height": 860})
+            await tab.go(place)
+            await expect(tab.page.locator(drawn).first).to_be_visible()
+            found += [f"{name} {size['width']}: {each}" for each in await findings(tab.page)]
+    await tab.page.set_viewport_size({"width": 1280, "height": 860})
     for key, dialog in (("n", "New session"), ("?", "Keyboard")):
-        tab.page.keyboard.press(key)
-        expect(tab.page.get_by_role("dialog", name=dialog)).to_be_visible()
-        found += [f"{dialog}: {each}" for each in findings(tab.page)]
-        tab.page.keyboard.press("Escape")
+        await tab.page.keyboard.press(key)
+        await expect(tab.page.get_by_role("dialog", name=dialog)).to_be_visible()
+        found += [f"{dialog}: {each}" for each in await findings(tab.page)]
+        await tab.page.keyboard.press("Escape")
+        await expect(tab.page.get_by_role("dialog")).to_have_count(0)
     assert not found, "\n".join(found)
-    context.close()
 
 
-def test_a_narrow_screen_shows_one_thing_at_a_time(
-    chromium: Browser, daemon: Daemon, places: dict[str, tuple[str, str]]
+async def test_a_key_typed_right_after_escape_is_not_lost(inspector: Inspector) -> None:
+    for _ in range(5):
+        await inspector.page.keyboard.press("n")
+        await inspector.page.keyboard.press("Escape")
+        await inspector.page.keyboard.press("?")
+        await expect(inspector.page.get_by_role("dialog", name="Keyboard")).to_be_visible()
+        await inspector.page.keyboard.press("Escape")
+        await expect(inspector.page.get_by_role("dialog")).to_have_count(0)
+
+
+async def test_a_dialog_gives_the_focus_back(inspector: Inspector) -> None:
+    button = inspector.page.get_by_role("button", name="Keyboard shortcuts")
+    for close in ("Escape", "Enter"):
+        await button.focus()
+        await button.press("Enter")
+        dialog = inspector.page.get_by_role("dialog", name="Keyboard")
+        await expect(dialog.get_by_role("button", name="Close")).to_be_focused()
+        await inspector.page.keyboard.press(close)
+        await expect(dialog).to_have_count(0)
+        await expect(button).to_be_focused()
+
+
+async def test_a_narrow_screen_shows_one_thing_at_a_time(
+    new_context: NewContext, daemon: Daemon, places: dict[str, tuple[str, str]]
 ) -> None:
-    context = chromium.new_context(viewport={"width": 390, "height": 780})
-    tab = Inspector(context, daemon).enter()
-    expect(tab.page.get_by_role("complementary", name="Sessions")).to_be_visible()
-    tab.page.get_by_role("link", name="Everything at once").click()
-    expect(tab.page.get_by_role("complementary", name="Sessions")).to_be_hidden()
-    expect(tab.log).to_be_visible()
-    assert tab.page.evaluate("() => document.documentElement.scrollWidth") <= 390
-    tab.page.get_by_role("link", name="All sessions").click()
-    expect(tab.page.get_by_role("complementary", name="Sessions")).to_be_visible()
-    context.close()
+    tab = await enter(await new_context(viewport={"width": 390, "height": 780}), daemon)
+    await expect(tab.page.get_by_role("complementary", name="Sessions")).to_be_visible()
+    await tab.page.get_by_role("link", name="Everything at once").click()
+    await expect(tab.page.get_by_role("complementary", name="Sessions")).to_be_hidden()
+    await expect(tab.page.locator(".error-box").first).to_be_visible()
+    assert await tab.page.evaluate("() => document.documentElement.scrollWidth") <= 390
+    await tab.page.get_by_role("link", name="All sessions").click()
+    await expect(tab.page.get_by_role("complementary", name="Sessions")).to_be_visible()
 
 
-def test_less_motion_is_none(chromium: Browser, daemon: Daemon, places: dict[str, tuple[str, str]]) -> None:
-    context = chromium.new_context(reduced_motion="reduce")
-    tab = Inspector(context, daemon).enter().go(places["asks"][0])
+async def test_less_motion_is_none(new_context: NewContext, daemon: Daemon, places: dict[str, tuple[str, str]]) -> None:
+    tab = await enter(await new_context(reduced_motion="reduce"), daemon)
+    await tab.go(places["asks"][0])
     dot = tab.page.locator(".state.in_progress").first
-    expect(dot).to_be_visible()
-    assert dot.evaluate("dot => getComputedStyle(dot).animationName") == "none"
-    context.close()
+    await expect(dot).to_be_visible()
+    await expect(dot).to_have_css("animation-name", "none")
 
 
-def test_the_theme_follows_the_system_until_it_is_chosen(chromium: Browser, daemon: Daemon) -> None:
-    context = chromium.new_context(color_scheme="dark")
-    tab = Inspector(context, daemon).enter()
-    ground = "() => getComputedStyle(document.body).backgroundColor"
-    dark = tab.page.evaluate(ground)
-    tab.page.keyboard.press("t")
-    tab.until(lambda: tab.page.evaluate(ground) != dark)
-    tab.page.keyboard.press("t")
-    tab.until(lambda: tab.page.evaluate(ground) == dark)
-    context.close()
+async def test_the_theme_follows_the_system_until_it_is_chosen(new_context: NewContext, daemon: Daemon) -> None:
+    tab = await enter(await new_context(color_scheme="dark"), daemon)
+    body = tab.page.locator("body")
+    dark = await body.evaluate("body => getComputedStyle(body).backgroundColor")
+    await tab.page.keyboard.press("t")
+    await expect(body).not_to_have_css("background-color", dark)
+    await tab.page.keyboard.press("t")
+    await expect(body).to_have_css("background-color", dark)

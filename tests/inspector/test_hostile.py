@@ -1,7 +1,7 @@
 """What agents say is text. Nothing of it runs, loads, or gets out of its place."""
 
 import pytest
-from playwright.sync_api import Dialog, Request, expect
+from playwright.async_api import Dialog, Request, expect
 
 from tests.inspector.looking import Daemon, Inspector
 
@@ -31,9 +31,9 @@ def watched(inspector: Inspector) -> Inspector:
     """Nothing asks for anything outside of the daemon, and nothing opens a dialog."""
     page = inspector.page
 
-    def opened(dialog: Dialog) -> None:
+    async def opened(dialog: Dialog) -> None:
         inspector.faults.append(f"a dialog: {dialog.message}")
-        dialog.dismiss()
+        await dialog.dismiss()
 
     def asked(request: Request) -> None:
         if not request.url.startswith((inspector.daemon.url, "blob:")):
@@ -50,38 +50,40 @@ ATTRIBUTES = """() => [...document.querySelectorAll('.entry *')].flatMap(element
 LINKS = "() => [...document.querySelectorAll('.markdown a')].map(link => link.protocol + link.rel)"
 
 
-def nothing_happened(tab: Inspector) -> None:
-    assert tab.page.locator(FOREIGN).count() == 0
-    assert tab.page.evaluate(ATTRIBUTES) == []
-    assert set(tab.page.evaluate(LINKS)) <= {"https:noopener noreferrer nofollow"}
+async def nothing_happened(tab: Inspector) -> None:
+    assert await tab.page.locator(FOREIGN).count() == 0
+    assert await tab.page.evaluate(ATTRIBUTES) == []
+    assert set(await tab.page.evaluate(LINKS)) <= {"https:noopener noreferrer nofollow"}
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_markdown_holds_no_markup_of_its_own(watched: Inspector, daemon: Daemon, attack: str) -> None:
+async def test_markdown_holds_no_markup_of_its_own(watched: Inspector, daemon: Daemon, attack: str) -> None:
     session = daemon.session("Markup")
     daemon.turn(session, f"before {attack}\n\nafter it")
-    watched.open(session)
-    expect(watched.page.locator(".message.assistant")).to_contain_text("after it")
-    nothing_happened(watched)
+    await watched.open(session)
+    await expect(watched.page.locator(".message.assistant")).to_contain_text("after it")
+    await nothing_happened(watched)
 
 
-def test_a_title_a_tool_and_its_output_are_text(watched: Inspector, daemon: Daemon) -> None:
+async def test_a_title_a_tool_and_its_output_are_text(watched: Inspector, daemon: Daemon) -> None:
     evil = "<img src=x onerror=alert(1)>"
     session = daemon.session(f"Title {evil}")
     tools = f'[tool name=bash command="echo \'{evil}\'"] [tool name="x{evil}" path="{evil}"]'
     daemon.turn(session, tools)
-    watched.open(session)
-    expect(watched.page.get_by_role("heading", level=1)).to_have_text(f"Title {evil}")
-    for fold in watched.page.locator(".tool .fold").all():
-        fold.click()
-    expect(watched.page.locator(".output").first).to_contain_text(evil)
-    nothing_happened(watched)
-    watched.go("#/session/" + session + "/events")
-    expect(watched.page.get_by_role("table", name="Events")).to_contain_text("onerror")
-    assert watched.page.locator(".event-row img").count() == 0
+    await watched.open(session)
+    await expect(watched.page.get_by_role("heading", level=1)).to_have_text(f"Title {evil}")
+    folds = watched.page.locator(".tool .fold")
+    await expect(folds).to_have_count(2)
+    for fold in await folds.all():
+        await fold.click()
+    await expect(watched.page.locator(".output").first).to_contain_text(evil)
+    await nothing_happened(watched)
+    await watched.go("#/session/" + session + "/events")
+    await expect(watched.page.get_by_role("table", name="Events")).to_contain_text("onerror")
+    assert await watched.page.locator(".event-row img").count() == 0
 
 
-def test_escapes_of_terminals_change_nothing_but_colours(watched: Inspector, daemon: Daemon) -> None:
+async def test_escapes_of_terminals_change_nothing_but_colours(watched: Inspector, daemon: Daemon) -> None:
     session = daemon.session("Terminal")
     title, clear, link = (
         r"\\033]0;pwned\\007",
@@ -90,28 +92,28 @@ def test_escapes_of_terminals_change_nothing_but_colours(watched: Inspector, dae
     )
     command = rf"printf '{title}{clear}\\033[31mred\\033[8mhidden\\033[0m{link} end'"
     daemon.turn(session, f'[tool name=bash command="{command}"]')
-    watched.open(session)
-    watched.page.locator(".tool .fold").click()
-    expect(watched.page.locator(".output pre")).to_have_text("redhiddenlink end")
-    expect(watched.page).not_to_have_title("pwned")
-    nothing_happened(watched)
+    await watched.open(session)
+    await watched.page.locator(".tool .fold").click()
+    await expect(watched.page.locator(".output pre")).to_have_text("redhiddenlink end")
+    await expect(watched.page).not_to_have_title("pwned")
+    await nothing_happened(watched)
 
 
-def test_a_question_with_markup_stays_a_question(watched: Inspector, daemon: Daemon) -> None:
+async def test_a_question_with_markup_stays_a_question(watched: Inspector, daemon: Daemon) -> None:
     session = daemon.session("Asks", tools=[{"name": "x", "description": "<script>alert(1)</script>"}])
     daemon.send(session, "[ask command=\"echo '<script>alert(1)</script>'\"]")
-    watched.go("#/inbox")
+    await watched.go("#/inbox")
     card = watched.page.locator("[data-ask]")
-    expect(card.locator("pre").first).to_contain_text("<script>alert(1)</script>")
-    assert watched.page.locator(".ask script").count() == 0
-    card.get_by_role("button", name="Allow once").click()
-    expect(card).to_have_count(0)
+    await expect(card.locator("pre").first).to_contain_text("<script>alert(1)</script>")
+    assert await watched.page.locator(".ask script").count() == 0
+    await card.get_by_role("button", name="Allow once").click()
+    await expect(card).to_have_count(0)
 
 
-def test_an_id_in_the_address_cannot_break_out(watched: Inspector, daemon: Daemon) -> None:
+async def test_an_id_in_the_address_cannot_break_out(watched: Inspector, daemon: Daemon) -> None:
     watched.tolerated += ["status of 40[04]", "Failed to load"]
-    watched.go("#/session/..%2F..%2Fagents")
-    expect(watched.page.get_by_text("This session is gone")).to_be_visible()
-    watched.go("#/session/%3Cimg%20src=x%20onerror=alert(1)%3E/events?at=-5")
-    expect(watched.page.get_by_text("This session is gone")).to_be_visible()
-    assert watched.page.locator("main img").count() == 0
+    await watched.go("#/session/..%2F..%2Fagents")
+    await expect(watched.page.get_by_text("This session is gone")).to_be_visible()
+    await watched.go("#/session/%3Cimg%20src=x%20onerror=alert(1)%3E/events?at=-5")
+    await expect(watched.page.get_by_text("This session is gone")).to_be_visible()
+    assert await watched.page.locator("main img").count() == 0

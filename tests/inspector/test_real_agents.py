@@ -1,15 +1,17 @@
 """Each real agent in the inspector: it writes, asks, runs and is done, and nothing here asks which one it is."""
 
 import os
+import re
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, expect
+from playwright.async_api import BrowserContext, expect
 
 from everyagent.agents.amp import program as amp_program
 from everyagent.agents.claude import program as claude_program
+from everyagent.agents.claude.asks import APPROVE_EDITS
 from everyagent.agents.codex import program as codex_program
 from everyagent.agents.opencode import program as opencode_program
 from everyagent.testing import scripted_chat, scripted_replies, scripted_responses, scripted_turns
@@ -22,7 +24,7 @@ from tests.agents.claude.claude_stage import ClaudeSession, claude_binary
 from tests.agents.codex.codex_stage import CodexSession, codex_binary
 from tests.agents.opencode.opencode_stage import OpencodeSession, opencode_binary, ripgrep_folder
 from tests.agents.stage import Model, Stage, daemon_of
-from tests.inspector.looking import Daemon, Inspector
+from tests.inspector.looking import Daemon, enter, until
 
 COMMAND = "echo made > made.txt && cat made.txt"
 
@@ -88,24 +90,58 @@ AGENTS: dict[str, Callable[[Path], AbstractContextManager[Stage[Model]]]] = {
 }
 
 
+async def test_claudes_plan_is_sent_back_and_then_approved(
+    built: None, context: BrowserContext, tmp_path: Path
+) -> None:
+    with (
+        MessagesServer() as model,
+        daemon_of(tmp_path, **{claude_program.BINARY_VARIABLE: claude_binary()}) as daemon,
+        ClaudeSession(daemon, model, tmp_path).played() as stage,
+    ):
+        plan = scripted_replies.call("ExitPlanMode", {"plan": "# Plan\n1. Write x.txt"})
+        path = str(stage.workspace / "x.txt")
+        write = scripted_replies.call("Write", {"file_path": path, "content": "x"})
+        model.script.add(plan, plan, write, scripted_replies.say("Carried out."))
+        stage.create(title="Plans", permissionMode="plan")
+        tab = await enter(context, Daemon(daemon, tmp_path))
+        await tab.open(stage.id)
+        await tab.say("Plan it")
+        card = tab.page.locator("[data-ask]")
+        await expect(card.get_by_role("listitem")).to_have_text(["Write x.txt"])
+        await tab.log.focus()
+        await tab.page.keyboard.press("x")
+        await tab.page.keyboard.type("say why first")
+        await tab.page.keyboard.press("Enter")
+        await expect(tab.entries("ask").filter(has_text="say why first")).to_be_visible()
+        await until(lambda: "say why first" in model.requests[-1].news)
+        await card.get_by_label(APPROVE_EDITS).check()
+        await card.get_by_role("button", name=re.compile("^Answer")).click()
+        await expect(tab.log).to_contain_text("Carried out.")
+        await expect(tab.page.get_by_label("Permissions", exact=True)).to_have_value("acceptEdits")
+        assert Path(path).read_text() == "x"
+        assert tab.complaints() == []
+
+
 @pytest.mark.parametrize("agent", AGENTS)
-def test_a_real_agent_asks_runs_and_answers(built: None, context: BrowserContext, tmp_path: Path, agent: str) -> None:
+async def test_a_real_agent_asks_runs_and_answers(
+    built: None, context: BrowserContext, tmp_path: Path, agent: str
+) -> None:
     with AGENTS[agent](tmp_path) as stage:
         stage.create(title=f"Real {agent}")
-        tab = Inspector(context, Daemon(stage.daemon, tmp_path)).enter().open(stage.id)
-        tab.say("Make it")
+        tab = await enter(context, Daemon(stage.daemon, tmp_path))
+        await tab.open(stage.id)
+        await tab.say("Make it")
         card = tab.page.locator("[data-ask]")
-        expect(card).to_contain_text("made.txt")
-        card.get_by_role("button", name="Allow once").click()
-        expect(tab.page.locator(".message.assistant strong", has_text="made")).to_be_visible()
-        expect(tab.entries("turn")).to_contain_text("Done")
+        await expect(card).to_contain_text("made.txt")
+        await card.get_by_role("button", name="Allow once").click()
+        await expect(tab.page.locator(".message.assistant strong", has_text="made")).to_be_visible()
+        await expect(tab.entries("turn")).to_contain_text("Done")
         tool = tab.entries("tool").last
-        if tool.locator(".tool-body").count() == 0:
-            tool.locator(".fold").first.click()
-        expect(tool.locator(".output")).to_contain_text("made")
-        tab.open(stage.id, "events", 5)
-        expect(tab.page.get_by_label("Native frame", exact=True)).to_be_visible()
-        tab.open(stage.id, "timeline")
-        expect(tab.page.get_by_role("list", name="What happened in this turn")).to_contain_text("permission")
+        if await tool.locator(".tool-body").count() == 0:
+            await tool.locator(".fold").first.click()
+        await expect(tool.locator(".output")).to_contain_text("made")
+        await tab.open(stage.id, "events", 5)
+        await expect(tab.page.get_by_label("Native frame", exact=True)).to_be_visible()
+        await tab.open(stage.id, "timeline")
+        await expect(tab.page.get_by_role("list", name="What happened in this turn")).to_contain_text("permission")
         assert tab.complaints() == []
-        tab.page.close()

@@ -3,139 +3,141 @@
 import re
 from pathlib import Path
 
-from playwright.sync_api import expect
+from playwright.async_api import expect
 
 from tests.inspector.looking import Daemon, Inspector
 
 
-def choose(inspector: Inspector, what: str) -> None:
-    inspector.page.get_by_role("button", name="What to do with this session").click()
-    inspector.page.get_by_role("menuitem", name=what).click()
+async def choose(inspector: Inspector, what: str) -> None:
+    await inspector.page.get_by_role("button", name="What to do with this session").click()
+    await inspector.page.get_by_role("menuitem", name=what).click()
 
 
-def test_a_new_session_offers_what_the_agent_has(inspector: Inspector, daemon: Daemon, tmp_path: Path) -> None:
-    inspector.page.keyboard.press("n")
+async def test_a_new_session_offers_what_the_agent_has(inspector: Inspector, daemon: Daemon, tmp_path: Path) -> None:
+    await inspector.page.keyboard.press("n")
     dialog = inspector.page.get_by_role("dialog", name="New session")
-    dialog.get_by_role("radio", name=re.compile("Mock agent")).check()
-    dialog.get_by_label("Model").select_option("mock-large")
-    dialog.get_by_label("Variant").select_option("high")
-    dialog.get_by_label("Permissions").select_option("acceptEdits")
-    dialog.get_by_label("Directory").fill(str(tmp_path))
-    dialog.get_by_label("Title").fill("Made here")
-    dialog.get_by_role("button", name="Start session").click()
-    expect(inspector.page.get_by_role("heading", name="Made here")).to_be_visible()
+    await dialog.get_by_role("radio", name=re.compile("Mock agent")).check()
+    await dialog.get_by_label("Model").select_option("mock-large")
+    await dialog.get_by_label("Variant").select_option("high")
+    await dialog.get_by_label("Permissions").select_option("acceptEdits")
+    await dialog.get_by_label("Directory").fill(str(tmp_path))
+    await dialog.get_by_label("Title").fill("Made here")
+    await dialog.get_by_role("button", name="Start session").click()
+    await expect(inspector.page.get_by_role("heading", name="Made here")).to_be_visible()
     session = inspector.page.url.rpartition("/")[2]
     made = daemon.info(session)
     wanted = {"model": "mock-large", "variant": "high", "permissionMode": "acceptEdits", "directory": str(tmp_path)}
     assert {name: made[name] for name in wanted} == wanted
 
 
-def test_a_wrong_choice_is_told_in_the_daemons_words(inspector: Inspector) -> None:
+async def test_a_wrong_choice_is_told_in_the_daemons_words(inspector: Inspector) -> None:
     inspector.tolerated.append("status of 400")
-    inspector.page.keyboard.press("n")
+    await inspector.page.keyboard.press("n")
     dialog = inspector.page.get_by_role("dialog", name="New session")
-    dialog.get_by_label("Directory").fill("not/absolute")
-    dialog.get_by_role("button", name="Start session").click()
-    expect(inspector.page.locator(".notice.error")).to_contain_text("absolute")
+    await dialog.get_by_label("Directory").fill("not/absolute")
+    await dialog.get_by_role("button", name="Start session").click()
+    await expect(inspector.page.locator(".notice.error")).to_contain_text("absolute")
 
 
-def test_sessions_of_others_show_up_and_change_by_themselves(inspector: Inspector, daemon: Daemon) -> None:
+async def test_sessions_of_others_show_up_and_change_by_themselves(inspector: Inspector, daemon: Daemon) -> None:
     inspector.tolerated.append("status of 404")  # asked for once more, after it was deleted
     session = daemon.session("Somebody else's")
     row = inspector.row(session)
-    expect(row).to_contain_text("Somebody else's")
+    await expect(row).to_contain_text("Somebody else's")
     daemon.send(session, "[slow seconds=600]")
-    expect(row.get_by_role("img", name="Running")).to_be_visible()
+    await expect(row.get_by_role("img", name="Running")).to_be_visible()
     daemon.call("PATCH", f"/sessions/{session}", {"title": "Another name"})
-    expect(row).to_contain_text("Another name")
+    await expect(row).to_contain_text("Another name")
     daemon.call("POST", f"/sessions/{session}/cancel")
-    expect(row.get_by_role("img", name="Idle")).to_be_visible()
+    await expect(row.get_by_role("img", name="Idle")).to_be_visible()
     daemon.call("DELETE", f"/sessions/{session}")
-    expect(row).to_have_count(0)
+    await expect(row).to_have_count(0)
 
 
-def test_a_session_is_renamed_forked_and_exported(inspector: Inspector, daemon: Daemon) -> None:
+async def test_a_session_is_renamed_forked_and_exported(inspector: Inspector, daemon: Daemon) -> None:
     session = daemon.session("Old name")
     daemon.turn(session, "remember this word: heliotrope")
-    inspector.open(session)
-    choose(inspector, "Rename…")
+    await inspector.open(session)
+    await choose(inspector, "Rename…")
     dialog = inspector.page.get_by_role("dialog")
-    dialog.get_by_label("Title").fill("New name")
-    dialog.get_by_label("Title").press("Enter")
-    expect(inspector.page.get_by_role("heading", name="New name", level=1)).to_be_visible()
+    await dialog.get_by_label("Title").fill("New name")
+    await dialog.get_by_label("Title").press("Enter")
+    await expect(inspector.page.get_by_role("heading", name="New name", level=1)).to_be_visible()
     for kind, suffix in (("Markdown", "md"), ("HTML", "html"), ("JSON lines", "jsonl")):
-        with inspector.page.expect_download() as download:
-            choose(inspector, f"Export as {kind}")
-        assert download.value.suggested_filename == f"{session}.{suffix}"
-        assert "heliotrope" in Path(download.value.path()).read_text()
-    choose(inspector, "Fork")
-    expect(inspector.page.get_by_role("link", name=f"forked from {session}")).to_be_visible()
-    expect(inspector.log).to_contain_text("heliotrope")
+        async with inspector.page.expect_download() as expected:
+            await choose(inspector, f"Export as {kind}")
+        download = await expected.value
+        assert download.suggested_filename == f"{session}.{suffix}"
+        assert "heliotrope" in Path(await download.path()).read_text()
+    await choose(inspector, "Fork")
+    await expect(inspector.page.get_by_role("link", name=f"forked from {session}")).to_be_visible()
+    await expect(inspector.log).to_contain_text("heliotrope")
 
 
-def test_a_session_is_terminated_and_deleted_after_a_question(inspector: Inspector, daemon: Daemon) -> None:
+async def test_a_session_is_terminated_and_deleted_after_a_question(inspector: Inspector, daemon: Daemon) -> None:
     inspector.tolerated.append("status of 404")
     session = daemon.session("Short life")
-    inspector.open(session)
-    choose(inspector, "Terminate…")
-    inspector.page.get_by_role("dialog").get_by_role("button", name="Terminate").click()
-    expect(inspector.status).to_have_text("Ended")
-    choose(inspector, "Delete…")
-    inspector.page.get_by_role("dialog").get_by_role("button", name="Keep it").click()
+    await inspector.open(session)
+    await choose(inspector, "Terminate…")
+    await inspector.page.get_by_role("dialog").get_by_role("button", name="Terminate").click()
+    await expect(inspector.status).to_have_text("Ended")
+    await choose(inspector, "Delete…")
+    await inspector.page.get_by_role("dialog").get_by_role("button", name="Keep it").click()
     assert daemon.info(session)["status"] == "ended"
-    choose(inspector, "Delete…")
-    inspector.page.get_by_role("dialog").get_by_role("button", name="Delete").click()
-    expect(inspector.row(session)).to_have_count(0)
-    inspector.open(session)
-    expect(inspector.page.get_by_text("This session is gone")).to_be_visible()
+    await choose(inspector, "Delete…")
+    await inspector.page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    await expect(inspector.row(session)).to_have_count(0)
+    await inspector.open(session)
+    await expect(inspector.page.get_by_text("This session is gone")).to_be_visible()
 
 
-def test_the_list_is_filtered_and_what_was_said_is_found(inspector: Inspector, daemon: Daemon) -> None:
+async def test_the_list_is_filtered_and_what_was_said_is_found(inspector: Inspector, daemon: Daemon) -> None:
     needle, other = daemon.session("Has a needle"), daemon.session("Has none")
     daemon.turn(needle, "somewhere in here is a zeppelin")
-    expect(inspector.row(other)).to_be_visible()
-    inspector.page.keyboard.press("/")
-    inspector.page.keyboard.type("has a need")
-    expect(inspector.row(other)).to_have_count(0)
-    expect(inspector.row(needle)).to_be_visible()
-    inspector.page.get_by_label("Search all sessions").fill("zeppelin")
+    await expect(inspector.row(other)).to_be_visible()
+    await inspector.page.keyboard.press("/")
+    await inspector.page.keyboard.type("has a need")
+    await expect(inspector.row(other)).to_have_count(0)
+    await expect(inspector.row(needle)).to_be_visible()
+    await inspector.page.get_by_label("Search all sessions").fill("zeppelin")
     hit = inspector.page.get_by_role("region", name="Said in conversations").get_by_role("link").first
-    expect(hit).to_contain_text("Has a needle")
-    hit.click()
-    expect(inspector.page.locator(".entry.highlighted")).to_contain_text("zeppelin")
-    inspector.page.get_by_label("Search all sessions").fill("")
-    inspector.page.get_by_label("Status", exact=True).select_option("ended")
-    expect(inspector.row(needle)).to_have_count(0)
+    await expect(hit).to_contain_text("Has a needle")
+    await hit.click()
+    await expect(inspector.page.locator(".entry.highlighted")).to_contain_text("zeppelin")
+    await inspector.page.get_by_label("Search all sessions").fill("")
+    await inspector.page.get_by_label("Status", exact=True).select_option("ended")
+    await expect(inspector.row(needle)).to_have_count(0)
 
 
-def test_keys_move_between_sessions_views_and_help(inspector: Inspector, daemon: Daemon) -> None:
+async def test_keys_move_between_sessions_views_and_help(inspector: Inspector, daemon: Daemon) -> None:
     first = daemon.session("Lower")
     second = daemon.session("Upper")
-    expect(inspector.row(second)).to_be_visible()
-    inspector.page.keyboard.press("j")
-    expect(inspector.row(second)).to_have_attribute("aria-current", "page")
-    inspector.page.keyboard.press("j")
-    expect(inspector.row(first)).to_have_attribute("aria-current", "page")
-    inspector.page.keyboard.press("2")
-    expect(inspector.page.get_by_role("table", name="Events")).to_be_visible()
-    inspector.page.keyboard.press("?")
-    expect(inspector.page.get_by_role("dialog", name="Keyboard")).to_contain_text("Allow once")
-    inspector.page.keyboard.press("Escape")
-    inspector.page.keyboard.press("g")
-    inspector.page.keyboard.press("a")
-    expect(inspector.page.get_by_role("heading", name="Agents")).to_be_visible()
+    for session in (first, second):
+        await expect(inspector.row(session)).to_be_visible()
+    await inspector.page.keyboard.press("j")
+    await expect(inspector.row(second)).to_have_attribute("aria-current", "page")
+    await inspector.page.keyboard.press("j")
+    await expect(inspector.row(first)).to_have_attribute("aria-current", "page")
+    await inspector.page.keyboard.press("2")
+    await expect(inspector.page.get_by_role("table", name="Events")).to_be_visible()
+    await inspector.page.keyboard.press("?")
+    await expect(inspector.page.get_by_role("dialog", name="Keyboard")).to_contain_text("Allow once")
+    await inspector.page.keyboard.press("Escape")
+    await inspector.page.keyboard.press("g")
+    await inspector.page.keyboard.press("a")
+    await expect(inspector.page.get_by_role("heading", name="Agents")).to_be_visible()
 
 
-def test_agents_tell_what_they_can_do_and_what_nobody_knew(inspector: Inspector, daemon: Daemon) -> None:
+async def test_agents_tell_what_they_can_do_and_what_nobody_knew(inspector: Inspector, daemon: Daemon) -> None:
     daemon.turn(daemon.session("Odd"), "[unparsed]")
-    inspector.go("#/agents")
+    await inspector.go("#/agents")
     mock = inspector.page.get_by_role("article", name="Mock agent")
-    expect(mock).to_contain_text("installed")
-    expect(mock).to_contain_text("tested")
-    expect(mock).to_contain_text("Mock Large")
-    mock.get_by_text("show samples").click()
-    expect(mock.get_by_label("Sample of an unknown frame").first).to_contain_text("telemetry.v9")
-    mock.get_by_text(re.compile("abilities of")).click()
-    expect(mock).to_contain_text("file attachments")
+    await expect(mock).to_contain_text("installed")
+    await expect(mock).to_contain_text("tested")
+    await expect(mock).to_contain_text("Mock Large")
+    await mock.get_by_text("show samples").click()
+    await expect(mock.get_by_label("Sample of an unknown frame").first).to_contain_text("telemetry.v9")
+    await mock.get_by_text(re.compile("abilities of")).click()
+    await expect(mock).to_contain_text("file attachments")
     claude = inspector.page.get_by_role("article", name="Claude Code")
-    expect(claude.get_by_role("button", name=re.compile("Install"))).to_be_visible()
+    await expect(claude.get_by_role("button", name=re.compile("Install"))).to_be_visible()

@@ -17,7 +17,7 @@ GENERATED = ("--default-non-nullable", "false", "--output", "src/api/schema.d.ts
 
 
 def run(node: Path, *argv: str) -> None:
-    done = subprocess.run([node, *argv], cwd=INSPECTOR, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run([node, *argv], cwd=INSPECTOR, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -14,6 +14,7 @@ DIRECTIVES = [
     "[tool name=read]",
     "[ask]",
     "[question]",
+    "[approve]",
     "[diff]",
     "[image]",
     "[mcp]",

@@ -1,6 +1,6 @@
 /** Agents, and what can be chosen of each; asked once and kept. */
 import { signal } from "@preact/signals";
-import { get } from "../api/client";
+import { get, post } from "../api/client";
 import type { Agent, Models, Modes } from "../api/types";
 
 export interface Choices {
@@ -9,10 +9,38 @@ export interface Choices {
 }
 
 export const agents = signal<Agent[] | null>(null);
+const QUIET_MS = 2000;
+const INSTALLING_MS = 500;
 const choices = new Map<string, Promise<Choices>>();
 
 export async function loadAgents(): Promise<void> {
-  agents.value = (await get<{ agents: Agent[] }>("v1/agents")).agents;
+  const found = (await get<{ agents: Agent[] }>("v1/agents")).agents;
+  for (const agent of found) {
+    const before = agentNamed(agent.id);
+    if (before && (before.path !== agent.path || before.version !== agent.version)) choices.delete(agent.id);
+  }
+  agents.value = found;
+}
+
+/** Looks at them again and again, whoever changes them: another tab, a terminal. Returns how to stop. */
+export function watchAgents(): () => void {
+  let stopped = false;
+  const look = async () => {
+    await loadAgents().catch(() => undefined);
+    const installing = agents.value?.some((agent) => agent.installation.state === "running");
+    if (!stopped) setTimeout(look, installing ? INSTALLING_MS : QUIET_MS);
+  };
+  void look();
+  return () => void (stopped = true);
+}
+
+/** Carried out when it is there, or failed. */
+export async function installAgent(agent: Agent): Promise<void> {
+  try {
+    await post(`v1/agents/${encodeURIComponent(agent.id)}/install`, { reinstall: agent.installed });
+  } finally {
+    await loadAgents().catch(() => undefined);
+  }
 }
 
 export function agentNamed(id: string): Agent | undefined {
@@ -28,8 +56,4 @@ export function choicesOf(agent: string): Promise<Choices> {
     choices.set(agent, asked);
   }
   return asked;
-}
-
-export function forgetChoices(agent: string): void {
-  choices.delete(agent);
 }

@@ -36,6 +36,8 @@ export class Conversation {
   transcript = new Transcript();
   /** Grows with every change. */
   readonly revision = signal(0);
+  /** Grows with every load that ended. */
+  readonly loads = signal(0);
   readonly state = signal<"loading" | "ready" | "gone">("loading");
   readonly problem = signal<string | null>(null);
   /** The window begins at the session's first event. */
@@ -48,11 +50,17 @@ export class Conversation {
   private head = 0;
   private waiting: Event[] = [];
   private busy = false;
+  private load: Promise<void> = Promise.resolve();
+  /** Something may have been missed while a load was under way. */
+  private behind = false;
+  private at: number | null = null;
   private closed = false;
 
   constructor(readonly id: string) {}
 
   async open(at: number | null): Promise<void> {
+    this.at = at;
+    while (this.busy) await this.load;
     await this.exclusively(async () => {
       const fresh = new Transcript();
       const { events, atStart, atEnd, head } = at === null ? await this.newest() : await this.around(at);
@@ -126,6 +134,7 @@ export class Conversation {
       for (const event of events) this.waiting.push(event);
       return;
     }
+    if (this.state.value !== "ready") return;
     for (const [n, event] of events.entries()) {
       if (event.sequence <= this.head) continue;
       if (event.sequence > this.head + 1) {
@@ -139,9 +148,15 @@ export class Conversation {
     this.revision.value += 1;
   }
 
-  /** After a time without the stream: whatever was missed. */
-  async fill(): Promise<void> {
-    if (!this.atEnd.value || this.state.value !== "ready") return;
+  /** The stream is there again: whatever was missed, or the first page if it never came. */
+  async resume(): Promise<void> {
+    if (this.busy) this.behind = true;
+    else if (this.state.value === "loading") await this.open(this.at);
+    else if (this.atEnd.value) await this.fill();
+    else this.problem.value = null;
+  }
+
+  private async fill(): Promise<void> {
     await this.exclusively(async () => {
       for (let more = true; more && !this.closed; ) {
         const page = await this.page({ limit: DELTAS, offset: this.head });
@@ -154,7 +169,7 @@ export class Conversation {
 
   /** True when so much is loaded that the window had better be opened anew where it is looked at. */
   get full(): boolean {
-    return this.transcript.entries.size > MOST_ENTRIES;
+    return !this.busy && this.transcript.entries.size > MOST_ENTRIES;
   }
 
   close(): void {
@@ -177,6 +192,8 @@ export class Conversation {
   private async exclusively(work: () => Promise<void>): Promise<void> {
     if (this.busy) return;
     this.busy = true;
+    let done = () => {};
+    this.load = new Promise((resolve) => (done = resolve));
     try {
       await work();
       this.problem.value = null;
@@ -185,12 +202,17 @@ export class Conversation {
       if ((error as { status?: number }).status === 404) this.state.value = "gone";
     } finally {
       this.busy = false;
+      done();
     }
     if (this.closed) return;
     const waiting = this.waiting;
     this.waiting = [];
     this.take(waiting);
     this.revision.value += 1;
+    this.loads.value += 1;
+    if (!this.behind) return;
+    this.behind = false;
+    void this.resume();
   }
 
   private page(query: Record<string, string | number | string[] | undefined>): Promise<Page> {

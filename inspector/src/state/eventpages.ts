@@ -76,7 +76,8 @@ export class EventPages {
     this.pages.set(page, null);
     try {
       const found = await this.ask({ offset: page * PAGE, limit: PAGE });
-      this.pages.set(page, found.events);
+      // An answer that was long under way knows less than one that overtook it.
+      if (found.events.length >= (this.pages.get(page)?.length ?? 0)) this.pages.set(page, found.events);
       for (const old of [...this.pages.keys()].slice(0, -MOST_PAGES)) this.pages.delete(old);
     } catch (error) {
       this.pages.delete(page);

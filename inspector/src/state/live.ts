@@ -47,7 +47,7 @@ function heard(next: Connection, resumed: boolean): void {
   connection.value = next;
   if (next.state !== "open" || before === "open") return;
   if (!resumed || !loaded.value) void loadAll();
-  void conversation.value?.fill();
+  void conversation.value?.resume();
 }
 
 async function loadAll(): Promise<void> {

@@ -1,15 +1,14 @@
 /** The agents: what is installed, what each can do, what it said that nobody knows. */
 import { useEffect, useState } from "preact/hooks";
-import { get, post } from "../api/client";
 import type { Agent } from "../api/types";
-import { agents, type Choices, choicesOf, forgetChoices, loadAgents } from "../state/agents";
-import { attempt, notify } from "../state/notices";
+import { agents, type Choices, choicesOf, installAgent, watchAgents } from "../state/agents";
+import { attempt } from "../state/notices";
 import { bytes, duration, plural } from "../text/format";
 import { Icon } from "../parts/Icon";
 import { UnknownFrames } from "./UnknownFrames";
 
 export function AgentsView() {
-  useEffect(() => void attempt(loadAgents), []);
+  useEffect(watchAgents, []);
   return (
     <div class="page">
       <header class="page-header">
@@ -31,7 +30,7 @@ function AgentCard({ agent }: { agent: Agent }) {
   const [choices, setChoices] = useState<Choices | null>(null);
   useEffect(() => {
     if (agent.installed) choicesOf(agent.id).then(setChoices, () => undefined);
-  }, [agent.id, agent.installed]);
+  }, [agent.id, agent.path, agent.version]);
   const abilities = Object.entries(agent.capabilities);
   const tested = agent.version !== null && agent.version === agent.testedVersion;
   return (
@@ -113,51 +112,35 @@ function AgentCard({ agent }: { agent: Agent }) {
   );
 }
 
-interface Progress {
-  state: "idle" | "running" | "done" | "failed";
-  bytes: number;
-  seconds: number;
-  error: string | null;
-}
-
-const POLL_MS = 500;
-
 function Install({ agent }: { agent: Agent }) {
-  const [progress, setProgress] = useState<Progress | null>(null);
-  const path = `v1/agents/${encodeURIComponent(agent.id)}/install`;
-  const running = progress?.state === "running";
-  useEffect(() => {
-    void get<Progress>(path).then(setProgress, () => undefined);
-  }, [agent.id]);
-  useEffect(() => {
-    if (!running) return;
-    const timer = setInterval(async () => {
-      const next = await get<Progress>(path).catch(() => null);
-      if (!next) return;
-      setProgress(next);
-      if (next.state === "running") return;
-      forgetChoices(agent.id);
-      if (next.error) notify(next.error, "error");
-      await attempt(loadAgents);
-    }, POLL_MS);
-    return () => clearInterval(timer);
-  }, [running]);
-  const install = () => {
-    setProgress({ state: "running", bytes: 0, seconds: 0, error: null });
-    void attempt(() => post(path, { reinstall: agent.installed }));
+  const [asked, setAsked] = useState(false);
+  const { state, error, bytes: fetched, seconds } = agent.installation;
+  const install = async () => {
+    setAsked(true);
+    await attempt(() => installAgent(agent), `${agent.title} is installed.`);
+    setAsked(false);
   };
+  if (asked || state === "running") {
+    const begun = state === "running";
+    return (
+      <footer role="status" aria-label={`Installation of ${agent.title}`}>
+        <progress aria-label={`Installing ${agent.title}`} />
+        <span>{begun ? `Fetching: ${bytes(fetched)} in ${duration(seconds * 1000)}` : "Starting…"}</span>
+      </footer>
+    );
+  }
   return (
-    <footer>
-      {running ? (
-        <p role="status">
-          <progress aria-label={`Installing ${agent.title}`} /> {bytes(progress.bytes)} in {duration(progress.seconds * 1000)}
+    <>
+      {state === "failed" && (
+        <p class="problem" role="alert">
+          It could not be installed. {error}
         </p>
-      ) : (
-        <button type="button" class={`button ${agent.installed ? "" : "primary"}`} onClick={install}>
-          {agent.installed ? "Install the tested version again" : `Install ${agent.title}`}
-        </button>
       )}
-      {progress?.state === "failed" && <p class="problem">{progress.error}</p>}
-    </footer>
+      <footer>
+        <button type="button" class={`button ${agent.installed ? "" : "primary"}`} onClick={install}>
+          {state === "failed" ? "Try again" : agent.installed ? "Install the tested version again" : `Install ${agent.title}`}
+        </button>
+      </footer>
+    </>
   );
 }

@@ -68,11 +68,15 @@ export function ConversationView({ session, conversation, at }: { session: Sessi
     firstKey.current = keys[0];
   });
 
+  const below = (element: HTMLElement) => element.scrollHeight - element.scrollTop - element.clientHeight;
+  const loadWhatIsNear = (element: HTMLElement) => {
+    if (element.scrollTop < NEAR_EDGE) void conversation.older();
+    else if (below(element) < NEAR_EDGE) void conversation.newer();
+  };
   const onScroll = () => {
     const element = scroller.current;
     if (!element) return;
-    const below = element.scrollHeight - element.scrollTop - element.clientHeight;
-    stuck.current = below < NEAR_END && conversation.atEnd.value;
+    stuck.current = below(element) < NEAR_END && conversation.atEnd.value;
     setAway(!stuck.current);
     const first = items.find((item) => item.end > element.scrollTop);
     anchor.current = first ? { key: String(first.key), offset: element.scrollTop - first.start } : null;
@@ -80,15 +84,13 @@ export function ConversationView({ session, conversation, at }: { session: Sessi
       const sequence = transcript.entries.get(String(first.key))?.sequence ?? null;
       if (!stuck.current) sought.current = String(first.key);
       void conversation.open(stuck.current ? null : sequence);
-    } else if (element.scrollTop < NEAR_EDGE) void conversation.older();
-    else if (below < NEAR_EDGE) void conversation.newer();
+    } else loadWhatIsNear(element);
   };
 
-  // A short first page leaves room above; fill it without waiting for a scroll.
+  // Who is at an edge cannot scroll further: when a load ends, whatever it brought, the next one is wanted at once.
   useEffect(() => {
-    const element = scroller.current;
-    if (ready && element && element.scrollTop < NEAR_EDGE && keys.length) void conversation.older();
-  }, [ready, keys.length]);
+    if (ready && keys.length && scroller.current && !conversation.problem.value) loadWhatIsNear(scroller.current);
+  }, [ready, keys.length, conversation.loads.value]);
 
   const toNewest = () => {
     stuck.current = true;

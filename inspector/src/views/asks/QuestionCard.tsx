@@ -4,6 +4,7 @@ import { rejectQuestion, replyToQuestion } from "../../state/asks";
 import { attempt } from "../../state/notices";
 import { Icon } from "../../parts/Icon";
 import { Markdown } from "../../parts/Markdown";
+import { Refusal } from "./Refusal";
 
 export function QuestionCard({ id, session, request, resolved }: { id: string; session: string; request: Questions; resolved: Questions | null }) {
   const questions: NonNullable<Questions["questions"]> = request.questions?.length
@@ -12,6 +13,7 @@ export function QuestionCard({ id, session, request, resolved }: { id: string; s
   const [chosen, setChosen] = useState<string[][]>(questions.map(() => []));
   const [free, setFree] = useState<string[]>(questions.map(() => ""));
   const [busy, setBusy] = useState(false);
+  const [refusing, setRefusing] = useState(false);
   if (resolved) {
     const answers = resolved.answers?.map((each) => each.join(", ")).join("; ");
     return (
@@ -82,14 +84,18 @@ export function QuestionCard({ id, session, request, resolved }: { id: string; s
           />
         </fieldset>
       ))}
-      <div class="answers">
-        <button type="submit" class="button primary" disabled={busy || !complete}>
-          Answer <kbd>↵</kbd>
-        </button>
-        <button type="button" class="button" data-reply="reject" disabled={busy} onClick={() => act(() => rejectQuestion(session, id))}>
-          Do not answer <kbd>x</kbd>
-        </button>
-      </div>
+      {refusing ? (
+        <Refusal word="Do not answer" busy={busy} onRefuse={(reason) => void act(() => rejectQuestion(session, id, reason))} onBack={() => setRefusing(false)} />
+      ) : (
+        <div class="answers">
+          <button type="submit" class="button primary" disabled={busy || !complete}>
+            Answer <kbd>↵</kbd>
+          </button>
+          <button type="button" class="button" data-reply="reject" disabled={busy} onClick={() => setRefusing(true)}>
+            Do not answer <kbd>x</kbd>
+          </button>
+        </div>
+      )}
     </form>
   );
 }

@@ -11,6 +11,7 @@ from everyagent.agents.mock.program.flood import flood
 from everyagent.agents.mock.program.turn import Failed, Turn
 
 _VOCABULARY = ["the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog", "and", "writes", "it", "down"]
+_APPROVE, _KEEP_PLANNING = "Yes, carry it out", "No, keep planning"
 _TODOS = ("Read the code", "Change the code", "Run the tests")
 
 
@@ -45,6 +46,26 @@ def question(turn: Turn, _: Directive) -> None:
     else:
         why = reply.get("message")
         turn.message(f"You did not want to answer{f': {why}' if why else ''}.")
+
+
+def approve(turn: Turn, directive: Directive) -> None:
+    plan = directive.text("plan", "\n".join(f"{n}. {todo}" for n, todo in enumerate(_TODOS, 1)))
+    asked = {
+        "header": "Plan",
+        "prompt": f"The mock wants to carry out this plan:\n\n{plan}",
+        "options": [
+            {"label": _APPROVE, "description": "It leaves plan mode"},
+            {"label": _KEEP_PLANNING, "description": "Any other text says what to change"},
+        ],
+        "multi_select": False,
+    }
+    reply = turn.ask("question", turn.new_id("plan"), questions=[asked])
+    answers = cast(list[list[str]] | None, reply.get("answers"))
+    if answers == [[_APPROVE]]:
+        turn.message("I carry out the plan.")
+    else:
+        why = "; ".join(", ".join(each) for each in answers) if answers else reply.get("message")
+        turn.message(f"I plan again{f': {why}' if why else ''}.")
 
 
 def image(turn: Turn, _: Directive) -> None:
@@ -140,6 +161,7 @@ def whoami(turn: Turn, _: Directive) -> None:
 ACTS: dict[str, Callable[[Turn, Directive], None]] = {
     act.__name__: act
     for act in (
-        hello, text, reasoning, question, image, plan, slow, retry, error, crash, exit, hang, unparsed, flood, whoami
+        hello, text, reasoning, question, approve, image, plan, slow, retry, error, crash, exit, hang, unparsed, flood,
+        whoami,
     )
 }  # fmt: skip

@@ -8,6 +8,7 @@ I do what the directives in your message say, in order; other text I repeat.
 [tool name=bash command="ls"] runs the command; any other name gives a made-up result
 [ask command="echo permitted"] a command that needs permission
 [question] two questions, one of them multi-select
+[approve plan="1. Read the code"] a plan that waits for approval
 [diff path=mock.txt line="A line of the mock."] adds a line to a file; needs permission in default mode
 [image] a picture
 [mcp name=search server=docs query=anything] a made-up call of an MCP tool
