@@ -206,7 +206,7 @@ async def run(
                         tasks.start_soon(_tell_agents, sessions.agents, found)
 
                 tasks.start_soon(_until_signalled, tasks.cancel_scope)
-                await serve(app, listener, serving)
+                await serve(app, listener, serving, sessions.close)
 
 
 async def _tell_agents(agents: Agents, found: Callable[[list[AgentInfo]], None]) -> None:

@@ -2,7 +2,7 @@
 
 import contextlib
 import socket
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 
 import anyio
 from uvicorn.config import Config
@@ -14,8 +14,13 @@ from everyagent.api.connection import Connection
 _GRACE_SECONDS = 5
 
 
-async def serve(app: Api, listener: socket.socket, ready: Callable[[], None]) -> None:
-    """Serve until cancelled, then let running requests finish, for a while. `ready` is called when it serves."""
+async def serve(
+    app: Api, listener: socket.socket, ready: Callable[[], None], going_down: Callable[[], Awaitable[None]]
+) -> None:
+    """Serve until cancelled, then let running requests finish, for a while. `ready` is called when it serves.
+
+    `going_down` ends the agents first: one whose call was cut would take that for the call's result, and go on.
+    """
     config = Config(
         app,
         http=Connection,
@@ -34,6 +39,7 @@ async def serve(app: Api, listener: socket.socket, ready: Callable[[], None]) ->
     except anyio.get_cancelled_exc_class():
         with anyio.CancelScope(shield=True):
             app.readers.close()
+            await going_down()
             await server.shutdown([listener])
         raise
 

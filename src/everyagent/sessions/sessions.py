@@ -85,6 +85,10 @@ class Sessions:
         """How many sessions have an agent running now."""
         return sum(actor.live for actor in self._supervisor.actors())
 
+    async def close(self) -> None:
+        """The daemon goes down: every agent ends, what was cut is told, and nothing new is taken. Idempotent."""
+        await self._supervisor.close()
+
     # -- sessions -------------------------------------------------------------------------------------------
 
     async def create(
