@@ -68,6 +68,12 @@ class Raw:
     def events(self) -> list[Event]:
         return cast("list[Event]", self.call("GET", f"{self.path}/events")["data"])
 
+    def universal(self) -> str:
+        """What happened, as the universal API tells it."""
+        answer = self._client.get(f"{self._daemon.url}/v1{self.path}/events")
+        assert answer.status_code == 200, answer.text
+        return answer.text
+
     def status(self) -> object:
         return self.call("GET", self.path)["status"]
 

@@ -141,6 +141,8 @@ class Projector:
         if sent.answers:
             self._actions.answered.add(sent.answers)
             self._actions.take_answer(sent.answers, sent.note, grant=sent.grant)
+        if sent.confirms:
+            self._actions.confirm(sent.confirms)
         if isinstance(sent.event, UserInterrupt):
             self._interrupted()
 

@@ -16,6 +16,7 @@ class Action(Struct, kw_only=True, omit_defaults=True):
 
     `parked`: the agent that asked is gone with its daemon; the answer goes to the next one.
     `granted`: the client has allowed just this before.
+    `unconfirmed`: the client carries it out once somebody has allowed it.
     """
 
     ask_id: str
@@ -25,6 +26,7 @@ class Action(Struct, kw_only=True, omit_defaults=True):
     thread: str | None = None
     parked: bool = False
     granted: bool = False
+    unconfirmed: bool = False
 
 
 class Use(Struct, kw_only=True, omit_defaults=True):
