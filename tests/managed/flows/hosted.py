@@ -30,7 +30,7 @@ def flow(client: Loose, agent: str, model: str, variables: str, look: str, says:
 
 
 def said(events: list[Loose]) -> str:
-    return "".join(event.content[0].text for event in events if event.type == "agent.message")
+    return "".join(str(event.content[0].text) for event in events if event.type == "agent.message")
 
 
 def asked(talk: Talk, look: str) -> Loose:
