@@ -70,9 +70,12 @@ class Raw:
 
     def universal(self) -> str:
         """What happened, as the universal API tells it."""
-        answer = self._client.get(f"{self._daemon.url}/v1{self.path}/events")
+        return json.dumps(self.universal_call("GET", f"{self.path}/events"))
+
+    def universal_call(self, method: str, path: str) -> Event:
+        answer = self._client.request(method, f"{self._daemon.url}/v1{path}")
         assert answer.status_code == 200, answer.text
-        return answer.text
+        return cast("Event", answer.json())
 
     def status(self) -> object:
         return self.call("GET", self.path)["status"]

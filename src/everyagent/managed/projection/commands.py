@@ -59,8 +59,10 @@ class Troubled(Struct, frozen=True, kw_only=True, tag_field="type", tag="trouble
     errors: list[Failure]
 
 
-class Evaluating(Struct, frozen=True, kw_only=True, tag_field="type", tag="evaluating"):
-    """The evaluation goes on."""
+class Evaluating(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type", tag="evaluating"):
+    """The evaluation goes on, in the session `judge`."""
+
+    judge: str | None = None
 
 
 class Evaluated(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type", tag="evaluated"):

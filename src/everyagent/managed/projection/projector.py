@@ -122,7 +122,7 @@ class Projector:
                 for error in command.errors:
                     self._statuses.tell_error(error)
             case Evaluating():
-                self._outcomes.go_on()
+                self._outcomes.go_on(command.judge)
             case Evaluated():
                 if not self._outcomes.judged(command):
                     self._turns.check_budget()

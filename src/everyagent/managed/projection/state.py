@@ -68,7 +68,7 @@ class Grant(Struct, kw_only=True):
 
 
 class Outcome(Struct, kw_only=True, omit_defaults=True):
-    """What the session works towards. `evaluating` is the id of the open span."""
+    """What the session works towards. `evaluating` is the id of the open span, `judge` the session that judges."""
 
     id: str
     description: str
@@ -77,6 +77,7 @@ class Outcome(Struct, kw_only=True, omit_defaults=True):
     iteration: int = 0
     result: str = "pending"
     evaluating: str | None = None
+    judge: str | None = None
     explanation: str | None = None
     completed_at: int | None = None
 
