@@ -22,6 +22,7 @@ from everyagent.config import Settings, default_data_dir, ensure_token, is_loopb
 from everyagent.log.log import Log, SessionRecord
 from everyagent.log.sqlite.log import SqliteLog
 from everyagent.log.views import ViewQuery
+from everyagent.logs import get_logger
 from everyagent.runtime.memory import tune
 from everyagent.runtime.warden import Warden
 from everyagent.sessions import AgentInfo, Agents, Sessions
@@ -81,6 +82,9 @@ def known_adapters(
     ]
 
 
+logger = get_logger(__name__)
+
+
 class ManagedSessionViews:
     """The views of managed sessions: everything behind them is loaded with the first of these."""
 
@@ -105,7 +109,13 @@ class ManagedSessionViews:
     async def recover(self, log: Log, tasks: anyio.abc.TaskGroup) -> None:
         """Go on with what a dead daemon was judging."""
         for view in await log.views(ViewQuery(statuses=["running"], limit=10_000)):
-            tasks.start_soon(self.turn_over, view.session_id)
+            tasks.start_soon(self._go_on, view.session_id)
+
+    async def _go_on(self, session_id: str) -> None:
+        try:
+            await self.turn_over(session_id)
+        except Exception:
+            logger.exception("an evaluation could not be taken up again", session=session_id)
 
 
 @asynccontextmanager

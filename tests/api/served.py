@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+import anyio.lowlevel
 import httpx2
 
 from everyagent.api.app import Api
@@ -27,4 +28,4 @@ class Served(NamedTuple):
 async def serve_anywhere(app: Api, ready: Callable[[int], None]) -> None:
     """On a free port, which `ready` hears."""
     with listen("127.0.0.1", 0) as listener:
-        await serve(app, listener, lambda: ready(listener.getsockname()[1]))
+        await serve(app, listener, lambda: ready(listener.getsockname()[1]), anyio.lowlevel.checkpoint)

@@ -11,10 +11,19 @@ import msgspec
 from tests.managed.sdks import Report, Sdk
 
 FOLDER = Path(__file__).parent / "parity"
+#: What each SDK could call.
+INVENTORY = Path(__file__).parent / "inventory"
 
 
 def check(sdk: Sdk, flow: str, agent: str, report: Report) -> None:
-    path = FOLDER / agent / f"{flow}.{sdk.name}.json"
+    _check(FOLDER / agent / f"{flow}.{sdk.name}.json", report)
+
+
+def check_inventory(sdk: Sdk, report: Report) -> None:
+    _check(INVENTORY / f"{sdk.name}.json", report)
+
+
+def _check(path: Path, report: Report) -> None:
     if os.environ.get("EVERYAGENT_WRITE_PARITY"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n")

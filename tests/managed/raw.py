@@ -68,6 +68,15 @@ class Raw:
     def events(self) -> list[Event]:
         return cast("list[Event]", self.call("GET", f"{self.path}/events")["data"])
 
+    def universal(self) -> str:
+        """What happened, as the universal API tells it."""
+        return json.dumps(self.universal_call("GET", f"{self.path}/events"))
+
+    def universal_call(self, method: str, path: str) -> Event:
+        answer = self._client.request(method, f"{self._daemon.url}/v1{path}")
+        assert answer.status_code == 200, answer.text
+        return cast("Event", answer.json())
+
     def status(self) -> object:
         return self.call("GET", self.path)["status"]
 

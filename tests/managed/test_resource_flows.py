@@ -45,5 +45,7 @@ def test_the_npm_sdk_gets_what_it_expects(daemon: DaemonProcess) -> None:
         parity.check(NODE, "resources", "mock", NODE.run("resources", daemon.url, mcp=stage.url))
 
 
-def test_the_npm_sdk_works_with_sessions(daemon: DaemonProcess) -> None:
-    parity.check(NODE, "sessions", "mock", NODE.run("sessions", daemon.url))
+def test_the_npm_sdk_works_with_sessions(daemon: DaemonProcess, tmp_path: Path) -> None:
+    with git_stage(tmp_path) as (url, _):
+        facts = {"repository": f"{url}/private/project.git", "token": TOKEN}
+        parity.check(NODE, "sessions", "mock", NODE.run("sessions", daemon.url, **facts))

@@ -96,6 +96,29 @@ def test_a_custom_tool_and_a_question_outlive_the_daemon(own: DaemonProcess, raw
     assert "Docs" in texts(checked(raw))
 
 
+@pytest.mark.parametrize("how", ["killed", "stopped"])
+def test_what_the_clients_own_machine_carries_out_outlives_the_daemon(own: DaemonProcess, raw: Raw, how: How) -> None:
+    raw.create(ASKING, environment={"type": "self_hosted"})
+    raw.say('[custom name=bash input={"command":"uname"}]')
+    (use,) = required(raw.wait_idle("requires_action"))
+    restart(own, how)
+    raw.send(allow(use))
+    restart(own, how)
+    assert required(raw.wait_idle("requires_action")) == [use], "it was allowed, and waits for its result"
+    plan9 = {"type": "text", "text": "Plan 9"}
+    raw.send({"type": "user.tool_result", "tool_use_id": use, "content": [plan9]})
+    raw.wait_idle("end_turn")
+    assert "returned: Plan 9" in texts(checked(raw))
+    raw.say('[custom name=bash input={"command":"uname"}]')
+    (use,) = required(raw.wait_idle("requires_action"))
+    restart(own, how)
+    raw.send({"type": "user.tool_confirmation", "tool_use_id": use, "result": "deny", "deny_message": "No."})
+    raw.wait_idle("end_turn")
+    events = checked(raw)
+    assert "They said: No." in texts(events)
+    assert [event["tool_use_id"] for event in events if event["type"] == "agent.tool_result"] == [use]
+
+
 def test_what_was_required_can_be_given_up_after_a_restart(own: DaemonProcess, raw: Raw) -> None:
     raw.create(ASKING)
     raw.say("[tool]")

@@ -5,7 +5,7 @@ from collections.abc import Generator
 import pytest
 
 from everyagent.testing.daemon import DaemonProcess
-from tests.managed.raw import TOOLSET, Raw, required
+from tests.managed.raw import ASKING, TOOLSET, Event, Raw, required
 
 SELF_HOSTED = {"type": "self_hosted"}
 
@@ -59,3 +59,78 @@ def test_an_interrupt_closes_what_the_client_did_not_carry_out(raw: Raw) -> None
     raw.wait_idle("end_turn")
     (result,) = [event for event in raw.events() if event["type"] == "user.tool_result"]
     assert (result["tool_use_id"], result["is_error"]) == (use, True)
+
+
+def uname(raw: Raw) -> str:
+    raw.create(ASKING, environment=SELF_HOSTED)
+    raw.say('[custom name=bash input={"command":"uname"}]')
+    (use,) = required(raw.wait_idle("requires_action"))
+    (told,) = of(raw, "agent.tool_use")
+    assert (told["id"], told["evaluated_permission"], told["evaluation"]) == (use, "ask", {"type": "always_ask"})
+    return use
+
+
+def of(raw: Raw, kind: str) -> list[Event]:
+    return [event for event in raw.events() if event["type"] == kind]
+
+
+def confirmation(use: str, result: str, **more: str) -> Event:
+    return {"type": "user.tool_confirmation", "tool_use_id": use, "result": result, **more}
+
+
+def result_of(use: str) -> Event:
+    return {"type": "user.tool_result", "tool_use_id": use, "content": [{"type": "text", "text": "Plan 9"}]}
+
+
+def test_what_is_always_asked_for_is_carried_out_after_it_was_allowed(raw: Raw) -> None:
+    use = uname(raw)
+    with pytest.raises(AssertionError, match=r"is answered by `user\.tool_confirmation`"):
+        raw.send(result_of(use))
+    raw.send(confirmation(use, "allow"))
+    idle = raw.wait_idle("requires_action")
+    assert required(idle) == [use], "it waits for its result now"
+    assert [event["type"] for event in raw.events()[-2:]] == ["user.tool_confirmation", "session.status_idle"]
+    with pytest.raises(AssertionError, match=r"is answered by `user\.tool_result`"):
+        raw.send(confirmation(use, "deny"))
+    raw.send(result_of(use))
+    raw.wait_idle("end_turn")
+    assert "Plan 9" in raw.universal(), "the agent was told"
+    assert of(raw, "agent.tool_result") == []
+
+
+def test_it_is_allowed_and_carried_out_in_one_request(raw: Raw) -> None:
+    use = uname(raw)
+    raw.send(confirmation(use, "allow"), result_of(use))
+    raw.wait_idle("end_turn")
+    assert "Plan 9" in raw.universal(), "the agent was told"
+
+
+def test_what_is_denied_is_not_carried_out(raw: Raw) -> None:
+    use = uname(raw)
+    raw.send(confirmation(use, "deny", deny_message="Not here."))
+    raw.wait_idle("end_turn")
+    (result,) = of(raw, "agent.tool_result")
+    assert (result["tool_use_id"], result["is_error"]) == (use, True)
+    assert of(raw, "user.tool_result") == []
+    assert "They said: Not here." in raw.universal(), "the agent was told why"
+
+
+def test_an_interrupt_denies_what_nobody_allowed(raw: Raw) -> None:
+    use = uname(raw)
+    raw.send({"type": "user.interrupt"})
+    raw.wait_idle("end_turn")
+    (told,) = of(raw, "user.tool_confirmation")
+    (result,) = of(raw, "agent.tool_result")
+    assert (told["tool_use_id"], told["result"], result["tool_use_id"]) == (use, "deny", use)
+
+
+@pytest.mark.parametrize("policy", ["auto", "always_allow"])
+def test_nobody_is_asked_where_nobody_has_to_be(raw: Raw, policy: str) -> None:
+    config = {"name": "bash", "permission_policy": {"type": policy}}
+    raw.create({**ASKING, "configs": [config]}, environment=SELF_HOSTED)
+    raw.say('[custom name=bash input={"command":"uname"}]')
+    (use,) = required(raw.wait_idle("requires_action"))
+    (told,) = of(raw, "agent.tool_use")
+    assert told["evaluated_permission"] == "allow"
+    raw.send(result_of(use))
+    raw.wait_idle("end_turn")

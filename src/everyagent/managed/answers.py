@@ -5,12 +5,16 @@ from typing import cast
 import msgspec
 
 from everyagent.managed.incoming import UserCustomToolResult, UserToolConfirmation, UserToolResult
+from everyagent.managed.projection.actions import DENIED
 from everyagent.managed.projection.state import Action
 from everyagent.managed.prompts import result_text
 from everyagent.model.asks import Answer, PermissionAnswer, QuestionAnswer, ToolAnswer
 
 
 def answer_to(action: Action, event: UserToolConfirmation | UserCustomToolResult | UserToolResult) -> Answer:
+    if isinstance(event, UserToolConfirmation) and action.kind == "result":
+        why = f" They said: {event.deny_message}" if event.deny_message else ""
+        return ToolAnswer(output=f"{DENIED}{why}", is_error=True)
     if isinstance(event, UserToolConfirmation):
         if event.result == "allow":
             return PermissionAnswer(reply="once")

@@ -84,6 +84,7 @@ class Planner:
         self._entries: list[Entry] = []
         self._answers: dict[str, tuple[str, Answer]] = {}
         self._answered: dict[str, Action] = {}
+        self._confirmed: set[str] = set()
         self._notes: list[str] = []
         self._interrupt = False
 
@@ -125,13 +126,19 @@ class Planner:
         self, index: int, event: UserToolConfirmation | UserCustomToolResult | UserToolResult, use_id: str
     ) -> None:
         action = self._view.state.actions.get(use_id)
-        if action is None or action.granted or not isinstance(event, _ANSWERED_BY[action.kind]):
+        if action is not None and use_id in self._confirmed:
+            action = replace(action, unconfirmed=False)
+        if action is None or action.granted or not isinstance(event, _answered_by(action)):
             raise BadRequest(_not_open(event, use_id, action), field=f"events[{index}]")
         if use_id in self._answered:
             raise BadRequest(f"{use_id} is answered twice in this request.", field=f"events[{index}]")
+        told = replace(event, session_thread_id=action.thread)
+        if action.unconfirmed and isinstance(event, UserToolConfirmation) and event.result == "allow":
+            self._confirmed.add(use_id)
+            self._sent.append(SentEvent(event=told, confirms=use_id))
+            return
         self._answered[use_id] = action
         answer = answer_to(action, event)
-        told = replace(event, session_thread_id=action.thread)
         if not action.parked:
             self._answers[use_id] = (action.ask_id, answer)
             self._sent.append(SentEvent(event=told, answers=use_id))
@@ -191,7 +198,11 @@ class Planner:
 def _not_open(event: ClientEvent, use_id: str, action: Action | None) -> str:
     if action is None or action.granted:
         return f"No action of this session waits for an answer to {use_id!r}. It may have been answered before."
-    return f"{use_id!r} is answered by `{_ANSWERED_BY[action.kind].__struct_config__.tag}`, not by `{type_of(event)}`."
+    return f"{use_id!r} is answered by `{_answered_by(action).__struct_config__.tag}`, not by `{type_of(event)}`."
+
+
+def _answered_by(action: Action) -> type[ClientEvent]:
+    return UserToolConfirmation if action.unconfirmed else _ANSWERED_BY[action.kind]
 
 
 def _submission(entries: list[Entry], sent: list[SentEvent]) -> Submission:

@@ -1,9 +1,11 @@
 """Judges outcomes: a second run of the session's own agent, with the rubric, in the same folder, changing nothing."""
 
+import anyio
 import msgspec
 
-from everyagent.errors import Conflict, EveryagentError
+from everyagent.errors import Conflict, EveryagentError, SessionNotFound
 from everyagent.log.log import EventQuery, SessionRecord
+from everyagent.log.views import ViewRecord
 from everyagent.logs import get_logger
 from everyagent.managed.events import TYPE_NUMBERS, ModelUsage
 from everyagent.managed.incoming import UserDefineOutcome
@@ -47,28 +49,60 @@ class Judging:
         try:
             judgement = await self._judge(session_id, outcome)
         except EveryagentError as error:
-            logger.warning("an outcome could not be judged", session=session_id, error=str(error))
-            judgement = Judgement(Verdict("failed", f"It could not be judged: {error}"), ModelUsage(), 0.0)
-        await self._tell(session_id, outcome, judgement)
+            judgement = _failed(session_id, error)
+        if judgement is not None:
+            await self._tell(session_id, outcome, judgement)
 
-    async def _judge(self, session_id: str, outcome: Outcome) -> Judgement:
+    async def _judge(self, session_id: str, outcome: Outcome) -> Judgement | None:
+        """None if the evaluation was over before there was a verdict: whoever ended it has told so."""
         record = await self._viewed.log.session(session_id)
         rubric = await self._rubric(record, outcome)
-        said = await self._said(record)
-        judge = await self._judge_session(record)
-        message = SendMessage(message=judge_prompt(outcome.description, said, rubric))
+        message = SendMessage(message=judge_prompt(outcome.description, await self._said(record), rubric))
+        if outcome.judge is not None:
+            await self._end(outcome.judge)
+        judge = new_id("sess_")
+        if not await self._submit(session_id, outcome, _batch(Evaluating(judge=judge))):
+            return None
         try:
-            await self._submit(session_id, outcome, Batch(cause=_frame(Evaluating()), direction="daemon"))
-            judgement = await verdict_in(self._sessions, judge, message, lambda: self._waits(session_id, outcome))
+            await self._begin(judge, record)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._watch, record, outcome, tasks.cancel_scope)
+                try:
+                    judgement = await verdict_in(self._sessions, judge, message)
+                except EveryagentError as error:
+                    judgement = _failed(session_id, error)
+                tasks.cancel_scope.cancel()
+                return judgement
         finally:
-            await self._sessions.terminate(judge)
-        return judgement
+            with anyio.CancelScope(shield=True):
+                await self._end(judge)
+        return None
 
-    async def _judge_session(self, record: SessionRecord) -> str:
+    async def _watch(self, record: SessionRecord, outcome: Outcome, judging: anyio.CancelScope) -> None:
+        """Cancels the judging as soon as nobody waits for it any more."""
+        try:
+            view = await self._viewed.log.view(record.session_id)
+            async for chunk in self._viewed.tail(record.number, view.head):
+                if chunk is not None:
+                    view = await self._viewed.log.view(record.session_id)
+                if not _evaluates(view, outcome):
+                    break
+        except SessionNotFound as error:
+            logger.info("a session went while it was judged", session=record.session_id, why=str(error))
+        judging.cancel()
+
+    async def _end(self, judge: str) -> None:
+        """Also the judge of a daemon that is no more."""
+        try:
+            await self._sessions.terminate(judge)
+        except EveryagentError as error:
+            logger.info("a judge could not be ended", session=judge, why=str(error))
+
+    async def _begin(self, judge: str, record: SessionRecord) -> None:
         catalog = await self._sessions.agents.adapter(record.agent).catalog()
         careful = any(mode.id == _MODE for mode in catalog.permission_modes)
-        made = await self._sessions.create(
-            new_id("sess_"),
+        await self._sessions.create(
+            judge,
             CreateSession(
                 agent=record.agent,
                 model=record.model,
@@ -79,7 +113,6 @@ class Judging:
                 metadata={JUDGES: record.session_id},
             ),
         )
-        return made.session_id
 
     async def _tell(self, session_id: str, outcome: Outcome, judgement: Judgement) -> None:
         verdict = judgement.verdict
@@ -96,10 +129,9 @@ class Judging:
         )
         text = f"Your work was judged and is not good enough yet:\n\n{verdict.explanation}\n\nImprove it."
         entry = Entry(item_id=item, message=SendMessage(message=text)) if item else None
-        batch = Batch(cause=_frame(told), direction="daemon", submission=Submission(entries=[entry]) if entry else None)
-        await self._submit(session_id, outcome, batch)
+        await self._submit(session_id, outcome, _batch(told, Submission(entries=[entry]) if entry else None))
 
-    async def _submit(self, session_id: str, outcome: Outcome, batch: Batch) -> None:
+    async def _submit(self, session_id: str, outcome: Outcome, batch: Batch) -> bool:
         """Unless somebody was quicker: the session was interrupted, or has ended."""
 
         def plan(view: View) -> Batch:
@@ -113,10 +145,8 @@ class Judging:
             await self._viewed.submit(session_id, plan)
         except Conflict as error:
             logger.info("an evaluation came too late", session=session_id, why=str(error))
-
-    async def _waits(self, session_id: str, outcome: Outcome) -> bool:
-        current = state_of(await self._viewed.log.view(session_id)).outcome
-        return current is not None and current.evaluating == outcome.evaluating
+            return False
+        return True
 
     async def _rubric(self, record: SessionRecord, outcome: Outcome) -> str:
         page = await self._viewed.told(record.number, EventQuery(session=0, types=_DEFINED, order="desc"))
@@ -134,5 +164,16 @@ class Judging:
         return "\n\n".join(str(block.get("text", "")) for message in messages for block in message.content)
 
 
-def _frame(command: Evaluating | Evaluated) -> bytes:
-    return msgspec.json.encode(CommandFrame(managed=command))
+def _failed(session_id: str, error: Exception) -> Judgement:
+    logger.warning("an outcome could not be judged", session=session_id, error=str(error))
+    return Judgement(Verdict("failed", f"It could not be judged: {error}"), ModelUsage(), 0.0)
+
+
+def _batch(command: Evaluating | Evaluated, submission: Submission | None = None) -> Batch:
+    cause = msgspec.json.encode(CommandFrame(managed=command))
+    return Batch(cause=cause, direction="daemon", submission=submission)
+
+
+def _evaluates(view: ViewRecord, outcome: Outcome) -> bool:
+    current = state_of(view).outcome
+    return current is not None and current.evaluating == outcome.evaluating

@@ -1,6 +1,6 @@
 """A judge's turn: what it is asked, and the verdict found in what it says."""
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -55,17 +55,11 @@ def judge_prompt(description: str, said: str, rubric: str) -> str:
     return _PROMPT.format(description=description, said=said[-_SAID_CHARS:] or "(nothing)", rubric=rubric)
 
 
-async def verdict_in(
-    sessions: Sessions, judge: str, message: SendMessage, wanted: Callable[[], Awaitable[bool]]
-) -> Judgement:
-    """The judge's turn, to its end; or until nobody waits for it any more, or it asks something."""
+async def verdict_in(sessions: Sessions, judge: str, message: SendMessage) -> Judgement:
+    """The judge's turn, to its end. What it asks nobody answers, so then it is told to end."""
     texts: list[str] = []
     async for chunk in await sessions.stream_turn(judge, message, raw=False):
-        if chunk is None:
-            if not await wanted():
-                break
-            continue
-        for line in chunk.splitlines():
+        for line in chunk.splitlines() if chunk else ():
             if not line.startswith(b"data: "):
                 continue
             event = decode_event(line.removeprefix(b"data: "))

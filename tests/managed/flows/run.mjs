@@ -8,20 +8,35 @@ const { default: Anthropic, toFile } = await import(pathToFileURL(require.resolv
 const methods = new Set();
 const events = new Set();
 
+// What the SDK has beside its methods: ways to work with them.
+const notCalls = ["constructor", "poller", "worker", "toolRunner"];
+const named = (name) => name.replace("OAuth", "Oauth").replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+// As if each of a resource's methods had been called.
+function callEverything(resource, path) {
+  for (const name of Object.getOwnPropertyNames(Object.getPrototypeOf(resource))) {
+    if (!notCalls.includes(name) && !name.startsWith("_")) methods.add([...path, named(name)].join("."));
+  }
+  for (const [name, below] of Object.entries(resource)) {
+    if (below && typeof below === "object" && "_client" in below) callEverything(below, [...path, named(name)]);
+  }
+}
+
 // The client, or a resource of it; remembers by name what is called. The SDK's names are told as Python's.
 function recorded(target, path) {
   return new Proxy(target, {
     get(object, name) {
       const found = Reflect.get(object, name);
+      if (name === "call_everything") return () => callEverything(object, path);
       if (typeof name !== "string" || name.startsWith("_")) return found;
-      const named = [...path, name.replace("OAuth", "Oauth").replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)];
+      const below = [...path, named(name)];
       if (typeof found === "function") {
         return (...args) => {
-          methods.add(named.join("."));
+          methods.add(below.join("."));
           return found.apply(object, args);
         };
       }
-      return found && typeof found === "object" && "_client" in found ? recorded(found, named) : found;
+      return found && typeof found === "object" && "_client" in found ? recorded(found, below) : found;
     },
   });
 }

@@ -4,12 +4,14 @@ import importlib
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import cast
 
 import anthropic
 
 methods: set[str] = set()
+#: What an SDK has beside its methods: ways to work with them.
+NOT_CALLS = frozenset({"with_raw_response", "with_streaming_response", "poller", "worker", "tool_runner"})
 
 
 class Recorder:
@@ -26,6 +28,19 @@ class Recorder:
         if plain or hasattr(found, "with_raw_response"):
             return Recorder(found, path)
         return self._recorded(found, path) if callable(found) else found
+
+    def call_everything(self) -> None:
+        """As if each of its methods had been called."""
+        methods.update(self._known())
+
+    def _known(self) -> Iterator[str]:
+        names = sorted(name for name in dir(type(self._target)) if not name.startswith("_") and name not in NOT_CALLS)
+        for name in names:
+            found = cast(object, getattr(self._target, name))
+            if hasattr(found, "with_raw_response"):
+                yield from Recorder(found, f"{self._path}.{name}")._known()
+            elif callable(found):
+                yield f"{self._path}.{name}"
 
     @staticmethod
     def _recorded(method: Callable[..., object], path: str) -> Callable[..., object]:

@@ -4,7 +4,7 @@ import { all, refused } from "./refused.mjs";
 
 const message = (text) => ({ type: "user.message", content: [{ type: "text", text }] });
 
-export default async function flow(client, { Anthropic, toFile, saw }) {
+export default async function flow(client, { Anthropic, toFile, saw, repository, token }) {
   const { beta } = client;
   const environment = await beta.environments.create({ name: `node sessions ${Date.now()}` });
   const agent = await beta.agents.create({
@@ -20,10 +20,13 @@ export default async function flow(client, { Anthropic, toFile, saw }) {
   const session = await beta.sessions.create({
     agent: agent.id,
     environment_id: environment.id,
-    resources: [{ type: "file", file_id: file.id }],
+    resources: [
+      { type: "file", file_id: file.id },
+      { type: "github_repository", url: repository, authorization_token: token },
+    ],
     title: "Node",
   });
-  assert.deepEqual([session.status, session.title, session.resources.length], ["idle", "Node", 1]);
+  assert.deepEqual([session.status, session.title, session.resources.length], ["idle", "Node", 2]);
 
   const stream = await beta.sessions.events.stream(session.id, { event_deltas: ["agent.message"] });
   const arriving = stream[Symbol.asyncIterator]();
@@ -57,7 +60,7 @@ export default async function flow(client, { Anthropic, toFile, saw }) {
   const messages = await all(beta.sessions.events.list(session.id, { types: ["user.message"], order: "desc" }));
   assert.equal(messages[0].content[0].text, "[custom name=get_weather]");
   await resources(beta.sessions, session.id, file.id);
-  await threads(beta.sessions, session.id);
+  await threads(beta.sessions, session.id, say, until);
 
   assert.equal((await beta.sessions.retrieve(session.id)).status, "idle");
   assert.equal((await beta.sessions.update(session.id, { title: "Other" })).title, "Other");
@@ -72,14 +75,29 @@ export default async function flow(client, { Anthropic, toFile, saw }) {
 async function resources(sessions, session_id, file_id) {
   const added = await sessions.resources.add(session_id, { type: "file", file_id, mount_path: "/workspace/again.txt" });
   assert.equal(added.mount_path, "/workspace/again.txt");
-  assert.equal((await all(sessions.resources.list(session_id))).length, 2);
+  const [, clone, last] = await all(sessions.resources.list(session_id));
+  assert.deepEqual([clone.type, last.id], ["github_repository", added.id]);
+  const renewed = await sessions.resources.update(clone.id, { session_id, authorization_token: "another" });
+  assert.equal(renewed.id, clone.id);
   assert.equal((await sessions.resources.retrieve(added.id, { session_id })).id, added.id);
   assert.equal((await sessions.resources.delete(added.id, { session_id })).type, "session_resource_deleted");
 }
 
-async function threads(sessions, session_id) {
-  const [primary] = await all(sessions.threads.list(session_id));
-  assert.equal(primary.parent_thread_id, null);
+async function threads(sessions, session_id, say, until) {
+  const heard = await say(message("[subagent]"));
+  while (heard.at(-1).stop_reason.type === "requires_action") {
+    const allow = (tool_use_id) => ({ type: "user.tool_confirmation", tool_use_id, result: "allow" });
+    heard.push(...(await say(...heard.at(-1).stop_reason.event_ids.map(allow))));
+  }
+  const created = heard.find((event) => event.type === "session.thread_created");
+  const [primary, child] = await all(sessions.threads.list(session_id));
+  assert.deepEqual([primary.parent_thread_id, child.parent_thread_id], [null, primary.id]);
+  assert.equal(child.id, created.session_thread_id);
   assert.equal((await sessions.threads.retrieve(primary.id, { session_id })).id, primary.id);
-  assert.ok((await all(sessions.threads.events.list(primary.id, { session_id }))).length > 0);
+  const inside = await all(sessions.threads.events.list(child.id, { session_id }));
+  assert.equal(inside[0].type, "agent.thread_message_received");
+  const stream = await sessions.threads.events.stream(child.id, { session_id });
+  stream.controller.abort();
+  assert.ok((await sessions.threads.archive(child.id, { session_id })).archived_at);
+  await until("session.thread_status_terminated");
 }

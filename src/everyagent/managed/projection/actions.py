@@ -5,14 +5,14 @@ from typing import assert_never
 
 import msgspec
 
-from everyagent.managed.blocks import Text
-from everyagent.managed.events import CustomToolUse, Stop, ToolUse
+from everyagent.managed.blocks import ResultBlock, Text
+from everyagent.managed.events import CustomToolUse, Stop, ToolResult, ToolUse
 from everyagent.managed.incoming import UserCustomToolResult, UserToolConfirmation, UserToolResult
 from everyagent.managed.projection.naming import QUESTION_TOOL, TOOLSET, as_input, event_id, tool_name
 from everyagent.managed.projection.state import Action, Grant
 from everyagent.managed.projection.statuses import Statuses
 from everyagent.managed.projection.teller import Teller
-from everyagent.managed.projection.tools import Tools
+from everyagent.managed.projection.tools import Tools, evaluated
 from everyagent.model.asks import Question, QuestionOption
 from everyagent.model.events import (
     PermissionRequested,
@@ -24,6 +24,7 @@ from everyagent.model.events import (
 )
 from everyagent.model.parts import Json, Object
 
+DENIED = "The user did not allow this call."
 _QUESTIONS = msgspec.json.Encoder()
 
 
@@ -87,18 +88,21 @@ class Actions:
         """A tool of the toolset that the client's own machine carries out."""
         teller = self._teller
         made, given = event_id(teller.session_id, "ask", data.tool_id), as_input(data.input)
-        evaluation: Json = {"type": "always_allow"}
+        policy = self._tools.document.policy(data.name, None)
+        permission, evaluation = evaluated(policy, asked=policy == "always_ask")
         teller.tell(
             ToolUse(
                 id=made,
                 processed_at=teller.time,
                 name=data.name,
                 input=given,
-                evaluated_permission="allow",
+                evaluated_permission=permission,
                 evaluation=evaluation,
             )
         )
-        teller.state.actions[made] = Action(ask_id=data.tool_id, kind="result", name=data.name, input=given)
+        teller.state.actions[made] = Action(
+            ask_id=data.tool_id, kind="result", name=data.name, input=given, unconfirmed=permission == "ask"
+        )
 
     # -- resolved -------------------------------------------------------------------------------------------
 
@@ -112,8 +116,17 @@ class Actions:
             action.parked = True
             return
         del self._teller.state.actions[event]
-        if event not in self.answered and not action.granted:
+        if event in self.answered:
+            self._tell_denied(event, action)
+        elif not action.granted:
             self._tell_for_client(event, action, data)
+
+    def confirm(self, event: str) -> None:
+        """The client may carry it out now: it stays open until the result is there."""
+        action = self._teller.state.actions.get(event)
+        if action is not None:
+            self._changed = True
+            action.unconfirmed = False
 
     def drop_parked(self) -> None:
         """Nobody waits for them any more: the client interrupted."""
@@ -132,6 +145,7 @@ class Actions:
             return
         self._changed = True
         del state.actions[event]
+        self._tell_denied(event, action)
         if note:
             state.notes.append(note)
         if grant:
@@ -181,12 +195,27 @@ class Actions:
         match action.kind:
             case "confirmation":
                 self._echo(UserToolConfirmation(id=made, tool_use_id=event, result="deny", deny_message=text))
+            case "result" if action.unconfirmed and failed:
+                self._echo(UserToolConfirmation(id=made, tool_use_id=event, result="deny", deny_message=text))
+                self._tell_denied(event, action)
             case "result":
+                if action.unconfirmed:
+                    confirmed = event_id(self._teller.session_id, "confirmation", event)
+                    self._echo(UserToolConfirmation(id=confirmed, tool_use_id=event, result="allow"))
                 self._echo(UserToolResult(id=made, tool_use_id=event, content=[*content], is_error=error))
             case "custom" | "question":
                 self._echo(UserCustomToolResult(id=made, custom_tool_use_id=event, content=[*content], is_error=error))
             case _:
                 assert_never(action.kind)
+
+    def _tell_denied(self, event: str, action: Action) -> None:
+        """Nobody will carry it out, so its result is told for the client."""
+        if not action.unconfirmed:
+            return
+        teller = self._teller
+        made = event_id(teller.session_id, "result", event)
+        content: list[ResultBlock] = [Text(text=DENIED)]
+        teller.tell(ToolResult(id=made, processed_at=teller.time, tool_use_id=event, content=content, is_error=True))
 
     def _echo(self, event: UserToolConfirmation | UserCustomToolResult | UserToolResult) -> None:
         self._teller.echo(event, processed=True)

@@ -13,7 +13,8 @@ from everyagent.model.parts import Json
 
 
 class SentEvent(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`item` is the message it goes with; `answers` the use event it answers.
+    """`item` is the message it goes with; `answers` the use event it answers; `confirms` the one that the client may
+    carry out now.
 
     `note` is what the agent will be told of the answer when it no longer waits for it, `grant` that it may do
     without asking again what was allowed.
@@ -22,6 +23,7 @@ class SentEvent(Struct, frozen=True, kw_only=True, omit_defaults=True):
     event: ClientEvent
     item: str | None = None
     answers: str | None = None
+    confirms: str | None = None
     note: str | None = None
     grant: bool = False
 
@@ -57,8 +59,10 @@ class Troubled(Struct, frozen=True, kw_only=True, tag_field="type", tag="trouble
     errors: list[Failure]
 
 
-class Evaluating(Struct, frozen=True, kw_only=True, tag_field="type", tag="evaluating"):
-    """The evaluation goes on."""
+class Evaluating(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type", tag="evaluating"):
+    """The evaluation goes on, in the session `judge`."""
+
+    judge: str | None = None
 
 
 class Evaluated(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type", tag="evaluated"):

@@ -38,9 +38,10 @@ class Outcomes:
         )
         return True
 
-    def go_on(self) -> None:
+    def go_on(self, judge: str | None) -> None:
         teller, outcome = self._teller, self._teller.state.outcome
         if outcome and outcome.evaluating:
+            outcome.judge = judge
             teller.tell(
                 EvaluationOngoing(
                     id=teller.new_id(), processed_at=teller.time, outcome_id=outcome.id, iteration=outcome.iteration
@@ -85,7 +86,7 @@ class Outcomes:
                 usage=usage,
             )
         )
-        outcome.evaluating = None
+        outcome.evaluating = outcome.judge = None
 
     def _settle(self, outcome: Outcome, result: str, explanation: str) -> None:
         state = self._teller.state

@@ -122,7 +122,7 @@ class Projector:
                 for error in command.errors:
                     self._statuses.tell_error(error)
             case Evaluating():
-                self._outcomes.go_on()
+                self._outcomes.go_on(command.judge)
             case Evaluated():
                 if not self._outcomes.judged(command):
                     self._turns.check_budget()
@@ -141,6 +141,8 @@ class Projector:
         if sent.answers:
             self._actions.answered.add(sent.answers)
             self._actions.take_answer(sent.answers, sent.note, grant=sent.grant)
+        if sent.confirms:
+            self._actions.confirm(sent.confirms)
         if isinstance(sent.event, UserInterrupt):
             self._interrupted()
 

@@ -16,6 +16,7 @@ class Action(Struct, kw_only=True, omit_defaults=True):
 
     `parked`: the agent that asked is gone with its daemon; the answer goes to the next one.
     `granted`: the client has allowed just this before.
+    `unconfirmed`: the client carries it out once somebody has allowed it.
     """
 
     ask_id: str
@@ -25,6 +26,7 @@ class Action(Struct, kw_only=True, omit_defaults=True):
     thread: str | None = None
     parked: bool = False
     granted: bool = False
+    unconfirmed: bool = False
 
 
 class Use(Struct, kw_only=True, omit_defaults=True):
@@ -66,7 +68,7 @@ class Grant(Struct, kw_only=True):
 
 
 class Outcome(Struct, kw_only=True, omit_defaults=True):
-    """What the session works towards. `evaluating` is the id of the open span."""
+    """What the session works towards. `evaluating` is the id of the open span, `judge` the session that judges."""
 
     id: str
     description: str
@@ -75,6 +77,7 @@ class Outcome(Struct, kw_only=True, omit_defaults=True):
     iteration: int = 0
     result: str = "pending"
     evaluating: str | None = None
+    judge: str | None = None
     explanation: str | None = None
     completed_at: int | None = None
 

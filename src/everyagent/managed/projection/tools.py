@@ -2,7 +2,7 @@
 
 from everyagent.managed.blocks import Base64Source, Image, ResultBlock, Text
 from everyagent.managed.events import McpToolResult, McpToolUse, Permission, ToolResult, ToolUse
-from everyagent.managed.projection.document import Document
+from everyagent.managed.projection.document import Document, Policy
 from everyagent.managed.projection.naming import TOOLS_SERVER, event_id, parsed, tool_name
 from everyagent.managed.projection.state import Use
 from everyagent.managed.projection.teller import Teller
@@ -110,12 +110,7 @@ class Tools:
         return 0
 
     def _event(self, use: Use, *, shown_on: str | None) -> ToolUse | McpToolUse:
-        policy = self.document.policy(use.name, use.server)
-        permission: Permission = "ask" if use.asked else "allow"
-        evaluation: Json = {"type": policy}
-        if policy == "auto":
-            judged = {"type": "ask", "reason_code": "agent_asked"} if use.asked else {"type": "allow"}
-            evaluation = {"type": "auto", "evaluated_permission": judged}
+        permission, evaluation = evaluated(self.document.policy(use.name, use.server), asked=use.asked)
         cross_posted = use.thread if shown_on is None else None
         if use.server:
             return McpToolUse(
@@ -137,6 +132,15 @@ class Tools:
             evaluation=evaluation,
             session_thread_id=cross_posted,
         )
+
+
+def evaluated(policy: Policy, *, asked: bool) -> tuple[Permission, Json]:
+    """What became of a use, and how its policy came to that."""
+    permission: Permission = "ask" if asked else "allow"
+    if policy != "auto":
+        return permission, {"type": policy}
+    judged: Json = {"type": "ask", "reason_code": "agent_asked"} if asked else {"type": "allow"}
+    return permission, {"type": "auto", "evaluated_permission": judged}
 
 
 def _blocks(item: Item, result: ToolResultPart) -> list[ResultBlock]:

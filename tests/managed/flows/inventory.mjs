@@ -1,0 +1,6 @@
+// Calls nothing, but tells what could be called.
+const resources = ["agents", "environments", "sessions", "vaults", "files", "skills", "memoryStores", "deployments"];
+
+export default async function flow(client) {
+  for (const name of resources) client.beta[name]?.call_everything();
+}

@@ -1,0 +1,11 @@
+"""Calls nothing, but tells what could be called."""
+
+from loose import Loose
+
+RESOURCES = ("agents", "environments", "sessions", "vaults", "files", "skills", "memory_stores", "deployments")
+
+
+def flow(client: Loose) -> None:
+    for name in RESOURCES:
+        if hasattr(client.beta, name):
+            getattr(client.beta, name).call_everything()

@@ -1,0 +1,102 @@
+"""The evaluation of an outcome: given up at once when its session is interrupted, taken up again after a restart."""
+
+import time
+from collections.abc import Generator
+from pathlib import Path
+from typing import cast
+
+import anyio
+import pytest
+
+from everyagent.errors import SessionNotFound
+from everyagent.log.sqlite.log import SqliteLog
+from everyagent.managed import Managed
+from everyagent.managed.incoming import TextRubric, UserDefineOutcome, UserInterrupt
+from everyagent.managed.session import SessionCreate
+from everyagent.managed.showing import state_of
+from everyagent.testing.daemon import DaemonProcess
+from tests.managed.conftest import rebuilt
+from tests.managed.ground import agent, environment, managed
+from tests.managed.raw import TOOLSET, Event, Raw
+
+LIMIT = 60.0
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Generator[DaemonProcess]:
+    running = DaemonProcess(tmp_path / "data", "--default-agent", "mock")
+    running.start()
+    yield running
+    running.stop()
+    assert rebuilt(running)
+
+
+def judges(raw: Raw) -> list[Event]:
+    """The sessions that judge, the oldest first."""
+    listed = cast("list[Event]", raw.universal_call("GET", "/sessions")["sessions"])
+    found = [each for each in listed if "everyagent.judges" in cast("Event", each["metadata"])]
+    return sorted(found, key=lambda each: str(each["sessionId"]))
+
+
+def wait_for(raw: Raw, kind: str, count: int) -> list[Event]:
+    deadline = time.monotonic() + LIMIT
+    while len(found := [event for event in raw.events() if event["type"] == kind]) < count:
+        assert time.monotonic() < deadline, f"no {kind}"
+        time.sleep(0.02)
+    return found
+
+
+@pytest.mark.parametrize("how", ["killed", "stopped"])
+def test_a_daemon_that_dies_while_it_judges_is_followed_by_one_that_judges_anew(own: DaemonProcess, how: str) -> None:
+    raw = Raw(own)
+    raw.create(TOOLSET)
+    rubric = {"type": "text", "content": '[slow seconds=3] {"result": "satisfied", "explanation": "Good."}'}
+    raw.send({"type": "user.define_outcome", "description": "A greeting. [hello]", "rubric": rubric})
+    wait_for(raw, "span.outcome_evaluation_ongoing", 1)
+    if how == "killed":
+        own.kill()
+    else:
+        own.stop()
+    own.start()
+    raw.wait_idle("end_turn")
+    (end,) = wait_for(raw, "span.outcome_evaluation_end", 1)
+    assert (end["result"], end["explanation"]) == ("satisfied", "Good.")
+    assert len(wait_for(raw, "span.outcome_evaluation_start", 1)) == 1
+    assert [each["ended"] for each in judges(raw)] == [True, True], "none is left behind"
+    (evaluation,) = cast("list[Event]", raw.call("GET", raw.path)["outcome_evaluations"])
+    assert evaluation["result"] == "satisfied"
+    raw.close()
+
+
+async def test_an_interrupt_ends_the_evaluation_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    defaults = SqliteLog.open.__func__.__kwdefaults__
+    assert defaults is not None
+    monkeypatch.setitem(defaults, "heartbeat", 3600.0)  # else it would be noticed some time anyway
+    async with managed(tmp_path) as on:
+        chosen, place = await agent(on), await environment(on)
+        session = await on.managed_sessions.create(SessionCreate(agent=chosen.id, environment_id=place.id))
+        rubric = TextRubric(content="[slow seconds=10]")
+        await on.talking.send(session.id, [UserDefineOutcome(description="A greeting. [hello]", rubric=rubric)])
+        with anyio.fail_after(LIMIT):
+            while (judge := await _judge_of(on, session.id)) is None or await _status(on, judge) != "running":
+                await anyio.sleep(0.02)
+        await on.talking.send(session.id, [UserInterrupt()])
+        state = state_of(await on.sessions.viewed.log.view(session.id))
+        assert [outcome.result for outcome in state.outcomes] == ["interrupted"]
+        with anyio.fail_after(LIMIT):
+            while await _status(on, judge) != "ended":
+                await anyio.sleep(0.02)
+        shown = await on.managed_sessions.retrieve(session.id)
+        assert (shown.status, shown.outcome_evaluations[0].result) == ("idle", "interrupted")
+
+
+async def _judge_of(on: Managed, session_id: str) -> str | None:
+    outcome = state_of(await on.sessions.viewed.log.view(session_id)).outcome
+    return outcome.judge if outcome else None
+
+
+async def _status(on: Managed, session_id: str) -> str:
+    try:
+        return (await on.sessions.viewed.log.session(session_id)).status
+    except SessionNotFound:
+        return ""
