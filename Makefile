@@ -15,8 +15,11 @@ serve: .venv/.ready
 
 inspector: .venv/.inspector
 
+# What failed beside hundreds of others gets one more try by itself. It stays in the output: a test that passes only
+# then is a bug, in it or in what it tests.
 test: check .venv/.inspector
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest $(ARGS) || { echo "Once more, by itself, what failed:"; \
+	  $(BIN)/python -m pytest -n 0 --last-failed --last-failed-no-failures none $(ARGS); }
 
 check: .venv/.ready-dev
 	@$(BIN)/ruff format --check --quiet
