@@ -99,7 +99,7 @@ async def test_an_installation_that_fails_says_why_and_can_be_tried_again(
         card = tab.page.get_by_role("article", name="Amp")
         await expect(card.get_by_role("alert")).to_contain_text("bytes where")
         await expect(card.get_by_role("button", name="Try again")).to_be_visible()
-        await expect(tab.page.locator(".notice.error")).to_have_count(1 if tab is there else 0)
+        await expect(tab.page.locator(".notice.error")).to_have_count(0)
     registry.serve(Path(amp_binary()))
     await here.page.get_by_role("button", name="Try again").click()
     for tab in (here, there):

@@ -2,6 +2,9 @@ import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { Icon } from "./Icon";
 
+/** Not the button that closes it, where there is something else. */
+const FIRST = "header ~ * :is(input:checked, input:not([type=radio]), select, button)";
+
 /**
  * The browser's own dialog: it holds the focus and gives it back. Escape closes it while the key is handled: the browser
  * tells of its own closing later, and a key typed in between would still belong to the dialog.
@@ -12,6 +15,7 @@ export function Dialog({ title, onClose, children }: { title: string; onClose: (
   useLayoutEffect(() => {
     const dialog = element.current;
     dialog?.showModal();
+    dialog?.querySelector<HTMLElement>(FIRST)?.focus();
     return () => {
       gone.current = true;
       dialog?.close();

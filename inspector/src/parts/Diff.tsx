@@ -57,6 +57,14 @@ function FileTable({ file, path }: { file: FileDiff; path: string }) {
   };
   return (
     <table class={split ? "split" : "unified"}>
+      {split && (
+        <colgroup>
+          <col class="number" />
+          <col />
+          <col class="number" />
+          <col />
+        </colgroup>
+      )}
       <tbody>
         {file.hunks.map((hunk, at) => [
           <tr class="hunk" key={`h${at}`}>

@@ -1,6 +1,6 @@
 import type { Session } from "../api/types";
 
-const WORDS: Record<Session["status"], string> = {
+export const STATUS_WORDS: Record<Session["status"], string> = {
   idle: "Idle",
   running: "Running",
   waiting: "Waiting for you",
@@ -9,14 +9,14 @@ const WORDS: Record<Session["status"], string> = {
 };
 
 export function StatusDot({ status }: { status: Session["status"] }) {
-  return <span class={`dot ${status}`} role="img" aria-label={WORDS[status]} title={WORDS[status]} />;
+  return <span class={`dot ${status}`} role="img" aria-label={STATUS_WORDS[status]} title={STATUS_WORDS[status]} />;
 }
 
 export function StatusPill({ status }: { status: Session["status"] }) {
   return (
     <span class={`pill ${status}`}>
       <span class={`dot ${status}`} aria-hidden="true" />
-      {WORDS[status]}
+      {STATUS_WORDS[status]}
     </span>
   );
 }

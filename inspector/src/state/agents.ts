@@ -47,6 +47,11 @@ export function agentNamed(id: string): Agent | undefined {
   return agents.value?.find((agent) => agent.id === id);
 }
 
+/** What people call a model. */
+export function nameOf(models: Models, id: string | null | undefined): string | null {
+  return models.models.find((model) => model.id === id)?.name ?? id ?? null;
+}
+
 export function choicesOf(agent: string): Promise<Choices> {
   let asked = choices.get(agent);
   if (!asked) {

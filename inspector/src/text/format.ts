@@ -50,3 +50,7 @@ export function basename(path: string): string {
 export function plural(number: number, word: string): string {
   return `${count(number)} ${word}${number === 1 ? "" : "s"}`;
 }
+
+export function titled(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

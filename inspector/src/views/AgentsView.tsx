@@ -1,8 +1,7 @@
 /** The agents: what is installed, what each can do, what it said that nobody knows. */
 import { useEffect, useState } from "preact/hooks";
-import type { Agent } from "../api/types";
+import type { Agent, Modes as ModesOf } from "../api/types";
 import { agents, type Choices, choicesOf, installAgent, watchAgents } from "../state/agents";
-import { attempt } from "../state/notices";
 import { bytes, duration, plural } from "../text/format";
 import { Icon } from "../parts/Icon";
 import { UnknownFrames } from "./UnknownFrames";
@@ -39,7 +38,7 @@ function AgentCard({ agent }: { agent: Agent }) {
         <h2>{agent.title}</h2>
         <code class="muted">{agent.id}</code>
         <span class="spring" />
-        <span class={`tag ${agent.installed ? "good" : "failed"}`}>{agent.installed ? "installed" : "not installed"}</span>
+        <span class={`tag ${agent.installed ? "good" : ""}`}>{agent.installed ? "installed" : "not installed"}</span>
       </header>
       {agent.problem && <p class="problem">{agent.problem}</p>}
       <dl class="facts">
@@ -63,10 +62,12 @@ function AgentCard({ agent }: { agent: Agent }) {
           <dt>Login</dt>
           <dd>{agent.login ?? (agent.credentialsAvailable ? "not needed" : "none found")}</dd>
         </div>
-        <div>
-          <dt>Unknown frames</dt>
-          <dd>{agent.unknownFrames ? <UnknownFrames agent={agent} /> : "none since the daemon started"}</dd>
-        </div>
+        {(agent.installed || agent.unknownFrames > 0) && (
+          <div>
+            <dt>Unknown frames</dt>
+            <dd>{agent.unknownFrames ? <UnknownFrames agent={agent} /> : "none since the daemon started"}</dd>
+          </div>
+        )}
         {choices && (
           <>
             <div>
@@ -81,16 +82,8 @@ function AgentCard({ agent }: { agent: Agent }) {
                 {choices.models.openModels && <span class="muted">and others by name</span>}
               </dd>
             </div>
-            <div>
-              <dt>Modes</dt>
-              <dd>
-                {[...choices.modes.modes, ...choices.modes.permissionModes].map((mode, index) => (
-                  <span class="tag" key={`${mode.id}.${index}`} title={mode.description}>
-                    {mode.name}
-                  </span>
-                ))}
-              </dd>
-            </div>
+            <Modes title="Modes" modes={choices.modes.modes} />
+            <Modes title="Permissions" modes={choices.modes.permissionModes} />
           </>
         )}
       </dl>
@@ -112,20 +105,38 @@ function AgentCard({ agent }: { agent: Agent }) {
   );
 }
 
+function Modes({ title, modes }: { title: string; modes: ModesOf["modes"] }) {
+  return (
+    <div>
+      <dt>{title}</dt>
+      <dd>
+        {modes.map((mode) => (
+          <span class="tag" key={mode.id} title={mode.description}>
+            {mode.name}
+          </span>
+        ))}
+      </dd>
+    </div>
+  );
+}
+
 function Install({ agent }: { agent: Agent }) {
   const [asked, setAsked] = useState(false);
-  const { state, error, bytes: fetched, seconds } = agent.installation;
+  const { state, error, bytes: fetched = 0, seconds = 0 } = agent.installation;
   const install = async () => {
     setAsked(true);
-    await attempt(() => installAgent(agent), `${agent.title} is installed.`);
+    // Whatever goes wrong with it is told by the agent's card, in every tab.
+    await installAgent(agent).catch(() => undefined);
     setAsked(false);
   };
   if (asked || state === "running") {
     const begun = state === "running";
     return (
-      <footer role="status" aria-label={`Installation of ${agent.title}`}>
-        <progress aria-label={`Installing ${agent.title}`} />
-        <span>{begun ? `Fetching: ${bytes(fetched)} in ${duration(seconds * 1000)}` : "Starting…"}</span>
+      <footer>
+        <div class="installation" role="status" aria-label={`Installation of ${agent.title}`}>
+          <progress aria-label={`Installing ${agent.title}`} />
+          <span>{begun ? `Fetching: ${bytes(fetched)} in ${duration(seconds * 1000)}` : "Starting…"}</span>
+        </div>
       </footer>
     );
   }

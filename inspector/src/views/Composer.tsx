@@ -5,7 +5,8 @@ import { call } from "../api/client";
 import type { Conversation } from "../state/conversation";
 import { agentNamed, agents } from "../state/agents";
 import { attempt, notify } from "../state/notices";
-import { cancelTurn } from "../state/sessions";
+import { go } from "../state/route";
+import { cancelTurn, forkSession } from "../state/sessions";
 import { bytes, plural } from "../text/format";
 import { Icon } from "../parts/Icon";
 import { Settings } from "./Settings";
@@ -37,7 +38,20 @@ export function Composer({ session, conversation, onSent }: { session: Session; 
     element.style.height = `${Math.min(element.scrollHeight + 2, 240)}px`;
   }, [text]);
 
-  if (session.ended) return <p class="composer-closed muted">This session has ended. Fork it to go on from here.</p>;
+  if (session.ended) {
+    const fork = async () => {
+      const made = await attempt(() => forkSession(id), "Forked: this is the new session.");
+      if (made) go({ view: "session", id: made.sessionId, tab: "conversation", at: null });
+    };
+    return (
+      <p class="composer-closed muted">
+        This session has ended.
+        <button type="button" class="button small" onClick={fork}>
+          Fork it to go on
+        </button>
+      </p>
+    );
+  }
 
   const add = async (list: Iterable<File>) => {
     for (const file of list) {

@@ -20,9 +20,9 @@ export function Connect() {
         </p>
         <label>
           Token
-          <input type="password" autoComplete="off" required value={typed} onInput={(event) => setTyped(event.currentTarget.value)} />
+          <input type="password" autoComplete="off" autoFocus required value={typed} onInput={(event) => setTyped(event.currentTarget.value)} />
         </label>
-        <button type="submit" class="button primary">
+        <button type="submit" class="button primary wide">
           Connect
         </button>
       </form>

@@ -11,11 +11,15 @@ import { Composer } from "./Composer";
 const NEAR_END = 48;
 const NEAR_EDGE = 1200;
 const ESTIMATE = 90;
+/** A wheel, a finger or a key moves the list for so long. */
+const TOUCH_MS = 1000;
 
 export function ConversationView({ session, conversation, at }: { session: Session; conversation: Conversation; at: number | null }) {
   conversation.revision.value;
   const scroller = useRef<HTMLDivElement>(null);
   const stuck = useRef(at === null);
+  const measured = useRef("");
+  const touched = useRef(-Infinity);
   const anchor = useRef<{ key: string; offset: number } | null>(null);
   const sought = useRef<string | null>(null);
   const [target, setTarget] = useState<string | null>(null);
@@ -76,7 +80,11 @@ export function ConversationView({ session, conversation, at }: { session: Sessi
   const onScroll = () => {
     const element = scroller.current;
     if (!element) return;
-    stuck.current = below(element) < NEAR_END && conversation.atEnd.value;
+    // The list also moves when something in it is measured: only a person leaves its end.
+    const sizes = `${element.scrollHeight} ${element.clientHeight}`;
+    const moved = sizes === measured.current || performance.now() - touched.current < TOUCH_MS;
+    measured.current = sizes;
+    stuck.current = conversation.atEnd.value && (below(element) < NEAR_END || (stuck.current && !moved));
     setAway(!stuck.current);
     const first = items.find((item) => item.end > element.scrollTop);
     anchor.current = first ? { key: String(first.key), offset: element.scrollTop - first.start } : null;
@@ -86,6 +94,16 @@ export function ConversationView({ session, conversation, at }: { session: Sessi
       void conversation.open(stuck.current ? null : sequence);
     } else loadWhatIsNear(element);
   };
+
+  useEffect(() => {
+    const element = scroller.current;
+    if (!element) return;
+    const observer = new ResizeObserver(() => {
+      if (stuck.current && conversation.atEnd.value) element.scrollTop = element.scrollHeight;
+    });
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [conversation]);
 
   // Who is at an edge cannot scroll further: when a load ends, whatever it brought, the next one is wanted at once.
   useEffect(() => {
@@ -99,9 +117,10 @@ export function ConversationView({ session, conversation, at }: { session: Sessi
     else if (scroller.current) scroller.current.scrollTop = scroller.current.scrollHeight;
   };
 
+  const touch = () => void (touched.current = performance.now());
   return (
     <>
-      <div class="scroller conversation" ref={scroller} onScroll={onScroll} tabIndex={0} role="log" aria-live="off" aria-label="Conversation">
+      <div class="scroller conversation" ref={scroller} onScroll={onScroll} onWheel={touch} onTouchMove={touch} onPointerDown={touch} onKeyDown={touch} tabIndex={0} role="log" aria-live="off" aria-label="Conversation">
         {conversation.problem.value && <p class="problem">{conversation.problem.value}</p>}
         <div class="canvas" style={{ height: `${total}px` }}>
           <div class="flow" style={{ transform: `translateY(${items[0]?.start ?? 0}px)` }}>

@@ -89,7 +89,7 @@ export function EventsView({ session, at }: { session: Session; at: number | nul
                 <input type="checkbox" checked={types.includes(type)} onChange={() => toggle(type)} /> {type}
               </label>
             ))}
-            <button type="button" class="button small" onClick={() => setTypes([])}>
+            <button type="button" class="button small" disabled={!types.length} onClick={() => setTypes([])}>
               All types
             </button>
           </fieldset>
@@ -137,7 +137,7 @@ function EventRow({ event, start, chosen, onChoose }: { event: Event | undefined
   if (!event) return <div class="event-row loading" role="row" style={style} aria-busy="true" />;
   return (
     <div
-      class={`event-row ${event.type.split(".")[0]} ${chosen === event.sequence ? "chosen" : ""}`}
+      class={`event-row of-${event.type.split(".")[0]} ${chosen === event.sequence ? "chosen" : ""}`}
       role="row"
       aria-selected={chosen === event.sequence}
       style={style}

@@ -9,9 +9,7 @@ export function Help() {
         {KEYS.map(([keys, what]) => (
           <div key={keys}>
             <dt>
-              {keys.split(/\s+/).map((key) => (
-                <kbd key={key}>{key}</kbd>
-              ))}
+              {keys.split(/\s+/).map((key) => (key === "–" ? key : <kbd key={key}>{key}</kbd>))}
             </dt>
             <dd>{what}</dd>
           </div>

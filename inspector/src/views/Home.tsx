@@ -21,6 +21,9 @@ export function Home() {
         </button>
       </p>
       {!some && (
+        <p>The mock needs no login, and does what it is told:</p>
+      )}
+      {!some && (
         <pre tabIndex={0}>
           <code>{`everyagent run mock "[reasoning] [ask] [diff]"`}</code>
         </pre>

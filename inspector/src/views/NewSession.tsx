@@ -1,11 +1,11 @@
 /** A new session: only what the chosen agent really offers can be chosen. */
 import { useEffect, useState } from "preact/hooks";
 import type { CreateSession } from "../api/types";
-import { agents, choicesOf, type Choices } from "../state/agents";
+import { agents, choicesOf, type Choices, nameOf } from "../state/agents";
 import { attempt, notify } from "../state/notices";
 import { createSession, sessions } from "../state/sessions";
 import { overlay } from "../state/shown";
-import { go } from "../state/route";
+import { go, href } from "../state/route";
 import { Dialog } from "../parts/Dialog";
 
 const KEY = "everyagent.new";
@@ -43,8 +43,11 @@ export function NewSession() {
     close();
     go({ view: "session", id: session.sessionId, tab: "conversation", at: null });
   };
+  const usual = choices && nameOf(choices.models, choices.models.defaultModel);
   const model = choices?.models.models.find((each) => each.id === (form.model || choices.models.defaultModel));
   const variants = model?.variants ?? [];
+  const permission = choices?.modes.permissionModes.find((each) => each.id === (form.permissionMode || "default"));
+  const others = (agents.value?.length ?? 0) - installed.length;
   const directories = [...new Set([...sessions.value.values()].flatMap((session) => session.directory ?? []))].slice(0, 20);
   return (
     <Dialog title="New session" onClose={close}>
@@ -60,7 +63,13 @@ export function NewSession() {
               </span>
             </label>
           ))}
-          {!installed.length && <p class="muted">No agent is installed. Install one under Agents.</p>}
+          {others > 0 && (
+            <p class="more">
+              <a href={href({ view: "agents" })} onClick={close}>
+                {installed.length ? `Install one of ${others} others` : "No agent is installed: install one"}
+              </a>
+            </p>
+          )}
         </fieldset>
         {choices && (
           <div class="grid">
@@ -69,7 +78,7 @@ export function NewSession() {
                 Model
                 {choices.models.openModels ? (
                   <>
-                    <input list="models" placeholder={choices.models.defaultModel ?? "default"} value={form.model ?? ""} onInput={(e) => set({ model: e.currentTarget.value, variant: null })} />
+                    <input list="models" placeholder={usual ?? "default"} value={form.model ?? ""} onInput={(e) => set({ model: e.currentTarget.value, variant: null })} />
                     <datalist id="models">
                       {choices.models.models.map((each) => (
                         <option key={each.id} value={each.id}>
@@ -80,7 +89,7 @@ export function NewSession() {
                   </>
                 ) : (
                   <select value={form.model ?? ""} onChange={(e) => set({ model: e.currentTarget.value, variant: null })}>
-                    <option value="">Default{choices.models.defaultModel ? ` (${choices.models.defaultModel})` : ""}</option>
+                    <option value="">Default{usual ? ` (${usual})` : ""}</option>
                     {choices.models.models.map((each) => (
                       <option key={each.id} value={each.id}>
                         {each.name ?? each.id}
@@ -118,16 +127,18 @@ export function NewSession() {
               <select value={form.permissionMode ?? "default"} onChange={(e) => set({ permissionMode: e.currentTarget.value })}>
                 {choices.modes.permissionModes.map((each) => (
                   <option key={each.id} value={each.id} title={each.description}>
-                    {each.name}: {each.description}
+                    {each.name}
                   </option>
                 ))}
               </select>
+              {permission?.description && <small>{permission.description}</small>}
             </label>
           </div>
         )}
         <label>
           Directory
-          <input list="directories" placeholder="/absolute/path; empty: where the daemon was started" value={form.directory ?? ""} onInput={(e) => set({ directory: e.currentTarget.value })} />
+          <input list="directories" placeholder="/absolute/path" value={form.directory ?? ""} onInput={(e) => set({ directory: e.currentTarget.value })} />
+          <small>Empty: where the daemon was started</small>
           <datalist id="directories">
             {directories.map((each) => (
               <option key={each} value={each} />

@@ -1,7 +1,7 @@
 /** Model, variant and modes of a session, changed while it lives: only what its agent offers, and can change. */
 import { useEffect, useState } from "preact/hooks";
 import type { Session, UpdateSession } from "../api/types";
-import { agentNamed, type Choices, choicesOf } from "../state/agents";
+import { agentNamed, type Choices, choicesOf, nameOf } from "../state/agents";
 import { attempt } from "../state/notices";
 import { updateSession } from "../state/sessions";
 
@@ -31,7 +31,7 @@ export function Settings({ session }: { session: Session }) {
   }
   return (
     <div class="settings">
-      <Choice label="Model" value={session.model ?? ""} fixed={!can?.modelChange} onChange={(model) => change({ model: model || null })} options={[{ value: "", label: models.defaultModel ?? "Default model" }, ...modelOptions.filter((each) => each.value !== models.defaultModel || session.model === each.value)]} />
+      <Choice label="Model" value={session.model ?? ""} fixed={!can?.modelChange} onChange={(model) => change({ model: model || null })} options={[{ value: "", label: nameOf(models, models.defaultModel) ?? "Default model" }, ...modelOptions.filter((each) => each.value !== models.defaultModel || session.model === each.value)]} />
       {current && (current.variants?.length ?? 0) > 0 && (
         <Choice label="Variant" value={session.variant ?? ""} fixed={!can?.modelChange} onChange={(variant) => change({ variant: variant || null })} options={[{ value: "", label: current.defaultVariant ? `${current.defaultVariant} (default)` : "Default" }, ...(current.variants ?? []).map((each) => ({ value: each, label: each }))]} />
       )}
@@ -43,12 +43,15 @@ export function Settings({ session }: { session: Session }) {
 
 function Choice({ label, value, options, fixed, onChange }: { label: string; value: string; options: Option[]; fixed: boolean; onChange: (value: string) => void }) {
   return (
-    <select class="quiet" aria-label={label} title={label} value={value} disabled={fixed} onChange={(event) => onChange(event.currentTarget.value)}>
-      {options.map((option) => (
-        <option key={option.value} value={option.value}>
-          {option.label}
-        </option>
-      ))}
-    </select>
+    <label title={label}>
+      {label === "Permissions" && <span>{label}</span>}
+      <select class="quiet" aria-label={label} value={value} disabled={fixed} onChange={(event) => onChange(event.currentTarget.value)}>
+        {options.map((option) => (
+          <option key={option.value} value={option.value}>
+            {option.label}
+          </option>
+        ))}
+      </select>
+    </label>
   );
 }

@@ -11,7 +11,7 @@ import { href, openId, route, sessionHref } from "../state/route";
 import { nextTheme, theme } from "../state/theme";
 import { ago, basename, money } from "../text/format";
 import { Icon } from "../parts/Icon";
-import { StatusDot } from "../parts/Status";
+import { STATUS_WORDS, StatusDot } from "../parts/Status";
 import { useVirtual } from "../parts/virtual";
 
 const STATUSES: Status[] = ["running", "waiting", "idle", "hibernated", "ended"];
@@ -91,7 +91,7 @@ function Filters() {
         <option value="">Any status</option>
         {STATUSES.map((each) => (
           <option key={each} value={each}>
-            {each}
+            {STATUS_WORDS[each]}
           </option>
         ))}
       </select>

@@ -8,7 +8,7 @@ from everyagent.sessions.order import Order, Woven
 
 def _how(death: Death) -> str:
     if death.message:
-        return death.message
+        return death.message if death.message.endswith((".", "!", "?")) else f"{death.message}."
     if death.signal:
         return f"The agent's process was ended by {death.signal}."
     return f"The agent's process ended with exit code {death.exit_code}."

@@ -36,7 +36,7 @@ export function PermissionCard({ id, session, request, resolved }: { id: string;
       <header>
         <Icon name="bell" />
         <strong>May it do this?</strong>
-        <code>{request.action}</code>
+        <code>{request.tool && request.input ? request.tool : request.action}</code>
       </header>
       <ToolInput name={request.tool ?? request.action} input={request.input} />
       {request.suggestions && request.suggestions.length > 0 && options.includes("always") && (

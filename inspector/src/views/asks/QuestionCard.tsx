@@ -42,6 +42,7 @@ export function QuestionCard({ id, session, request, resolved }: { id: string; s
     await attempt(work);
     setBusy(false);
   };
+  const before = (n: number) => questions.slice(0, n).reduce((sum, each) => sum + (each.options?.length ?? 0), 0);
   const complete = answers.every((each, n) => each.length > 0 || questions[n]?.multi_select);
   return (
     <form
@@ -56,11 +57,11 @@ export function QuestionCard({ id, session, request, resolved }: { id: string; s
       {questions.map((question, n) => (
         <fieldset key={n}>
           <legend>
-            <Icon name="bell" /> {question.header ?? "Question"}
-            {question.multi_select && <span class="muted"> · choose any</span>}
+            {n === 0 && <Icon name="bell" />} {question.header ?? "Question"}
+            {question.multi_select && <span class="muted hint"> · choose any</span>}
           </legend>
           <Markdown text={question.prompt} />
-          {question.options?.map((option) => (
+          {question.options?.map((option, at) => (
             <label class="choice" key={option.label}>
               <input
                 type={question.multi_select ? "checkbox" : "radio"}
@@ -73,6 +74,7 @@ export function QuestionCard({ id, session, request, resolved }: { id: string; s
                 {option.label}
                 {option.description && <small>{option.description}</small>}
               </span>
+              {before(n) + at < 9 && <kbd aria-hidden="true">{before(n) + at + 1}</kbd>}
             </label>
           ))}
           <input

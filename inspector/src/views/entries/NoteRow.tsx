@@ -1,6 +1,7 @@
 /** Small news of the session: begun, changed, ended; and frames that nobody knows. */
 import type { NoteEntry } from "../../transcript/entry";
 import { sessionHref } from "../../state/route";
+import { titled } from "../../text/format";
 import { StderrView } from "./ErrorRow";
 
 export function NoteRow({ event }: { event: NoteEntry["event"] }) {
@@ -13,7 +14,7 @@ export function NoteRow({ event }: { event: NoteEntry["event"] }) {
         <p class="aside">
           {news.map(([field, value]) => (
             <span key={field}>
-              {field.replace("_", " ")} is now <strong>{value === null ? "the default" : String(value)}</strong>
+              {titled(field.replace("_", " "))} is now <strong>{value === null ? "the default" : String(value)}</strong>
             </span>
           ))}
         </p>
@@ -21,7 +22,7 @@ export function NoteRow({ event }: { event: NoteEntry["event"] }) {
     }
     case "session.ended":
       return (
-        <section class="ended">
+        <section class="session-end">
           <p class="aside">
             <strong>Session {event.data.reason === "completed" ? "ended" : event.data.reason}</strong>
             {event.data.exit_code != null && <span>exit code {event.data.exit_code}</span>}
@@ -32,7 +33,7 @@ export function NoteRow({ event }: { event: NoteEntry["event"] }) {
       );
     case "agent.unparsed":
       return (
-        <p class="aside failed">
+        <p class="aside">
           <span>A frame that nobody knows: {event.data.error}</span>
           <a href={sessionHref(event.session_id, "events", event.sequence)}>Look at it</a>
         </p>

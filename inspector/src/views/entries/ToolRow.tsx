@@ -18,7 +18,7 @@ const WORDS = { in_progress: "running", completed: "done", failed: "failed" };
 export function ToolRow({ entry, transcript, session }: { entry: ToolEntry; transcript: Transcript; session: Session }) {
   const children = transcript.childrenOf(entry.key);
   const diffs = entry.parts.some((part) => part.type === "file_ref" && part.diff);
-  const [open, toggle] = useFold(entry.key, diffs || children.length > 0 || entry.status === "in_progress");
+  const [open, toggle] = useFold(entry.key, diffs || children.length > 0 || (entry.status === "in_progress" && !!entry.output));
   const todos = todosOf(entry.input);
   const took = entry.durationMs ?? (entry.ended ? Date.parse(entry.ended) - Date.parse(entry.time) : null);
   const id = session.sessionId;
