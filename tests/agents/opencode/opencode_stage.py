@@ -86,15 +86,18 @@ class OpencodeSession(Stage[ChatServer]):
     def statuses(self, name: str) -> list[Item]:
         return [item for item in self.items("status") if item.name == name]
 
-    def native(self, path: str) -> object:
+    def native(self, path: str, body: object = None) -> object:
         """What the server itself answers, to one who has read its password from its environment."""
         (pid, *_) = sorted(self.processes("serve"))
         command = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
         environment = dict(row.split("=", 1) for row in Path(f"/proc/{pid}/environ").read_text().split("\0") if row)
-        answer = httpx2.get(
+        answer = httpx2.request(
+            "POST" if body else "GET",
             f"http://127.0.0.1:{command[command.index('--port') + 1]}{path}",
             auth=("opencode", environment["OPENCODE_SERVER_PASSWORD"]),
             params={"directory": str(self.workspace)},
+            json=body,
+            verify=False,
             timeout=self.limit,
         )
         return msgspec.json.decode(answer.content)

@@ -1,10 +1,20 @@
 """What the model's API can do wrong, and how it is told."""
 
-import pytest
-from opencode_stage import OpencodeSession
+import os
+from pathlib import Path
 
+import anyio
+import msgspec
+import pytest
+from opencode_stage import OpencodeSession, config
+from tests.agents.ear import Ear
+
+from everyagent.agents.adapter import Launch, Prompt
+from everyagent.agents.opencode import failures, program
+from everyagent.agents.opencode.adapter import OpencodeAdapter
 from everyagent.agents.opencode.failures import RETRY_LIMIT
-from everyagent.model.events import TurnEnded
+from everyagent.model.events import Error, TurnEnded
+from everyagent.testing.chat_server import ChatServer
 from everyagent.testing.scripted_chat import Completion, call, fail, run, say
 
 SOON = {"retry-after-ms": "20"}
@@ -45,6 +55,38 @@ def test_retries_without_end_are_ended(session: OpencodeSession) -> None:
     assert [error.retry and error.retry.attempt for error in retried] == list(range(1, RETRY_LIMIT + 1))
     assert last.retry is None
     assert session.turn("Again").stop_reason == "end_turn"
+
+
+async def test_a_program_that_tries_more_often_than_it_may_is_stopped(
+    opencode_program: str, scripted: ChatServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(failures, "RETRY_LIMIT", 2)
+    for_ever = fail(500, "server_error", when="Hello", times=99, headers=SOON)
+    scripted.script.add(say("Back.", when="Again"), for_ever)
+    content = msgspec.json.encode(config(scripted.url, snapshot=False)).decode()
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), program.BINARY_VARIABLE: opencode_program}
+    launch = Launch(
+        session_id="s",
+        directory=tmp_path,
+        scratch=tmp_path / "scratch",
+        permission_mode="default",
+        agent_mode="build",
+        title="Retries",
+        env={"OPENCODE_CONFIG_CONTENT": content},
+    )
+    ear = Ear()
+    async with anyio.create_task_group() as nursery:
+        adapter = OpencodeAdapter(nursery, tmp_path / "agents", environment=environment)
+        try:
+            conversation = await adapter.open(launch, ear)
+            await conversation.prompt(Prompt(item_id="itm_1", text="Hello"))
+            ended = await ear.next(TurnEnded)
+            assert ended.stop_reason == "error"
+            assert [error.retry and error.retry.attempt for error in ear.all(Error)] == [1, 2, None]
+            await conversation.prompt(Prompt(item_id="itm_2", text="Again"))
+            assert (await ear.next(TurnEnded, 2)).stop_reason == "end_turn"
+        finally:
+            await adapter.close()
 
 
 def test_a_wait_of_hours_is_not_waited_for(session: OpencodeSession) -> None:

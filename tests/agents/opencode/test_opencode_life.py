@@ -11,6 +11,7 @@ import pytest
 from opencode_stage import OpencodeSession
 from tests.agents.stage import daemon_of
 
+from everyagent.agents.opencode.lookup import PAGE
 from everyagent.model.events import (
     PermissionRequested,
     PermissionResolved,
@@ -295,6 +296,24 @@ def test_a_turn_that_ended_while_the_stream_was_lost_ends_once(cut_off: Opencode
     assert session.replies() == ["All done."]
     assert session.turn("Go on").stop_reason == "end_turn"
     assert len(session.all(TurnEnded)) == 2
+
+
+def test_a_reply_behind_more_messages_than_are_read_at_once_is_told(cut_off: OpencodeSession) -> None:
+    session, reply = cut_off, say("one two three four", held=2)
+    session.model.script.add(reply, say("That was all."), say("Next."))
+    session.send("Count")
+    session.until_heard("one")
+    messages = f"/session/{session.info()['nativeSessionId']}/message"
+    for number in range(PAGE + 1):
+        session.native(messages, {"noReply": True, "parts": [{"type": "text", "text": f"aside {number}"}]})
+    wire(session, signal.SIGUSR1)
+    reply.release.set()
+    session.until(lambda: "That was all." in str(session.native(messages)))
+    wire(session, signal.SIGUSR2)
+    assert session.next(TurnEnded).stop_reason == "end_turn"
+    assert session.replies() == ["one two three four", "That was all."]
+    assert session.turn("Go on").stop_reason == "end_turn"
+    assert session.errors() == []
 
 
 # -- sharing ----------------------------------------------------------------------------------------------------

@@ -12,8 +12,8 @@ import pytest
 
 from everyagent.agents import packages
 from everyagent.agents.adapter import Launch
+from everyagent.agents.opencode import dependencies, program
 from everyagent.agents.opencode import launch as launching
-from everyagent.agents.opencode import program
 from everyagent.agents.opencode.adapter import OpencodeAdapter
 from everyagent.agents.opencode.server import OpencodeServer
 from everyagent.agents.servers import Kind
@@ -118,16 +118,33 @@ def test_a_configuration_that_is_no_json_is_a_clear_error(tmp_path: Path) -> Non
         launching.environment(launch(tmp_path, env={"OPENCODE_CONFIG_CONTENT": "{// no"}), {}, None)
 
 
-def test_a_configuration_folder_is_seeded_once_and_one_that_npm_is_wanted_in_is_not(tmp_path: Path) -> None:
-    launching.seed({"HOME": str(tmp_path)})
-    assert (tmp_path / ".config" / "opencode" / "node_modules").is_dir()
-    (tmp_path / ".config" / "opencode" / "package-lock.json").write_text("{}")
-    launching.seed({"HOME": str(tmp_path)})
-    assert (tmp_path / ".config" / "opencode" / "package-lock.json").read_text() == "{}"
-    extended = tmp_path / "other" / "opencode"
-    (extended / "plugin").mkdir(parents=True)
-    launching.seed({"XDG_CONFIG_HOME": str(tmp_path / "other")})
-    assert not (extended / "package-lock.json").exists()
+def quiet(directory: Path, home: Path, **environment: str) -> bool:
+    return bool(dependencies.environment(directory, {"HOME": str(home), **environment}))
+
+
+@pytest.mark.parametrize("where", [".config/opencode", ".opencode", "work/.opencode", "work/repository/.opencode"])
+def test_packages_are_fetched_only_for_a_folder_that_extends_opencode(tmp_path: Path, where: str) -> None:
+    repository, folder = tmp_path / "work" / "repository", tmp_path / where
+    (repository / "deep").mkdir(parents=True)
+    folder.mkdir(parents=True)
+    (folder / "package.json").write_text('{"dependencies":{"@opencode-ai/plugin":"1.18.33"}}')
+    assert quiet(repository / "deep", tmp_path)
+    (folder / "tool").mkdir()
+    assert not quiet(repository / "deep", tmp_path)
+    (folder / "node_modules").mkdir()
+    (folder / "package-lock.json").write_text('{"packages":{"":{"dependencies":{"@opencode-ai/plugin":"1.18.33"}}}}')
+    assert quiet(repository / "deep", tmp_path)
+    (folder / "package.json").write_text('{"devDependencies":{"left-pad":"1"}}')
+    assert not quiet(repository / "deep", tmp_path)
+
+
+def test_what_is_outside_the_repository_extends_nothing_in_it(tmp_path: Path) -> None:
+    (tmp_path / "work" / ".opencode" / "plugin").mkdir(parents=True)
+    repository = tmp_path / "work" / "repository"
+    (repository / ".git").mkdir(parents=True)
+    assert quiet(repository, tmp_path)
+    assert not quiet(tmp_path / "work", tmp_path)
+    assert not quiet(repository, tmp_path, OPENCODE_CONFIG_DIR=str(tmp_path / "work" / ".opencode"))
 
 
 # -- what is on the machine -------------------------------------------------------------------------------------
@@ -184,7 +201,6 @@ def test_a_login_is_told_without_its_secret(tmp_path: Path) -> None:
 
 async def test_nobody_without_the_password_can_drive_the_server(opencode_program: str, tmp_path: Path) -> None:
     environment = launching.environment(None, {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}, None)
-    launching.seed(environment)
     warden = Warden()
     async with anyio.create_task_group() as nursery:
         server = await OpencodeServer.ready(Kind.of(launching.argv(opencode_program), environment), nursery, warden)

@@ -9,9 +9,10 @@ import httpx2
 import msgspec
 import pytest
 
+from everyagent.agents.opencode import dependencies
 from everyagent.agents.opencode.decode import MAPPED
 from everyagent.agents.opencode.ignored import IGNORED
-from everyagent.agents.opencode.launch import argv, seed
+from everyagent.agents.opencode.launch import argv
 from everyagent.agents.opencode.messages import PARTS
 
 #: OpenCode sends this and leaves it out of its schema.
@@ -51,8 +52,8 @@ class Document(msgspec.Struct, frozen=True):
 @pytest.fixture(scope="module")
 def schema(opencode_program: str, tmp_path_factory: pytest.TempPathFactory) -> Generator[Document]:
     home = str(tmp_path_factory.mktemp("schema"))
-    environment = {"HOME": home, "OPENCODE_DISABLE_MODELS_FETCH": "1"}
-    seed(environment)
+    quiet = {"OPENCODE_DISABLE_MODELS_FETCH": "1", dependencies.VARIABLE: dependencies.NOWHERE}
+    environment = {"HOME": home, **quiet}
     words = [*argv(opencode_program), "--port", "0"]
     with subprocess.Popen(
         words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment, cwd=home

@@ -11,7 +11,7 @@ from anyio.abc import TaskGroup
 from everyagent.agents import packages
 from everyagent.agents.adapter import AgentState, Capabilities, Catalog, Launch, Listener
 from everyagent.agents.installed import Identity, Installed
-from everyagent.agents.opencode import catalog, program
+from everyagent.agents.opencode import catalog, dependencies, program
 from everyagent.agents.opencode import launch as launching
 from everyagent.agents.opencode.driver import OpencodeConversation
 from everyagent.agents.opencode.guards import Guards
@@ -82,7 +82,7 @@ class OpencodeAdapter:
                 f"The session's directory {launch.directory} does not exist. Make it, or start another session."
             )
         conversation = OpencodeConversation(launch, listener, self._nursery, self._guards)
-        kind = self._kind(binary, launch, await self._guards.door())
+        kind = await to_thread.run_sync(self._kind, binary, launch, await self._guards.door())
         server = await self._servers.join(kind, lambda server: server.join(conversation))
         self._nursery.start_soon(conversation.run)
         try:
@@ -99,9 +99,11 @@ class OpencodeAdapter:
         if self._owns_warden:
             await self._warden.close()
 
-    def _kind(self, binary: str, launch: Launch | None, door: Mapping[str, str]) -> Kind:
+    def _kind(self, binary: str, launch: Launch | None = None, door: Mapping[str, str] | None = None) -> Kind:
+        """Blocking."""
         environment = launching.environment(launch, self._environment, self._ripgrep(), door)
-        return Kind.of(launching.argv(binary), environment)
+        quiet = dependencies.environment(launch.directory if launch else self._folder, environment)
+        return Kind.of(launching.argv(binary), {**quiet, **environment})
 
     def _ripgrep(self) -> Path | None:
         """The one we installed, where there is no other."""
@@ -118,13 +120,12 @@ class OpencodeAdapter:
         )
 
     async def _start(self, kind: Kind) -> OpencodeServer:
-        await to_thread.run_sync(launching.seed, dict(kind.environment))
         return await OpencodeServer.ready(kind, self._nursery, self._warden)
 
     async def _ask(self, path: str) -> Catalog:
         """Start the program only to hear what it offers."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        server = await self._start(self._kind(path, None, {}))
+        server = await self._start(await to_thread.run_sync(self._kind, path))
         try:
             return await catalog.asked(server.rest, str(self._folder))
         finally:

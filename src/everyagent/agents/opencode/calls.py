@@ -13,7 +13,7 @@ from everyagent.model.items import Item
 from everyagent.model.parts import ToolResultPart
 
 #: So many calls that have returned are remembered, to know a repetition.
-REMEMBERED = 4096
+REMEMBERED = 16_384
 
 
 class Call:

@@ -25,6 +25,10 @@ LOCATION = "agents/opencode/decode.py"
 _CUT = "The model's stream was cut, so this is told anew."
 _OPEN = "The turn ended before this did."
 _INTERRUPTED = "The turn was interrupted."
+_LONG = (
+    "OpenCode's event stream was lost, and the turn has more messages than are read to make up for it: "
+    "some of its older ones are not told. OpenCode itself has them all."
+)
 #: The title of a session that OpenCode has not named yet.
 _UNNAMED = ("New session - ", "Child session - ")
 
@@ -45,12 +49,16 @@ Aside: TypeAlias = Allow | GiveUp | Doubt
 
 
 class Snapshot(Struct, frozen=True):
-    """All that OpenCode knows of a session and its sub-agents, asked for after something may have been missed."""
+    """What OpenCode knows of a turn and its sub-agents, asked for after something may have been missed.
+
+    `cut`: there was more than could be read.
+    """
 
     messages: list[wire.Delivered]
     permissions: list[wire.PermissionAsked]
     questions: list[wire.QuestionAsked]
     busy: bool
+    cut: bool = False
 
 
 class Decoder:
@@ -304,6 +312,8 @@ class Decoder:
         turn = self.turn
         if turn is None:
             return
+        if snapshot.cut:
+            yield Error(message=_LONG, code="internal")
         for delivered in snapshot.messages:
             if delivered.info.time.created >= turn.since or self._messages.knows(delivered.info.id):
                 yield from self._delivered(delivered)

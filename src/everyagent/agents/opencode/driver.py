@@ -363,7 +363,7 @@ class OpencodeConversation:
             return []
         self._doubted = None
         try:
-            found = await look(server, self, self._decoder.session)
+            found = await look(server.rest, server.router, self, self._decoder.session, turn.since)
         except AgentFailed as failure:
             return self._looked_in_vain(turn, failure)
         self._looks = 0

@@ -12,7 +12,6 @@ from everyagent.agents.adapter import Launch
 from everyagent.agents.opencode import program
 from everyagent.agents.opencode.policies import CUSTOM_SERVER
 from everyagent.errors import AgentFailed
-from everyagent.logs import get_logger
 from everyagent.model.tools import McpLocal, McpServer
 from everyagent.runtime.environment import scrubbed
 
@@ -37,12 +36,6 @@ _QUIET = {
     "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
     "OPENCODE_DISABLE_AUTOUPDATE": "1",
 }
-_LOCK = b'{"packages":{"":{"dependencies":{"@opencode-ai/plugin":"*"}}}}'
-#: Whoever has one of these in the configuration folder wants what npm would put there.
-_EXTENDED = ("node_modules", "package.json", "plugin", "plugins", "tool", "tools")
-
-
-logger = get_logger(__name__)
 
 
 def argv(binary: str) -> tuple[str, ...]:
@@ -110,15 +103,3 @@ def prefixes(launch: Launch) -> dict[str, str]:
 
 def _sanitized(name: str) -> str:
     return "".join(letter if letter.isascii() and (letter.isalnum() or letter in "_-") else "_" for letter in name)
-
-
-def seed(environment: Mapping[str, str]) -> None:
-    """OpenCode runs npm at each start in a configuration folder that looks as if it never had. Blocking."""
-    folder = program.config_home(environment) / "opencode"
-    if any((folder / name).exists() for name in _EXTENDED):
-        return
-    try:
-        (folder / "node_modules").mkdir(parents=True, exist_ok=True)
-        (folder / "package-lock.json").write_bytes(_LOCK)
-    except OSError as error:
-        logger.warning("opencode will run npm at its start", folder=str(folder), error=str(error))

@@ -19,7 +19,7 @@ from everyagent.model.items import Item
 from everyagent.model.parts import ContentPart, ReasoningPart, TextPart
 
 #: So many messages that are over are remembered, to know a repetition.
-REMEMBERED = 4096
+REMEMBERED = 8192
 
 
 class Piece:

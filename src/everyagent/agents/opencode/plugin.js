@@ -1,5 +1,5 @@
 // Loaded by OpenCode itself, into every server that the daemon starts.
-// It makes OpenCode ask where its own default is to go ahead, and keeps the server's password from commands.
+// It makes OpenCode ask where its own default is to go ahead, and keeps what is the server's own from commands.
 // What the user has configured stays: ours is only said where nothing is.
 // Before each tool call it asks the daemon, which knows the session's tool policies. Whatever goes wrong: no.
 
@@ -8,7 +8,12 @@ import { connect } from "node:net"
 const GATE = process.env.EVERYAGENT_GATE
 const TOKEN = process.env.EVERYAGENT_GATE_TOKEN
 const SILENCE_LIMIT = 60_000
-const OURS = ["OPENCODE_SERVER_PASSWORD", "EVERYAGENT_GATE", "EVERYAGENT_GATE_TOKEN"]
+const OURS = [
+  "OPENCODE_SERVER_PASSWORD",
+  "EVERYAGENT_GATE",
+  "EVERYAGENT_GATE_TOKEN",
+  "npm_config_@opencode-ai:registry",
+]
 
 const ASKED = ["bash", "edit", "webfetch", "websearch"]
 const CHANGE_NOTHING = ["plan", "explore"]

@@ -17,6 +17,7 @@ SILENCE_LIMIT = 25.0
 CONNECT_LIMIT = 5.0
 T = TypeVar("T")
 USER = "opencode"
+NEXT_HEADER = "x-next-cursor"
 
 
 class Unreachable(AgentFailed):
@@ -49,6 +50,16 @@ class Rest:
         self, method: str, path: str, directory: str, body: bytes | None = None, *, limit: float = REPLY_LIMIT
     ) -> bytes:
         """What it answers. Raises `Refused` and `Unreachable`."""
+        return (await self._answer(method, path, directory, body, limit)).content
+
+    async def page(self, path: str, directory: str) -> tuple[bytes, str | None]:
+        """One page of a list whose end comes first, and what to say as `before` to get the page before it."""
+        answer = await self._answer("GET", path, directory, None, REPLY_LIMIT)
+        return answer.content, answer.headers.get(NEXT_HEADER)
+
+    async def _answer(
+        self, method: str, path: str, directory: str, body: bytes | None, limit: float
+    ) -> httpx2.Response:
         headers = {"x-opencode-directory": quote(directory), "content-type": "application/json"}
         timeout = httpx2.Timeout(limit, connect=CONNECT_LIMIT)
         try:
@@ -59,7 +70,7 @@ class Rest:
             raise Unreachable(f"OpenCode cannot be reached: {error or type(error).__name__}.") from error
         if answer.status_code >= 400:
             raise Refused(path, answer.status_code, answer.content)
-        return answer.content
+        return answer
 
     def events(self, directory: str) -> AbstractAsyncContextManager[httpx2.Response]:
         """All that happens in a directory, for as long as it is read."""
