@@ -14,7 +14,7 @@ from everyagent.agents.opencode import failures, notices
 from everyagent.agents.opencode.calls import Calls
 from everyagent.agents.opencode.usage import Meter
 from everyagent.agents.opencode.wire import Delta, Message, Part
-from everyagent.model.events import DeltaKind, ItemCompleted, ItemDelta, ItemStarted
+from everyagent.model.events import DeltaKind, ItemCompleted, ItemDelta, ItemStarted, ModelResponded
 from everyagent.model.items import Item
 from everyagent.model.parts import ContentPart, ReasoningPart, TextPart
 
@@ -45,7 +45,7 @@ class Speech:
     `stepped`: the model's step is told to its end. `over`: OpenCode has ended it, with `failure` if it failed.
     """
 
-    __slots__ = ("failure", "key", "message", "name", "over", "pieces", "session", "stepped", "subagent")
+    __slots__ = ("failure", "key", "message", "model", "name", "over", "pieces", "session", "stepped", "subagent")
 
     def __init__(self, key: str, message: str, session: str, subagent: str | None, name: str | None) -> None:
         self.key = key
@@ -53,6 +53,7 @@ class Speech:
         self.session = session
         self.subagent = subagent
         self.name = name
+        self.model: str | None = None
         self.pieces: list[Piece] = []
         self.stepped = False
         self.over = False
@@ -101,8 +102,10 @@ class Messages:
         if message.id not in self._speeches:
             yield from self._settle(message.session)
             yield ItemStarted(item=self._begin(message.id, message.session, name).item())
+        speech = self._speeches[message.id]
+        if message.provider and message.model:
+            speech.model = f"{message.provider}/{message.model}"
         if message.time.completed is not None or message.error:
-            speech = self._speeches[message.id]
             speech.over = True
             speech.failure = failures.message(message.error) if message.error else None
             if speech.stepped:
@@ -180,11 +183,17 @@ class Messages:
         yield from self.calls.update(part, speech.key, speech.subagent)
 
     def step_finished(self, part: Part) -> Iterator[Draft]:
-        self.meter.read(part)
+        used = self.meter.read(part)
         speech = self._speeches.get(part.message)
         if speech:
             speech.stepped = True
-        yield from ()
+        if used:
+            yield ModelResponded(
+                usage=used,
+                model=speech.model if speech else None,
+                subagent=self._subagent(part.session),
+                cost_usd=part.cost or None,
+            )
 
     def patched(self, part: Part) -> Iterator[Draft]:
         yield from notices.patch(part, self._subagent(part.session))
