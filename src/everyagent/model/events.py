@@ -90,11 +90,14 @@ class TurnStarted(Data, frozen=True, kw_only=True):
 
 
 class TurnEnded(Data, frozen=True, kw_only=True):
+    """`priced`: the cost is not the agent's own word, but what its requests come to by the operator's prices."""
+
     type: ClassVar[str] = "turn.ended"
     turn_id: str
     stop_reason: StopReason
     usage: Usage | None = None
     cost_usd: float | None = None
+    priced: bool = False
     error: str | None = None
 
 

@@ -85,6 +85,10 @@ class Projector:
         parked = any(action.parked for action in state.actions.values())
         return parked or state.over_budget or (state.outcome is not None and state.outcome.evaluating is not None)
 
+    @property
+    def overspent(self) -> bool:
+        return self._teller.state.turn and self._teller.state.over_budget
+
     def granted(self) -> list[str]:
         """Open asks that the client has answered before."""
         return [action.ask_id for action in self._teller.state.actions.values() if action.granted]

@@ -16,6 +16,11 @@ from everyagent.model.usage import Usage
 _LIMIT_REACHED = Held(
     type="tool_use_limit_reached_error", message="The agent made as many steps as it may make in one turn."
 )
+#: Its model was changed to one without a price, or the price is gone: a budget is not set on such a session.
+_COST_UNKNOWN = Held(
+    type="unknown_error",
+    message="What this turn cost is not known, so the budget does not count it: there is no price for its model.",
+)
 
 
 class Turns:
@@ -142,6 +147,8 @@ class Turns:
 
     def _count(self, state: State, data: TurnEnded) -> None:
         """What the agent says of the whole turn counts; else what its requests add up to."""
+        if data.usage and data.cost_usd is None and self._tools.document.limit_usd is not None:
+            self._statuses.fail(_COST_UNKNOWN, "retrying")
         state.usage += data.usage or state.spent
         state.cost_usd += state.spent_usd if data.cost_usd is None else data.cost_usd
         state.spent, state.spent_usd = Usage(), 0.0
