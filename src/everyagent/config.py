@@ -12,10 +12,15 @@ from typing import Annotated, Literal, NamedTuple, TypeAlias, get_type_hints
 import msgspec
 from msgspec import Meta, Struct
 
+from everyagent.model.prices import UNPRICED, Price, Prices
+
 LogFormat: TypeAlias = Literal["auto", "console", "json"]
 
 #: In the data folder: where `serve` leaves its address, so that other commands find it on any port.
 ADDRESS_FILE = "daemon.url"
+
+#: In the data folder: what models cost, where the operator says so.
+PRICES_FILE = "prices.json"
 
 _PREFIX = "EVERYAGENT_"
 
@@ -25,7 +30,10 @@ class ConfigError(Exception):
 
 
 class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
-    """`token` None: the one in the data folder's `token` file. `idle_timeout` is in seconds."""
+    """`token` None: the one in the data folder's `token` file; `prices` None: its `prices.json`, if there is one.
+
+    `idle_timeout` is in seconds.
+    """
 
     data_dir: Path
     host: Annotated[str, Meta(min_length=1)] = "127.0.0.1"
@@ -34,6 +42,7 @@ class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
     no_token: bool = False
     default_agent: Annotated[str, Meta(min_length=1)] = "claude"
     idle_timeout: Annotated[float, Meta(gt=0)] = 600.0
+    prices: Path | None = None
     log_format: LogFormat = "auto"
 
 
@@ -106,6 +115,19 @@ def ensure_token(settings: Settings) -> str | None:
     return settings.token or read_token(settings.data_dir) or _keep_new_token(settings.data_dir, replace=False)
 
 
+def read_prices(settings: Settings) -> Prices:
+    """What models cost: a JSON object by model id. A file that was named must be there."""
+    path = settings.prices or settings.data_dir / PRICES_FILE
+    try:
+        return Prices(msgspec.json.decode(path.read_bytes(), type=dict[str, Price]))
+    except FileNotFoundError as error:
+        if settings.prices is None:
+            return UNPRICED
+        raise ConfigError(f"There is no file of prices {path}.") from error
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"The prices in {path} cannot be read: {error}.") from error
+
+
 def read_token(data_dir: Path) -> str | None:
     try:
         return (data_dir / "token").read_text().strip() or None
@@ -175,7 +197,7 @@ def _from_file(path: Path) -> dict[str, Given]:
 def _converted(name: str, given: Given) -> object:
     if name not in _TYPES:
         raise ConfigError(f"There is no setting {name!r} ({given.origin}). There are: {', '.join(_NAMES)}.")
-    if name == "data-dir" and isinstance(given.value, str | Path):
+    if name in ("data-dir", "prices") and isinstance(given.value, str | Path):
         return Path(given.value).expanduser().absolute()
     try:
         return msgspec.convert(given.value, type=_TYPES[name], strict=not isinstance(given.value, str))

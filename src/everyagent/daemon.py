@@ -18,7 +18,7 @@ from everyagent.api.app import create_app
 from everyagent.api.context import ApiSettings
 from everyagent.api.server import listen, serve
 from everyagent.clock import Clock, SystemClock
-from everyagent.config import Settings, default_data_dir, ensure_token, is_loopback
+from everyagent.config import Settings, default_data_dir, ensure_token, is_loopback, read_prices
 from everyagent.log.log import Log, SessionRecord
 from everyagent.log.sqlite.log import SqliteLog
 from everyagent.log.views import ViewQuery
@@ -132,6 +132,7 @@ async def sessions_of(
     `url` is where agents on this machine reach the daemon, for custom tools.
     """
     clock = clock or SystemClock()
+    prices = read_prices(settings)
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     log = await SqliteLog.open(settings.data_dir, clock)
     try:
@@ -148,11 +149,19 @@ async def sessions_of(
                 vault=vault,
                 clock=clock,
                 default_agent=settings.default_agent,
+                prices=prices,
             )
             launcher = Launcher(log, vault, settings.data_dir / "scratch", url)
             views = ManagedSessionViews()
             supervisor = Supervisor(
-                log=log, agents=agents, launcher=launcher, tasks=tasks, clock=clock, policy=policy, views=views
+                log=log,
+                agents=agents,
+                launcher=launcher,
+                tasks=tasks,
+                clock=clock,
+                policy=policy,
+                prices=prices,
+                views=views,
             )
             creation = Creation(
                 log=log,

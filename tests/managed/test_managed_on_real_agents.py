@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import msgspec
 import pytest
@@ -160,7 +160,12 @@ def test_an_agent_works_and_calls_what_the_client_carries_out(
     assert result["tool_use_id"] == command["id"]
     assert "made" in str(result["content"])
     assert "Made." in texts(events)
-    assert of(events, "span.model_request_end")
+    spans = of(events, "span.model_request_end")
+    assert len(spans) == len(of(events, "span.model_request_start")) == 3
+    for span in spans:
+        usage = cast("dict[str, int]", span["model_usage"])
+        assert usage["input_tokens"] > 0
+        assert usage["output_tokens"] > 0
     assert not of(events, "agent.mcp_tool_use")
     made = daemon.data_dir / "workspaces" / raw.session_id / "made.txt"
     assert made.read_text() == "made\n"

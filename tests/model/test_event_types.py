@@ -78,6 +78,7 @@ def test_type_numbers_of_stored_events_stay_what_they_are():
         *("session.started", "session.ended", "session.updated", "turn.started", "turn.ended"),
         *("item.started", "item.delta", "item.completed", "permission.requested", "permission.resolved"),
         *("question.requested", "question.resolved", "error", "agent.unparsed", "tool.requested", "tool.resolved"),
+        "model.responded",
     ]
 
 

@@ -67,7 +67,9 @@ def test_every_published_event_type_has_an_example_here_and_a_type_of_ours():
 
 
 def test_our_own_event_types_are_the_published_ones_and_the_documented_additions():
-    additions = {"session.updated", "turn.started", "turn.ended", "tool.requested", "tool.resolved"}
+    additions = {
+        *("session.updated", "turn.started", "turn.ended", "tool.requested", "tool.resolved", "model.responded"),
+    }
     assert DATA_BY_TYPE.keys() - {kind for kind, _ in EXAMPLES} == additions
 
 

@@ -332,9 +332,10 @@ async def test_a_restart_ends_the_open_turn_once_and_the_next_message_resumes(op
     async with opened() as sessions:
         talk = await create(sessions)
         await talk.say("hello")
-        native = (await talk.info()).native_session_id
+        before = await talk.info()
+        native = before.native_session_id
         await talk.send("[slow seconds=60]")
-        await talk.until(lambda info: info.status == "running")
+        await talk.until(lambda info: info.event_count > before.event_count + 9)  # the agent speaks
     async with opened() as sessions:
         talk = Talk(sessions, talk.id)
         assert (await talk.info()).status == "hibernated"

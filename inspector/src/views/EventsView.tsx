@@ -10,7 +10,7 @@ import { summaryOf } from "./summary";
 
 const ROW = 28;
 const TYPES = [
-  "session.started", "session.updated", "session.ended", "turn.started", "turn.ended", "item.started", "item.delta", "item.completed",
+  "session.started", "session.updated", "session.ended", "turn.started", "turn.ended", "model.responded", "item.started", "item.delta", "item.completed",
   "permission.requested", "permission.resolved", "question.requested", "question.resolved", "tool.requested", "tool.resolved",
   "error", "agent.unparsed",
 ];

@@ -17,7 +17,10 @@ from everyagent.model.tools import CustomTool, McpServer
 
 
 class Capabilities(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What clients may expect of an agent. The daemon asks these flags, never the agent's name."""
+    """What clients may expect of an agent. The daemon asks these flags, never the agent's name.
+
+    `cost`: it says what each turn cost, whatever the model.
+    """
 
     plan_mode: bool = False
     permissions: bool = False
@@ -41,6 +44,7 @@ class Capabilities(Struct, frozen=True, kw_only=True, rename="camel"):
     custom_tools: bool = False
     subagents: bool = False
     usage: bool = False
+    cost: bool = False
     steering: bool = False
     resume: bool = False
     system_prompt: bool = False
@@ -57,10 +61,13 @@ class Mode(Struct, frozen=True, kw_only=True):
 
 
 class Model(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """`costs`: the agent knows what it costs, and says so."""
+
     id: str
     name: str | None = None
     variants: list[str] = []
     default_variant: str | None = None
+    costs: bool = False
 
 
 class Catalog(Struct, frozen=True, kw_only=True, rename="camel"):

@@ -12,6 +12,7 @@ from everyagent.model.events import (
     ItemCompleted,
     ItemDelta,
     ItemStarted,
+    ModelResponded,
     PermissionRequested,
     PermissionResolved,
     QuestionRequested,
@@ -51,6 +52,9 @@ def _gist(event: AnyEvent) -> str:
             return f"{ended.reason} by {ended.terminated_by}  {ended.message or ''}".rstrip()
         case TurnStarted() as started:
             return started.turn_id
+        case ModelResponded() as response:
+            facts = (response.model, tokens(response.usage), cost(response.cost_usd))
+            return "  ".join(fact for fact in facts if fact)
         case TurnEnded() as ended:
             facts = (ended.stop_reason, tokens(ended.usage), cost(ended.cost_usd), ended.error)
             return "  ".join(fact for fact in facts if fact)

@@ -18,6 +18,7 @@ def serve(
     no_token: Annotated[bool | None, Parameter(negative=())] = None,
     default_agent: str | None = None,
     idle_timeout: float | None = None,
+    prices: Path | None = None,
     log_format: LogFormat | None = None,
     json: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
 ) -> int:
@@ -41,6 +42,8 @@ def serve(
         For sessions that name none. [default: claude]
     idle_timeout
         Seconds after which an idle session's process is put to sleep. [default: 600]
+    prices
+        A file that says what models cost, for budgets. [default: prices.json in the data folder]
     log_format
         Lines for people, or JSON. [default: auto]
     json
@@ -55,6 +58,7 @@ def serve(
             "no-token": no_token,
             "default-agent": default_agent,
             "idle-timeout": idle_timeout,
+            "prices": prices,
             "log-format": log_format,
             "json": json,
         }

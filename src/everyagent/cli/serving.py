@@ -12,7 +12,7 @@ from everyagent.cli.exits import Exit, Failure
 from everyagent.config import Settings
 from everyagent.sessions import AgentInfo
 
-_VALUED = frozenset({"host", "port", "data-dir", "token", "default-agent", "idle-timeout", "log-format"})
+_VALUED = frozenset({"host", "port", "data-dir", "token", "default-agent", "idle-timeout", "prices", "log-format"})
 _SWITCHES = frozenset({"no-token", "json"})
 
 

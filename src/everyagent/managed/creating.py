@@ -8,6 +8,7 @@ from everyagent.agents.adapter import Catalog
 from everyagent.log.views import NewView
 from everyagent.managed.agent import SessionAgent
 from everyagent.managed.agents import Agents
+from everyagent.managed.budgets import refuse_blind
 from everyagent.managed.coding_agents import coding_agent, model_for, variant_for
 from everyagent.managed.environment import SelfHosted
 from everyagent.managed.environments import Environments
@@ -77,6 +78,8 @@ class Creating:
         adapter = self._sessions.agents.adapter(name)
         catalog: Catalog = await adapter.catalog()
         model = model_for(catalog, agent.model.id)
+        if document.budget:
+            refuse_blind(adapter, catalog, model, self._sessions.ground.prices)
         policies = policies_of(agent.tools, self_hosted=document.self_hosted)
         trusting = policies == ToolPolicies(default="allow")
         policies = UNRESTRICTED if trusting and not adapter.capabilities.tool_policies else fitted(policies, catalog)

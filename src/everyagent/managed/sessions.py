@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from everyagent.errors import BadRequest, Conflict
 from everyagent.log.views import ViewQuery, ViewRecord
 from everyagent.managed.agent import SessionAgent
+from everyagent.managed.budgets import refuse_blind
 from everyagent.managed.creating import Creating
 from everyagent.managed.environment import Deleted
 from everyagent.managed.limits import merged_metadata
@@ -110,6 +111,9 @@ class ManagedSessions:
             changes["agent"] = msgspec.to_builtins(changed_agent)
         budget = document.budget if asked.budget is UNSET else _builtins(asked.budget) if asked.budget else None
         if budget != document.budget:
+            if budget:
+                adapter = self._sessions.agents.adapter(record.agent)
+                refuse_blind(adapter, await adapter.catalog(), record.model, self._sessions.ground.prices)
             changes["budget"] = budget
         told: dict[str, object] = {}
         if asked.title is not UNSET and asked.title != record.title:

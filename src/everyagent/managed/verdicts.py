@@ -6,7 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from everyagent.managed.events import ModelUsage
-from everyagent.managed.projection.statuses import model_usage
+from everyagent.managed.projection.spans import model_usage
 from everyagent.model.decoding import decode_event
 from everyagent.model.events import ItemCompleted, TurnEnded
 from everyagent.model.items import text_of

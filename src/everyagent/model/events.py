@@ -90,12 +90,30 @@ class TurnStarted(Data, frozen=True, kw_only=True):
 
 
 class TurnEnded(Data, frozen=True, kw_only=True):
+    """`priced`: the cost is not the agent's own word, but what its requests come to by the operator's prices."""
+
     type: ClassVar[str] = "turn.ended"
     turn_id: str
     stop_reason: StopReason
     usage: Usage | None = None
     cost_usd: float | None = None
+    priced: bool = False
     error: str | None = None
+
+
+class ModelResponded(Data, frozen=True, kw_only=True):
+    """A request to a model is over. `cost_usd` is the agent's own word, unless `priced`: by the operator's prices.
+
+    `subagent` is the item id of the tool call whose sub-agent made the request.
+    """
+
+    type: ClassVar[str] = "model.responded"
+    usage: Usage
+    turn_id: str | None = None
+    subagent: str | None = None
+    model: str | None = None
+    cost_usd: float | None = None
+    priced: bool = False
 
 
 class ItemStarted(Data, frozen=True, kw_only=True):
@@ -214,6 +232,7 @@ EventData: TypeAlias = (
     | SessionEnded
     | TurnStarted
     | TurnEnded
+    | ModelResponded
     | ItemStarted
     | ItemDelta
     | ItemCompleted
@@ -245,6 +264,7 @@ EVENT_TYPES: tuple[type[EventData], ...] = (
     Unparsed,
     ToolRequested,
     ToolResolved,
+    ModelResponded,
 )
 TYPE_NUMBERS: dict[str, int] = {data.type: number for number, data in enumerate(EVENT_TYPES, 1)}
 DATA_BY_TYPE: dict[str, type[EventData]] = {data.type: data for data in EVENT_TYPES}

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from everyagent.clock import Clock
 from everyagent.log.records import Records
+from everyagent.model.prices import UNPRICED, Prices
 from everyagent.sessions.secrets import Vault
 
 
@@ -15,3 +16,4 @@ class Ground(Struct, frozen=True, kw_only=True):
     vault: Vault
     clock: Clock
     default_agent: str
+    prices: Prices = UNPRICED

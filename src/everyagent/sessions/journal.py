@@ -25,7 +25,7 @@ class Journal:
         self.record = record
         self.order = Order()
         self.status: SessionStatus = record.status
-        self._scribe = Scribe(record, world.clock, view)
+        self._scribe = Scribe(record, world.clock, view, world.prices)
         self._status_before: SessionStatus = record.status
         self._log = world.log
         self._counts = world.counts

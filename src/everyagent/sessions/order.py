@@ -13,6 +13,7 @@ from everyagent.model.events import (
     ItemCompleted,
     ItemDelta,
     ItemStarted,
+    ModelResponded,
     PermissionRequested,
     PermissionResolved,
     QuestionRequested,
@@ -120,6 +121,9 @@ class Order:
                     yield from self.close(data.error or "The turn ended before this did.")
                     yield Woven(replace(data, turn_id=self.turn_id), synthetic)
                     self.turn_id = None
+            case ModelResponded():
+                subagent = self._items.get(data.subagent) if data.subagent else None
+                yield Woven(replace(data, turn_id=self.turn_id, subagent=subagent), synthetic)
             case SessionEnded():
                 yield from self.end_turn("terminated", "The agent ended the session.")
                 yield Woven(data, synthetic)

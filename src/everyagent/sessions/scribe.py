@@ -37,10 +37,12 @@ from everyagent.model.events import (
 from everyagent.model.ids import new_id
 from everyagent.model.items import Item
 from everyagent.model.parts import FileRefPart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
+from everyagent.model.prices import UNPRICED, Prices
 from everyagent.model.sessions import UnknownFrame
 from everyagent.sessions.asks import answer_of, ask_id_of, kind_of
 from everyagent.sessions.counts import SAMPLES
 from everyagent.sessions.order import Weave
+from everyagent.sessions.till import Till
 from everyagent.sessions.view import View
 
 _encode = msgspec.json.Encoder().encode
@@ -54,8 +56,11 @@ SAMPLE_BYTES = 2048
 class Scribe:
     """Where the session's log stands, as its owner knows it."""
 
-    def __init__(self, record: SessionRecord, clock: Clock, view: View | None = None) -> None:
+    def __init__(
+        self, record: SessionRecord, clock: Clock, view: View | None = None, prices: Prices = UNPRICED
+    ) -> None:
         self.view = view
+        self.till = Till(prices, record.agent, record.model)
         self.session = record.number
         self.session_id = record.session_id
         self.epoch = record.epoch
@@ -113,6 +118,8 @@ class Step:
     def tell(self, weave: Weave) -> None:
         scribe, time, events = self._scribe, self._time, self._events
         for data, synthetic in weave:
+            if type(data) is not ItemDelta:
+                data = scribe.till.told(data)
             scribe.head = sequence = scribe.head + 1
             body = _encode(
                 Envelope(

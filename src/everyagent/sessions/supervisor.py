@@ -12,6 +12,7 @@ from everyagent.errors import Unavailable
 from everyagent.log.log import EventQuery, Log, SessionRecord
 from everyagent.logs import get_logger
 from everyagent.model.decoding import UnknownData, decode_event
+from everyagent.model.prices import UNPRICED, Prices
 from everyagent.sessions.actor import Actor
 from everyagent.sessions.agents import Agents
 from everyagent.sessions.launching import Launcher
@@ -34,6 +35,7 @@ class Supervisor:
         tasks: anyio.abc.TaskGroup,
         clock: Clock,
         policy: Policy,
+        prices: Prices = UNPRICED,
         views: Views | None = None,
     ) -> None:
         self._log = log
@@ -41,7 +43,7 @@ class Supervisor:
         self._tasks = tasks
         self._views = views
         self._policy = policy
-        self._world = World(log, clock, policy, agents.counts, self._spawn, launcher.launch_for)
+        self._world = World(log, clock, policy, agents.counts, self._spawn, launcher.launch_for, prices)
         self._actors: dict[str, Actor] = {}
         self._loading: dict[str, asyncio.Lock] = {}
         self._closing = False

@@ -20,6 +20,11 @@ class View(Protocol):
         """No turn may begin now."""
         ...
 
+    @property
+    def overspent(self) -> bool:
+        """The running turn must end now."""
+        ...
+
     def granted(self) -> Sequence[str]:
         """Open asks whose answer is yes, as a client said before."""
         ...

@@ -22,6 +22,7 @@ from everyagent.sessions.view import View, Views
 from everyagent.sessions.world import World
 
 _GRANTED = b'{"cause":"granted_before"}'
+_OVERSPENT = b'{"cause":"budget_reached"}'
 
 
 class Entry(Struct, frozen=True, kw_only=True):
@@ -181,8 +182,14 @@ class ViewedActor(Actor):
 
     async def heard(self, ear: Ear, batch: Sequence[Heard]) -> None:
         await super().heard(ear, batch)
+        if self.view.overspent and self._turn and not self._turn.cancelled:
+            self._spawn(self._cut_short)
         for ask_id in self.view.granted():
             self._spawn(self._grant, ask_id)
+
+    async def _cut_short(self) -> None:
+        if self._turn and not self._turn.cancelled:
+            await self.submit(lambda: Batch(cause=_OVERSPENT, direction="daemon", interrupt=self.view.overspent))
 
     async def _grant(self, ask_id: str) -> None:
         if self._journal.order.asks.pending(ask_id):

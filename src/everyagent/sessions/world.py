@@ -6,6 +6,7 @@ from typing import NamedTuple
 from everyagent.agents.adapter import Launch
 from everyagent.clock import Clock
 from everyagent.log.log import Log, SessionRecord
+from everyagent.model.prices import Prices
 from everyagent.sessions.counts import Counts
 from everyagent.sessions.policy import Policy
 
@@ -19,3 +20,4 @@ class World(NamedTuple):
     counts: Counts
     spawn: Callable[..., None]
     launch_for: Callable[[SessionRecord], Awaitable[Launch]]
+    prices: Prices

@@ -15,6 +15,7 @@ from everyagent.model.events import (
     ItemCompleted,
     ItemDelta,
     ItemStarted,
+    ModelResponded,
     PermissionRequested,
     PermissionResolved,
     QuestionRequested,
@@ -110,6 +111,13 @@ def sample_session() -> list[Event]:
             *_tools(),
             *_asks(),
             *_troubles(),
+            ModelResponded(
+                usage=Usage(input_tokens=120, output_tokens=40, reasoning_tokens=8),
+                turn_id="turn_1",
+                model="mock-small",
+                cost_usd=0.002,
+                priced=True,
+            ),
             TurnEnded(
                 turn_id="turn_1",
                 stop_reason="end_turn",

@@ -29,12 +29,24 @@ def flow(client: Loose, agent: str = "mock") -> None:
     use, result = one(heard, "agent.mcp_tool_use"), one(heard, "agent.mcp_tool_result")
     assert (use.mcp_server_name, use.name, result.mcp_tool_use_id) == ("docs", "search", use.id)
     assert client.beta.sessions.retrieve(session.id).status == "idle", "status and event agree"
+    requests(heard, 3)
     previews(heard)
     queues(talk)
     fails(talk)
     delegates(client, talk)
     lists(client, session.id)
     talk.close()
+
+
+def requests(heard: list[Loose], count: int) -> None:
+    """Each request to the model is a span of its own, with what it used; the next begins after the tools' results."""
+    starts = [event.id for event in heard if event.type == "span.model_request_start"]
+    ends = [event for event in heard if event.type == "span.model_request_end"]
+    assert [end.model_request_start_id for end in ends] == starts
+    assert len(starts) == count
+    assert all(end.model_usage.input_tokens and end.model_usage.output_tokens for end in ends)
+    use, result = types(heard).index("agent.tool_use"), types(heard).index("agent.tool_result")
+    assert "span.model_request_start" not in types(heard)[use:result]
 
 
 def previews(heard: list[Loose]) -> None:

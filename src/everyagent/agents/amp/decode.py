@@ -11,7 +11,7 @@ from everyagent.agents.adapter import Draft, Frame, Heard, NativeSession
 from everyagent.agents.amp import failures, items, results, wire
 from everyagent.agents.amp.results import Call
 from everyagent.agents.unparsed import BROKEN, unparsed
-from everyagent.model.events import Error, StopReason, TurnEnded, TurnStarted, Unparsed
+from everyagent.model.events import Error, ModelResponded, StopReason, TurnEnded, TurnStarted, Unparsed
 from everyagent.model.usage import Usage
 from everyagent.runtime.framing import Line
 
@@ -94,7 +94,9 @@ class Decoder:
             elif block.type not in items.SPOKEN:
                 drafts.append(_strange(block, body))
         if frame.message.usage:
-            self._usage += _usage(frame.message.usage)
+            used = _usage(frame.message.usage)
+            self._usage += used
+            drafts.append(ModelResponded(usage=used, subagent=parent))
         return [*drafts, *self._stopped(frame.message.stop_reason)]
 
     def user(self, body: bytes) -> Sequence[Draft]:

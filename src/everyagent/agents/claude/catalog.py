@@ -37,6 +37,7 @@ CAPABILITIES = Capabilities(
     custom_tools=True,
     subagents=True,
     usage=True,
+    cost=True,
     steering=True,
     resume=True,
     system_prompt=True,

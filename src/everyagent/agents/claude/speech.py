@@ -12,7 +12,8 @@ from everyagent.agents.adapter import Draft
 from everyagent.agents.claude import items, wire
 from everyagent.agents.claude.asks import plan_of
 from everyagent.agents.claude.results import Call, called, result
-from everyagent.model.events import ItemCompleted, ItemDelta, ItemStarted
+from everyagent.agents.claude.turns import used
+from everyagent.model.events import ItemCompleted, ItemDelta, ItemStarted, ModelResponded
 from everyagent.model.parts import (
     ContentPart,
     ImagePart,
@@ -38,10 +39,12 @@ _todos = msgspec.json.Decoder(wire.TodoInput)
 class Voice:
     """One message that is being streamed: which block became which part, or which call."""
 
-    __slots__ = ("aborted", "block", "calls", "key", "parts", "places")
+    __slots__ = ("aborted", "block", "calls", "key", "model", "parts", "places", "tokens")
 
     def __init__(self, key: str) -> None:
         self.key = key
+        self.model: str | None = None
+        self.tokens: wire.Tokens | None = None
         self.parts: list[ContentPart | None] = []  # None: begun, and not told whole yet
         self.places: dict[int, int] = {}
         self.calls: dict[int, str] = {}
@@ -101,13 +104,20 @@ class Speech:
             case "message_start":
                 cut = self._end(speaker, _CUT)
                 key = event.message.id if event.message else frame.api_message_id or frame.uuid
-                self._voices[speaker] = Voice(key)
+                voice = self._voices[speaker] = Voice(key)
+                if event.message:
+                    voice.model, voice.tokens = event.message.model, event.message.usage
                 return (*cut, ItemStarted(item=items.message(key, subagent=speaker)))
             case "content_block_start":
                 return self._block_start(speaker, event)
+            case "message_delta":
+                if (voice := self._voices.get(speaker)) and event.usage:
+                    voice.tokens = event.usage
+                return ()
             case "message_stop":
-                return self._end(speaker, None)
-            case "content_block_stop" | "message_delta" | "ping" | "error":
+                voice = self._voices.get(speaker)
+                return (*self._end(speaker, None), *_responded(voice, speaker))
+            case "content_block_stop" | "ping" | "error":
                 return ()
             case _:
                 return None
@@ -218,6 +228,12 @@ class Speech:
                 return items.whole(items.status(f"{block.id} plan", "plan", parts))
             case _:
                 return ()
+
+
+def _responded(voice: Voice | None, speaker: str | None) -> Sequence[Draft]:
+    if voice is None or voice.tokens is None:
+        return ()
+    return (ModelResponded(usage=used(voice.tokens), model=voice.model, subagent=speaker),)
 
 
 def _keep(memory: dict[K, V], key: K, value: V) -> None:

@@ -66,15 +66,16 @@ def _usage(frame: wire.Result) -> Usage | None:
                 reasoning_tokens=each.thinkingTokens,
             )
         return total
-    usage = frame.usage
-    if usage is None:
-        return None
-    details = usage.output_tokens_details
+    return used(frame.usage) if frame.usage else None
+
+
+def used(tokens: wire.Tokens) -> Usage:
+    details = tokens.output_tokens_details
     return Usage(
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
-        cache_read_tokens=usage.cache_read_input_tokens or 0,
-        cache_write_tokens=usage.cache_creation_input_tokens or 0,
+        input_tokens=tokens.input_tokens,
+        output_tokens=tokens.output_tokens,
+        cache_read_tokens=tokens.cache_read_input_tokens or 0,
+        cache_write_tokens=tokens.cache_creation_input_tokens or 0,
         reasoning_tokens=details.thinking_tokens if details else 0,
     )
 

@@ -67,9 +67,25 @@ class Block(Struct, frozen=True, omit_defaults=True):
     source: Source | None = None
 
 
+class OutputDetails(Struct, frozen=True):
+    thinking_tokens: int = 0
+
+
+class Tokens(Struct, frozen=True):
+    """Of one request, or of a whole turn without its sub-agents."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+    output_tokens_details: OutputDetails | None = None
+
+
 class Message(Struct, frozen=True):
     content: Content = ""
     id: str = ""
+    model: str | None = None
+    usage: Tokens | None = None
 
 
 class StreamBody(Struct, frozen=True):
@@ -77,6 +93,7 @@ class StreamBody(Struct, frozen=True):
     index: int = 0
     content_block: Block | None = None
     message: Message | None = None
+    usage: Tokens | None = None
 
 
 class StreamEvent(Frame, frozen=True, kw_only=True):
@@ -349,20 +366,6 @@ class AuthStatus(Frame, frozen=True, kw_only=True):
 # -- the end of a turn ----------------------------------------------------------------------------------------------
 
 
-class OutputDetails(Struct, frozen=True):
-    thinking_tokens: int = 0
-
-
-class TurnUsage(Struct, frozen=True):
-    """Of the main loop alone."""
-
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cache_read_input_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
-    output_tokens_details: OutputDetails | None = None
-
-
 class ModelUsage(Struct, frozen=True):
     """Of one model, sub-agents included."""
 
@@ -389,7 +392,7 @@ class Result(Frame, frozen=True, kw_only=True):
     terminal_reason: str | None = None
     api_error: str | None = None
     api_error_status: int | None = None
-    usage: TurnUsage | None = None
+    usage: Tokens | None = None
     total_cost_usd: float = 0.0
     model_usage_since_last_result: dict[str, ModelUsage] | None = None
     origin: Origin | None = None

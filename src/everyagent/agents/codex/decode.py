@@ -20,7 +20,7 @@ from everyagent.agents.codex.rulings import Knock, Ruled, Rulings
 from everyagent.agents.codex.threads import Threads
 from everyagent.agents.codex.usage import Meter
 from everyagent.agents.unparsed import BROKEN, unparsed
-from everyagent.model.events import StopReason, TurnEnded, TurnStarted
+from everyagent.model.events import ModelResponded, StopReason, TurnEnded, TurnStarted
 
 P = TypeVar("P")
 F = TypeVar("F", bound=Struct)
@@ -61,6 +61,7 @@ class Decoder:
         self._threads = Threads()
         self.rulings = Rulings(self._threads)
         self._meter = Meter()
+        self._models: dict[str, str] = {}  # which model each thread works with
         self._notices = 0
         self._named = False
         self._retries = 0
@@ -111,6 +112,7 @@ class Decoder:
         if response.error is None and method in ("thread/start", "thread/resume"):
             self.opened = _opened.decode(response.result)
             self._threads.main = self.opened.thread.id
+            self._models[self._threads.main] = self.opened.model
         elif response.error is None and method == "turn/start":
             self.turn = _begun.decode(response.result).turn.id
             self._meter.running = True
@@ -170,7 +172,14 @@ class Decoder:
         return (failures.error(notice.error),)
 
     def used(self, notice: wire.UsageNotice) -> Sequence[Draft]:
-        self._meter.read(notice.thread_id, notice.token_usage)
+        used = self._meter.read(notice.thread_id, notice.token_usage)
+        if used is None:
+            return ()
+        thread = notice.thread_id
+        return (ModelResponded(usage=used, model=self._models.get(thread), subagent=self._threads.subagent(thread)),)
+
+    def set(self, notice: wire.SettingsNotice) -> Sequence[Draft]:
+        self._models[notice.thread_id] = notice.thread_settings.model
         return ()
 
     def changed(self, notice: wire.DiffNotice) -> Sequence[Draft]:
@@ -311,6 +320,7 @@ MAPPED: dict[str, Handler] = {
     "turn/diff/updated": _typed(wire.DiffNotice, Decoder.changed),
     "turn/plan/updated": _notice(wire.PlanNotice, notices.plan),
     "thread/tokenUsage/updated": _typed(wire.UsageNotice, Decoder.used),
+    "thread/settings/updated": _typed(wire.SettingsNotice, Decoder.set),
     "thread/name/updated": _notice(wire.Notice, notices.titled),
     "thread/goal/updated": _notice(wire.GoalNotice, notices.goal),
     "thread/closed": Decoder.let_go,

@@ -50,7 +50,6 @@ IGNORED: dict[str, str] = {
     "thread/realtime/transcript/delta": "only in voice conversations",
     "thread/realtime/transcript/done": "only in voice conversations",
     "thread/reverted": "only if we would revert",
-    "thread/settings/updated": "settings come from us, with each turn",
     "thread/started": "the answer to our request tells the same",
     "thread/status/changed": "turns and asks tell the same",
     "thread/unarchived": "for Codex's own sidebar",

@@ -69,7 +69,7 @@ class Threads:
         key = self.key(thread, item.id)
         name = "plan" if item.type == "plan" else item.phase
         self._streams[key] = Stream(thread, name)
-        return (ItemStarted(item=items.message(key, native=item.id, subagent=self._subagent(thread), name=name)),)
+        return (ItemStarted(item=items.message(key, native=item.id, subagent=self.subagent(thread), name=name)),)
 
     def said_all(self, thread: str, item: NativeItem) -> Sequence[Draft]:
         key = self.key(thread, item.id)
@@ -79,7 +79,7 @@ class Threads:
         said = items.message(
             key,
             native=item.id,
-            subagent=self._subagent(thread),
+            subagent=self.subagent(thread),
             content=[TextPart(text=item.text)] if item.text else [],
             status="completed",
             name="plan" if item.type == "plan" else item.phase,
@@ -95,12 +95,12 @@ class Threads:
         if not begun and not parts:
             return ()
         thought = items.message(
-            key, native=item.id, subagent=self._subagent(thread), content=parts, status="completed", name="reasoning"
+            key, native=item.id, subagent=self.subagent(thread), content=parts, status="completed", name="reasoning"
         )
         return (ItemCompleted(item=thought),)
 
     def called(self, thread: str, item: NativeItem) -> Sequence[Draft]:
-        call = Call(self.key(thread, item.id), item, thread, self._subagent(thread))
+        call = Call(self.key(thread, item.id), item, thread, self.subagent(thread))
         self._tell(call.key)
         self.calls[call.key] = call
         self._adopt(call.key, item.receiver_thread_ids)
@@ -125,7 +125,7 @@ class Threads:
         self._tell(key)
         self._announced.discard(key)
         known = self.calls.pop(key, None)
-        call = Call(key, item, thread, self._subagent(thread))
+        call = Call(key, item, thread, self.subagent(thread))
         self._adopt(key, item.receiver_thread_ids)
         drafts: list[Draft] = []
         if known is None or not tools.TYPES[item.type]:
@@ -152,7 +152,7 @@ class Threads:
             self._spawned[child] = key
             arguments = f'{{"agent":"{item.agent_path}"}}'
             part = ToolCallPart(name=tools.SPAWN, arguments=arguments, call_id=key)
-            subagent = self._subagent(thread)
+            subagent = self.subagent(thread)
             return items.whole(items.call(key, part, native=item.id, subagent=subagent, status="completed"))
         call = self._spawned.pop(child, None) if item.kind in ("completed", "interrupted") else None
         if call:
@@ -181,7 +181,7 @@ class Threads:
         told = items.message(
             self.key(thread, item.id),
             native=item.id,
-            subagent=self._subagent(thread),
+            subagent=self.subagent(thread),
             role="user",
             content=[TextPart(text=text)],
             status="completed",
@@ -196,17 +196,17 @@ class Threads:
 
     def _compaction(self, thread: str, item: NativeItem, state: ItemStatus) -> Item:
         part = StatusPart(label="Compacting the conversation" if state == "in_progress" else "Conversation compacted")
-        key, subagent = self.key(thread, item.id), self._subagent(thread)
+        key, subagent = self.key(thread, item.id), self.subagent(thread)
         return items.status(key, "compaction", [part], native=item.id, subagent=subagent, state=state)
 
     def noted(self, thread: str, item: NativeItem) -> Sequence[Draft]:
         words = item.review or "\n".join(str(fragment.get("text", "")) for fragment in item.fragments)
         part = StatusPart(label=_NOTES[item.type], detail=words or None)
-        key, subagent = self.key(thread, item.id), self._subagent(thread)
+        key, subagent = self.key(thread, item.id), self.subagent(thread)
         return items.whole(items.status(key, item.type, [part], native=item.id, subagent=subagent))
 
     def put_out(self, thread: str, item: NativeItem) -> Sequence[Draft]:
-        key, subagent = self.key(thread, item.id), self._subagent(thread)
+        key, subagent = self.key(thread, item.id), self.subagent(thread)
         output = item.output if isinstance(item.output, str) else msgspec.json.encode(item.output).decode()
         part = ToolResultPart(call_id=key, output=output)
         name = item.name or "unknown"
@@ -280,7 +280,7 @@ class Threads:
         if key in self._streams:
             return key, ()
         self._streams[key] = Stream(delta.thread_id, "reasoning")
-        subagent = self._subagent(delta.thread_id)
+        subagent = self.subagent(delta.thread_id)
         return key, (ItemStarted(item=items.message(key, native=delta.item_id, subagent=subagent, name="reasoning")),)
 
     # -- ends ---------------------------------------------------------------------------------------------------
@@ -289,7 +289,7 @@ class Threads:
         """The model's stream was cut: what it was saying is said again, under new ids."""
         for key, stream in [(key, stream) for key, stream in self._streams.items() if stream.thread == thread]:
             del self._streams[key]
-            native, subagent = key.rpartition(" ")[2], self._subagent(thread)
+            native, subagent = key.rpartition(" ")[2], self.subagent(thread)
             cut = items.message(key, native=native, subagent=subagent, status="failed", name=stream.name, error=why)
             yield Synthetic(ItemCompleted(item=cut))
 
@@ -317,7 +317,7 @@ class Threads:
 
     # -- sub-agents ---------------------------------------------------------------------------------------------
 
-    def _subagent(self, thread: str) -> str | None:
+    def subagent(self, thread: str) -> str | None:
         return self._children.get(thread) if self.is_child(thread) else None
 
     def _adopt(self, key: str, threads: Sequence[str]) -> None:

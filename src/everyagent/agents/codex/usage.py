@@ -1,4 +1,4 @@
-"""What a turn used: Codex counts over the whole life of each thread, so a turn's share is a difference. Pure."""
+"""What requests and turns used: Codex counts over the whole life of each thread, so each is a difference. Pure."""
 
 from everyagent.agents.codex.wire import Tokens, TokenUsage
 from everyagent.model.usage import Usage
@@ -12,12 +12,15 @@ class Meter:
         self._before: dict[str, Usage] = {}
         self._now: dict[str, Usage] = {}
 
-    def read(self, thread: str, usage: TokenUsage) -> None:
-        total = _usage(usage.total)
+    def read(self, thread: str, usage: TokenUsage) -> Usage | None:
+        """What the request took that has just ended; nothing, if it is a count that was told before."""
+        total, before = _usage(usage.total), self._now.get(thread)
         if thread not in self._before:
             # The first count of a resumed thread holds its past, too.
             self._before[thread] = _less(total, _usage(usage.last)) if self.running else total
         self._now[thread] = total
+        used = _less(total, before or self._before[thread])
+        return used if self.running and used != Usage() else None
 
     def take(self) -> Usage | None:
         """What was used since the last call, by all threads together."""

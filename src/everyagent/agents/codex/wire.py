@@ -271,6 +271,15 @@ class UsageNotice(Wire, frozen=True):
     thread_id: str = ""
 
 
+class ThreadSettings(Wire, frozen=True):
+    model: str
+
+
+class SettingsNotice(Wire, frozen=True):
+    thread_settings: ThreadSettings
+    thread_id: str = ""
+
+
 class PlanStep(Wire, frozen=True):
     step: str
     status: str = ""

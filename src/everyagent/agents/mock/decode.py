@@ -16,6 +16,7 @@ from everyagent.model.events import (
     ItemCompleted,
     ItemDelta,
     ItemStarted,
+    ModelResponded,
     PermissionRequested,
     QuestionRequested,
     Retry,
@@ -144,6 +145,11 @@ def _error(frame: wire.Error) -> Sequence[Draft]:
     return (Error(message=frame.message, code=_ERROR_CODES.get(frame.code, "internal"), retry=retry),)
 
 
+def _responded(frame: wire.Responded) -> Sequence[Draft]:
+    usage = Usage(input_tokens=frame.usage.input, output_tokens=frame.usage.output)
+    return (ModelResponded(usage=usage, model=frame.model, cost_usd=frame.cost, subagent=frame.subagent),)
+
+
 def _turn_end(frame: wire.TurnEnd) -> Sequence[Draft]:
     usage = Usage(input_tokens=frame.usage.input, output_tokens=frame.usage.output)
     return (TurnEnded(turn_id="", stop_reason=frame.stop, usage=usage, cost_usd=frame.cost, error=frame.error),)
@@ -165,5 +171,6 @@ _BY_TYPE: dict[str, Callable[[bytes], Sequence[Draft]]] = {
     "permission": _typed(wire.Permission, _permission),
     "question": _typed(wire.Questions, _questions),
     "error": _typed(wire.Error, _error),
+    "responded": _typed(wire.Responded, _responded),
     "turn.end": _typed(wire.TurnEnd, _turn_end),
 }

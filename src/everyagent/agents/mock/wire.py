@@ -154,6 +154,13 @@ class Usage(Struct, frozen=True):
     output: int
 
 
+class Responded(Frame, frozen=True):
+    usage: Usage
+    cost: float
+    model: str
+    subagent: str | None = None
+
+
 class TurnEnd(Frame, frozen=True):
     stop: Literal["end_turn", "interrupted", "error"]
     usage: Usage

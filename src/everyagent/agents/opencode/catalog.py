@@ -50,7 +50,12 @@ def catalog(providers: list[wire.Provider], agents: list[wire.AgentInfo], defaul
     ]
     return Catalog(
         models=[
-            Model(id=f"{provider.id}/{model.id}", name=model.name, variants=list(model.variants))
+            Model(
+                id=f"{provider.id}/{model.id}",
+                name=model.name,
+                variants=list(model.variants),
+                costs=bool(model.cost.input or model.cost.output),
+            )
             for provider in providers
             for model in provider.models.values()
         ],

@@ -14,7 +14,7 @@ from everyagent.agents.opencode import failures, notices
 from everyagent.agents.opencode.calls import Calls
 from everyagent.agents.opencode.usage import Meter
 from everyagent.agents.opencode.wire import Delta, Message, Part
-from everyagent.model.events import DeltaKind, ItemCompleted, ItemDelta, ItemStarted
+from everyagent.model.events import DeltaKind, ItemCompleted, ItemDelta, ItemStarted, ModelResponded
 from everyagent.model.items import Item
 from everyagent.model.parts import ContentPart, ReasoningPart, TextPart
 
@@ -42,10 +42,14 @@ class Piece:
 class Speech:
     """A message of the model, as the item `key`, until all of it is told.
 
-    `stepped`: the model's step is told to its end. `over`: OpenCode has ended it, with `failure` if it failed.
+    `stepped`: the model's step is told to its end, with what it used in `responses`. `over`: OpenCode has ended it,
+    with `failure` if it failed.
     """
 
-    __slots__ = ("failure", "key", "message", "name", "over", "pieces", "session", "stepped", "subagent")
+    __slots__ = (
+        *("failure", "key", "message", "model", "name", "over", "pieces", "responses", "session", "stepped"),
+        "subagent",
+    )
 
     def __init__(self, key: str, message: str, session: str, subagent: str | None, name: str | None) -> None:
         self.key = key
@@ -53,7 +57,9 @@ class Speech:
         self.session = session
         self.subagent = subagent
         self.name = name
+        self.model: str | None = None
         self.pieces: list[Piece] = []
+        self.responses: list[ModelResponded] = []
         self.stepped = False
         self.over = False
         self.failure: str | None = None
@@ -101,21 +107,24 @@ class Messages:
         if message.id not in self._speeches:
             yield from self._settle(message.session)
             yield ItemStarted(item=self._begin(message.id, message.session, name).item())
+        speech = self._speeches[message.id]
+        if message.provider and message.model:
+            speech.model = f"{message.provider}/{message.model}"
         if message.time.completed is not None or message.error:
-            speech = self._speeches[message.id]
             speech.over = True
             speech.failure = failures.message(message.error) if message.error else None
             if speech.stepped:
-                yield self._told_all(speech)
+                yield from self._told_all(speech)
 
     def _settle(self, session: str) -> Iterator[Draft]:
         """What comes next is another message's: those that are over are told to their end."""
         for speech in [each for each in self._speeches.values() if each.over and each.session == session]:
-            yield self._told_all(speech)
+            yield from self._told_all(speech)
 
-    def _told_all(self, speech: Speech) -> ItemCompleted:
+    def _told_all(self, speech: Speech) -> Iterator[Draft]:
         self._end(speech.message)
-        return ItemCompleted(item=speech.ended(speech.failure))
+        yield ItemCompleted(item=speech.ended(speech.failure))
+        yield from speech.responses
 
     def _begin(self, message: str, session: str, name: str | None = None, key: str | None = None) -> Speech:
         speech = Speech(key or message, message, session, self._subagent(session), name)
@@ -180,11 +189,18 @@ class Messages:
         yield from self.calls.update(part, speech.key, speech.subagent)
 
     def step_finished(self, part: Part) -> Iterator[Draft]:
-        self.meter.read(part)
+        """What it used is told after what was said in it."""
+        used = self.meter.read(part)
         speech = self._speeches.get(part.message)
         if speech:
             speech.stepped = True
-        yield from ()
+        if used is None:
+            return
+        subagent, cost = self._subagent(part.session), part.cost or None
+        if speech:
+            speech.responses.append(ModelResponded(usage=used, model=speech.model, subagent=subagent, cost_usd=cost))
+        else:
+            yield ModelResponded(usage=used, subagent=subagent, cost_usd=cost)
 
     def patched(self, part: Part) -> Iterator[Draft]:
         yield from notices.patch(part, self._subagent(part.session))
@@ -262,10 +278,11 @@ class Messages:
         yield from self.calls.cut(why)
         for speech in list(self._speeches.values()):
             if speech.over:
-                yield self._told_all(speech)
+                yield from self._told_all(speech)
             else:
                 self._end(speech.message)
                 yield Synthetic(ItemCompleted(item=speech.ended(why)))
+                yield from speech.responses
 
     # -- sub-agents ---------------------------------------------------------------------------------------------
 

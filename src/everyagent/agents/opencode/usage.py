@@ -12,19 +12,22 @@ class Meter:
         self._used = Usage()
         self._cost = 0.0
 
-    def read(self, step: Part) -> None:
+    def read(self, step: Part) -> Usage | None:
+        """What the step took, unless it was counted before."""
         if step.id in self._counted or step.tokens is None:
-            return
+            return None
         self._counted.add(step.id)
         tokens = step.tokens
         self._cost += step.cost
-        self._used += Usage(
+        used = Usage(
             input_tokens=tokens.input,
             output_tokens=tokens.output + tokens.reasoning,
             cache_read_tokens=tokens.cache.read,
             cache_write_tokens=tokens.cache.write,
             reasoning_tokens=tokens.reasoning,
         )
+        self._used += used
+        return used
 
     def take(self) -> tuple[Usage | None, float | None]:
         """What was used and paid since the last call."""

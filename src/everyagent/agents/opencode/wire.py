@@ -299,8 +299,16 @@ class Replied(Wire, frozen=True):
 # -- what can be chosen -----------------------------------------------------------------------------------------
 
 
+class ModelCost(Wire, frozen=True):
+    """0 also where nobody said."""
+
+    input: float = 0
+    output: float = 0
+
+
 class ModelInfo(Wire, frozen=True):
     id: str
+    cost: ModelCost = ModelCost()
     name: str | None = None
     variants: dict[str, Any] = {}
 

@@ -29,7 +29,8 @@ from everyagent.managed.projection.commands import (
 from everyagent.managed.projection.document import Document
 from everyagent.managed.projection.naming import event_id
 from everyagent.managed.projection.outcomes import Outcomes
-from everyagent.managed.projection.state import State
+from everyagent.managed.projection.spans import Spans
+from everyagent.managed.projection.state import State, Thread
 from everyagent.managed.projection.statuses import Statuses
 from everyagent.managed.projection.teller import Teller
 from everyagent.managed.projection.threads import Threads
@@ -51,12 +52,13 @@ class Projector:
     def __init__(self, session_id: str, state: bytes, document: bytes) -> None:
         self._teller = teller = Teller(session_id, state)
         self._document = self._kept = msgspec.json.decode(document, type=Document)
-        self._threads = Threads(teller)
+        spans = Spans(teller)
+        self._threads = Threads(teller, spans)
         self._tools = Tools(teller, self._threads, self._document)
         self._statuses = Statuses(teller)
         self._actions = Actions(teller, self._tools, self._statuses)
         self._outcomes = Outcomes(teller)
-        self._turns = Turns(teller, self._statuses, self._tools, self._threads, self._outcomes)
+        self._turns = Turns(teller, self._statuses, self._tools, self._threads, self._outcomes, spans)
         self._before = self._document
         self._arriving: list[SentEvent] = []
         self._updates: dict[str, object] = {}
@@ -82,6 +84,10 @@ class Projector:
         state = self._teller.state
         parked = any(action.parked for action in state.actions.values())
         return parked or state.over_budget or (state.outcome is not None and state.outcome.evaluating is not None)
+
+    @property
+    def overspent(self) -> bool:
+        return self._teller.state.turn and self._teller.state.over_budget
 
     def granted(self) -> list[str]:
         """Open asks that the client has answered before."""
@@ -148,6 +154,7 @@ class Projector:
 
     def _interrupted(self) -> None:
         state = self._teller.state
+        state.stopping = state.turn
         parked = any(action.parked for action in state.actions.values())
         evaluated = state.outcome is not None and state.outcome.evaluating is not None
         self._actions.drop_parked()
@@ -175,12 +182,17 @@ class Projector:
             case universal.ItemStarted():
                 self._turns.go_on()
                 if data.item.subagent:
-                    self._thread(data.item)
+                    self._thread(data.item.subagent)
+                elif data.item.kind == "message" and data.item.role == "assistant":
+                    self._turns.speak()
             case universal.ItemCompleted():
                 self._turns.go_on()
                 self._item(data.item)
             case universal.TurnStarted():
                 self._begin(data)
+            case universal.ModelResponded():
+                self._turns.go_on()
+                self._turns.responded(data, self._thread(data.subagent))
             case universal.TurnEnded():
                 self._turns.end(data, parked=self._actions.parking and bool(self.state.actions))
             case universal.PermissionRequested() | universal.QuestionRequested() | universal.ToolRequested():
@@ -252,12 +264,12 @@ class Projector:
             self._tell_on(item, AgentMessage(id=self._id(item, "message"), processed_at=teller.time, content=texts))
 
     def _tell_on(self, item: Item, event: Managed) -> None:
-        self._threads.tell_on(self._thread(item), event)
+        thread = self._thread(item.subagent)
+        self._threads.tell_on(thread.id if thread else None, event)
 
-    def _thread(self, item: Item) -> str | None:
-        if not item.subagent:
-            return None
-        return self._threads.of(item.subagent, self._tools.started_by(item.subagent)).id
+    def _thread(self, subagent: str | None) -> Thread | None:
+        """Of the sub-agent that a call started."""
+        return self._threads.of(subagent, self._tools.started_by(subagent)) if subagent else None
 
     def _id(self, item: Item, kind: str) -> str:
         return event_id(self._teller.session_id, kind, item.item_id)

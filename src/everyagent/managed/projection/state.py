@@ -44,7 +44,7 @@ class Use(Struct, kw_only=True, omit_defaults=True):
 
 
 class Thread(Struct, kw_only=True, omit_defaults=True):
-    """A sub-agent's, under the item id of the call that started it."""
+    """A sub-agent's, under the item id of the call that started it. `span` and `called` as the session's own."""
 
     id: str
     name: str
@@ -53,6 +53,8 @@ class Thread(Struct, kw_only=True, omit_defaults=True):
     created_at: int
     updated_at: int
     archived_at: int | None = None
+    span: str | None = None
+    called: bool = False
 
 
 class Held(Struct, kw_only=True, omit_defaults=True):
@@ -85,13 +87,19 @@ class Outcome(Struct, kw_only=True, omit_defaults=True):
 class State(Struct, kw_only=True, omit_defaults=True):
     """`queued` has the positions of events that wait for their turn, by item; `waiting` is the session's own status.
 
-    `taken` are the messages of the running turn that were told already; `span` is the open model request.
+    `taken` are the messages of the running turn that were told already. `span` is the open model request, `called`
+    that a tool was since it began; `spent` and `spent_usd` are of the running turn's requests. `stopping`: the client
+    wants the turn to end.
     """
 
     status: Status = "idle"
     turn: bool = False
     waiting: bool = False
+    stopping: bool = False
     span: str | None = None
+    called: bool = False
+    spent: Usage = Usage()
+    spent_usd: float = 0.0
     actions: dict[str, Action] = {}
     uses: dict[str, Use] = {}
     queued: dict[str, list[int]] = {}

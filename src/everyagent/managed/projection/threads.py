@@ -14,6 +14,7 @@ from everyagent.managed.events import (
     ThreadTerminated,
 )
 from everyagent.managed.projection.naming import event_id, thread_id
+from everyagent.managed.projection.spans import Spans
 from everyagent.managed.projection.state import Thread, Use
 from everyagent.managed.projection.teller import Teller
 
@@ -23,8 +24,9 @@ _PROMPTS = ("prompt", "message", "task", "description")
 
 
 class Threads:
-    def __init__(self, teller: Teller) -> None:
+    def __init__(self, teller: Teller, spans: Spans) -> None:
         self._teller = teller
+        self._spans = spans
 
     def of(self, item_id: str, call: Use | None) -> Thread:
         """The thread of the sub-agent that a call started; told of when it is new, or works again."""
@@ -45,7 +47,21 @@ class Threads:
             thread.status = "running"
             thread.updated_at = teller.at
             self._tell(ThreadRunning, thread)
+            self._spans.open(thread)
         return thread
+
+    def called(self, id: str | None) -> None:
+        """A tool is called on the thread of that id."""
+        self._spans.called(self._known(id))
+
+    def returned(self, id: str | None) -> None:
+        """A call has its result."""
+        thread = self._known(id)
+        if thread.status == "running" if thread else self._teller.state.turn:
+            self._spans.go_on(thread)
+
+    def _known(self, id: str | None) -> Thread | None:
+        return next((thread for thread in self._teller.state.threads.values() if thread.id == id), None)
 
     def finish(self, item_id: str, result: str) -> None:
         """The call that started it has its result."""
@@ -93,6 +109,7 @@ class Threads:
 
     def _rest(self, thread: Thread) -> None:
         teller = self._teller
+        self._spans.close(None, failed=False, on=thread)
         thread.status = "idle"
         thread.updated_at = teller.at
         teller.tell(

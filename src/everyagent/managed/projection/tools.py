@@ -53,6 +53,7 @@ class Tools:
             hidden=server == TOOLS_SERVER,
             input=given,
         )
+        self._threads.called(thread)
         if not use.hidden:
             use.asked = ask or self.document.policy(name, server) == "always_ask"
             use.position = self._tell(use, use.thread)
@@ -78,6 +79,7 @@ class Tools:
                 if use.call_id == part.call_id:
                     self._threads.finish(item_id, part.output)
                     self._close(item_id, _blocks(item, part), failed=bool(part.is_error) or item.status == "failed")
+                    self._threads.returned(use.thread)
 
     def close(self, *, but: set[str]) -> None:
         """The turn is over: a use that has no result will get none."""

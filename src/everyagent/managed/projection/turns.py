@@ -3,22 +3,38 @@
 from everyagent.managed.events import SessionUsage, Stop, StopDetails
 from everyagent.managed.projection.failures import held
 from everyagent.managed.projection.outcomes import Outcomes
-from everyagent.managed.projection.state import Held, State
+from everyagent.managed.projection.spans import Spans
+from everyagent.managed.projection.state import Held, State, Thread
 from everyagent.managed.projection.statuses import Statuses
 from everyagent.managed.projection.teller import Teller
 from everyagent.managed.projection.threads import Threads
 from everyagent.managed.projection.tools import Tools
-from everyagent.model.events import Error, SessionEnded, TurnEnded
+from everyagent.model.events import Error, ModelResponded, SessionEnded, TurnEnded
 from everyagent.model.parts import Json, Object
+from everyagent.model.usage import Usage
 
 _LIMIT_REACHED = Held(
     type="tool_use_limit_reached_error", message="The agent made as many steps as it may make in one turn."
 )
+#: Its model was changed to one without a price, or the price is gone: a budget is not set on such a session.
+_COST_UNKNOWN = Held(
+    type="unknown_error",
+    message="What this turn cost is not known, so the budget does not count it: there is no price for its model.",
+)
 
 
 class Turns:
-    def __init__(self, teller: Teller, statuses: Statuses, tools: Tools, threads: Threads, outcomes: Outcomes) -> None:
+    def __init__(
+        self,
+        teller: Teller,
+        statuses: Statuses,
+        tools: Tools,
+        threads: Threads,
+        outcomes: Outcomes,
+        spans: Spans,
+    ) -> None:
         self._teller = teller
+        self._spans = spans
         self._statuses = statuses
         self._tools = tools
         self._threads = threads
@@ -27,11 +43,14 @@ class Turns:
     def start(self) -> None:
         self._teller.state.turn = True
         self._teller.state.notes = []
+        self._teller.state.stopping = False
         self._statuses.run()
+        self._spans.open()
 
     def error(self, data: Error) -> None:
         if data.retry:
             self.survived()
+            self._spans.close(None, failed=True)
             self._statuses.reschedule(held(data))
         else:
             self.survived()
@@ -49,11 +68,24 @@ class Turns:
         self.survived()
         if self._teller.state.status == "rescheduling":
             self._statuses.run()
+            self._spans.open()
+
+    def speak(self) -> None:
+        """The model says something, so it was asked."""
+        if self._teller.state.turn:
+            self._spans.open()
+
+    def responded(self, data: ModelResponded, thread: Thread | None) -> None:
+        state = self._teller.state
+        state.spent += data.usage
+        state.spent_usd += data.cost_usd or 0.0
+        self.check_budget()
+        self._spans.responded(data.usage, thread)
 
     def end(self, data: TurnEnded, *, parked: bool) -> None:
         state = self._teller.state
         failed = data.stop_reason == "error"
-        self._statuses.close_span(data.usage, failed=failed)
+        self._spans.close(None if state.spent != Usage() else data.usage, failed=failed)
         self._count(state, data)
         self._tools.close(but={event for event, action in state.actions.items() if action.parked})
         self._threads.rest()
@@ -77,7 +109,7 @@ class Turns:
         if data.reason == "error":
             message = data.message or "The agent ended the session with an error."
             self._statuses.fail(error or Held(type="unknown_error", message=message), "terminal")
-        self._statuses.close_span(None, failed=data.reason == "error")
+        self._spans.close(None, failed=data.reason == "error")
         self._statuses.end()
 
     def rest_if_done(self) -> None:
@@ -88,7 +120,7 @@ class Turns:
     def check_budget(self) -> None:
         limit = self._tools.document.limit_usd
         state = self._teller.state
-        state.over_budget = limit is not None and state.cost_usd >= limit
+        state.over_budget = limit is not None and state.cost_usd + state.spent_usd >= limit
 
     def _rest(self, data: TurnEnded) -> None:
         state = self._teller.state
@@ -114,9 +146,12 @@ class Turns:
                     self.rest_if_done()
 
     def _count(self, state: State, data: TurnEnded) -> None:
-        if data.usage:
-            state.usage += data.usage
-        state.cost_usd += data.cost_usd or 0.0
+        """What the agent says of the whole turn counts; else what its requests add up to."""
+        if data.usage and data.cost_usd is None and self._tools.document.limit_usd is not None:
+            self._statuses.fail(_COST_UNKNOWN, "retrying")
+        state.usage += data.usage or state.spent
+        state.cost_usd += state.spent_usd if data.cost_usd is None else data.cost_usd
+        state.spent, state.spent_usd = Usage(), 0.0
         self.check_budget()
 
     def _tell_usage(self) -> None:
@@ -129,12 +164,12 @@ class Turns:
 
 def usage_of(state: State) -> Object:
     """What a session used so far, as the API shows it."""
-    usage = state.usage
+    usage = state.usage + state.spent
     return {
         "input_tokens": usage.input_tokens,
         "output_tokens": usage.output_tokens,
         "cache_read_input_tokens": usage.cache_read_tokens,
         "cache_creation": {"ephemeral_1h_input_tokens": 0, "ephemeral_5m_input_tokens": usage.cache_write_tokens},
         "active_seconds": state.active_micros / 1_000_000,
-        "list_cost": {"amount": f"{state.cost_usd * 100:.4f}", "currency": "USD"},
+        "list_cost": {"amount": f"{(state.cost_usd + state.spent_usd) * 100:.4f}", "currency": "USD"},
     }

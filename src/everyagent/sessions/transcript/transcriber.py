@@ -16,6 +16,7 @@ from everyagent.model.events import (
     ItemCompleted,
     ItemDelta,
     ItemStarted,
+    ModelResponded,
     PermissionRequested,
     PermissionResolved,
     QuestionRequested,
@@ -105,6 +106,7 @@ class Transcriber:
                 | SessionEnded()
                 | TurnStarted()
                 | TurnEnded()
+                | ModelResponded()
                 | ItemStarted()
                 | ItemDelta()
                 | Error()

@@ -4,7 +4,15 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import ClassVar
 
-from everyagent.model.events import ItemCompleted, ItemStarted, SessionEnded, SessionStarted, TurnEnded, TurnStarted
+from everyagent.model.events import (
+    ItemCompleted,
+    ItemStarted,
+    ModelResponded,
+    SessionEnded,
+    SessionStarted,
+    TurnEnded,
+    TurnStarted,
+)
 from everyagent.model.items import Item, text_of
 from everyagent.testing.rules.rule import AnyEvent, Momentary
 
@@ -33,7 +41,7 @@ class RuleA(Momentary):
 
 
 class RuleE:
-    """One `turn.started` and one `turn.ended` a turn, never two open; an item has the turn it was made in."""
+    """One `turn.started` and one `turn.ended` a turn, never two open; what is made in a turn says so."""
 
     name: ClassVar[str] = "e"
 
@@ -63,6 +71,9 @@ class RuleE:
                 started_in = self._items.pop(item.item_id, item.turn_id)
                 if item.turn_id != started_in:
                     yield f"item {item.item_id} was started in turn {started_in} and says {item.turn_id} in the end"
+            case ModelResponded(turn_id=turn):
+                if turn != self._open:
+                    yield f"a model's response says turn {turn} while {self._open or 'none'} is open"
             case SessionEnded():
                 yield from self.end()
             case _:

@@ -30,7 +30,7 @@ def reasoning(turn: Turn, _: Directive) -> None:
     thought = turn.stream(message, "The user wants to see me think, so I think.", kind="reasoning")
     said = turn.stream(message, "I have thought about it.", index=1)
     content = [{"type": "reasoning", "text": thought}, {"type": "text", "text": said}]
-    turn.say("message.end", id=message, content=content)
+    turn.finish(message, content)
 
 
 def question(turn: Turn, _: Directive) -> None:
@@ -75,7 +75,7 @@ def image(turn: Turn, _: Directive) -> None:
     turn.say("message.start", id=message)
     said = turn.stream(message, "Here is a picture.")
     content = [{"type": "text", "text": said}, {"type": "image", "path": str(path), "mime": "image/png"}]
-    turn.say("message.end", id=message, content=content)
+    turn.finish(message, content)
 
 
 def plan(turn: Turn, _: Directive) -> None:
@@ -93,7 +93,7 @@ def slow(turn: Turn, directive: Directive) -> None:
     while time.monotonic() < deadline:
         said.append(turn.stream(message, f"{_VOCABULARY[len(said) % len(_VOCABULARY)]} "))
         turn.pause(directive.number("delay", 0.05))
-    turn.say("message.end", id=message, content=[{"type": "text", "text": "".join(said)}])
+    turn.finish(message, [{"type": "text", "text": "".join(said)}])
 
 
 def retry(turn: Turn, directive: Directive) -> None:

@@ -108,10 +108,8 @@ def _play(turn: Turn) -> None:
         stop = "interrupted"
     except Failed as failure:
         stop, error = "error", str(failure)
-    tokens_in = 10 + len(turn.prompt.text) // 4
-    tokens_out = 1 + turn.spoken // 4
-    usage = {"input": tokens_in, "output": tokens_out}
-    turn.end(stop, usage=usage, cost=turn.settings.cost(tokens_in, tokens_out), error=error)
+    usage = {"input": turn.tokens_in, "output": turn.tokens_out}
+    turn.end(stop, usage=usage, cost=turn.settings.cost(turn.tokens_in, turn.tokens_out), error=error)
 
 
 def _prompt(frame: Fields) -> Prompt:

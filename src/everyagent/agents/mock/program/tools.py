@@ -36,7 +36,7 @@ def play_tools(turn: Turn, directives: Sequence[Directive], *, subagent: str | N
     turn.say("message.start", id=message, subagent=subagent)
     text = turn.stream(message, f"Calling {', '.join(directive.name for directive in directives)}.")
     calls = [_announce(turn, message, directive, subagent) for directive in directives]
-    turn.say("message.end", id=message, content=[{"type": "text", "text": text}], subagent=subagent)
+    turn.finish(message, [{"type": "text", "text": text}], subagent=subagent)
     turn.together([lambda call=call: _carry_out(turn, call) for call in calls])
 
 

@@ -42,6 +42,8 @@ class Turn:
         self.memory = memory
         self.deaf = prompt.wants("hang", "deaf") or prompt.wants("hang", "stubborn")
         self.spoken = 0
+        self.tokens_in = 0
+        self.tokens_out = 0
         self.over = False
         self._voice = voice
         self._lock = threading.Lock()
@@ -88,8 +90,20 @@ class Turn:
         message = self.new_id("msg")
         self.say("message.start", id=message, subagent=subagent)
         self.stream(message, text, delay=delay)
-        self.say("message.end", id=message, content=[{"type": "text", "text": text}], subagent=subagent)
+        self.finish(message, [{"type": "text", "text": text}], subagent=subagent)
         return message
+
+    def finish(self, message: str, content: list[dict[str, str]], *, subagent: str | None = None) -> None:
+        """The end of a message is the end of a request to the model: it took the prompt, and said what is new."""
+        with self._lock:
+            tokens_in, tokens_out = 10 + len(self.prompt.text) // 4, 1 + self.spoken // 4
+            self.spoken = 0
+            self.tokens_in += tokens_in
+            self.tokens_out += tokens_out
+        self.say("message.end", id=message, content=content, subagent=subagent)
+        settings, usage = self.settings, {"input": tokens_in, "output": tokens_out}
+        cost = settings.cost(tokens_in, tokens_out)
+        self.say("responded", usage=usage, cost=cost, model=settings.model, subagent=subagent)
 
     def ask(self, type: str, id: str, **fields: object) -> Reply:
         """Say it and wait for the answer."""

@@ -1,0 +1,74 @@
+"""Spans of model requests, on the session's own thread and on each sub-agent's: one open at a time on each.
+
+An agent tells when a request is over. The next one begins when every call of the last has its result.
+"""
+
+from typing import TypeAlias
+
+from everyagent.managed.events import Managed, ModelRequestEnd, ModelRequestStart, ModelUsage
+from everyagent.managed.projection.state import State, Thread
+from everyagent.managed.projection.teller import Teller
+from everyagent.model.usage import Usage
+
+Asking: TypeAlias = State | Thread
+
+
+class Spans:
+    def __init__(self, teller: Teller) -> None:
+        self._teller = teller
+
+    def open(self, on: Thread | None = None) -> None:
+        asking = self._asking(on)
+        if asking.span is None:
+            asking.span, asking.called = self._teller.new_id(), False
+            self._tell(on, ModelRequestStart(id=asking.span, processed_at=self._teller.time))
+
+    def close(self, usage: Usage | None, *, failed: bool, on: Thread | None = None) -> None:
+        asking = self._asking(on)
+        if asking.span is None:
+            return
+        ended = ModelRequestEnd(
+            id=self._teller.new_id(),
+            processed_at=self._teller.time,
+            model_request_start_id=asking.span,
+            model_usage=model_usage(usage),
+            is_error=failed or None,
+        )
+        asking.span = None
+        self._tell(on, ended)
+
+    def responded(self, usage: Usage, on: Thread | None) -> None:
+        self.open(on)
+        self.close(usage, failed=False, on=on)
+        self.go_on(on)
+
+    def called(self, on: Thread | None) -> None:
+        self._asking(on).called = True
+
+    def go_on(self, on: Thread | None) -> None:
+        """The next request begins, if nothing stands in its way."""
+        state, thread = self._teller.state, on.id if on else None
+        asking = self._asking(on)
+        waits = any(use.thread == thread for use in state.uses.values())
+        if asking.called and not waits and not state.stopping and not state.over_budget:
+            self.open(on)
+
+    def _asking(self, on: Thread | None) -> Asking:
+        return on or self._teller.state
+
+    def _tell(self, on: Thread | None, event: Managed) -> None:
+        if on:
+            self._teller.tell_thread(on.id, event)
+        else:
+            self._teller.tell(event)
+
+
+def model_usage(usage: Usage | None) -> ModelUsage:
+    if usage is None:
+        return ModelUsage()
+    return ModelUsage(
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cache_creation_input_tokens=usage.cache_write_tokens,
+        cache_read_input_tokens=usage.cache_read_tokens,
+    )

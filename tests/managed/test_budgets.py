@@ -1,0 +1,158 @@
+"""Budgets: what counts, when a session is stopped, and which sessions cannot have one."""
+
+from collections.abc import Generator
+from pathlib import Path
+from typing import cast
+
+import httpx2
+import pytest
+
+from everyagent.config import ConfigError, Settings, read_prices
+from everyagent.model.events import EventData, ModelResponded, SessionUpdated, TurnEnded, TurnStarted
+from everyagent.model.prices import Price, Prices
+from everyagent.model.usage import Usage
+from everyagent.sessions.till import Till
+from everyagent.testing.daemon import TOKEN, DaemonProcess
+from tests.managed.raw import TOOLSET, Event, Raw
+
+#: In cents. A word of the mock's costs more than the first, a turn of it less than the second.
+NEXT_TO_NOTHING, PLENTY = "0.000001", "100"
+USAGE = Usage(input_tokens=1_000_000, output_tokens=100_000, cache_read_tokens=10_000_000)
+
+
+@pytest.fixture
+def raw(daemon: DaemonProcess) -> Generator[Raw]:
+    client = Raw(daemon)
+    yield client
+    client.close()
+
+
+def budget(amount: str) -> Event:
+    return {"type": "limit", "max_list_cost": {"amount": amount, "currency": "USD"}}
+
+
+def cost(raw: Raw) -> float:
+    usage = cast("dict[str, dict[str, str]]", raw.call("GET", raw.path)["usage"])
+    return float(usage["list_cost"]["amount"])
+
+
+def refused(daemon: DaemonProcess, path: str, body: object) -> str:
+    answer = httpx2.post(
+        f"{daemon.url}/anthropic/v1{path}", json=body, headers={"authorization": f"Bearer {TOKEN}"}, timeout=60
+    )
+    assert answer.status_code == 400, answer.text
+    return str(answer.json()["error"]["message"])
+
+
+def test_a_turn_is_cut_short_by_the_request_that_reaches_the_budget(raw: Raw) -> None:
+    raw.create(TOOLSET, budget=budget(NEXT_TO_NOTHING))
+    raw.say("[hello] [slow seconds=600]")
+    raw.wait_idle("budget_reached")
+    kinds = [event["type"] for event in raw.events()]
+    assert kinds[-2:] == ["session.usage", "session.status_idle"]
+    assert cost(raw) > 0
+
+
+def test_a_session_that_reached_its_budget_takes_messages_again_when_it_is_raised(
+    raw: Raw, daemon: DaemonProcess
+) -> None:
+    raw.create(TOOLSET, budget=budget(NEXT_TO_NOTHING))
+    raw.say("[hello]")
+    raw.wait_idle("budget_reached")
+    message = {"type": "user.message", "content": [{"type": "text", "text": "[hello]"}]}
+    assert "Raise `budget`" in refused(daemon, f"{raw.path}/events", {"events": [message]})
+    spent = cost(raw)
+    raw.call("POST", raw.path, {"budget": budget(PLENTY)})
+    raw.say("[hello]")
+    raw.wait_idle("end_turn")
+    assert cost(raw) > spent
+
+
+def test_a_turn_within_the_budget_ends_as_it_would_without_one(raw: Raw) -> None:
+    raw.create(TOOLSET, budget=budget(PLENTY))
+    raw.say('[hello] [tool command="echo hi"] [hello]')
+    raw.wait_idle("end_turn")
+    assert "session.usage" not in [event["type"] for event in raw.events()]
+
+
+@pytest.mark.parametrize(("agent", "model"), [("codex", "gpt-5.5"), ("amp", "amp"), ("opencode", "some/model")])
+def test_a_session_whose_cost_nobody_knows_cannot_have_a_budget(
+    raw: Raw, daemon: DaemonProcess, agent: str, model: str
+) -> None:
+    raw.create(TOOLSET, agent=agent, model=model)
+    why = refused(daemon, raw.path, {"budget": budget(PLENTY)})
+    assert model in why
+    assert "prices.json" in why
+    made = raw.call("GET", raw.path)
+    again = {
+        "agent": cast("Event", made["agent"])["id"],
+        "environment_id": made["environment_id"],
+        "budget": budget(PLENTY),
+    }
+    assert model in refused(daemon, "/sessions", again)
+    raw.call("DELETE", raw.path)
+
+
+# -- prices -------------------------------------------------------------------------------------------------------
+
+
+def test_a_cache_costs_as_much_as_input_unless_the_prices_say_otherwise() -> None:
+    assert Price(input=2, output=10).of(USAGE) == 2 + 1 + 20
+    assert Price(input=2, output=10, cache_read=0.2).of(USAGE) == 2 + 1 + 2
+
+
+def test_prices_are_read_from_the_data_folder_or_from_a_file_that_was_named(tmp_path: Path) -> None:
+    assert "m" not in read_prices(Settings(data_dir=tmp_path))
+    (tmp_path / "prices.json").write_text('{"m": {"input": 1, "output": 2}}')
+    assert "m" in read_prices(Settings(data_dir=tmp_path))
+    with pytest.raises(ConfigError, match="no file"):
+        read_prices(Settings(data_dir=tmp_path, prices=tmp_path / "missing.json"))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"m": {"input": 1}}', '{"m": {"input": -1, "output": 2}}', '{"m": {"x": 1}}']
+)
+def test_prices_that_cannot_be_read_are_refused_by_name(tmp_path: Path, text: str) -> None:
+    (tmp_path / "mine.json").write_text(text)
+    with pytest.raises(ConfigError, match=r"mine\.json"):
+        read_prices(Settings(data_dir=tmp_path, prices=tmp_path / "mine.json"))
+
+
+def rung(*told: EventData) -> list[EventData]:
+    till = Till(Prices({"m": Price(input=2, output=10), "agent": Price(input=1, output=1)}), "agent", "m")
+    return [till.told(each) for each in told]
+
+
+TURN = TurnStarted(turn_id="t", input_item_ids=[])
+ENDED = TurnEnded(turn_id="t", stop_reason="end_turn")
+RESPONSE = ModelResponded(usage=Usage(input_tokens=1_000_000))
+
+
+def test_what_the_agent_says_it_cost_stands() -> None:
+    _, response, ended = rung(
+        TURN, ModelResponded(usage=USAGE, cost_usd=0.5), TurnEnded(turn_id="t", stop_reason="end_turn", cost_usd=0.7)
+    )
+    assert isinstance(response, ModelResponded)
+    assert isinstance(ended, TurnEnded)
+    assert (response.cost_usd, response.priced, ended.cost_usd, ended.priced) == (0.5, False, 0.7, False)
+
+
+def test_a_turn_costs_what_its_requests_do_and_says_who_priced_them() -> None:
+    _, response, _, ended = rung(TURN, RESPONSE, RESPONSE, ENDED)
+    assert isinstance(response, ModelResponded)
+    assert isinstance(ended, TurnEnded)
+    assert (response.cost_usd, response.priced) == (2, True)
+    assert (ended.cost_usd, ended.priced, ended.usage) == (4, True, Usage(input_tokens=2_000_000))
+
+
+def test_a_request_without_a_price_leaves_the_turns_cost_open() -> None:
+    *_, ended = rung(TURN, RESPONSE, ModelResponded(usage=USAGE, model="unknown"), RESPONSE, ENDED)
+    assert isinstance(ended, TurnEnded)
+    assert ended.cost_usd is None
+
+
+def test_a_turn_that_is_told_as_a_whole_is_priced_by_the_sessions_model() -> None:
+    whole = TurnEnded(turn_id="t", stop_reason="end_turn", usage=Usage(input_tokens=1_000_000))
+    *_, ended = rung(SessionUpdated(model=None), TURN, whole)
+    assert isinstance(ended, TurnEnded)
+    assert (ended.cost_usd, ended.priced) == (1, True)
