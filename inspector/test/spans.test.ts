@@ -30,7 +30,7 @@ describe("a turn as bars", () => {
       ["human", "permission: bash", 4000, 6000, false],
       ["retry", "retry 1: busy", 8000, 9000, false],
     ]);
-    expect(shares(turn, 0)).toEqual({ model: 4000, tool: 5000, human: 2000, program: 0, retry: 1000 });
+    expect(shares(turn, 0)).toEqual({ model: 4000, tool: 3000, human: 2000, program: 0, retry: 1000 });
   });
 
   test("closes what a cut turn left open", () => {
@@ -40,7 +40,7 @@ describe("a turn as bars", () => {
 
   test("goes on while the turn does", () => {
     expect(turnOf(events.slice(0, 5))).toMatchObject({ end: null, spans: [{}, { end: null }, { end: null }] });
-    expect(shares(turnOf(events.slice(0, 5)), 5000)).toMatchObject({ model: 3000, tool: 2000, human: 1000 });
+    expect(shares(turnOf(events.slice(0, 5)), 5000)).toMatchObject({ model: 3000, tool: 1000, human: 1000 });
   });
 
   test("has round marks on its axis", () => {

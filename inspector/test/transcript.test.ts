@@ -156,3 +156,13 @@ describe("a transcript", () => {
     expect(made.keyOf(events.at(-1)!)).toBe("turn:t1");
   });
 });
+
+test("a plan is a list of things to do, or one text that waits for approval", () => {
+  const status = (id: string, label: string, detail: string) =>
+    item(id, { kind: "status", name: "plan", content: [{ type: "status", label, detail }] });
+  const made = transcript([
+    event("item.completed", { item: status("a", "Test it", "in_progress") }, 1),
+    event("item.completed", { item: status("b", "Plan", "# Plan\n1. Test it") }, 2),
+  ]);
+  expect(made.top().map((key) => made.entries.get(key)?.kind)).toEqual(["plan", "status"]);
+});

@@ -31,6 +31,7 @@ from everyagent.model.sessions import (
     CreateSession,
     ForkSession,
     FrameInfo,
+    QueuedMessage,
     SearchHit,
     SendMessage,
     SessionInfo,
@@ -246,6 +247,10 @@ class FakeSessions:
             kept = receipt(item_id)
             self.receipts[kept.key] = kept
         return item_id
+
+    async def queue(self, session_id: str) -> Sequence[QueuedMessage]:
+        await self.get(session_id)
+        return []
 
     async def stream_turn(
         self, session_id: str, message: SendMessage, receipt: Callable[[str], Receipt] | None = None, *, raw: bool

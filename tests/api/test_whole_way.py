@@ -160,6 +160,21 @@ async def test_frames_that_nobody_knows_are_kept_as_samples(client: httpx2.Async
     assert event["events"][0]["type"] == "agent.unparsed"
 
 
+async def test_messages_that_wait_are_told_in_their_order(client: httpx2.AsyncClient) -> None:
+    sent = [await client.post("/v1/sessions/mine/messages", json={"message": "[slow seconds=600]"})]
+    with anyio.fail_after(60):
+        while (await client.get("/v1/sessions/mine")).json()["status"] != "running":
+            await anyio.sleep(0.01)
+    file = {"data": "aGk=", "mime": "text/plain", "filename": "hi.txt"}
+    for message in ({"message": "first"}, {"message": "second", "attachments": [file]}):
+        sent.append(await client.post("/v1/sessions/mine/messages", json=message))
+    waiting = (await client.get("/v1/sessions/mine/messages/queue")).json()["messages"]
+    assert waiting == [
+        {"itemId": sent[1].headers["x-item-id"], "message": "first", "attachments": 0},
+        {"itemId": sent[2].headers["x-item-id"], "message": "second", "attachments": 1},
+    ]
+
+
 async def test_an_installation_can_be_watched(client: httpx2.AsyncClient) -> None:
     before = (await client.get("/v1/agents/mock/install")).json()
     assert before == {"state": "idle", "bytes": 0, "seconds": 0.0, "error": None}

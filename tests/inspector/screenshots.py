@@ -3,6 +3,7 @@
 python -m tests.inspector.screenshots FOLDER     takes a minute; names begin with the theme
 """
 
+import base64
 import sys
 import tempfile
 from collections.abc import AsyncGenerator
@@ -13,6 +14,7 @@ import anyio
 from playwright.async_api import Browser, BrowserContext, Locator, async_playwright, expect
 
 from everyagent.agents.amp import program
+from everyagent.agents.mock.program import png
 from everyagent.testing.daemon import DaemonProcess
 from tests.inspector.browser import browser
 from tests.inspector.looking import Daemon, Inspector, enter, until
@@ -42,6 +44,11 @@ def rest(self) -> str:
     return "".join(self._pending)
 ```
 """
+PICTURE = base64.b64encode(png.gradient(160)).decode()
+FILES = [
+    {"data": PICTURE, "mime": "image/png", "filename": "screen.png"},
+    {"data": "aGVsbG8=", "mime": "text/plain", "filename": "notes.txt"},
+]
 COLOURS = r"printf '\\033[1;32mPASSED\\033[0m 41  \\033[1;31mFAILED\\033[0m 1\\ntests/test_parse.py\\n'; exit 1"
 
 
@@ -150,7 +157,7 @@ async def sessions(gallery: Gallery) -> None:
     busy = daemon.session("A long errand")
     daemon.send(busy, "[slow seconds=3600 delay=0.5]")
     over = daemon.session("Over and done")
-    daemon.turn(over, "[hello]")
+    daemon.call("POST", f"/sessions/{over}/messages/stream", {"message": "Look at these", "attachments": FILES})
     daemon.call("POST", f"/sessions/{over}/terminate")
     daemon.session("Just begun")
     await until(lambda: all(daemon.info(session)["status"] == "waiting" for session in asks.values()))
@@ -209,6 +216,8 @@ async def pictures(gallery: Gallery, made: str, asks: dict[str, str], busy: str)
     await gallery.again()
     await gallery.show("event", f"#/session/{made}/events?at=9", ".sides .json")
     await gallery.show("timeline", f"#/session/{made}/timeline", ".lanes a")
+    ends = [event["sequence"] for event in gallery.daemon.events(made, "types=turn.ended&limit=100")]
+    await gallery.show("timeline-tools", f"#/session/{made}/timeline?at={ends[0]}", ".lanes .tool")
     await gallery.show("timeline-waiting", f"#/session/{asks['permission']}/timeline", ".lanes .human")
     await gallery.show("inbox", "#/inbox", ".waiting-ask")
     await gallery.show("new", "#/inbox", ".waiting-ask", keys="n", then="dialog .grid")

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import BrowserContext, expect
 
-from tests.inspector.looking import Daemon, Inspector, until
+from tests.inspector.looking import Daemon, Inspector, enter, until
 
 PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6360000002000001e221bc330000000049454e44ae426082"
@@ -184,15 +184,36 @@ async def test_a_message_is_queued_or_steered_into_the_turn(inspector: Inspector
     await expect(queue).to_have_count(0)
 
 
+async def test_what_waits_is_seen_in_every_tab_and_after_a_reload(
+    inspector: Inspector, context: BrowserContext, daemon: Daemon
+) -> None:
+    session = daemon.session("Busy with others")
+    daemon.send(session, "[slow seconds=600]")
+    await inspector.open(session)
+    await expect(inspector.status).to_have_text("Running")
+    daemon.send(session, "from a program")
+    other = await enter(context, daemon)
+    await other.open(session)
+    await other.say("from another tab")
+    for tab in (inspector, other):
+        await expect(tab.page.locator(".queue li")).to_have_text(["from a program", "from another tab"])
+    await other.page.reload()
+    await expect(other.page.locator(".queue li")).to_have_text(["from a program", "from another tab"])
+    await inspector.page.get_by_role("button", name="Stop").click()
+    for tab in (inspector, other):
+        await expect(tab.page.locator(".message.user", has_text="from another tab")).to_be_visible()
+        await expect(tab.page.locator(".queue")).to_have_count(0)
+
+
 async def test_model_variant_and_modes_change_mid_session(inspector: Inspector, daemon: Daemon) -> None:
     session = daemon.session("Changes")
     await inspector.open(session)
     await inspector.page.get_by_label("Model", exact=True).select_option("mock-large")
-    await expect(inspector.log).to_contain_text("model is now mock-large")
+    await expect(inspector.log).to_contain_text("Model is now mock-large")
     await inspector.page.get_by_label("Variant", exact=True).select_option("high")
-    await expect(inspector.log).to_contain_text("variant is now high")
+    await expect(inspector.log).to_contain_text("Variant is now high")
     await inspector.page.get_by_label("Permissions", exact=True).select_option("bypass")
-    await expect(inspector.log).to_contain_text("permission mode is now bypass")
+    await expect(inspector.log).to_contain_text("Permission mode is now bypass")
     await inspector.say("[whoami]")
     await expect(inspector.log).to_contain_text("model: mock-large")
     assert daemon.info(session)["permissionMode"] == "bypass"

@@ -108,6 +108,8 @@ async def test_claudes_plan_is_sent_back_and_then_approved(
         await tab.say("Plan it")
         card = tab.page.locator("[data-ask]")
         await expect(card.get_by_role("listitem")).to_have_text(["Write x.txt"])
+        told = tab.page.get_by_role("region", name="Plan", exact=True)
+        await expect(told.get_by_role("listitem")).to_have_text(["Write x.txt"])
         await tab.log.focus()
         await tab.page.keyboard.press("x")
         await tab.page.keyboard.type("say why first")

@@ -54,6 +54,19 @@ async def test_sessions_of_others_show_up_and_change_by_themselves(inspector: In
     await expect(row).to_have_count(0)
 
 
+async def test_a_session_that_is_deleted_after_its_end_leaves_every_list(inspector: Inspector, daemon: Daemon) -> None:
+    inspector.tolerated.append("status of 404")
+    ended, other = daemon.session("Deleted later"), daemon.session("Stays")
+    daemon.call("POST", f"/sessions/{ended}/terminate")
+    await expect(inspector.row(ended).get_by_role("img", name="Ended")).to_be_visible()
+    await inspector.open(ended)
+    await expect(inspector.status).to_have_text("Ended")
+    daemon.call("DELETE", f"/sessions/{ended}")
+    await expect(inspector.row(ended)).to_have_count(0)
+    await expect(inspector.page.get_by_text("This session is gone")).to_be_visible()
+    await expect(inspector.row(other)).to_be_visible()
+
+
 async def test_a_session_is_renamed_forked_and_exported(inspector: Inspector, daemon: Daemon) -> None:
     session = daemon.session("Old name")
     daemon.turn(session, "remember this word: heliotrope")

@@ -24,5 +24,6 @@ export type PermissionReply = Schemas["ReplyToPermission"]["reply"];
 export type CreateSession = Schemas["CreateSession"];
 export type UpdateSession = Schemas["UpdateSession"];
 export type SendMessage = Schemas["SendMessage"];
+export type QueuedMessage = Schemas["QueuedMessage"];
 export type Attachment = Schemas["Attachment"];
 export type Stderr = Schemas["StderrOutput"];

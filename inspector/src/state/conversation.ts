@@ -4,7 +4,7 @@
  */
 import { signal } from "@preact/signals";
 import { get } from "../api/client";
-import type { Event, EventType } from "../api/types";
+import type { Event, EventType, QueuedMessage } from "../api/types";
 import { Transcript } from "../transcript/transcript";
 
 interface Page {
@@ -44,8 +44,9 @@ export class Conversation {
   readonly atStart = signal(false);
   /** The window reaches the newest event: it grows as events come. */
   readonly atEnd = signal(true);
-  /** Messages sent from this page that have no item yet. */
-  readonly sent = signal<{ id: string; text: string }[]>([]);
+  /** Messages that wait for their turn, whoever sent them. */
+  readonly queue = signal<QueuedMessage[]>([]);
+  private begun = new Set<string>();
   private low = 0;
   private head = 0;
   private waiting: Event[] = [];
@@ -127,8 +128,8 @@ export class Conversation {
   /** Live events, of this session only. */
   take(events: Event[]): void {
     if (this.closed || !events.length) return;
-    const arrived = new Set(events.flatMap((event) => (event.type === "item.started" ? event.data.item.item_id : [])));
-    if (arrived.size && this.sent.value.length) this.sent.value = this.sent.value.filter((message) => !arrived.has(message.id));
+    for (const event of events) if (event.type === "item.started" && event.data.item.role === "user") this.begun.add(event.data.item.item_id);
+    if (this.queue.value.some((message) => this.begun.has(message.itemId))) this.waits(this.queue.value);
     if (!this.atEnd.value) return;
     if (this.busy) {
       for (const event of events) this.waiting.push(event);
@@ -146,6 +147,16 @@ export class Conversation {
       this.head = event.sequence;
     }
     this.revision.value += 1;
+  }
+
+  /** No event tells that a message was taken in, only that its turn began. */
+  async loadQueue(): Promise<void> {
+    const found = await get<{ messages: QueuedMessage[] }>(`v1/sessions/${encodeURIComponent(this.id)}/messages/queue`).catch(() => null);
+    if (found && !this.closed) this.waits(found.messages);
+  }
+
+  private waits(messages: QueuedMessage[]): void {
+    this.queue.value = messages.filter((message) => !this.begun.has(message.itemId));
   }
 
   /** The stream is there again: whatever was missed, or the first page if it never came. */

@@ -9,7 +9,7 @@ import { Conversation } from "./conversation";
 import { perFrame } from "./frames";
 import { announce, notify } from "./notices";
 import { openId, route } from "./route";
-import { loaded, loadSessions, noteEvents } from "./sessions";
+import { dropDeleted, loaded, loadSessions, noteEvents } from "./sessions";
 
 export const connection = signal<Connection>({ state: "connecting" });
 export const conversation = signal<Conversation | null>(null);
@@ -18,11 +18,15 @@ export const now = signal(Date.now());
 /** Events of the open session as they come, for those who show events. */
 export const lastEvents = signal<Event[]>([]);
 
+const DELETED_MS = 5000;
 let hub: Hub | null = null;
 
 export function start(): void {
   hub = connect({ connection: heard, events: perFrame(take) });
   setInterval(() => (now.value = Date.now()), 10_000);
+  setInterval(() => {
+    if (!document.hidden && connection.value.state === "open") void dropDeleted().catch(() => undefined);
+  }, DELETED_MS);
   document.addEventListener("visibilitychange", () => !document.hidden && hub?.retryNow());
   addEventListener("online", () => hub?.retryNow());
   effect(() => open(openId.value));

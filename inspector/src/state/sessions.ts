@@ -18,6 +18,7 @@ export const nextPage = signal<string | null>(null);
 export const loaded = signal(false);
 
 const PAGE = 100;
+const MOST_PAGES = 5;
 const AGAIN_MS = 1000;
 const asked = new Map<string, ReturnType<typeof setTimeout>>();
 const others = new BroadcastChannel("everyagent.sessions");
@@ -37,6 +38,22 @@ export async function loadSessions(more = false): Promise<void> {
     nextPage.value = page.nextPage;
     loaded.value = true;
   });
+}
+
+/** Of a session that is deleted after it ended, no event tells: those that are gone are looked for. */
+export async function dropDeleted(): Promise<void> {
+  const known = [...sessions.value.values()];
+  const there = new Set<string>();
+  let page: string | undefined;
+  let oldest = Infinity;
+  for (let asked = 0; asked < MOST_PAGES && known.some((session) => session.createdAt < oldest); asked++) {
+    const found = await get<{ sessions: Session[]; nextPage: string | null }>("v1/sessions", { limit: PAGE, page });
+    for (const session of found.sessions) there.add(session.sessionId);
+    page = found.nextPage ?? undefined;
+    oldest = page ? (found.sessions.at(-1)?.createdAt ?? 0) : -Infinity;
+    if (!page) break;
+  }
+  for (const { sessionId, createdAt } of known) if (createdAt > oldest && !there.has(sessionId)) forget(sessionId);
 }
 
 export function sorted(): Session[] {

@@ -88,12 +88,15 @@ export function turnOf(events: Event[]): Turn {
   return { start, end, spans: [...spans.values()] };
 }
 
-/** How long each kind took; times that overlap count once. `model` is also whatever no other span covers. */
+/**
+ * How long each kind took; times that overlap count once. A tool that waits to be allowed, or for your program, does not
+ * run yet. `model` is also whatever no other span covers.
+ */
 export function shares(turn: Turn, now: number): Record<SpanKind, number> {
-  const until = turn.end ?? now;
-  const others = (["tool", "human", "program", "retry"] as const).map((kind) => [kind, covered(turn.spans.filter((span) => span.kind === kind), now)] as const);
-  const busy = covered(turn.spans.filter((span) => span.kind !== "model"), now);
-  return { model: Math.max(0, until - turn.start - busy), ...Object.fromEntries(others) } as Record<SpanKind, number>;
+  const took = (...kinds: SpanKind[]) => covered(turn.spans.filter((span) => kinds.includes(span.kind)), now);
+  const model = Math.max(0, (turn.end ?? now) - turn.start - took("tool", "human", "program", "retry"));
+  const tool = took("tool", "human", "program") - took("human", "program");
+  return { model, tool, human: took("human"), program: took("program"), retry: took("retry") };
 }
 
 function covered(spans: Span[], now: number): number {

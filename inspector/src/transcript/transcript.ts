@@ -207,7 +207,9 @@ export class Transcript {
 
   private status(event: Event, item: Item): void {
     const parts = item.content as Extract<Part, { type: "status" }>[];
-    if (item.name === "plan" || parts.length > 1) {
+    // A plan that is one text, waiting to be approved, is no list of things to do.
+    const list = parts.every((part) => !/\s/.test(part.detail ?? ""));
+    if (list && (item.name === "plan" || parts.length > 1)) {
       const key = this.own(item, `plan:${item.turn_id ?? item.item_id}`);
       const earlier = this.entries.get(key);
       if (earlier && earlier.last > event.sequence) return;

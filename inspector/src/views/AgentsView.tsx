@@ -76,7 +76,7 @@ function AgentCard({ agent }: { agent: Agent }) {
                 {choices.models.models.map((model) => (
                   <span class="tag" key={model.id} title={model.variants?.length ? `Variants: ${model.variants.join(", ")}` : model.id}>
                     {model.name ?? model.id}
-                    {model.id === choices.models.defaultModel && " (default)"}
+                    {model.id === choices.models.defaultModel && !/default/i.test(model.name ?? "") && " (default)"}
                   </span>
                 ))}
                 {choices.models.openModels && <span class="muted">and others by name</span>}

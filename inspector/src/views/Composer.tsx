@@ -12,6 +12,8 @@ import { Icon } from "../parts/Icon";
 import { Settings } from "./Settings";
 
 const LARGEST = 20_000_000;
+const QUEUE_MS = 2000;
+const SHOWN = 5;
 const drafts = new Map<string, string>();
 
 interface Chosen extends Attachment {
@@ -37,6 +39,13 @@ export function Composer({ session, conversation, onSent }: { session: Session; 
     element.style.height = "auto";
     element.style.height = `${Math.min(element.scrollHeight + 2, 240)}px`;
   }, [text]);
+
+  useEffect(() => {
+    void conversation.loadQueue();
+    if (!working) return;
+    const timer = setInterval(() => void conversation.loadQueue(), QUEUE_MS);
+    return () => clearInterval(timer);
+  }, [conversation, working]);
 
   if (session.ended) {
     const fork = async () => {
@@ -68,8 +77,7 @@ export function Composer({ session, conversation, onSent }: { session: Session; 
     const body: SendMessage = { message, delivery, attachments: files.map(({ size: _, ...file }) => file) };
     const response = await attempt(() => call("POST", `v1/sessions/${encodeURIComponent(id)}/messages`, undefined, body));
     if (!response) return;
-    const item = response.headers.get("x-item-id");
-    if (item && working && delivery === "queue") conversation.sent.value = [...conversation.sent.value, { id: item, text: message }];
+    void conversation.loadQueue();
     setText("");
     setFiles([]);
     onSent();
@@ -79,7 +87,7 @@ export function Composer({ session, conversation, onSent }: { session: Session; 
     event.preventDefault();
     void send(event.ctrlKey && working && can?.steering ? "steer" : "queue");
   };
-  const waiting = Math.max(session.queuedMessages, conversation.sent.value.length);
+  const queue = conversation.queue.value;
   return (
     <div
       class={`composer ${dropping ? "dropping" : ""}`}
@@ -94,12 +102,18 @@ export function Composer({ session, conversation, onSent }: { session: Session; 
         if (takesFiles) void add(event.dataTransfer?.files ?? []);
       }}
     >
-      {waiting > 0 && (
+      {queue.length > 0 && (
         <div class="queue" role="status">
-          <Icon name="clock" /> {plural(waiting, "message")} waiting for the turn to end
-          {conversation.sent.value.map((message) => (
-            <q key={message.id}>{message.text}</q>
-          ))}
+          <Icon name="clock" />
+          <span>{plural(queue.length, "message")} waiting for the turn to end</span>
+          <ol>
+            {queue.slice(0, SHOWN).map((message) => (
+              <li key={message.itemId} title={message.message}>
+                {message.message || "(no text)"} {message.attachments > 0 && <small>with {plural(message.attachments, "file")}</small>}
+              </li>
+            ))}
+          </ol>
+          {queue.length > SHOWN && <span>and {queue.length - SHOWN} more</span>}
         </div>
       )}
       {files.length > 0 && (

@@ -136,7 +136,7 @@ export function ConversationView({ session, conversation, at }: { session: Sessi
             })}
           </div>
         </div>
-        {ready && keys.length <= 1 && !conversation.sent.value.length && <Hint session={session} />}
+        {ready && keys.length <= 1 && !conversation.queue.value.length && <Hint session={session} />}
       </div>
       <div class="dock">
         {away && (

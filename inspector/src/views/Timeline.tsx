@@ -7,6 +7,7 @@ import { lastEvents } from "../state/live";
 import { route, sessionHref } from "../state/route";
 import { shares, type SpanKind, ticks, type Turn, turnOf } from "../transcript/spans";
 import { clock, duration } from "../text/format";
+import { REASONS } from "./entries/TurnRow";
 
 interface Listed {
   start: EventOf<"turn.started">;
@@ -48,7 +49,7 @@ export function Timeline({ session }: { session: Session }) {
         <select value={chosen ?? ""} onChange={(event) => setChosen(event.currentTarget.value)}>
           {turns.map((each) => (
             <option key={each.start.data.turn_id} value={each.start.data.turn_id}>
-              {clock(each.start.time)} · #{each.start.sequence} · {each.end ? `${duration(Date.parse(each.end.time) - Date.parse(each.start.time))}, ${each.end.data.stop_reason}` : "running"}
+              {clock(each.start.time)} · #{each.start.sequence} · {each.end ? `${duration(Date.parse(each.end.time) - Date.parse(each.start.time))}, ${(REASONS[each.end.data.stop_reason] ?? each.end.data.stop_reason).toLowerCase()}` : "running"}
             </option>
           ))}
         </select>

@@ -61,6 +61,14 @@ class SendMessage(Struct, frozen=True, kw_only=True, omit_defaults=True, rename=
     delivery: Delivery = "queue"
 
 
+class QueuedMessage(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A message that waits for its turn. `item_id` is the id its item will have."""
+
+    item_id: str
+    message: str
+    attachments: int
+
+
 class ForkSession(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", forbid_unknown_fields=True):
     """`sequence` is the last event the fork keeps; left out, all of them."""
 

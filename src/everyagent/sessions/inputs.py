@@ -1,9 +1,18 @@
 """A client's message, as the agent gets it and as the item it becomes."""
 
+import msgspec
+
 from everyagent.agents.adapter import Prompt
 from everyagent.model.items import Item
 from everyagent.model.parts import ContentPart, FileRefPart, ImagePart, TextPart
-from everyagent.model.sessions import Attachment, SendMessage
+from everyagent.model.sessions import Attachment, QueuedMessage, SendMessage
+
+_messages = msgspec.json.Decoder(SendMessage)
+
+
+def queued(item_id: str, body: bytes) -> QueuedMessage:
+    message = _messages.decode(body)
+    return QueuedMessage(item_id=item_id, message=message.message, attachments=len(message.attachments))
 
 
 def prompt_of(item_id: str, message: SendMessage) -> Prompt:

@@ -26,6 +26,7 @@ from everyagent.model.sessions import (
     CreateSession,
     ForkSession,
     FrameInfo,
+    QueuedMessage,
     SearchHit,
     SendMessage,
     SessionInfo,
@@ -39,6 +40,7 @@ from everyagent.sessions.creation import Creation, InfoReceipt
 from everyagent.sessions.export import Export, ExportFormat, open_export
 from everyagent.sessions.ground import Ground
 from everyagent.sessions.info import info_of
+from everyagent.sessions.inputs import queued
 from everyagent.sessions.launching import Launcher
 from everyagent.sessions.policies import enforceable
 from everyagent.sessions.refusals import closed_ask, disk_full, offset_outside, session_ended
@@ -172,6 +174,11 @@ class Sessions:
         await self._writable(session_id)
         async with self._supervisor.hold(session_id) as actor:
             return await actor.send(message, receipt)
+
+    async def queue(self, session_id: str) -> Sequence[QueuedMessage]:
+        """What waits for its turn, next first."""
+        record = await self._log.session(session_id)
+        return [queued(input.item_id, input.body) for input in await self._log.inputs(record.number)]
 
     async def stream_turn(
         self, session_id: str, message: SendMessage, receipt: Callable[[str], Receipt] | None = None, *, raw: bool

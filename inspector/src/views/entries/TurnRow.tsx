@@ -2,7 +2,7 @@ import type { TurnEntry } from "../../transcript/entry";
 import { sessionHref } from "../../state/route";
 import { count, duration, money } from "../../text/format";
 
-const REASONS: Record<TurnEntry["data"]["stop_reason"], string> = {
+export const REASONS: Record<TurnEntry["data"]["stop_reason"], string> = {
   end_turn: "Done",
   interrupted: "Stopped",
   error: "Ended in an error",

@@ -7,7 +7,7 @@ from msgspec import Struct
 from everyagent.api.routing import Call, NoContent, Nothing, Routes
 from everyagent.api.streaming import EventStream
 from everyagent.errors import AgentFailed, RecordNotFound, SessionEnded, SessionNotFound, StorageFull, UnsupportedChoice
-from everyagent.model.sessions import SendMessage
+from everyagent.model.sessions import QueuedMessage, SendMessage
 
 routes = Routes("messages")
 _ERRORS = (SessionNotFound, RecordNotFound, SessionEnded, UnsupportedChoice, AgentFailed, StorageFull)
@@ -18,6 +18,10 @@ class TurnQuery(Struct, frozen=True, kw_only=True, rename="camel"):
     """`includeRaw`: each event with the native frame it was made from."""
 
     include_raw: bool = False
+
+
+class MessageQueue(Struct, frozen=True):
+    messages: list[QueuedMessage]
 
 
 @routes.add(
@@ -31,6 +35,12 @@ async def send_message(call: Call[Nothing, SendMessage]) -> NoContent:
     """A message. Answered when it is safe on disk; its turn comes when those before it are done."""
     message = await _with_files(call, call.body)
     return _accepted(await call.sessions.send(call.path["session_id"], message, call.receipt(_accepted)))
+
+
+@routes.add("GET", "/v1/sessions/{session_id}/messages/queue", SessionNotFound)
+async def list_queued_messages(call: Call[Nothing, Nothing]) -> MessageQueue:
+    """The messages that wait for their turn, next first."""
+    return MessageQueue(messages=list(await call.sessions.queue(call.path["session_id"])))
 
 
 @routes.add("POST", "/v1/sessions/{session_id}/messages/stream", *_ERRORS, effect=True)
