@@ -153,29 +153,3 @@ def test_the_users_settings_are_found_where_amp_finds_them(tmp_path: Path) -> No
     environment["XDG_CONFIG_HOME"] = str(tmp_path / "xdg")
     assert settings.of_user(environment) == {"n": 1}
     assert settings.of_user({**environment, "AMP_SETTINGS_FILE": str(named)}) == {"n": 2}
-
-
-@pytest.mark.parametrize(
-    ("found", "refused"),
-    [
-        ({"amp.dangerouslyAllowAll": True}, {"default", "acceptEdits", "plan"}),
-        ({"amp.permissions": [{"tool": "*", "action": "allow"}]}, {"plan"}),
-        ({"amp.permissions": [{"tool": "*", "action": "reject"}]}, set[str]()),
-        ({}, set[str]()),
-    ],
-)
-def test_settings_of_the_directory_that_defeat_a_mode_are_refused(
-    tmp_path: Path, found: object, refused: set[str]
-) -> None:
-    """Found from a folder inside of the repository, too."""
-    (tmp_path / ".git").mkdir()
-    (tmp_path / ".amp").mkdir()
-    (tmp_path / ".amp" / "settings.json").write_text(json.dumps(found))
-    inside = tmp_path / "a" / "b"
-    inside.mkdir(parents=True)
-    for mode in ("default", "acceptEdits", "plan", "bypass"):
-        if mode in refused:
-            with pytest.raises(AgentFailed):
-                settings.refuse_what_cannot_be_kept(inside, mode)
-        else:
-            settings.refuse_what_cannot_be_kept(inside, mode)

@@ -11,7 +11,7 @@ from anyio.abc import TaskGroup
 from msgspec import UNSET, UnsetType
 
 from everyagent.agents.adapter import Change, Death, Heard, Launch, Listener, Prompt
-from everyagent.agents.amp import attachments, encode, modes, settings
+from everyagent.agents.amp import attachments, encode, modes
 from everyagent.agents.amp import launch as launching
 from everyagent.agents.amp.always import Always
 from everyagent.agents.amp.asks import Asks
@@ -104,18 +104,15 @@ class AmpConversation:
     async def change(self, change: Change) -> bool:
         """Modes and policies are kept by us, so they count at once.
 
-        False where the directory's settings defeat the new mode, or the process was not told to ask about reading.
+        False where the process was not told to ask about reading, or nobody has looked for loopholes yet.
         """
         if change.permission_mode is not UNSET:
             self._permission_mode = change.permission_mode
         if change.agent_mode is not UNSET:
             self._agent_mode = change.agent_mode
-        self._asks.mode = mode = modes.effective(self._permission_mode, self._agent_mode)
-        try:
-            await to_thread.run_sync(settings.refuse_what_cannot_be_kept, self._launch.directory, mode)
-        except AgentFailed:
-            return False
-        return change.variant is UNSET and self._may_keep(change.policies)
+        before, self._asks.mode = self._asks.mode, modes.effective(self._permission_mode, self._agent_mode)
+        looked = before != modes.BYPASS or self._asks.mode == modes.BYPASS
+        return self._may_keep(change.policies) and looked and change.variant is UNSET
 
     async def close(self, *, force: bool = False) -> None:
         self._closing = True

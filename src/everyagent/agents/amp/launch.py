@@ -12,11 +12,11 @@ from msgspec import Struct
 
 from everyagent.agents import knock
 from everyagent.agents.adapter import Launch
-from everyagent.agents.amp import failures, modes, program, settings
+from everyagent.agents.amp import failures, loopholes, modes, program, settings
 from everyagent.agents.amp.permissions import Standing
 from everyagent.agents.amp.policies import TOOLS_SERVER
 from everyagent.errors import AgentNotLoggedIn
-from everyagent.model.policies import UNRESTRICTED, ToolPolicies
+from everyagent.model.policies import ToolPolicies
 from everyagent.model.tools import McpLocal, McpServer
 from everyagent.runtime.environment import scrubbed
 
@@ -72,9 +72,7 @@ def prepare(launch: Launch, environment: Mapping[str, str], mode: str, policies:
     """Into the session's scratch folder. Raises `AgentNotLoggedIn`, and `AgentFailed` where its mode cannot be kept."""
     user = settings.of_user(environment)
     _refuse_without_login(environment, user)
-    settings.refuse_what_cannot_be_kept(launch.directory, mode)
-    if launch.policies != UNRESTRICTED:
-        settings.refuse_loopholes(launch.directory, user)
+    loopholes.refuse(launch.directory, mode, policies, user, environment)
     folder = folder_of(launch)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     delegates: dict[Standing, Path] = {standing: folder / standing for standing in get_args(Standing)}

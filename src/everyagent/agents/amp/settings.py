@@ -10,7 +10,6 @@ from typing import TypeAlias
 
 import msgspec
 
-from everyagent.agents.amp.modes import BYPASS, PLAN
 from everyagent.agents.amp.permissions import READERS, Standing
 from everyagent.errors import AgentFailed
 from everyagent.model.policies import UNRESTRICTED, ToolPolicies
@@ -18,6 +17,7 @@ from everyagent.model.policies import UNRESTRICTED, ToolPolicies
 Settings: TypeAlias = dict[str, object]
 
 RULES = "amp.permissions"
+SERVER_RULES = "amp.mcpPermissions"
 ALLOW_ALL = "amp.dangerouslyAllowAll"
 URL = "amp.url"
 NATIVE_SECRETS = "amp.experimental.cli.nativeSecretsStorage.enabled"
@@ -33,17 +33,18 @@ def of_user(environment: Mapping[str, str]) -> Settings:
         return read(Path(named))
     home = Path(environment.get("HOME") or Path.home())
     folder = Path(environment.get("XDG_CONFIG_HOME") or home / ".config") / "amp"
-    return _first(folder)
+    return read(_file(folder))
 
 
-def of_directory(directory: Path) -> Settings:
-    """Those Amp finds from there upwards, as far as the repository goes."""
+def of_directory(directory: Path) -> tuple[Path, Settings]:
+    """The first that Amp finds from there upwards, as far as the repository goes, and where it is."""
     for folder in (directory, *directory.parents):
-        if any((folder / ".amp" / name).is_file() for name in ("settings.json", "settings.jsonc")):
-            return _first(folder / ".amp")
+        file = _file(folder / ".amp")
+        if file.is_file():
+            return file, read(file)
         if (folder / ".git").exists():
-            return {}
-    return {}
+            break
+    return _file(directory / ".amp"), {}
 
 
 def for_session(
@@ -54,7 +55,7 @@ def for_session(
     What is guarded Amp would ask its user about, and wait for ever: here the delegate is asked instead. Reading is
     free of all that, unless policies may be about it.
     """
-    rules = [_delegated(rule, delegates) for rule in _rules_of(user)]
+    rules = [_delegated(rule, delegates) for rule in rules_of(user)]
     unasked = READERS if policies == UNRESTRICTED else ()
     free = [{"tool": tool, "action": "allow"} for tool in (*unasked, f"mcp__{custom_tools}__*")]
     rest = {"tool": "*", "action": "delegate", "to": str(delegates["unsettled"])}
@@ -62,37 +63,6 @@ def for_session(
     if not policies.own_tools:
         ours["amp.tools.enable"] = ["mcp__*"]
     return {**user, **ours, "amp.updates.mode": "disabled"}
-
-
-def refuse_what_cannot_be_kept(directory: Path, mode: str) -> None:
-    """A directory's own settings come before ours. Raises `AgentFailed` where they leave nothing of the mode."""
-    if mode == BYPASS:
-        return
-    found = of_directory(directory)
-    if found.get(ALLOW_ALL) is True:
-        raise AgentFailed(
-            f"The Amp settings in {directory} set {ALLOW_ALL}, so nothing could be asked for. Remove it there, "
-            "or use the permission mode `bypass`."
-        )
-    if mode == PLAN and any(rule.get("action") in ("allow", "delegate") for rule in _rules_of(found)):
-        raise AgentFailed(
-            f"The Amp settings in {directory} allow tools before anybody is asked, so nothing could keep the plan "
-            f"mode. Remove `allow` and `delegate` from its {RULES}, or use another permission mode."
-        )
-
-
-def refuse_loopholes(directory: Path, user: Settings) -> None:
-    """Before our delegate come a directory's own rules, and in its place a delegate of the user's. Raises `AgentFailed`
-    where tools would run past the session's tool policies.
-    """
-    found = of_directory(directory)
-    loose = any(rule.get("action") in ("allow", "delegate") for rule in _rules_of(found))
-    if found.get(ALLOW_ALL) is True or loose or any(rule.get("action") == "delegate" for rule in _rules_of(user)):
-        raise AgentFailed(
-            f"Amp's settings, the user's or those in {directory}, let tools run past the session's tool policies. "
-            f"Remove {ALLOW_ALL}, every `delegate`, and the directory's `allow` rules from {RULES}, or take the "
-            "policies back."
-        )
 
 
 def read(path: Path) -> Settings:
@@ -112,9 +82,9 @@ def read(path: Path) -> Settings:
         raise AgentFailed(f"Amp's settings in {path} are no JSON: {error}. Correct them.") from error
 
 
-def _first(folder: Path) -> Settings:
+def _file(folder: Path) -> Path:
     plain = folder / "settings.json"
-    return read(plain if plain.exists() else folder / "settings.jsonc")
+    return plain if plain.exists() else folder / "settings.jsonc"
 
 
 def _delegated(rule: Mapping[str, object], delegates: Mapping[Standing, Path]) -> Settings:
@@ -128,10 +98,10 @@ def _delegated(rule: Mapping[str, object], delegates: Mapping[Standing, Path]) -
             return dict(rule)
 
 
-def _rules_of(found: Settings) -> list[Settings]:
+def rules_of(found: Settings, key: str = RULES) -> list[Settings]:
     """Amp passes over what is no rule."""
     try:
-        each = msgspec.convert(found.get(RULES, []), list[object])
+        each = msgspec.convert(found.get(key, []), list[object])
     except msgspec.ValidationError:
         return []
     return [msgspec.convert(rule, Settings) for rule in each if isinstance(rule, dict)]
