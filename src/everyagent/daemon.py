@@ -3,10 +3,11 @@
 import signal
 import socket
 import sys
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 import anyio.abc
@@ -19,7 +20,8 @@ from everyagent.api.context import ApiSettings
 from everyagent.api.server import listen, serve
 from everyagent.clock import Clock, SystemClock
 from everyagent.config import Settings, default_data_dir, ensure_token, is_loopback, read_prices
-from everyagent.log.log import Log, SessionRecord
+from everyagent.log.log import SessionRecord
+from everyagent.log.records import RecordQuery
 from everyagent.log.sqlite.log import SqliteLog
 from everyagent.log.views import ViewQuery
 from everyagent.logs import get_logger
@@ -33,6 +35,14 @@ from everyagent.sessions.policy import Policy
 from everyagent.sessions.secrets import Vault
 from everyagent.sessions.supervisor import Supervisor
 from everyagent.sessions.view import View, Views
+
+if TYPE_CHECKING:
+    from everyagent.managed.managed import Managed
+
+T = TypeVar("T")
+#: As many as a daemon could be at when it died.
+_MOST = 10_000
+logger = get_logger(__name__)
 
 
 class Running(Struct, frozen=True, kw_only=True):
@@ -82,20 +92,22 @@ def known_adapters(
     ]
 
 
-logger = get_logger(__name__)
-
-
 class ManagedSessionViews:
     """The views of managed sessions: everything behind them is loaded with the first of these."""
 
     sessions: Sessions
 
     @cached_property
-    def _views(self) -> Views:
+    def _managed(self) -> "Managed":
         from everyagent.managed.managed import Managed
+
+        return Managed(self.sessions)
+
+    @cached_property
+    def _views(self) -> Views:
         from everyagent.managed.views import ManagedViews
 
-        return ManagedViews(Managed(self.sessions))
+        return ManagedViews(self._managed)
 
     async def open(self, record: SessionRecord) -> View | None:
         return await self._views.open(record) if record.session_id.startswith("sesn_") else None
@@ -106,16 +118,20 @@ class ManagedSessionViews:
     async def turn_over(self, session_id: str) -> None:
         await self._views.turn_over(session_id)
 
-    async def recover(self, log: Log, tasks: anyio.abc.TaskGroup) -> None:
-        """Go on with what a dead daemon was judging."""
-        for view in await log.views(ViewQuery(statuses=["running"], limit=10_000)):
-            tasks.start_soon(self._go_on, view.session_id)
+    async def recover(self, log: SqliteLog, tasks: anyio.abc.TaskGroup) -> None:
+        """Go on with what a dead daemon was judging, and with sessions it was making."""
+        for view in await log.views(ViewQuery(statuses=["running"], limit=_MOST)):
+            tasks.start_soon(self._guarded, self.turn_over, view.session_id)
+        unfinished = await log.records.page(RecordQuery(kind="session_beginning", order="asc", limit=_MOST))
+        if unfinished:
+            tasks.start_soon(self._guarded, self._managed.beginnings.recover, unfinished)
 
-    async def _go_on(self, session_id: str) -> None:
+    async def _guarded(self, function: Callable[[T], Awaitable[None]], what: T) -> None:
+        """What cannot be taken up again keeps nothing else from it."""
         try:
-            await self.turn_over(session_id)
+            await function(what)
         except Exception:
-            logger.exception("an evaluation could not be taken up again", session=session_id)
+            logger.exception("something of a dead daemon's could not be taken up again", what=what)
 
 
 @asynccontextmanager

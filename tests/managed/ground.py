@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from everyagent.clock import SystemClock
+from everyagent.clock import Clock, SystemClock
 from everyagent.config import Settings
 from everyagent.daemon import sessions_of
 from everyagent.managed import Managed
@@ -15,9 +15,9 @@ from everyagent.sessions.policy import Policy
 
 
 @asynccontextmanager
-async def managed(folder: Path) -> AsyncGenerator[Managed]:
+async def managed(folder: Path, *, policy: Policy | None = None, clock: Clock | None = None) -> AsyncGenerator[Managed]:
     settings = Settings(data_dir=folder / "data", default_agent="mock")
-    async with sessions_of(settings, policy=Policy(), clock=SystemClock()) as sessions:
+    async with sessions_of(settings, policy=policy or Policy(), clock=clock or SystemClock()) as sessions:
         yield Managed(sessions)
 
 

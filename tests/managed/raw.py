@@ -39,6 +39,12 @@ class Raw:
         assert answer.status_code == 200, f"{answer.status_code}: {answer.text}"
         return cast("Event", answer.json())
 
+    def upload(self, name: str, content: bytes) -> str:
+        """The file's id."""
+        answer = self._client.post(f"{self._daemon.url}/anthropic/v1/files", files={"file": (name, content)})
+        assert answer.status_code == 200, answer.text
+        return str(answer.json()["id"])
+
     def create(
         self,
         *tools: object,

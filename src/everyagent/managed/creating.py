@@ -1,13 +1,17 @@
 """How a managed session comes to be: an agent's snapshot, an environment, and the coding agent that runs it."""
 
 import asyncio
+from collections.abc import Callable
 
+import anyio
 import msgspec
 
 from everyagent.agents.adapter import Catalog
+from everyagent.log.log import Receipt, SessionRecord
 from everyagent.log.views import NewView
 from everyagent.managed.agent import SessionAgent
 from everyagent.managed.agents import Agents
+from everyagent.managed.beginnings import Beginnings
 from everyagent.managed.budgets import refuse_blind
 from everyagent.managed.coding_agents import coding_agent, model_for, variant_for
 from everyagent.managed.environment import SelfHosted
@@ -16,7 +20,9 @@ from everyagent.managed.limits import checked_metadata
 from everyagent.managed.projection.document import Document
 from everyagent.managed.projection.state import State
 from everyagent.managed.resources import Resources
-from everyagent.managed.session import SessionCreate
+from everyagent.managed.session import Session, SessionCreate
+from everyagent.managed.showing import new_session
+from everyagent.managed.talking import Talking
 from everyagent.managed.tool_policies import custom_tools, fitted, policies_of
 from everyagent.managed.vaults import Vaults
 from everyagent.managed.workspace import Workspaces
@@ -36,6 +42,8 @@ class Creating:
         vaults: Vaults,
         resources: Resources,
         workspaces: Workspaces,
+        talking: Talking,
+        beginnings: Beginnings,
     ) -> None:
         self._sessions = sessions
         self._agents = agents
@@ -43,9 +51,11 @@ class Creating:
         self._vaults = vaults
         self._resources = resources
         self._workspaces = workspaces
+        self._talking = talking
+        self._beginnings = beginnings
 
-    async def create(self, asked: SessionCreate) -> str:
-        """Its id. Either all of it is there, or nothing."""
+    async def create(self, asked: SessionCreate, receipt: Callable[[Session], Receipt] | None = None) -> Session:
+        """Either all of it is there, with the receipt, or nothing."""
         agent = await self._agents.for_session(asked.agent)
         environment = await self._environments.for_session(asked.environment_id)
         metadata = checked_metadata(asked.metadata or {})
@@ -60,16 +70,32 @@ class Creating:
             budget=msgspec.to_builtins(asked.budget) if asked.budget else None,
             self_hosted=isinstance(environment.config, SelfHosted),
         )
+        events = asked.initial_events or []
+        await self._talking.check(events)
+        staged = bool(events or asked.resources)
+        if staged:
+            await self._beginnings.keep(session_id, events)
+        made: list[Session] = []
+
+        def told(record: SessionRecord) -> Receipt | None:
+            made.append(new_session(record, document, resources, begun=bool(events)))
+            return receipt(made[0]) if receipt else None
+
         try:
-            await self._resources.give(session_id, asked.resources or [])
+            resources = [
+                msgspec.to_builtins(each) for each in await self._resources.give(session_id, asked.resources or [])
+            ]
             directory = await asyncio.to_thread(self._workspaces.directory, session_id)
             request = await self._request(agent, document, str(directory))
             request = msgspec.structs.replace(request, title=asked.title, metadata=metadata)
-            await self._sessions.viewed.create(session_id, request, _view(document, agent))
+            await self._sessions.viewed.create(session_id, request, _view(document, agent), told)
         except BaseException:
-            await self._workspaces.remove(session_id)
+            with anyio.CancelScope(shield=True):
+                await (self._beginnings.give_up(session_id) if staged else self._workspaces.remove(session_id))
             raise
-        return session_id
+        if staged:
+            await self._beginnings.begin(session_id, events)
+        return made[0]
 
     async def _request(self, agent: SessionAgent, document: Document, directory: str) -> CreateSession:
         """The universal session behind it."""

@@ -3,6 +3,7 @@
 from msgspec.structs import replace
 
 from everyagent.managed.agents import Agents
+from everyagent.managed.beginnings import Beginnings
 from everyagent.managed.creating import Creating
 from everyagent.managed.credentials import Credentials
 from everyagent.managed.environment import Deleted
@@ -44,6 +45,7 @@ class Managed:
         )
         prompts = Prompts(self.files)
         self.talking = Talking(sessions.viewed, prompts)
+        self.beginnings = Beginnings(sessions.viewed.log, records, self.talking, self.workspaces)
         self.judging = Judging(sessions, prompts)
         self.threads = Threads(sessions.viewed, self.talking)
         self.managed_sessions = ManagedSessions(
@@ -55,8 +57,9 @@ class Managed:
                 vaults=self.vaults,
                 resources=self.resources,
                 workspaces=self.workspaces,
+                talking=self.talking,
+                beginnings=self.beginnings,
             ),
-            talking=self.talking,
             resources=self.resources,
             workspaces=self.workspaces,
         )

@@ -1,10 +1,13 @@
 """Managed sessions: made, shown, listed, changed, archived, deleted."""
 
+from collections.abc import Callable
+
 import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
 from everyagent.errors import BadRequest, Conflict
+from everyagent.log.log import Receipt
 from everyagent.log.views import ViewQuery, ViewRecord
 from everyagent.managed.agent import SessionAgent
 from everyagent.managed.budgets import refuse_blind
@@ -16,7 +19,7 @@ from everyagent.managed.projection.commands import Archived, Changed, CommandFra
 from everyagent.managed.resources import Resources
 from everyagent.managed.session import Session, SessionCreate, SessionList, SessionUpdate, TwoWayPage
 from everyagent.managed.showing import document_of, shown
-from everyagent.managed.talking import Talking, time_bounds
+from everyagent.managed.talking import time_bounds
 from everyagent.managed.tool_policies import custom_tools, fitted, policies_of
 from everyagent.managed.tools import resolved
 from everyagent.managed.workspace import Workspaces
@@ -34,22 +37,18 @@ class ManagedSessions:
         sessions: Sessions,
         *,
         creating: Creating,
-        talking: Talking,
         resources: Resources,
         workspaces: Workspaces,
     ) -> None:
         self._sessions = sessions
         self._viewed = sessions.viewed
         self._creating = creating
-        self._talking = talking
         self._resources = resources
         self._workspaces = workspaces
 
-    async def create(self, asked: SessionCreate) -> Session:
-        session_id = await self._creating.create(asked)
-        if asked.initial_events:
-            await self._talking.send(session_id, asked.initial_events)
-        return await self.retrieve(session_id)
+    async def create(self, asked: SessionCreate, receipt: Callable[[Session], Receipt] | None = None) -> Session:
+        """It is made in one transaction with its receipt."""
+        return await self._creating.create(asked, receipt)
 
     async def retrieve(self, session_id: str) -> Session:
         record, view = await self._viewed.find(session_id)

@@ -24,6 +24,28 @@ def document_of(view: ViewRecord) -> Document:
     return _document.decode(view.document)
 
 
+def new_session(record: SessionRecord, document: Document, resources: list[Object], *, begun: bool) -> Session:
+    """As it is the moment it is made; `begun`: its first events are on their way."""
+    created = rfc3339(record.created_at)
+    return Session(
+        id=record.session_id,
+        status="running" if begun else "idle",
+        agent=document.agent,
+        environment_id=document.environment_id,
+        title=record.title,
+        metadata=record.metadata,
+        resources=resources,
+        vault_ids=document.vault_ids,
+        budget=document.budget,
+        stats=SessionStats(active_seconds=0, duration_seconds=0),
+        usage=usage_of(State()),
+        outcome_evaluations=[],
+        created_at=created,
+        updated_at=created,
+        archived_at=None,
+    )
+
+
 def shown(record: SessionRecord, view: ViewRecord, resources: list[Object], now: int) -> Session:
     state, document = state_of(view), document_of(view)
     return Session(

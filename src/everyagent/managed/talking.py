@@ -28,6 +28,13 @@ class Talking:
         self._prompts = prompts
         self._streams = Streams(viewed)
 
+    async def check(self, events: Sequence[ClientEvent]) -> None:
+        """Refuses what no session would take."""
+        if events:
+            check_order(events)
+        for event in events:
+            await self._message(event)
+
     async def send(
         self,
         session_id: str,

@@ -28,6 +28,8 @@ from everyagent.sessions.secrets import redacted
 
 _SESSION_ID = re.compile(r"[A-Za-z0-9._~:-]{1,128}")
 InfoReceipt = Callable[[SessionInfo], Receipt]
+#: What is kept with a session in the transaction that makes it.
+RecordReceipt = Callable[[SessionRecord], Receipt | None]
 
 
 class Creation:
@@ -45,7 +47,7 @@ class Creation:
         self,
         session_id: str | None,
         request: CreateSession,
-        receipt: InfoReceipt | None,
+        receipt: RecordReceipt | None,
         view: NewView | None = None,
     ) -> SessionInfo:
         agent = request.agent or self._default_agent
@@ -77,7 +79,7 @@ class Creation:
         step.tell([Woven(SessionStarted(metadata=_started(agent, choice)), True)])
         return await self._write(record, step.finish(), receipt, view)
 
-    async def fork(self, session_id: str, request: ForkSession, receipt: InfoReceipt | None) -> SessionInfo:
+    async def fork(self, session_id: str, request: ForkSession, receipt: RecordReceipt | None) -> SessionInfo:
         """A new session with this one's past up to a sequence; its agent is seeded with the transcript."""
         origin = await self._log.session(session_id)
         head = origin.last_sequence
@@ -115,13 +117,12 @@ class Creation:
         return past
 
     async def _write(
-        self, record: SessionRecord, append: Append, receipt: InfoReceipt | None, view: NewView | None = None
+        self, record: SessionRecord, append: Append, receipt: RecordReceipt | None, view: NewView | None = None
     ) -> SessionInfo:
         head, frame = append.events[-1].sequence, append.frames[-1].number
         record = replace(record, last_sequence=head, last_frame=frame, last_at=append.at)
-        info = info_of(record)
-        await self._log.create(record, append.events, append.frames, receipt(info) if receipt else None, view)
-        return info
+        await self._log.create(record, append.events, append.frames, receipt(record) if receipt else None, view)
+        return info_of(record)
 
     def _record(
         self, session_id: str, agent: str, choice: Choice, config: SessionConfig, secrets: SessionSecrets
@@ -150,6 +151,10 @@ class Creation:
                 f"There is no directory {str(directory)!r} on the daemon's machine that it may use.", field="directory"
             )
         return str(directory.resolve())
+
+
+def with_info(receipt: InfoReceipt | None) -> RecordReceipt | None:
+    return None if receipt is None else lambda record: receipt(info_of(record))
 
 
 def _checked_id(session_id: str | None) -> str:

@@ -36,7 +36,7 @@ from everyagent.model.tools import CustomTool
 from everyagent.sessions.agents import Agents, choose
 from everyagent.sessions.attachments import checked
 from everyagent.sessions.config import config_of
-from everyagent.sessions.creation import Creation, InfoReceipt
+from everyagent.sessions.creation import Creation, InfoReceipt, with_info
 from everyagent.sessions.export import Export, ExportFormat, open_export
 from everyagent.sessions.ground import Ground
 from everyagent.sessions.info import info_of
@@ -97,11 +97,11 @@ class Sessions:
         self, session_id: str | None, request: CreateSession, receipt: InfoReceipt | None = None
     ) -> SessionInfo:
         self._refuse_if_full()
-        return await self._creation.create(session_id, request, receipt)
+        return await self._creation.create(session_id, request, with_info(receipt))
 
     async def fork(self, session_id: str, request: ForkSession, receipt: InfoReceipt | None = None) -> SessionInfo:
         self._refuse_if_full()
-        return await self._creation.fork(session_id, request, receipt)
+        return await self._creation.fork(session_id, request, with_info(receipt))
 
     async def get(self, session_id: str) -> SessionInfo:
         return info_of(await self._log.session(session_id))

@@ -9,7 +9,7 @@ from everyagent.errors import NotFound
 from everyagent.log.log import Chunk, EventPage, EventQuery, JoinedPage, Log, Pair, SessionRecord
 from everyagent.log.views import VIEW, NewView, ViewQuery, ViewRecord, ViewStep
 from everyagent.model.sessions import CreateSession, SessionInfo
-from everyagent.sessions.creation import Creation, InfoReceipt
+from everyagent.sessions.creation import Creation, RecordReceipt
 from everyagent.sessions.refusals import disk_full
 from everyagent.sessions.supervisor import Supervisor
 from everyagent.sessions.view import View
@@ -24,7 +24,7 @@ class ViewedSessions:
         self._creation = creation
 
     async def create(
-        self, session_id: str, request: CreateSession, view: NewView, receipt: InfoReceipt | None = None
+        self, session_id: str, request: CreateSession, view: NewView, receipt: RecordReceipt | None = None
     ) -> SessionInfo:
         self._refuse_if_full()
         return await self._creation.create(session_id, request, receipt, view)

@@ -1,6 +1,6 @@
 """Sessions: made, shown, listed, changed, archived, deleted."""
 
-from everyagent.api.routing import Call, Nothing, Routes
+from everyagent.api.routing import Call, Encoded, Nothing, Routes, encoded
 from everyagent.errors import Conflict, SessionNotFound
 from everyagent.managed.environment import Deleted
 from everyagent.managed.session import Session, SessionCreate, SessionList, SessionUpdate, TwoWayPage
@@ -9,9 +9,9 @@ routes = Routes("managed sessions")
 
 
 @routes.add("POST", "/anthropic/v1/sessions", effect=True)
-async def create_managed_session(call: Call[Nothing, SessionCreate]) -> Session:
+async def create_managed_session(call: Call[Nothing, SessionCreate]) -> Encoded[Session]:
     """Make a session; with `initial_events` it begins to work at once."""
-    return await call.managed.managed_sessions.create(call.body)
+    return encoded(await call.managed.managed_sessions.create(call.body, call.receipt(encoded)))
 
 
 @routes.add("GET", "/anthropic/v1/sessions")

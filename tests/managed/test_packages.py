@@ -1,0 +1,123 @@
+"""What an environment asks to be installed: by the machine's own package managers, told where they do not do it."""
+
+import hashlib
+import json
+import os
+import shutil
+import stat
+import subprocess
+from pathlib import Path
+
+import anyio
+import pytest
+
+from everyagent.managed.blocks import Text
+from everyagent.managed.environment import CloudParams, EnvironmentCreate, Packages, PackagesParams
+from everyagent.managed.incoming import UserMessage
+from everyagent.managed.packages import install, machine_limits
+from everyagent.managed.session import EventList, SessionCreate
+from everyagent.sessions.policy import Policy
+from tests.managed import ground
+
+LIMIT = 60.0
+MANIFEST = """\
+[package]
+name = "greets-from-a-crate"
+version = "1.2.3"
+edition = "2021"
+"""
+
+
+@pytest.mark.skipif(shutil.which("cargo") is None, reason="this machine has no cargo")
+def test_a_crate_is_built_by_the_real_cargo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From a folder that stands for crates.io."""
+    crate = tmp_path / "crates" / "greets-from-a-crate"
+    (crate / "src").mkdir(parents=True)
+    (crate / "Cargo.toml").write_text(MANIFEST)
+    (crate / "src" / "main.rs").write_text('fn main() { println!("hello from a crate"); }')
+    files = {
+        str(path.relative_to(crate)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in crate.rglob("*")
+        if path.is_file()
+    }
+    (crate / ".cargo-checksum.json").write_text(json.dumps({"files": files}))
+    home = tmp_path / "cargo"
+    home.mkdir()
+    source = f'[source.crates-io]\nreplace-with = "here"\n[source.here]\ndirectory = "{crate.parent}"\n'
+    (home / "config.toml").write_text(source)
+    rustup = os.environ.get("RUSTUP_HOME", str(Path.home() / ".rustup"))
+    monkeypatch.setenv("RUSTUP_HOME", rustup)
+    monkeypatch.setenv("CARGO_HOME", str(home))
+    installed = install(Packages(cargo=["greets-from-a-crate@1.2.3"]), tmp_path / "packages", os.environ["PATH"])
+    assert installed.problems == []
+    found = shutil.which("greets-from-a-crate", path=installed.env["PATH"])
+    assert found is not None
+    assert subprocess.run([found], capture_output=True, text=True, check=True).stdout == "hello from a crate\n"
+    failed = install(Packages(cargo=["no-such-crate"]), tmp_path / "packages", os.environ["PATH"])
+    assert "cargo could not install no-such-crate: " in failed.problems[0]
+    assert "could not find `no-such-crate`" in failed.problems[0], "in cargo's own words"
+
+
+def stand_in(folder: Path, name: str, script: str) -> None:
+    """A package manager on the path that tells of itself what it was told."""
+    folder.mkdir(exist_ok=True)
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+
+def test_gem_and_go_are_asked_in_their_own_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = tmp_path / "said"
+    for name in ("gem", "go"):
+        stand_in(tmp_path / "bin", name, f'echo {name} "$@" GOBIN=$GOBIN >> {said}')
+    path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+    monkeypatch.setenv("PATH", path)
+    wanted = Packages(gem=["rake:13.2.1", "rack"], go=["golang.org/x/tools/cmd/stringer", "example.org/tool@v1.0.0"])
+    folder = tmp_path / "packages"
+    installed = install(wanted, folder, path)
+    assert installed.problems == []
+    (gem,), (go,) = ([each for each in folder.iterdir() if each.name.startswith(name)] for name in ("gem-", "go-"))
+    assert said.read_text().splitlines() == [
+        f"gem install --install-dir {gem} --bindir {gem}/bin rake:13.2.1 rack GOBIN=",
+        f"go install -- golang.org/x/tools/cmd/stringer@latest GOBIN={go}/bin",
+        f"go install -- example.org/tool@v1.0.0 GOBIN={go}/bin",
+    ]
+    assert installed.env["PATH"].split(":")[:2] == [f"{gem}/bin", f"{go}/bin"]
+    assert installed.env["GEM_PATH"] == str(gem)
+    install(wanted, folder, path)
+    assert len(said.read_text().splitlines()) == 3, "once is enough"
+
+
+def test_a_manager_that_the_machine_lacks_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    wanted = Packages(gem=["rack"], go=["example.org/tool"], cargo=["ripgrep"], apt=["tree"])
+    limits = machine_limits(wanted)
+    assert install(wanted, tmp_path / "packages", str(tmp_path)).problems == limits
+    assert [limit.split()[0] for limit in limits] == ["apt", "cargo", "gem", "go"]
+    assert "there is no gem on the daemon's machine" in limits[2]
+
+
+async def test_a_session_prepares_for_as_long_as_it_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Longer than an agent may take to start, and running meanwhile; what failed is told in the manager's words."""
+    limit = 8.0
+    stand_in(tmp_path / "bin", "gem", f"sleep {limit + 2}")
+    stand_in(tmp_path / "bin", "go", "echo no such module; exit 1")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    async with ground.managed(tmp_path, policy=Policy(open_limit=limit)) as on:
+        chosen = await ground.agent(on)
+        packages = PackagesParams(gem=["rack"], go=["example.org/tool"])
+        config = CloudParams(packages=packages)
+        place = await on.environments.create(EnvironmentCreate(name="slow", config=config))
+        hello = UserMessage(content=[Text(text="[hello]")])
+        asked = SessionCreate(agent=chosen.id, environment_id=place.id, initial_events=[hello])
+        session = await on.managed_sessions.create(asked)
+        assert (await on.managed_sessions.retrieve(session.id)).status == "running"
+        with anyio.fail_after(LIMIT):
+            while (await on.managed_sessions.retrieve(session.id)).status != "idle":
+                await anyio.sleep(0.05)
+        page, _ = await on.talking.list(session.id, EventList())
+        events = json.loads(b"[%b]" % page.bodies)
+        assert events[-1]["stop_reason"] == {"type": "end_turn"}
+        (error,) = [event["error"] for event in events if event["type"] == "session.error"]
+        assert error["message"] == "go could not install example.org/tool: no such module"
+        assert error["retry_status"] == {"type": "retrying"}, "the session works on without it"
