@@ -4,6 +4,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Literal
 
+import httpx2
 import pytest
 
 from everyagent.testing.daemon import DaemonProcess
@@ -147,6 +148,8 @@ def test_a_queued_message_and_a_running_turn_outlive_the_daemon(own: DaemonProce
     raw.create(TOOLSET)
     raw.say("[slow seconds=30]")
     raw.say("[hello] after the restart")
+    queue = httpx2.get(f"{own.url}/v1{raw.path}/messages/queue", headers=own.headers).json()["messages"]
+    assert [each["message"] for each in queue] == ["[hello] after the restart"]
     restart(own, "killed")
     raw.wait_idle("end_turn")
     events = checked(raw)

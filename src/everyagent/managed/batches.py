@@ -28,7 +28,8 @@ from everyagent.managed.prompts import system_text
 from everyagent.model.asks import Answer, ToolAnswer
 from everyagent.model.ids import new_id
 from everyagent.model.sessions import SendMessage
-from everyagent.sessions.viewed import Batch, Entry, Submission
+from everyagent.sessions.inputs import Entry, Submission
+from everyagent.sessions.viewed import Batch
 
 #: What each kind of action is answered by.
 _ANSWERED_BY: dict[str, type[ClientEvent]] = {

@@ -19,8 +19,9 @@ from everyagent.model.ids import new_id
 from everyagent.model.sessions import CreateSession, SendMessage
 from everyagent.sessions import Sessions
 from everyagent.sessions.config import config_of
+from everyagent.sessions.inputs import Entry, Submission
 from everyagent.sessions.view import View
-from everyagent.sessions.viewed import Batch, Entry, Submission
+from everyagent.sessions.viewed import Batch
 
 #: Metadata of a judge's own session: whom it judges.
 JUDGES = "everyagent.judges"

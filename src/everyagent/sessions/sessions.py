@@ -178,7 +178,7 @@ class Sessions:
     async def queue(self, session_id: str) -> Sequence[QueuedMessage]:
         """What waits for its turn, next first."""
         record = await self._log.session(session_id)
-        return [queued(input.item_id, input.body) for input in await self._log.inputs(record.number)]
+        return [message for input in await self._log.inputs(record.number) for message in queued(input)]
 
     async def stream_turn(
         self, session_id: str, message: SendMessage, receipt: Callable[[str], Receipt] | None = None, *, raw: bool

@@ -10,9 +10,8 @@ from everyagent.errors import EveryagentError
 from everyagent.log.log import FrameDirection, Input, Receipt, SessionRecord
 from everyagent.model.asks import Answer, PermissionAnswer
 from everyagent.model.events import SessionUpdated
-from everyagent.model.sessions import SendMessage
 from everyagent.sessions.actor import Actor
-from everyagent.sessions.inputs import prompt_of, user_item
+from everyagent.sessions.inputs import Entry, Submission, entries_of, prompt_of, user_item
 from everyagent.sessions.link import Ear
 from everyagent.sessions.order import Woven
 from everyagent.sessions.refusals import closed_ask
@@ -23,26 +22,6 @@ from everyagent.sessions.world import World
 
 _GRANTED = b'{"cause":"granted_before"}'
 _OVERSPENT = b'{"cause":"budget_reached"}'
-
-
-class Entry(Struct, frozen=True, kw_only=True):
-    """A message, and the item it will be."""
-
-    item_id: str
-    message: SendMessage
-
-
-class Submission(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Messages that are one turn; `managed` is for the view, which hears of it when the turn begins."""
-
-    entries: list[Entry]
-    managed: msgspec.Raw | None = None
-
-
-class _Waiting(Struct, frozen=True):
-    """A submission, or a message that came another way."""
-
-    entries: list[Entry] | None = None
 
 
 class Batch(Struct, frozen=True, kw_only=True):
@@ -169,14 +148,9 @@ class ViewedActor(Actor):
         if self._ending or not self._inputs or self.view.blocked:
             return None
         input = self._inputs.popleft()
-        waiting = msgspec.json.decode(input.body, type=_Waiting)
-        entries = waiting.entries
-        if entries is None:
-            message = msgspec.json.decode(input.body, type=SendMessage)
-            entries = [Entry(item_id=input.item_id, message=message)]
         step = self._journal.begin("from_client", input.body)
         step.taken.append(input.item_id)
-        turn = self._begin(step, entries)
+        turn = self._begin(step, entries_of(input))
         await self._journal.write(step, patient=True)
         return turn
 
