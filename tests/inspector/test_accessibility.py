@@ -104,6 +104,8 @@ async def test_a_narrow_screen_shows_one_thing_at_a_time(
     await expect(tab.page.get_by_role("complementary", name="Sessions")).to_be_hidden()
     await expect(tab.page.locator(".error-box").first).to_be_visible()
     assert await tab.page.evaluate("() => document.documentElement.scrollWidth") <= 390
+    await expect(tab.entries("turn").last).to_be_in_viewport()
+    await expect(tab.page.get_by_role("button", name="To the newest")).to_have_count(0)
     await tab.page.get_by_role("link", name="All sessions").click()
     await expect(tab.page.get_by_role("complementary", name="Sessions")).to_be_visible()
 

@@ -245,10 +245,10 @@ async def test_files_are_chosen_pasted_and_dropped(inspector: Inspector, daemon:
 
 async def test_a_long_session_is_read_from_its_end_and_upwards(inspector: Inspector, daemon: Daemon) -> None:
     session = daemon.session("Long")
-    for number in range(60):
-        daemon.turn(session, f"message number {number} of many")
+    for number in range(25):
+        daemon.turn(session, f"message number {number} of many {'[text words=2] and ' * 8}")
     await inspector.open(session)
-    await expect(inspector.log).to_contain_text("message number 59 of many")
+    await expect(inspector.log).to_contain_text("message number 24 of many")
     assert await inspector.page.locator(".entry").count() < 60
 
     async def at_the_start() -> bool:
@@ -258,7 +258,7 @@ async def test_a_long_session_is_read_from_its_end_and_upwards(inspector: Inspec
     await until(at_the_start)
     await expect(inspector.log).to_contain_text("message number 0 of many")
     await inspector.page.get_by_role("button", name="To the newest").click()
-    await expect(inspector.log).to_contain_text("message number 59 of many")
+    await expect(inspector.log).to_contain_text("message number 24 of many")
 
 
 async def test_an_ended_session_says_so_and_takes_no_message(inspector: Inspector, daemon: Daemon) -> None:

@@ -30,6 +30,15 @@ async def test_every_event_is_listed_with_what_made_it(inspector: Inspector, dae
     await expect(table).to_have_attribute("aria-rowcount", str(len(daemon.events(session))))
 
 
+async def test_events_of_every_type_stand_in_the_same_columns(inspector: Inspector, session: str) -> None:
+    await inspector.open(session, "events")
+    types = inspector.page.locator(".event-row:not(.head) .type")
+    await expect(types.filter(has_text="agent.unparsed").first).to_be_visible()
+    lefts = await types.evaluate_all("cells => cells.map(cell => cell.getBoundingClientRect().left)")
+    assert len(lefts) > 5
+    assert len(set(lefts)) == 1
+
+
 async def test_an_event_stands_beside_its_frame_and_leads_to_its_place(
     inspector: Inspector, daemon: Daemon, session: str
 ) -> None:

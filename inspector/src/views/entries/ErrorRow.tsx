@@ -13,8 +13,10 @@ export function ErrorRow({ entry }: { entry: ErrorEntry }) {
       <header>
         <Icon name="warning" />
         <strong>{data.message}</strong>
-        {data.code && <span class="tag failed">{data.code}</span>}
-        {data.exit_code != null && <span class="tag failed">exit {data.exit_code}</span>}
+        <span class="tags">
+          {data.code && <span class="tag failed">{data.code}</span>}
+          {data.exit_code != null && <span class="tag failed">exit {data.exit_code}</span>}
+        </span>
       </header>
       {data.retry && (
         <p>
