@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal, Protocol, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
 
 from everyagent.model.asks import Answer
 from everyagent.model.events import ErrorCode, EventData, StderrOutput
@@ -142,6 +143,10 @@ class Change(Struct, frozen=True, kw_only=True):
     agent_mode: str | UnsetType = UNSET
     permission_mode: str | UnsetType = UNSET
     policies: ToolPolicies | UnsetType = UNSET
+
+    def applied_to(self, launch: Launch) -> Launch:
+        given = {name: getattr(self, name) for name in self.__struct_fields__}
+        return replace(launch, **{name: value for name, value in given.items() if value is not UNSET})
 
 
 class Frame(Struct, frozen=True, gc=False):

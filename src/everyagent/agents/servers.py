@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Generic, Protocol, TypeVar
 
 import anyio
+from anyio.abc import TaskGroup
 from msgspec import Struct
 
 
@@ -28,6 +29,21 @@ class Server(Protocol):
 
 
 S = TypeVar("S", bound=Server)
+S_contra = TypeVar("S_contra", bound=Server, contravariant=True)
+
+
+class Lodger(Protocol[S_contra]):
+    """A conversation with one of the sessions on a server."""
+
+    async def run(self) -> None:
+        """A task of its own, to the conversation's end."""
+        ...
+
+    async def begin(self, server: S_contra) -> None: ...
+
+    async def abandon(self) -> None:
+        """It did not begin."""
+        ...
 
 
 class Servers(Generic[S]):
@@ -47,6 +63,17 @@ class Servers(Generic[S]):
                 server = self._live[kind] = await self._start(kind)
             enter(server)
             return server
+
+    async def lodge(self, kind: Kind, lodger: Lodger[S], enter: Callable[[S], None], nursery: TaskGroup) -> None:
+        """It has begun when this returns. Raises what `start` and `begin` raise; nothing is left of it then."""
+        server = await self.join(kind, enter)
+        nursery.start_soon(lodger.run)
+        try:
+            await lodger.begin(server)
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await lodger.abandon()
+            raise
 
     async def close(self) -> None:
         for server in list(self._live.values()):

@@ -72,7 +72,7 @@ def test_parallel_tools_are_items_of_the_message_that_asked(session: AmpSession)
 
 def test_files_have_diffs(session: AmpSession) -> None:
     home = session.workspace
-    (home / "old.txt").write_text("one\ntwo\n")
+    (home / "old.txt").write_text("before\n")
     (home / "gone.txt").write_text("x\n")
     (home / "moved.txt").write_text("one\n")
     patch = (
@@ -90,7 +90,7 @@ def test_files_have_diffs(session: AmpSession) -> None:
     session.create(permissionMode="acceptEdits").turn("Work")
     diffs = {(Path(part.path).name, part.action): part.diff or "" for part in session.files()}
     assert diffs["new.txt", "write"].endswith("@@ -0,0 +1,2 @@\n+a\n+b\n\\ No newline at end of file\n")
-    assert diffs["old.txt", "write"] == ""
+    assert diffs["old.txt", "write"].endswith("@@ -1 +1,2 @@\n-before\n+one\n+two\n")
     assert "-two\n+zwei\n" in diffs["old.txt", "patch"]
     assert diffs["added.txt", "write"].startswith("--- /dev/null\n+++ b/")
     assert "\n+++ /dev/null\n" in diffs["gone.txt", "write"]

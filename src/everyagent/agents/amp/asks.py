@@ -6,12 +6,14 @@ from pathlib import Path
 
 import anyio
 import msgspec
+from anyio import to_thread
 from msgspec import Raw, Struct
 
+from everyagent.agents import diffs
 from everyagent.agents.adapter import Frame, Heard
 from everyagent.agents.amp.always import Always
 from everyagent.agents.amp.permissions import Allowed, Asked, Rejected, Rule, Standing, Wish, decide, files_of
-from everyagent.agents.amp.results import Call
+from everyagent.agents.amp.results import Call, input_of
 from everyagent.agents.mcp_names import server_and_tool
 from everyagent.errors import AgentFailed
 from everyagent.model.asks import PermissionAnswer
@@ -22,6 +24,8 @@ from everyagent.model.policies import ToolPolicies
 #: How long a call may be on its way through Amp's output when its delegate is here already.
 CALL_LIMIT = 1.0
 _TICK = 0.02
+#: A larger file has no diff.
+DIFF_LIMIT = 512 * 1024
 _REFUSED = "The user rejected this."
 _CREATES = "create_file"
 
@@ -71,9 +75,10 @@ class Asks:
             found = await self._call_of(wish, input)
         if found:
             found[1].asked = True
-            found[1].creates = _creates(wish, self._directory)
         if isinstance(decision, Asked):
-            return await self._ask(wish, input, decision.always, found[0] if found else None)
+            decision = await self._ask(wish, input, decision.always, found[0] if found else None)
+        if found and isinstance(decision, Allowed) and wish.tool == _CREATES:
+            found[1].diff = await to_thread.run_sync(_diff, wish, self._directory)
         return decision
 
     def answer(self, key: str, answer: PermissionAnswer) -> None:
@@ -136,6 +141,15 @@ def withdrawn(key: str, tool: str) -> PermissionResolved:
     )
 
 
-def _creates(wish: Wish, directory: Path) -> bool:
-    files = files_of(wish, directory) if wish.tool == _CREATES else None
-    return bool(files) and not any(file.exists() for file in files)
+def _diff(wish: Wish, directory: Path) -> str | None:
+    """What writing the file will change: the last that can be known of what it held. None if that is no short text."""
+    input = input_of(wish.input)
+    for file in files_of(wish, directory) or ():
+        try:
+            if file.stat().st_size + len(input.content) <= DIFF_LIMIT:
+                return diffs.changed(input.path, file.read_bytes().decode(), input.content)
+        except FileNotFoundError:
+            return diffs.created(input.path, input.content)
+        except (OSError, UnicodeDecodeError):
+            return None
+    return None

@@ -6,7 +6,6 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 from msgspec import Raw, Struct
 
-from everyagent.agents import diffs
 from everyagent.agents.amp import wire
 from everyagent.agents.mcp_names import server_and_tool
 from everyagent.model.items import Item
@@ -29,7 +28,7 @@ _inputs = msgspec.json.Decoder(wire.ToolInput)
 class Call(Struct):
     """A call that has no result yet. `message` is the item that asked for it; `asked`: its permission was asked for.
 
-    `creates`: the file it writes was not there before.
+    `diff`: what it changes in the file that it writes, where Amp does not tell that.
     """
 
     name: str
@@ -37,7 +36,7 @@ class Call(Struct):
     message: str | None
     subagent: str | None
     asked: bool = False
-    creates: bool = False
+    diff: str | None = None
 
 
 class _Returned(Struct, frozen=True):
@@ -94,10 +93,8 @@ def _returned(content: str, call: Call) -> _Returned:
 
 
 def _written(call: Call) -> list[ContentPart]:
-    """What was in the file before, Amp does not tell: only of a new one there is a diff."""
     input = input_of(call.input)
-    diff = diffs.created(input.path, input.content) if call.creates else None
-    return [FileRefPart(path=input.path, action="write", diff=diff)] if input.path else []
+    return [FileRefPart(path=input.path, action="write", diff=call.diff)] if input.path else []
 
 
 def _edited(content: str, path: str) -> _Returned:

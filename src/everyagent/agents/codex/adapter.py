@@ -4,7 +4,6 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-import anyio
 from anyio.abc import TaskGroup
 
 from everyagent.agents.adapter import AgentState, Capabilities, Catalog, Launch, Listener
@@ -78,14 +77,7 @@ class CodexAdapter:
         kind = Kind.of(launching.argv(binary, environment), environment)
         own = launching.own_servers(environment)
         conversation = CodexConversation(launch, listener, self._warden, self._gate, own)
-        server = await self._servers.join(kind, lambda server: server.join(conversation))
-        self._nursery.start_soon(conversation.run)
-        try:
-            await conversation.begin(server)
-        except BaseException:
-            with anyio.CancelScope(shield=True):
-                await conversation.abandon()
-            raise
+        await self._servers.lodge(kind, conversation, lambda server: server.join(conversation), self._nursery)
         return conversation
 
     async def close(self) -> None:

@@ -1,14 +1,11 @@
 """The conversation with one thread of an app-server: commands go in, messages come out, its end is told once."""
 
-import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Collection
 from pathlib import Path
 
 import anyio
 from anyio import to_thread
-from msgspec import UNSET
-from msgspec.structs import replace
 
 from everyagent.agents.adapter import Change, Death, Heard, Launch, Listener, Prompt
 from everyagent.agents.codex import asks, attachments, catalog, encode, hooks, modes, rpc
@@ -23,6 +20,7 @@ from everyagent.agents.codex.rpc import Said
 from everyagent.agents.codex.rulings import Knock, Ruled
 from everyagent.agents.codex.server import AppServer
 from everyagent.agents.codex.wire import ThreadOpened
+from everyagent.agents.ending import Ending
 from everyagent.agents.gate import Gate
 from everyagent.agents.inbox import Inbox
 from everyagent.errors import AgentFailed
@@ -39,7 +37,6 @@ HELD_TRIES = 30
 HELD_PAUSE = 0.1
 #: How long a compaction, of whose turn Codex does not tell at once, may take to begin.
 BEGIN_LIMIT = 5.0
-FAREWELL_LIMIT = 10.0
 #: To compare what policies want of a thread's configuration, whoever knocks and wherever.
 _DOOR = (Path("gate"), "token")
 #: A prompt of this word alone is a command, as in Codex itself.
@@ -70,13 +67,9 @@ class CodexConversation:
         self._knocks = Knocks(self._decoder, self._inbox.put)
         self._token = gate.admit(self._knocks.wish)
         self._exchange = Exchange(self._decoder.sent, self._inbox.put)
-        self._batch = asyncio.Event()
         self._prompting = anyio.Lock()
         self._interrupted: str | None = None
-        self._closing = False
-        self._unheard = False
-        self._death: Death | None = None
-        self._over = anyio.Event()
+        self._ending = Ending(listener, self._shut)
 
     # -- as a resident of the app-server ------------------------------------------------------------------------
 
@@ -87,10 +80,11 @@ class CodexConversation:
         await self._inbox.room()
 
     def lose(self, death: Death) -> None:
-        if self._death is None:
-            self._death = replace(death, expected=death.expected or self._closing)
-            self._exchange.close()
-            self._inbox.close()
+        self._ending.lose(death)
+
+    def _shut(self) -> None:
+        self._exchange.close()
+        self._inbox.close()
 
     # -- commands -----------------------------------------------------------------------------------------------
 
@@ -108,7 +102,7 @@ class CodexConversation:
             except Refused as refusal:
                 if self._launch.native_session_id and refusal.gone:
                     self.lose(Death(expected=False, history_lost=True, message=refusal.detail))
-                    await self._over.wait()
+                    await self._ending.over()
                     return
                 if not refusal.held_elsewhere:
                     raise
@@ -120,7 +114,7 @@ class CodexConversation:
 
     async def abandon(self) -> None:
         """It could not be opened: whoever tried is told so by other means than its death."""
-        self._unheard = True
+        self._ending.unheard = True
         await self.close(force=True)
 
     async def prompt(self, prompt: Prompt) -> None:
@@ -166,29 +160,21 @@ class CodexConversation:
 
     async def change(self, change: Change) -> bool:
         """Everything is given to Codex anew with each turn, but what policies want of the thread's configuration."""
-        launch = self._launch
-        self._launch = replace(
-            launch,
-            model=launch.model if change.model is UNSET else change.model,
-            variant=launch.variant if change.variant is UNSET else change.variant,
-            permission_mode=launch.permission_mode if change.permission_mode is UNSET else change.permission_mode,
-            agent_mode=launch.agent_mode if change.agent_mode is UNSET else change.agent_mode,
-            policies=launch.policies if change.policies is UNSET else change.policies,
-        )
+        launch, self._launch = self._launch, change.applied_to(self._launch)
         self._rule()
         return hooks.config(launch.policies, *_DOOR) == hooks.config(self._launch.policies, *_DOOR)
 
     async def close(self, *, force: bool = False) -> None:
         """The thread is given up with all it has running; the app-server stays for the others on it."""
-        self._closing = True
+        self._ending.closing = True
         server = self._server
-        if server and self._death is None:
+        if server and self._ending.death is None:
             others = [resident for resident in server.residents if resident is not self]
             if others and not await self._part():
                 await server.stop(force=True, wedged=True)
             await server.leave(self, force=force)
         self.lose(Death(expected=True))
-        await self._over.wait()
+        await self._ending.over()
 
     # -- requests -----------------------------------------------------------------------------------------------
 
@@ -233,7 +219,7 @@ class CodexConversation:
         begun = self._decoder.turns
         await self._exchange.request("thread/compact/start", self._thread)
         with anyio.move_on_after(BEGIN_LIMIT):
-            await self._until(lambda: self._decoder.turns > begun)
+            await self._ending.until(lambda: self._decoder.turns > begun)
 
     async def _start_turn(self, input: list[dict[str, object]], item_id: str) -> None:
         launch, opened, choices = self._launch, self._opened, self._choices
@@ -258,7 +244,7 @@ class CodexConversation:
             try:
                 if self._decoder.turn:
                     await self.interrupt()
-                    await self._until(lambda: self._decoder.turn is None)
+                    await self._ending.until(lambda: self._decoder.turn is None)
                 await self._exchange.request("thread/backgroundTerminals/clean", self._thread)
                 await self._exchange.request("thread/unsubscribe", self._thread)
             except Refused:
@@ -275,28 +261,13 @@ class CodexConversation:
     # -- listening ----------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        cancelled = False
-        try:
-            await self._listen()
-        except anyio.get_cancelled_exc_class():
-            cancelled = self._closing = True
-            raise
-        finally:
-            self._gate.dismiss(self._token)
-            self._knocks.give_up()
-            self._exchange.give_up()
-            self.lose(Death(expected=True))
-            self._batch.set()
-            try:
-                with anyio.move_on_after(FAREWELL_LIMIT if cancelled else None, shield=cancelled):
-                    await self._leave()
-                    if self._death and not self._unheard:
-                        await self._listener.died(self._death)
-            finally:
-                self._over.set()
+        await self._ending.follow(self._listen, self._leave)
 
     async def _leave(self) -> None:
         """However it ended: nothing of this session may keep the app-server alive, or outlive it."""
+        self._gate.dismiss(self._token)
+        self._knocks.give_up()
+        self._exchange.give_up()
         if self._server and self in self._server.residents:
             await self._server.leave(self, force=True)
         started = any("env" in server for server in self._mcp.values())
@@ -320,10 +291,10 @@ class CodexConversation:
                 await self._listener.heard(heard)
             if self._decoder.asides:
                 await self._see_to_asides()
-            self._batch.set()
+            self._ending.heard()
             if self._decoder.closed:
                 self.lose(Death(expected=self._decoder.turn is None, message="Codex closed the session's thread."))
-            if self._death is not None and not self._inbox:
+            if self._ending.death is not None and not self._inbox:
                 return
 
     async def _refused(self, rollout: Rollout) -> list[Heard]:
@@ -361,9 +332,3 @@ class CodexConversation:
             await telling
         except AgentFailed as failure:
             logger.info("codex was not told", session=self._launch.session_id, error=failure.detail)
-
-    async def _until(self, met: Callable[[], bool]) -> None:
-        """Looks again after each batch that was heard; returns also when there will be none."""
-        while not met() and self._death is None:
-            self._batch.clear()
-            await self._batch.wait()

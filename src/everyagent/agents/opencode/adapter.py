@@ -4,7 +4,6 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-import anyio
 from anyio import to_thread
 from anyio.abc import TaskGroup
 
@@ -83,14 +82,7 @@ class OpencodeAdapter:
             )
         conversation = OpencodeConversation(launch, listener, self._nursery, self._guards)
         kind = await to_thread.run_sync(self._kind, binary, launch, await self._guards.door())
-        server = await self._servers.join(kind, lambda server: server.join(conversation))
-        self._nursery.start_soon(conversation.run)
-        try:
-            await conversation.begin(server)
-        except BaseException:
-            with anyio.CancelScope(shield=True):
-                await conversation.abandon()
-            raise
+        await self._servers.lodge(kind, conversation, lambda server: server.join(conversation), self._nursery)
         return conversation
 
     async def close(self) -> None:

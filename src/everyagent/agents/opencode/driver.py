@@ -1,23 +1,22 @@
 """The conversation with one session of an OpenCode server: commands go in, events come out, its end is told once."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 
 import anyio
 import msgspec
 from anyio import to_thread
 from anyio.abc import TaskGroup
-from msgspec import UNSET
-from msgspec.structs import replace
 
 from everyagent.agents.adapter import Change, Death, Frame, Heard, Launch, Listener, NativeSession, Prompt
+from everyagent.agents.ending import Ending
 from everyagent.agents.inbox import Inbox
 from everyagent.agents.opencode import asks, attachments, encode, modes, notices, wire
 from everyagent.agents.opencode.asking import Allow
 from everyagent.agents.opencode.decode import Decoder, Doubt, GiveUp
+from everyagent.agents.opencode.doubts import Doubts
 from everyagent.agents.opencode.guards import Guards
 from everyagent.agents.opencode.launch import prefixes
-from everyagent.agents.opencode.lookup import look
+from everyagent.agents.opencode.lookup import Found, look
 from everyagent.agents.opencode.policies import Wish
 from everyagent.agents.opencode.rest import REPLY_LIMIT, Refused, Unreachable, read
 from everyagent.agents.opencode.said import Said
@@ -30,17 +29,13 @@ from everyagent.model.policies import UNRESTRICTED
 
 #: How long a turn may take to be given up when the session leaves; a server that does not answer is ended.
 PARTING_LIMIT = 3.0
-#: How long OpenCode may be idle with a turn open before it is looked at.
-DOUBT_SECONDS = 1.0
 #: A compaction is answered when it is done.
 COMPACT_LIMIT = 600.0
 #: MCP servers may take their time to start.
 MCP_LIMIT = 120.0
-FAREWELL_LIMIT = 10.0
 #: A prompt of this word alone is a command, as in OpenCode itself.
 COMPACT = "/compact"
-#: So often a turn in doubt is looked at in vain before it is given up.
-LOOKS = 5
+_GONE = "OpenCode's server is gone."
 _UNGUARDED = (
     "OpenCode has not loaded the daemon's plugin, by which the session's tool policies are kept, so no turn was begun. "
     "Use the tested version (`everyagent agents install opencode`), or take the policies back."
@@ -68,15 +63,10 @@ class OpencodeConversation:
         self._inbox: Inbox[Said] = Inbox()
         self._guards = guards
         self._rule()
-        self._batch = asyncio.Event()
         self._prompting = anyio.Lock()
         self._aborted: Turn | None = None
-        self._doubted: Turn | None = None
-        self._looks = 0
-        self._closing = False
-        self._unheard = False
-        self._death: Death | None = None
-        self._over = anyio.Event()
+        self._doubts = Doubts(self._decoder, nursery, look=self._look, remind=lambda: self._inbox.put(_DOUBTED))
+        self._ending = Ending(listener, self._inbox.close)
 
     # -- as a resident of the server ----------------------------------------------------------------------------
 
@@ -94,9 +84,7 @@ class OpencodeConversation:
         self._inbox.put(_MISSED)
 
     def lose(self, death: Death) -> None:
-        if self._death is None:
-            self._death = replace(death, expected=death.expected or self._closing)
-            self._inbox.close()
+        self._ending.lose(death)
 
     # -- commands -----------------------------------------------------------------------------------------------
 
@@ -114,7 +102,7 @@ class OpencodeConversation:
             if not native or refusal.answered != 404:
                 raise
             self.lose(Death(expected=False, history_lost=True, message=refusal.detail))
-            await self._over.wait()
+            await self._ending.over()
             return
         session = read(answer, wire.Session)
         self._decoder.session = session.id
@@ -129,7 +117,7 @@ class OpencodeConversation:
 
     async def abandon(self) -> None:
         """It could not be opened: whoever tried is told so by other means than its death."""
-        self._unheard = True
+        self._ending.unheard = True
         await self.close(force=True)
 
     async def prompt(self, prompt: Prompt) -> None:
@@ -170,29 +158,21 @@ class OpencodeConversation:
 
     async def change(self, change: Change) -> bool:
         """Everything is given to OpenCode anew with each turn; who is asked, is decided here."""
-        launch = self._launch
-        self._launch = replace(
-            launch,
-            model=launch.model if change.model is UNSET else change.model,
-            variant=launch.variant if change.variant is UNSET else change.variant,
-            permission_mode=launch.permission_mode if change.permission_mode is UNSET else change.permission_mode,
-            agent_mode=launch.agent_mode if change.agent_mode is UNSET else change.agent_mode,
-            policies=launch.policies if change.policies is UNSET else change.policies,
-        )
+        self._launch = change.applied_to(self._launch)
         self._rule()
         return True
 
     async def close(self, *, force: bool = False) -> None:
         """The session is given up with all it has running; the server stays for the others on it."""
-        self._closing = True
+        self._ending.closing = True
         server = self._server
-        if server and self._death is None:
+        if server and self._ending.death is None:
             others = [resident for resident in server.residents if resident is not self]
             if others and not await self._part():
                 await server.stop(force=True, wedged=True)
             await server.leave(self, force=force)
         self.lose(Death(expected=True))
-        await self._over.wait()
+        await self._ending.over()
 
     # -- tool policies ------------------------------------------------------------------------------------------
 
@@ -263,7 +243,7 @@ class OpencodeConversation:
         try:
             with anyio.move_on_after(PARTING_LIMIT):
                 await self.interrupt()
-                await self._until(lambda: self._decoder.turn is None)
+                await self._ending.until(lambda: self._decoder.turn is None)
             if self._decoder.turn:
                 await self._ask("POST", f"{self._session}/abort", limit=PARTING_LIMIT)
         except Refused:
@@ -274,8 +254,8 @@ class OpencodeConversation:
 
     async def _ask(self, method: str, path: str, body: bytes | None = None, *, limit: float = REPLY_LIMIT) -> bytes:
         server = self._server
-        if server is None or self._death is not None:
-            raise Unreachable("OpenCode's server is gone.")
+        if server is None or self._ending.death is not None:
+            raise Unreachable(_GONE)
         asked = b'{"method":"%s","path":"%s","body":%s}' % (method.encode(), path.encode(), body or b"null")
         self._inbox.put(Heard(Frame("to_agent", asked), ()))
         return await server.rest.ask(method, path, self.directory, body, limit=limit)
@@ -283,28 +263,13 @@ class OpencodeConversation:
     # -- listening ----------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        cancelled = False
-        try:
-            await self._listen()
-        except anyio.get_cancelled_exc_class():
-            cancelled = self._closing = True
-            raise
-        finally:
-            if self in self._guards.conversations:
-                self._guards.conversations.remove(self)
-            self._decoder.policies.turn_over()
-            self.lose(Death(expected=True))
-            self._batch.set()
-            try:
-                with anyio.move_on_after(FAREWELL_LIMIT if cancelled else None, shield=cancelled):
-                    await self._leave()
-                    if self._death and not self._unheard:
-                        await self._listener.died(self._death)
-            finally:
-                self._over.set()
+        await self._ending.follow(self._listen, self._leave)
 
     async def _leave(self) -> None:
         """However it ended: nothing of this session may keep the server alive."""
+        if self in self._guards.conversations:
+            self._guards.conversations.remove(self)
+        self._decoder.policies.turn_over()
         if self._server and self in self._server.residents:
             await self._server.leave(self, force=True)
 
@@ -315,17 +280,16 @@ class OpencodeConversation:
                 if isinstance(said, Heard):
                     heard.append(said)
                 elif said is _MISSED:
-                    self._decoder.tear()
-                    heard += await self._looked()
+                    heard += await self._doubts.missed()
                 elif said is _DOUBTED:
-                    heard += await self._looked(doubted=True)
+                    heard += await self._doubts.due()
                 else:
                     heard.append(self._decoder.decode(said))
             if heard:
                 await self._listener.heard(heard)
             self._see_to_asides()
-            self._batch.set()
-            if self._death is not None and not self._inbox:
+            self._ending.heard()
+            if self._ending.death is not None and not self._inbox:
                 return
 
     def _see_to_asides(self) -> None:
@@ -343,44 +307,12 @@ class OpencodeConversation:
                 case GiveUp():
                     self._nursery.start_soon(self._try, self._abort_begun)
                 case Doubt():
-                    self._begin_to_doubt(turn)
+                    self._doubts.begin()
 
-    def _begin_to_doubt(self, turn: Turn | None) -> None:
-        if turn and turn is not self._doubted:
-            self._doubted = turn
-            self._nursery.start_soon(self._doubt, turn)
-
-    async def _doubt(self, turn: Turn) -> None:
-        """OpenCode has its time to say more; then it is looked at."""
-        await anyio.sleep(DOUBT_SECONDS)
-        if turn is self._decoder.turn:
-            self._inbox.put(_DOUBTED)
-
-    async def _looked(self, *, doubted: bool = False) -> list[Heard]:
-        """What OpenCode itself knows of the turn that runs, and what follows from it."""
-        server, turn = self._server, self._decoder.turn
-        if server is None or turn is None or (doubted and turn is not self._doubted):
-            return []
-        self._doubted = None
-        try:
-            found = await look(server.rest, server.router, self, self._decoder.session, turn.since)
-        except AgentFailed as failure:
-            return self._looked_in_vain(turn, failure)
-        self._looks = 0
-        drafts = list(self._decoder.catch_up(found.snapshot, doubted=doubted))
-        *frames, last = found.frames
-        return [*(Heard(frame, ()) for frame in frames), Heard(last, drafts)]
-
-    def _looked_in_vain(self, turn: Turn, failure: AgentFailed) -> list[Heard]:
-        """Again and again, until the server is gone or the turn is given up."""
-        logger.info("opencode could not be looked at", session=self._launch.session_id, error=failure.detail)
-        self._looks += 1
-        if self._looks < LOOKS:
-            self._begin_to_doubt(turn)
-            return []
-        self._looks = 0
-        drafts = list(self._decoder.refused(failure.detail))
-        return [Heard(Frame("from_agent", failure.detail.encode(), "text"), drafts)]
+    async def _look(self, turn: Turn) -> Found:
+        if self._server is None:
+            raise Unreachable(_GONE)
+        return await look(self._server.rest, self._server.router, self, self._decoder.session, turn.since)
 
     async def _try(self, tell: Callable[..., Awaitable[object]], *args: object) -> None:
         """What cannot be told has its reason in the server's end, and that is told."""
@@ -388,9 +320,3 @@ class OpencodeConversation:
             await tell(*args)
         except AgentFailed as failure:
             logger.info("opencode was not told", session=self._launch.session_id, error=failure.detail)
-
-    async def _until(self, met: Callable[[], bool]) -> None:
-        """Looks again after each batch that was heard; returns also when there will be none."""
-        while not met() and self._death is None:
-            self._batch.clear()
-            await self._batch.wait()
