@@ -5,11 +5,12 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from everyagent.errors import SessionNotFound
-from everyagent.log.log import Log, Receipt
+from everyagent.log.log import Receipt
 from everyagent.log.records import Delete, Insert, Record, Records
 from everyagent.managed.incoming import UserDefineOutcome, UserMessage
 from everyagent.managed.talking import Talking
 from everyagent.managed.workspace import Workspaces
+from everyagent.sessions.viewing import ViewedSessions
 
 KIND = "session_beginning"
 
@@ -20,8 +21,8 @@ class Beginning(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Beginnings:
-    def __init__(self, log: Log, records: Records, talking: Talking, workspaces: Workspaces) -> None:
-        self._log = log
+    def __init__(self, viewed: ViewedSessions, records: Records, talking: Talking, workspaces: Workspaces) -> None:
+        self._viewed = viewed
         self._records = records
         self._talking = talking
         self._workspaces = workspaces
@@ -34,7 +35,7 @@ class Beginnings:
     async def begin(self, session_id: str, events: Sequence[UserMessage | UserDefineOutcome]) -> None:
         """The session is there: it gets its first events, if it does not have them yet."""
         key = f"begin {session_id}"  # no client's: theirs have no spaces
-        if events and await self._log.receipt(key) is None:
+        if events and await self._viewed.log.receipt(key) is None:
             await self._talking.send(session_id, events, _receipt(key))
         await self._records.write(Delete(kind=KIND, id=_id(session_id)))
 
@@ -48,7 +49,7 @@ class Beginnings:
         for record in kept:
             beginning = msgspec.json.decode(record.body, type=Beginning)
             try:
-                await self._log.session(beginning.session_id)
+                await self._viewed.log.session(beginning.session_id)
             except SessionNotFound:
                 await self.give_up(beginning.session_id)
             else:
