@@ -39,6 +39,12 @@ class Raw:
         assert answer.status_code == 200, f"{answer.status_code}: {answer.text}"
         return cast("Event", answer.json())
 
+    def warnings(self, path: str, body: object) -> str:
+        """What is said beside the answer."""
+        answer = self._client.post(f"{self._daemon.url}/anthropic/v1{path}", json=body)
+        assert answer.status_code == 200, answer.text
+        return answer.headers["x-everyagent-warning"]
+
     def upload(self, name: str, content: bytes) -> str:
         """The file's id."""
         answer = self._client.post(f"{self._daemon.url}/anthropic/v1/files", files={"file": (name, content)})
