@@ -115,6 +115,9 @@ class ManagedSessionViews:
     async def launch(self, record: SessionRecord, launch: Launch) -> Launch:
         return await self._views.launch(record, launch)
 
+    async def turn_begins(self, view: View, session_id: str) -> None:
+        await self._views.turn_begins(view, session_id)
+
     async def turn_over(self, session_id: str) -> None:
         await self._views.turn_over(session_id)
 

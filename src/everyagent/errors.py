@@ -92,6 +92,10 @@ class MethodNotAllowed(EveryagentError):
     code, status, title = "method_not_allowed", 405, "Method Not Allowed"
 
 
+class PreconditionFailed(EveryagentError):
+    code, status, title = "precondition_failed", 412, "Precondition Failed"
+
+
 class Conflict(EveryagentError):
     code, status, title = "conflict", 409, "Conflict"
 

@@ -39,6 +39,12 @@ class Raw:
         assert answer.status_code == 200, f"{answer.status_code}: {answer.text}"
         return cast("Event", answer.json())
 
+    def warnings(self, path: str, body: object) -> str:
+        """What is said beside the answer."""
+        answer = self._client.post(f"{self._daemon.url}/anthropic/v1{path}", json=body)
+        assert answer.status_code == 200, answer.text
+        return answer.headers["x-everyagent-warning"]
+
     def upload(self, name: str, content: bytes) -> str:
         """The file's id."""
         answer = self._client.post(f"{self._daemon.url}/anthropic/v1/files", files={"file": (name, content)})
@@ -60,6 +66,15 @@ class Raw:
         made = self.call("POST", "/sessions", {"agent": agent_id, "environment_id": place["id"], **more})
         self.session_id = str(made["id"])
         return self.session_id
+
+    def vault(self, variables: dict[str, str]) -> str:
+        """One with these environment variables in it."""
+        vault = self.call("POST", "/vaults", {"display_name": "variables"})
+        for name, value in variables.items():
+            auth = {"type": "environment_variable", "secret_name": name, "secret_value": value}
+            auth_of_all = {**auth, "networking": {"type": "unrestricted"}}
+            self.call("POST", f"/vaults/{vault['id']}/credentials", {"auth": auth_of_all})
+        return str(vault["id"])
 
     @property
     def path(self) -> str:

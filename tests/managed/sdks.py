@@ -46,15 +46,15 @@ class Sdk(NamedTuple):
         }
         if self.language == "python":
             argv = [f"{sys.base_prefix}/bin/python3", "-s", str(FLOWS / "run.py"), flow]
-            environment["PYTHONPATH"] = str(self._installed())
+            environment["PYTHONPATH"] = str(self.installed())
         else:
             argv = ["node", str(FLOWS / "run.mjs"), flow]
-            environment["SDK"] = str(self._installed())
+            environment["SDK"] = str(self.installed())
         done = subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False)
         assert done.returncode == 0, f"{self.name} {flow}:\n{done.stdout}\n{done.stderr}"
         return msgspec.json.decode(done.stdout.splitlines()[-1], type=Report)
 
-    def _installed(self) -> Path:
+    def installed(self) -> Path:
         """Made once, whole or not at all, though many ask at the same time."""
         CACHE.mkdir(parents=True, exist_ok=True)
         folder = CACHE / self.name

@@ -27,7 +27,7 @@ SDKS = {
     "node-1.8.0": "npm 1.8",
 }
 #: Resources of the API that are not there, as the page says.
-NOT_THERE = ("beta.environments.work.", "beta.memory_stores.", "beta.deployments.")
+NOT_THERE = ("beta.memory_stores.", "beta.deployments.")
 STREAM_ONLY = ("session.deleted", "event_start", "event_delta")
 
 

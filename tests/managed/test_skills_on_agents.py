@@ -13,6 +13,8 @@ from everyagent.agents.codex import program as codex
 from everyagent.managed.agent import SkillParams
 from everyagent.managed.bundle import packed
 from tests.agents import stage
+from tests.agents.amp.amp_stage import amp_binary
+from tests.agents.opencode.opencode_stage import opencode_binary
 from tests.managed import ground
 
 SKILL = b"---\nname: tidy-corners\ndescription: Tidies corners.\n---\n"
@@ -66,3 +68,21 @@ async def test_claude_has_the_skills_of_its_session(workspace: Path, tmp_path: P
     argv = [binary, "--print", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"]
     lines = [{"type": "control_request", "request_id": "1", "request": {"subtype": "initialize"}}]
     assert "Tidies corners." in said(argv, workspace, tmp_path / "home", lines, '"request_id":"1"')
+
+
+def listed(argv: list[str], folder: Path, home: Path) -> str:
+    """What a program answers when it is asked for its skills."""
+    home.mkdir()
+    folders = {f"XDG_{name.upper()}_HOME": str(home / name) for name in ("config", "data", "state", "cache")}
+    nobody = {"AMP_API_KEY": "none", "AMP_URL": "http://127.0.0.1:1"}
+    environment = {"PATH": os.environ["PATH"], "HOME": str(home), **folders, **nobody}
+    done = subprocess.run(argv, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    return done.stdout + done.stderr
+
+
+async def test_opencode_has_the_skills_of_its_session(workspace: Path, tmp_path: Path) -> None:
+    assert "Tidies corners." in listed([opencode_binary(), "debug", "skill"], workspace, tmp_path / "home")
+
+
+async def test_amp_has_the_skills_of_its_session(workspace: Path, tmp_path: Path) -> None:
+    assert "Tidies corners." in listed([amp_binary(), "skill", "list"], workspace, tmp_path / "home")

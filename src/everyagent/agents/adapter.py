@@ -74,7 +74,8 @@ class Model(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=Tru
 class Catalog(Struct, frozen=True, kw_only=True, rename="camel"):
     """What can be chosen. `open_models`: the agent takes model names that are not listed, too.
 
-    `tools` are the agent's own, which tool policies are about; with `open_tools` it may have more.
+    `tools` are the agent's own, which tool policies are about; with `open_tools` it may have more. `offline_mode` is
+    the permission mode in which its commands reach no network, whatever they try.
     """
 
     models: list[Model]
@@ -84,6 +85,7 @@ class Catalog(Struct, frozen=True, kw_only=True, rename="camel"):
     open_models: bool = False
     tools: list[AgentTool] = []
     open_tools: bool = False
+    offline_mode: str | None = None
 
 
 class AgentState(Struct, frozen=True, kw_only=True, rename="camel"):

@@ -1,6 +1,7 @@
 """The ASGI application. Every request goes: request id -> gate -> route -> decode -> handler -> answer or problem."""
 
 import hashlib
+import hmac
 import re
 from collections.abc import Iterable
 from functools import cached_property
@@ -60,7 +61,7 @@ class Api:
             hosts=settings.hosts,
             origins=settings.origins,
             public=lambda path: path in public or ui.is_ours(path),
-            token_of=self._token_of,
+            opens=self._opens,
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -127,9 +128,12 @@ class Api:
 
         return ManagedFace(self._context.sessions)
 
-    def _token_of(self, path: str) -> str | None:
-        tools = _TOOLS.fullmatch(path)
-        return self._context.sessions.tools_token(tools[1]) if tools else None
+    def _opens(self, token: str, scope: Scope) -> bool:
+        """A token of one session's tools, or of a part of the Managed Agents API."""
+        path: str = scope["path"]
+        if tools := _TOOLS.fullmatch(path):
+            return hmac.compare_digest(token.encode(), self._context.sessions.tools_token(tools[1]).encode())
+        return path.startswith(PREFIX) and self._managed.managed.keys.opens(token, scope["method"], path)
 
     def _readings(self) -> Iterable[Reading]:
         sessions = self._context.sessions

@@ -15,8 +15,8 @@ from everyagent.errors import Forbidden, Unauthorized
 class Gate:
     """`hosts` are the names we answer to: alone, or with the port of the connection; or whole `Host` values.
 
-    `public` tells paths that need no token. Without a `token`, none does. `token_of` gives the token that opens
-    one path and nothing else, if that path has such a one.
+    `public` tells paths that need no token. Without a `token`, none does. `opens` says whether another token opens
+    just what is asked for.
     """
 
     def __init__(
@@ -26,13 +26,13 @@ class Gate:
         hosts: Collection[str],
         origins: Collection[str],
         public: Callable[[str], bool],
-        token_of: Callable[[str], str | None],
+        opens: Callable[[str, Scope], bool],
     ) -> None:
         self._token = None if token is None else _digest(token.encode())
         self._hosts = frozenset(host.lower() for host in hosts)
         self._origins = frozenset(origin.lower() for origin in origins)
         self._public = public
-        self._token_of = token_of
+        self._opens = opens
 
     def check(self, scope: Scope) -> None:
         """Raises `Forbidden` or `Unauthorized`."""
@@ -44,8 +44,7 @@ class Gate:
                     f"The origin {origin!r} may not use this daemon. Start it with that origin allowed.", origin=origin
                 )
         if self._token is not None and not self._public(scope["path"]):
-            own = self._token_of(scope["path"])
-            self._check_token([self._token, _digest(own.encode())] if own else [self._token], headers)
+            self._check_token(self._token, scope)
 
     def _checked_host(self, hosts: list[str], scope: Scope) -> str:
         if len(hosts) != 1:
@@ -59,14 +58,15 @@ class Gate:
             return host
         raise Forbidden(f"This daemon does not listen as {host!r}. Use the address it printed at its start.", host=host)
 
-    @staticmethod
-    def _check_token(tokens: list[bytes], headers: list[tuple[bytes, bytes]]) -> None:
-        given = list(_tokens(headers))
+    def _check_token(self, token: bytes, scope: Scope) -> None:
+        given = list(_tokens(scope["headers"]))
         if not given:
             raise Unauthorized(
                 "This needs the daemon's token: `Authorization: Bearer <token>` or `x-api-key: <token>`."
             )
-        if not any(hmac.compare_digest(_digest(candidate), token) for candidate in given for token in tokens):
+        if any(hmac.compare_digest(_digest(candidate), token) for candidate in given):
+            return
+        if not any(self._opens(candidate.decode("latin-1"), scope) for candidate in given):
             raise Unauthorized("The token is wrong. `everyagent token` prints the right one.")
 
 

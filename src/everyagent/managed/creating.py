@@ -114,11 +114,20 @@ class Creating:
             model=model,
             variant=variant_for(catalog, model, agent.model.effort.type if agent.model.effort else None),
             directory=directory,
-            permission_mode="bypass" if trusting else None,
+            permission_mode=_mode(document, catalog, trusting=trusting),
             system_prompt=agent.system,
             tools=custom_tools(agent.tools, self_hosted=document.self_hosted),
             tool_policies=policies,
         )
+
+
+def _mode(document: Document, catalog: Catalog, *, trusting: bool) -> str | None:
+    """Without any host that it may reach, an agent that can be held to it works where there is no network."""
+    match document.environment.get("config"):
+        case {"networking": {"type": "limited", "allowed_hosts": []}} if catalog.offline_mode:
+            return catalog.offline_mode
+        case _:
+            return "bypass" if trusting else None
 
 
 def _view(document: Document, agent: SessionAgent) -> NewView:

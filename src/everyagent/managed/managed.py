@@ -11,7 +11,9 @@ from everyagent.managed.environments import Environments
 from everyagent.managed.file import FileList, FilePage
 from everyagent.managed.files import Files
 from everyagent.managed.judging import Judging
+from everyagent.managed.keys import Keys
 from everyagent.managed.prompts import Prompts
+from everyagent.managed.queue import WorkQueue
 from everyagent.managed.resource import FileParams, Resource
 from everyagent.managed.resources import Resources
 from everyagent.managed.sessions import ManagedSessions
@@ -30,6 +32,8 @@ class Managed:
         records = ground.records
         self.sessions = sessions
         self.skills = Skills(records)
+        self.keys = Keys(ground.vault, ground.clock)
+        self.queue = WorkQueue(sessions.viewed, records, self.keys, ground.clock)
         self.agents = Agents(records, self.skills.pinned)
         self.environments = Environments(records)
         self.files = Files(records, ground.folder / "attachments", ground.clock)

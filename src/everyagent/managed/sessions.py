@@ -92,8 +92,11 @@ class ManagedSessions:
         return shown(record, view, resources, self._viewed.clock.micros())
 
     async def update(self, session_id: str, asked: SessionUpdate) -> Session:
-        if asked.vault_ids:
-            raise BadRequest("`vault_ids` cannot be changed after a session was made.", field="vault_ids")
+        if asked.vault_ids is not UNSET:
+            raise BadRequest(
+                "`vault_ids` cannot be changed after a session was made: leave it out, or make another session.",
+                field="vault_ids",
+            )
         record, view = await self._viewed.find(session_id)
         if view.archived_at is not None:
             raise BadRequest(f"The session {session_id} is archived: it stays as it is.", error_code="session_archived")

@@ -14,6 +14,7 @@ from everyagent.managed.projection.commands import CommandFrame, Troubled
 from everyagent.managed.projection.projector import Projector
 from everyagent.managed.showing import document_of
 from everyagent.managed.workspace import Prepared
+from everyagent.sessions.view import View
 from everyagent.sessions.viewed import Batch
 
 
@@ -49,6 +50,11 @@ class ManagedViews:
             mcp={**launch.mcp, **prepared.mcp},
             system_prompt="\n\n".join(text for text in prompts if text),
         )
+
+    async def turn_begins(self, view: View, session_id: str) -> None:
+        """Where the client's own machine carries out the tools, a worker of it is called for."""
+        if isinstance(view, Projector) and view.document.self_hosted:
+            await self._managed.queue.turn_begins(view.document.environment_id, session_id)
 
     async def turn_over(self, session_id: str) -> None:
         await self._managed.judging.turn_over(session_id)

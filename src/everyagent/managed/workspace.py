@@ -28,6 +28,12 @@ from everyagent.model.tools import McpRemote, McpServer
 
 #: Where the agents that know skills look for them.
 SKILL_FOLDERS = (".claude/skills", ".agents/skills")
+_NO_HOST = (
+    "limited networking is enforced on the commands of Codex; other agents reach what the daemon's machine reaches"
+)
+_SOME_HOSTS = (
+    "limited networking is not enforced where hosts are allowed: sessions reach what the daemon's machine reaches"
+)
 _SESSION_ID = re.compile("[A-Za-z0-9_-]{1,128}")
 
 
@@ -129,7 +135,7 @@ def limits_of(environment: Environment) -> list[str]:
         return []
     limits = machine_limits(config.packages)
     if isinstance(config.networking, Limited):
-        limits.append("limited networking is not enforced: sessions reach whatever the daemon's machine reaches")
+        limits.append(_NO_HOST if not config.networking.allowed_hosts else _SOME_HOSTS)
     return limits
 
 

@@ -53,6 +53,10 @@ class Views(Protocol):
         """How the agent of a session with a view is started: with what belongs to that session."""
         ...
 
+    async def turn_begins(self, view: View, session_id: str) -> None:
+        """A turn of a session with a view is told, and its agent about to hear of it."""
+        ...
+
     async def turn_over(self, session_id: str) -> None:
         """A turn of a session with a view has ended, and is on disk."""
         ...

@@ -170,6 +170,14 @@ class ViewedActor(Actor):
             yes = PermissionAnswer(reply="once")
             await self.submit(lambda: Batch(cause=_GRANTED, direction="daemon", answers=[(ask_id, yes)]))
 
+    async def _prompt(self, turn: Turn) -> None:
+        try:
+            await self._views.turn_begins(self.view, self.record.session_id)
+        except EveryagentError as error:
+            await self._turn_failed(turn, error)
+        else:
+            await super()._prompt(turn)
+
     async def _after_turn(self) -> None:
         await self._journal.written()
         await self._views.turn_over(self.record.session_id)

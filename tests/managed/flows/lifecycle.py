@@ -84,6 +84,8 @@ def updated(client: Loose, agent: str) -> None:
     assert types(heard)[-2:] == ["session.usage", "session.status_idle"]
     assert heard[-1].stop_reason.type == "budget_reached"
     refused(anthropic.BadRequestError, lambda: talk.send(message("more")))
+    for vaults in ([], ["vlt_any"]):
+        refused(anthropic.BadRequestError, lambda vaults=vaults: sessions.update(session.id, vault_ids=vaults))
     sessions.update(session.id, budget=None)
     assert talk.say(message("[custom name=get_weather]"))[-1].stop_reason.type == "requires_action"
     talk.send({"type": "user.interrupt"})

@@ -23,6 +23,8 @@ PERMISSION_MODES = [
     Mode(id="auto", name="Auto", description="Works in Codex's workspace-write sandbox; asks to leave it"),
     Mode(id="sandboxed", name="Sandboxed", description="Works in the workspace-write sandbox, never asks"),
 ]
+#: Its sandbox has no network.
+OFFLINE_MODE = "sandboxed"
 
 
 class Native(Struct, frozen=True, kw_only=True):

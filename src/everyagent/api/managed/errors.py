@@ -10,6 +10,7 @@ from everyagent.errors import (
     Forbidden,
     MethodNotAllowed,
     NotFound,
+    PreconditionFailed,
     StorageFull,
     TooLarge,
     Unauthorized,
@@ -43,7 +44,7 @@ def error_response(error: EveryagentError, request_id: str) -> Response:
 
 def error_type(error: EveryagentError) -> str:
     match error:
-        case BadRequest() | MethodNotAllowed() | TooLarge() | UnsupportedMedia():
+        case BadRequest() | MethodNotAllowed() | PreconditionFailed() | TooLarge() | UnsupportedMedia():
             return "invalid_request_error"
         case Unauthorized():
             return "authentication_error"

@@ -11,6 +11,7 @@ from everyagent.api.managed import (
     skills,
     threads,
     vaults,
+    work,
 )
 from everyagent.api.routing import Route
 
@@ -19,6 +20,7 @@ ROUTES: tuple[Route, ...] = tuple(
     for table in (
         agents.routes,
         environments.routes,
+        work.routes,
         sessions.routes,
         events.routes,
         threads.routes,

@@ -1,0 +1,87 @@
+"""The work queue of a self-hosted environment, and the key with which its workers reach it."""
+
+import msgspec
+from msgspec import Struct
+
+from everyagent.api.reading import header
+from everyagent.api.routing import Call, Encoded, Nothing, Routes
+from everyagent.errors import BadRequest, Conflict, NotFound, PreconditionFailed
+from everyagent.managed.environment import SelfHosted
+from everyagent.managed.pages import Page
+from everyagent.managed.work import (
+    Heartbeat,
+    QueueStats,
+    Work,
+    WorkBeat,
+    WorkList,
+    WorkPoll,
+    WorkStop,
+    WorkUpdate,
+)
+
+routes = Routes("managed work")
+_WORK = "/anthropic/v1/environments/{environment_id}/work"
+
+
+class EnvironmentKey(Struct, frozen=True, kw_only=True, tag="environment_key"):
+    environment_id: str
+    key: str
+
+
+@routes.add("GET", "/anthropic/v1/environments/{environment_id}/key", NotFound)
+async def retrieve_environment_key(call: Call[Nothing, Nothing]) -> EnvironmentKey:
+    """The `environment_key` of its workers: it opens the environment's work queue, and nothing else."""
+    environment = await call.managed.environments.retrieve(call.path["environment_id"])
+    if not isinstance(environment.config, SelfHosted):
+        raise BadRequest("Only a self-hosted environment has workers, and a key for them.", field="environment_id")
+    return EnvironmentKey(environment_id=environment.id, key=call.managed.keys.of_environment(environment.id))
+
+
+@routes.add("GET", f"{_WORK}/poll", NotFound)
+async def poll_work(call: Call[WorkPoll, Nothing]) -> Encoded[Work | None]:
+    """The next piece of work, with its secret; null if there is none."""
+    worker = header(call.scope, b"anthropic-worker-id")
+    work = await call.managed.queue.poll(call.path["environment_id"], call.query, worker)
+    return Encoded(msgspec.json.encode(work))
+
+
+@routes.add("GET", f"{_WORK}/stats", NotFound)
+async def show_work_stats(call: Call[Nothing, Nothing]) -> QueueStats:
+    """How long the queue is, and how many wait for it."""
+    return await call.managed.queue.stats(call.path["environment_id"])
+
+
+@routes.add("GET", _WORK, NotFound)
+async def list_work(call: Call[WorkList, Nothing]) -> Page[Work]:
+    """All there is and was, the newest first."""
+    return await call.managed.queue.list(call.path["environment_id"], call.query)
+
+
+@routes.add("GET", f"{_WORK}/{{work_id}}", NotFound)
+async def retrieve_work(call: Call[Nothing, Nothing]) -> Work:
+    """A piece of work."""
+    return await call.managed.queue.retrieve(call.path["environment_id"], call.path["work_id"])
+
+
+@routes.add("POST", f"{_WORK}/{{work_id}}", NotFound, effect=True)
+async def update_work(call: Call[Nothing, WorkUpdate]) -> Work:
+    """Change its metadata, key by key."""
+    return await call.managed.queue.update(call.path["environment_id"], call.path["work_id"], call.body.metadata)
+
+
+@routes.add("POST", f"{_WORK}/{{work_id}}/ack", NotFound, Conflict)
+async def acknowledge_work(call: Call[Nothing, Nothing]) -> Work:
+    """The worker takes it."""
+    return await call.managed.queue.ack(call.path["environment_id"], call.path["work_id"])
+
+
+@routes.add("POST", f"{_WORK}/{{work_id}}/heartbeat", NotFound, PreconditionFailed)
+async def extend_lease(call: Call[WorkBeat, Nothing]) -> Heartbeat:
+    """The worker is still at it."""
+    return await call.managed.queue.heartbeat(call.path["environment_id"], call.path["work_id"], call.query)
+
+
+@routes.add("POST", f"{_WORK}/{{work_id}}/stop", NotFound, Conflict)
+async def stop_work(call: Call[Nothing, WorkStop]) -> Work:
+    """It ends; if its session is not done, it is queued anew."""
+    return await call.managed.queue.stop(call.path["environment_id"], call.path["work_id"], force=call.body.force)

@@ -1,0 +1,230 @@
+"""The work queue: call by call with every SDK that has it, by its keys, and served by the SDK's real worker."""
+
+import base64
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import cast
+
+import httpx2
+import pytest
+
+from everyagent.testing.daemon import DaemonProcess
+from tests.agents.stage import daemon_of
+from tests.managed import parity
+from tests.managed.conftest import rebuilt
+from tests.managed.raw import ASKING, TOOLSET, Event, Raw, required
+from tests.managed.sdks import FLOWS, NEWEST, NODE, PYTHON, Sdk
+from tests.managed.test_hosted_on_real_agents import scene_of
+from tests.managed.test_managed_on_real_agents import SURROUNDINGS
+
+SELF_HOSTED = {"type": "self_hosted"}
+LIMIT = 120.0
+
+
+@pytest.fixture
+def raw(daemon: DaemonProcess) -> Generator[Raw]:
+    client = Raw(daemon)
+    yield client
+    client.close()
+
+
+@pytest.mark.parametrize("sdk", [*PYTHON[:2], NODE], ids=lambda sdk: sdk.name)
+def test_every_sdk_that_has_it_works_with_the_queue(sdk: Sdk, daemon: DaemonProcess) -> None:
+    parity.check(sdk, "work", "mock", sdk.run("work", daemon.url))
+
+
+def until(met: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + LIMIT
+    while not met():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.05)
+
+
+def queue_of(raw: Raw) -> str:
+    return f"/environments/{raw.call('GET', raw.path)['environment_id']}/work"
+
+
+def key_of(raw: Raw) -> str:
+    return str(raw.call("GET", queue_of(raw).replace("/work", "/key"))["key"])
+
+
+def works(raw: Raw) -> list[Event]:
+    """The newest first."""
+    return cast("list[Event]", raw.call("GET", queue_of(raw))["data"])
+
+
+def test_a_key_opens_what_it_is_for_and_nothing_else(raw: Raw, daemon: DaemonProcess) -> None:
+    raw.create(TOOLSET, environment=SELF_HOSTED)
+    first, mine, key = raw.path, queue_of(raw), key_of(raw)
+    raw.create(TOOLSET, environment=SELF_HOSTED)
+    raw.say('[custom name=bash input={"command":"uname"}]')
+    queue, other = queue_of(raw), key_of(raw)
+    assert (status(daemon, key, "GET", f"{mine}/poll"), status(daemon, key, "GET", f"{queue}/poll")) == (200, 401)
+    until(lambda: len(works(raw)) == 1, "no work")
+    answer = ask(daemon, other, "GET", f"{queue}/poll")
+    work = cast("Event", answer.json())
+    token = json.loads(base64.urlsafe_b64decode(str(work["secret"]) + "=="))["sessions_token"]
+    own = f"{queue}/{work['id']}"
+    for method, path in (("POST", f"{own}/ack"), ("POST", f"{own}/heartbeat"), ("GET", own), ("GET", raw.path)):
+        assert status(daemon, token, method, path) == 200, path
+    assert status(daemon, token, "GET", f"{raw.path}/events") == 200
+    assert status(daemon, token, "GET", "/skills") == 200
+    for method, path in (
+        ("GET", f"{queue}/poll"),
+        ("GET", first),
+        ("DELETE", raw.path),
+        ("POST", raw.path),
+        ("POST", f"{raw.path}/archive"),
+        ("GET", "/sessions"),
+        ("GET", "/agents"),
+        ("GET", "/vaults"),
+        ("GET", queue.replace("/work", "/key")),
+    ):
+        assert status(daemon, token, method, path) == 401, path
+        assert path.endswith("/poll") or status(daemon, other, method, path) == 401, path
+    for forged in (token[:-4] + "AAAA", "sk-everyagent-", "sk-everyagent-e30.", f"{key}.x", "sk-everyagent-é"):
+        assert status(daemon, forged, "GET", f"{mine}/poll") == 401, forged
+    raw.send({"type": "user.interrupt"})
+
+
+def ask(daemon: DaemonProcess, token: str, method: str, path: str) -> httpx2.Response:
+    headers = [(b"authorization", f"Bearer {token}".encode())]
+    return httpx2.request(method, f"{daemon.url}/anthropic/v1{path}", headers=headers, timeout=LIMIT)
+
+
+def status(daemon: DaemonProcess, token: str, method: str, path: str) -> int:
+    return ask(daemon, token, method, path).status_code
+
+
+def test_a_lease_that_is_not_renewed_goes_to_somebody_else(raw: Raw) -> None:
+    raw.create(TOOLSET, environment=SELF_HOSTED)
+    raw.say('[custom name=bash input={"command":"uname"}]')
+    queue = queue_of(raw)
+    until(lambda: len(works(raw)) == 1, "no work")
+    work = raw.call("GET", f"{queue}/poll")
+    raw.call("POST", f"{queue}/{work['id']}/ack")
+    beat = raw.call("POST", f"{queue}/{work['id']}/heartbeat?desired_ttl_seconds=1")
+    again: list[object] = []
+    until(lambda: bool(again.append(raw.call("GET", f"{queue}/poll")) or again[-1]), "nobody else gets it")
+    assert cast("Event", again[-1])["id"] == work["id"]
+    late = f"{queue}/{work['id']}/heartbeat?expected_last_heartbeat={beat['last_heartbeat']}"
+    with pytest.raises(AssertionError, match=r"^412"):
+        raw.call("POST", late)
+    raw.send({"type": "user.interrupt"})
+    raw.wait_idle("end_turn")
+    raw.call("POST", f"{queue}/{work['id']}/stop", {"force": True})
+    assert len(works(raw)) == 1, "the session is done, so nothing is queued anew"
+    raw.say("[hello]")
+    until(lambda: len(works(raw)) == 2, "the next turn calls for a worker")
+    raw.wait_idle("end_turn")
+    raw.call("POST", f"{raw.path}/archive")
+    assert raw.call("GET", f"{queue}/poll") is None, "nobody is sent to a session that is over"
+    assert [each["state"] for each in works(raw)] == ["stopped", "stopped"]
+
+
+@contextmanager
+def worker(raw: Raw, daemon: DaemonProcess, folder: Path) -> Generator[None]:
+    """The real one, in a process and a folder of its own."""
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "PYTHONPATH": str(NEWEST.installed()),
+        "BASE_URL": f"{daemon.url}/anthropic",
+        "ENVIRONMENT_ID": queue_of(raw).split("/")[2],
+        "ENVIRONMENT_KEY": key_of(raw),
+        "WORKDIR": str(folder),
+    }
+    argv = [f"{sys.base_prefix}/bin/python3", "-s", str(FLOWS / "worker.py")]
+    with (folder / "worker.log").open("wb") as said:
+        process = subprocess.Popen(argv, env=environment, stdout=said, stderr=said)
+        try:
+            yield
+        finally:
+            process.kill()
+            process.wait()
+
+
+def test_the_real_worker_carries_out_the_tools_of_a_session(raw: Raw, daemon: DaemonProcess, tmp_path: Path) -> None:
+    raw.create(TOOLSET, environment=SELF_HOSTED)
+    write = {"file_path": "made.txt", "content": "by the worker"}
+    commands = '[custom name=bash input={"command":"pwd"}]'
+    with worker(raw, daemon, tmp_path):
+        raw.say(f"[custom name=write input={json.dumps(write)}] {commands}")
+        raw.wait_idle("end_turn")
+        assert (tmp_path / "made.txt").read_text() == "by the worker"
+        results = [event for event in raw.events() if event["type"] == "user.tool_result"]
+        assert str(tmp_path) in json.dumps(results)
+        raw.say(commands)
+        raw.wait_idle("end_turn")
+        until(lambda: works(raw)[0]["state"] == "stopped", "the worker leaves when nothing more comes")
+        raw.say(commands)
+        until(lambda: len(works(raw)) == 2, "and is called again")
+        raw.wait_idle("end_turn")
+
+
+def test_what_is_always_asked_for_waits_for_the_user_also_with_a_worker(
+    raw: Raw, daemon: DaemonProcess, tmp_path: Path
+) -> None:
+    raw.create(ASKING, environment=SELF_HOSTED)
+    touch = '[custom name=bash input={"command":"touch made.txt"}]'
+    with worker(raw, daemon, tmp_path):
+        for result in ("deny", "allow"):
+            raw.say(touch)
+            (use,) = required(raw.wait_idle("requires_action"))
+            until(lambda: works(raw)[0]["state"] == "active", "no worker came")
+            assert not (tmp_path / "made.txt").exists()
+            raw.send({"type": "user.tool_confirmation", "tool_use_id": use, "result": result})
+            raw.wait_idle("end_turn")
+            assert (tmp_path / "made.txt").exists() == (result == "allow")
+
+
+def test_a_worker_that_is_stopped_or_loses_its_lease_leaves_nothing_stuck(
+    raw: Raw, daemon: DaemonProcess, tmp_path: Path
+) -> None:
+    raw.create(ASKING, environment=SELF_HOSTED)
+    queue = queue_of(raw)
+    with worker(raw, daemon, tmp_path):
+        raw.say('[custom name=bash input={"command":"pwd"}]')
+        (use,) = required(raw.wait_idle("requires_action"))
+        until(lambda: works(raw)[0]["state"] == "active", "no worker came")
+        (first,) = works(raw)
+        raw.call("POST", f"{queue}/{first['id']}/stop", {})
+        until(lambda: len(works(raw)) == 2 and works(raw)[0]["state"] == "active", "no worker came back")
+        second = works(raw)[0]
+        assert works(raw)[1]["state"] == "stopped"
+        taken = f"expected_last_heartbeat={second['latest_heartbeat_at']}&desired_ttl_seconds=1"
+        raw.call("POST", f"{queue}/{second['id']}/heartbeat?{taken}")
+        until(lambda: "lease lost" in (tmp_path / "worker.log").read_text(), "the worker did not notice")
+        until(lambda: works(raw)[0]["state"] == "active", "nobody took it up again")
+        raw.send({"type": "user.tool_confirmation", "tool_use_id": use, "result": "allow"})
+        raw.wait_idle("end_turn")
+
+
+def test_the_real_worker_serves_a_real_agent(tmp_path: Path) -> None:
+    for folder in ("home", "daemon", "agent", "worker"):
+        (tmp_path / folder).mkdir()
+    with daemon_of(tmp_path / "daemon", **SURROUNDINGS["claude"](tmp_path / "home")) as daemon:
+        raw = Raw(daemon)
+        with scene_of("claude", daemon, tmp_path / "agent") as scene:
+            raw.create(
+                TOOLSET,
+                agent="claude",
+                model=scene.model,
+                environment=SELF_HOSTED,
+                vault_ids=[raw.vault(scene.environment)],
+            )
+            with worker(raw, daemon, tmp_path / "worker"):
+                raw.say("Look where you are")
+                raw.wait_idle("end_turn")
+        results = [event for event in raw.events() if event["type"] == "user.tool_result"]
+        assert results
+        assert all("Linux" in json.dumps(result["content"]) for result in results)
+        raw.close()
+        daemon.stop()
+        assert rebuilt(daemon)
