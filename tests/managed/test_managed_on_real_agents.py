@@ -1,10 +1,9 @@
-"""The core flow on the real agents, each with a scripted model: no key, no traffic but on loopback."""
+"""What managed sessions do on the real agents, each with a scripted model: no key, no traffic but on loopback."""
 
 import os
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import cast
 
 import msgspec
 import pytest
@@ -13,77 +12,58 @@ from everyagent.agents.amp import program as amp
 from everyagent.agents.claude import program as claude
 from everyagent.agents.codex import program as codex
 from everyagent.agents.opencode import program as opencode
-from everyagent.testing import scripted_chat, scripted_replies, scripted_responses, scripted_turns
-from everyagent.testing.amp_server import AmpServer
-from everyagent.testing.chat_server import ChatServer
 from everyagent.testing.daemon import DaemonProcess
-from everyagent.testing.messages_server import MessagesServer
-from everyagent.testing.responses_server import ResponsesServer
-from tests.agents.amp.amp_stage import AmpSession, amp_binary
-from tests.agents.claude.claude_stage import ClaudeSession, claude_binary
-from tests.agents.codex.codex_stage import CodexSession, codex_binary
+from tests.agents.amp.amp_stage import amp_binary
+from tests.agents.claude.claude_stage import claude_binary
+from tests.agents.codex.codex_stage import codex_binary
 from tests.agents.opencode.opencode_stage import MODEL as OPENCODE_MODEL
-from tests.agents.opencode.opencode_stage import OpencodeSession, opencode_binary, ripgrep_folder
+from tests.agents.opencode.opencode_stage import opencode_binary, ripgrep_folder
 from tests.agents.stage import daemon_of
 from tests.managed import parity
 from tests.managed.conftest import rebuilt
 from tests.managed.raw import ASKING, TOOLSET, WEATHER, Event, Raw, required, texts
+from tests.managed.real_models import RealModel, real_model
 from tests.managed.sdks import NEWEST
+from tests.managed.sums_stage import sums_stage
 
 COMMAND = "echo made > made.txt && cat made.txt"
+VERDICT = '{"result": "satisfied", "explanation": "It does."}'
+#: Of the models that do not say what they cost.
+PRICES = {model: {"input": 1, "output": 5} for model in ("amp", "gpt-5.5", "gpt-6.1-sol", OPENCODE_MODEL)}
+PRICES["claude-sonnet-4-6"] = {"input": 1, "output": 5}
 
 
-class Played(NamedTuple):
-    """An agent with a model that runs `COMMAND`, calls the custom tool, and says so; then it runs it again."""
+def works(scene: RealModel, *, calls: bool) -> None:
+    """It runs `COMMAND`, perhaps calls the custom tool, and says so; then it runs the command again."""
+    scene.run(COMMAND)
+    if calls:
+        scene.get_weather()
+    scene.say("Made.", thought="It is there.")
+    scene.run(COMMAND)
 
-    agent: str
-    model: str
-    environment: dict[str, str]
 
-
-@contextmanager
-def played(agent: str, daemon: DaemonProcess, folder: Path, *, calls: bool) -> Generator[Played]:
-    match agent:
-        case "claude":
-            with MessagesServer() as messages:
-                said = scripted_replies
-                custom = [said.call("mcp__everyagent__get_weather", {"city": "Oslo"})] if calls else []
-                messages.script.add(
-                    said.call("Bash", {"command": COMMAND}),
-                    *custom,
-                    said.think("It is there.", "Made."),
-                    said.call("Bash", {"command": COMMAND}),
-                )
-                yield Played(agent, "claude-sonnet-4-6", ClaudeSession(daemon, messages, folder).environment())
-        case "codex":
-            with ResponsesServer() as responses:
-                answers = scripted_responses
-                custom = [answers.call("get_weather", {"city": "Oslo"}, namespace="mcp__everyagent")] if calls else []
-                responses.script.add(
-                    answers.run(COMMAND), *custom, answers.think("It is there.", "Made."), answers.run(COMMAND)
-                )
-                yield Played(agent, "gpt-5.5", CodexSession(daemon, responses, folder).environment())
-        case "opencode":
-            with ChatServer() as chat:
-                completed = scripted_chat
-                custom = [completed.call("everyagent_get_weather", {"city": "Oslo"})] if calls else []
-                chat.script.add(
-                    completed.run(COMMAND), *custom, completed.think("It is there.", "Made."), completed.run(COMMAND)
-                )
-                yield Played(agent, OPENCODE_MODEL, OpencodeSession(daemon, chat, folder).environment())
-        case "amp":
-            with AmpServer() as server:
-                turns = scripted_turns
-                custom = [turns.call("mcp__everyagent__get_weather", {"city": "Oslo"})] if calls else []
-                server.script.add(
-                    turns.call("shell_command", {"command": COMMAND}),
-                    *custom,
-                    turns.think("It is there.", "Made."),
-                    turns.call("shell_command", {"command": COMMAND}),
-                )
-                yield Played(agent, "amp", AmpSession(daemon, server, folder).environment())
-        case _:
-            raise ValueError(agent)
+def can_do_all(scene: RealModel) -> str:
+    """The model for the flow `real`, step by step; the steps that not every agent can take, and this one does."""
+    can: list[str] = []
+    works(scene, calls=True)
+    scene.add(when="Add them")
+    scene.say("Five.")
+    scene.say("Swordfish.", when="SWORDFISH")
+    if scene.ask(when="Ask me"):
+        can.append("asks")
+        scene.say("Green it is.", when="Green")
+    if scene.compact():
+        can.append("compacts")
+    if scene.stumble():
+        can.append("stumbles")
+        scene.say("Up again.", when="Stumble")
+    scene.say("Hello, world.", when="Greet the world")
+    scene.say(VERDICT, when="You judge the work")
+    scene.delegate(when="Ask a helper")
+    scene.fall(when="Fall")
+    scene.run("echo spent", when="Spend it")
+    scene.hold(when="spent")
+    return " ".join(can)
 
 
 def opencode_surroundings(home: Path) -> dict[str, str]:
@@ -107,7 +87,9 @@ def staged(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Generator[tuple[str, DaemonProcess]]:
     surroundings = SURROUNDINGS[request.param](tmp_path_factory.mktemp("home"))
-    with daemon_of(tmp_path_factory.mktemp("daemon"), **surroundings) as running:
+    prices = tmp_path_factory.mktemp("prices") / "prices.json"
+    prices.write_bytes(msgspec.json.encode(PRICES))
+    with daemon_of(tmp_path_factory.mktemp("daemon"), EVERYAGENT_PRICES=str(prices), **surroundings) as running:
         yield request.param, running
         running.stop()
         assert rebuilt(running)
@@ -120,7 +102,7 @@ def raw(staged: tuple[str, DaemonProcess]) -> Generator[Raw]:
     client.close()
 
 
-def begin(raw: Raw, scene: Played, tools: Sequence[object]) -> None:
+def begin(raw: Raw, scene: RealModel, tools: Sequence[object]) -> None:
     """What the agent needs to reach its model comes out of a vault."""
     vault = raw.call("POST", "/vaults", {"display_name": "model"})
     for name, value in scene.environment.items():
@@ -142,7 +124,8 @@ def test_an_agent_works_and_calls_what_the_client_carries_out(
     staged: tuple[str, DaemonProcess], raw: Raw, tmp_path: Path
 ) -> None:
     agent, daemon = staged
-    with played(agent, daemon, tmp_path, calls=True) as scene:
+    with real_model(agent, daemon, tmp_path) as scene:
+        works(scene, calls=True)
         begin(raw, scene, [TOOLSET, WEATHER])
         raw.say("Make it, and tell the weather")
         (asked,) = required(raw.wait_idle("requires_action"))
@@ -176,7 +159,8 @@ def test_what_is_always_asked_for_is_confirmed_first(
     staged: tuple[str, DaemonProcess], raw: Raw, tmp_path: Path, result: str
 ) -> None:
     agent, daemon = staged
-    with played(agent, daemon, tmp_path, calls=False) as scene:
+    with real_model(agent, daemon, tmp_path) as scene:
+        works(scene, calls=False)
         begin(raw, scene, [ASKING])
         raw.say("Make it")
         (asked,) = required(raw.wait_idle("requires_action"))
@@ -194,7 +178,16 @@ def test_what_is_always_asked_for_is_confirmed_first(
 
 def test_the_newest_sdk_sees_the_whole_flow(staged: tuple[str, DaemonProcess], tmp_path: Path) -> None:
     agent, daemon = staged
-    with played(agent, daemon, tmp_path, calls=True) as scene:
-        variables = msgspec.json.encode(scene.environment).decode()
-        report = NEWEST.run("real", daemon.url, agent=agent, model=scene.model, variables=variables)
+    with real_model(agent, daemon, tmp_path) as scene, sums_stage() as sums:
+        can = can_do_all(scene)
+        report = NEWEST.run(
+            "real",
+            daemon.url,
+            agent=agent,
+            model=scene.model,
+            helpers=scene.helpers or "",
+            variables=msgspec.json.encode(scene.environment).decode(),
+            sums=sums,
+            can=can,
+        )
     parity.check(NEWEST, "real", agent, report)

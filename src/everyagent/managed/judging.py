@@ -7,13 +7,14 @@ from everyagent.errors import Conflict, EveryagentError, SessionNotFound
 from everyagent.log.log import EventQuery, SessionRecord
 from everyagent.log.views import ViewRecord
 from everyagent.logs import get_logger
+from everyagent.managed.credentials import Credentials
 from everyagent.managed.events import TYPE_NUMBERS, ModelUsage
 from everyagent.managed.incoming import UserDefineOutcome
 from everyagent.managed.projection.commands import CommandFrame, Evaluated, Evaluating
 from everyagent.managed.projection.projector import Projector
 from everyagent.managed.projection.state import Outcome
 from everyagent.managed.prompts import Prompts
-from everyagent.managed.showing import state_of
+from everyagent.managed.showing import document_of, state_of
 from everyagent.managed.verdicts import Judgement, Verdict, judge_prompt, verdict_in
 from everyagent.model.ids import new_id
 from everyagent.model.sessions import CreateSession, SendMessage
@@ -37,8 +38,9 @@ class _Message(msgspec.Struct):
 
 
 class Judging:
-    def __init__(self, sessions: Sessions, prompts: Prompts) -> None:
+    def __init__(self, sessions: Sessions, prompts: Prompts, credentials: Credentials) -> None:
         self._sessions = sessions
+        self._credentials = credentials
         self._viewed = sessions.viewed
         self._prompts = prompts
 
@@ -102,6 +104,7 @@ class Judging:
     async def _begin(self, judge: str, record: SessionRecord) -> None:
         catalog = await self._sessions.agents.adapter(record.agent).catalog()
         careful = any(mode.id == _MODE for mode in catalog.permission_modes)
+        document = document_of(await self._viewed.log.view(record.session_id))
         await self._sessions.create(
             judge,
             CreateSession(
@@ -109,6 +112,7 @@ class Judging:
                 model=record.model,
                 variant=record.variant,
                 directory=config_of(record).directory,
+                env=(await self._credentials.given_by(document.vault_ids)).env,
                 permission_mode=_MODE if careful else None,
                 title=f"Judges {record.title or record.session_id}",
                 metadata={JUDGES: record.session_id},

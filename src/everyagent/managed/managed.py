@@ -50,7 +50,7 @@ class Managed:
         prompts = Prompts(self.files)
         self.talking = Talking(sessions.viewed, prompts)
         self.beginnings = Beginnings(sessions, records, self.talking, self.workspaces)
-        self.judging = Judging(sessions, prompts)
+        self.judging = Judging(sessions, prompts, self.credentials)
         self.threads = Threads(sessions.viewed, self.talking)
         self.managed_sessions = ManagedSessions(
             sessions,

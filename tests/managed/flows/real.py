@@ -1,27 +1,43 @@
-"""The core flow on a real agent: confirmed, carried out, told, and interrupted. Its model is scripted for just that."""
+"""What a real agent can give rise to, seen with the SDK. Its model is scripted for just these words, in this order."""
 
 import json
 
 from loose import Loose
-from stage import WEATHER, Talk, environment, message, new_agent, one, types
+from stage import TOOLSET, WEATHER, Talk, environment, message, new_agent, one, types
 
 ASKING = {"type": "agent_toolset_20260401", "default_config": {"permission_policy": {"type": "always_ask"}}}
+SUMS = {
+    "type": "mcp_toolset",
+    "mcp_server_name": "sums",
+    "default_config": {"permission_policy": {"type": "always_allow"}},
+}
 
 
-def flow(client: Loose, agent: str, model: str, variables: str) -> None:
-    made = new_agent(client, agent, [ASKING, WEATHER], model)
+def flow(client: Loose, agent: str, model: str, helpers: str, variables: str, sums: str, can: str) -> None:
+    """`can` are the steps that the agent can take beside those that all can; `helpers` the model that has some."""
     vaults = [vault_of(client, json.loads(variables))]
-    place = environment(client)
-    # With a title of its own: one that the agent thinks of may come at any time.
-    session = client.beta.sessions.create(agent=made.id, environment_id=place, vault_ids=vaults, title="Real")
-    talk = Talk(client, session.id, event_deltas=["agent.message", "agent.thinking"])
-    carries_out(talk, confirms(talk))
-    is_interrupted(talk)
-    client.beta.sessions.update(session.id, title="Really")
-    assert talk.until("session.updated")[-1].title == "Really"
-    heard = [event.id for event in client.beta.sessions.events.list(session.id)]
-    assert len(set(heard)) == len(heard)
-    talk.close()
+    core(client, agent, model, vaults)
+    made = client.beta.agents.create(
+        name="Worker",
+        model=model,
+        tools=[TOOLSET, SUMS],
+        mcp_servers=[{"type": "url", "name": "sums", "url": sums}],
+        metadata={"everyagent.agent": agent},
+    )
+    talk = begun(client, made.id, vaults)
+    adds(talk)
+    is_told_by_the_system(talk)
+    for step in (asks, compacts, stumbles):
+        if step.__name__ in can.split():
+            step(talk)
+    works_towards_an_outcome(talk)
+    if helpers:
+        other = helpers != model
+        helped = begun(client, new_agent(client, agent, [TOOLSET], helpers).id, vaults) if other else talk
+        delegates(client, helped, asked=agent != "codex")
+    falls(talk)
+    reaches_its_budget(client, talk)
+    ends(client, talk)
 
 
 def vault_of(client: Loose, variables: dict[str, str]) -> object:
@@ -31,6 +47,29 @@ def vault_of(client: Loose, variables: dict[str, str]) -> object:
         auth = {"type": "environment_variable", "secret_name": name, "secret_value": value}
         client.beta.vaults.credentials.create(vault.id, auth={**auth, "networking": {"type": "unrestricted"}})
     return vault.id
+
+
+def begun(client: Loose, agent: object, vaults: list[object], **more: object) -> Talk:
+    """With a title of its own: one that the agent thinks of may come at any time."""
+    session = client.beta.sessions.create(
+        agent=agent, environment_id=environment(client), vault_ids=vaults, title="Real"
+    )
+    return Talk(client, session.id, **more)
+
+
+# -- the core: confirmed, carried out, told, interrupted ----------------------------------------------------------
+
+
+def core(client: Loose, agent: str, model: str, vaults: list[object]) -> None:
+    made = new_agent(client, agent, [ASKING, WEATHER], model)
+    talk = begun(client, made.id, vaults, event_deltas=["agent.message", "agent.thinking"])
+    carries_out(talk, confirms(talk))
+    is_interrupted(talk)
+    client.beta.sessions.update(talk.session_id, title="Really")
+    assert talk.until("session.updated")[-1].title == "Really"
+    heard = [event.id for event in client.beta.sessions.events.list(talk.session_id)]
+    assert len(set(heard)) == len(heard)
+    talk.close()
 
 
 def confirms(talk: Talk) -> object:
@@ -60,3 +99,109 @@ def is_interrupted(talk: Talk) -> None:
     heard = talk.say({"type": "user.interrupt"})
     assert heard[-1].stop_reason.type == "end_turn"
     assert one(heard, "user.tool_confirmation").result == "deny"
+
+
+# -- what all can ---------------------------------------------------------------------------------------------------
+
+
+def adds(talk: Talk) -> None:
+    heard = talk.say(message("Add them"))
+    use, result = one(heard, "agent.mcp_tool_use"), one(heard, "agent.mcp_tool_result")
+    assert (use.mcp_server_name, use.name, use.input) == ("sums", "add", {"a": 2, "b": 3})
+    assert (result.mcp_tool_use_id, result.content[0].text) == (use.id, "5")
+    assert len([event for event in heard if event.type == "span.model_request_end"]) == 2
+
+
+def is_told_by_the_system(talk: Talk) -> None:
+    system = {"type": "system.message", "content": [{"type": "text", "text": "THE PASSWORD IS SWORDFISH"}]}
+    heard = talk.say(message("What is the password?"), system)
+    assert types(heard)[:3] == ["user.message", "system.message", "session.status_running"]
+    assert one(heard, "agent.message").content[0].text == "Swordfish."
+
+
+def works_towards_an_outcome(talk: Talk) -> None:
+    rubric = {"type": "text", "content": "It greets."}
+    heard = talk.say({"type": "user.define_outcome", "description": "Greet the world", "rubric": rubric})
+    end = one(heard, "span.outcome_evaluation_end")
+    assert (end.result, end.explanation) == ("satisfied", "It does.")
+    assert end.usage.input_tokens > 0
+    assert "span.outcome_evaluation_ongoing" in types(heard)
+
+
+def reaches_its_budget(client: Loose, talk: Talk) -> None:
+    """The second request hangs: it is the first one's cost that ends the turn."""
+    client.beta.sessions.update(talk.session_id, budget=spent_and_a_bit(client, talk))
+    heard = talk.say(message("Spend it"))
+    assert types(heard)[-2:] == ["session.usage", "session.status_idle"]
+    assert heard[-1].stop_reason.type == "budget_reached"
+
+
+def spent_and_a_bit(client: Loose, talk: Talk) -> dict[str, object]:
+    spent = float(str(client.beta.sessions.retrieve(talk.session_id).usage.list_cost.amount))
+    assert spent > 0, "what was used until now has its cost"
+    return {"type": "limit", "max_list_cost": {"amount": f"{spent + 0.0001:.4f}", "currency": "USD"}}
+
+
+def falls(talk: Talk) -> None:
+    heard = talk.say(message("Fall"))
+    error = [event for event in heard if event.type == "session.error"][-1].error
+    assert error.retry_status.type == "exhausted"
+    assert heard[-1].stop_reason.type == "retries_exhausted"
+
+
+def ends(client: Loose, talk: Talk) -> None:
+    assert client.beta.sessions.archive(talk.session_id).status == "terminated"
+    talk.until("session.status_terminated")
+    client.beta.sessions.delete(talk.session_id)
+    assert types(talk.rest()) == ["session.deleted"]
+
+
+# -- what some can --------------------------------------------------------------------------------------------------
+
+
+def asks(talk: Talk) -> None:
+    heard = talk.say(message("Ask me"))
+    use = one(heard, "agent.custom_tool_use")
+    assert (use.name, heard[-1].stop_reason.event_ids) == ("ask_user_question", [use.id])
+    answer = {"type": "user.custom_tool_result", "custom_tool_use_id": use.id}
+    heard = talk.say({**answer, "content": [{"type": "text", "text": "Green"}]})
+    assert one(heard, "agent.message").content[0].text == "Green it is."
+
+
+def compacts(talk: Talk) -> None:
+    heard = talk.say(message("/compact"))
+    assert heard[-1].stop_reason.type == "end_turn"
+    assert one(heard, "agent.thread_context_compacted")
+
+
+def stumbles(talk: Talk) -> None:
+    heard = talk.say(message("Stumble"))
+    order = [kind for kind in types(heard) if kind.startswith("session.")]
+    assert order == [
+        "session.status_running",
+        "session.error",
+        "session.status_rescheduled",
+        "session.status_running",
+        "session.status_idle",
+    ]
+    assert one(heard, "session.error").error.retry_status.type == "retrying"
+    ends = [event for event in heard if event.type == "span.model_request_end"]
+    assert [end.is_error for end in ends] == [True, None]
+    assert heard[-1].stop_reason.type == "end_turn"
+
+
+def delegates(client: Loose, talk: Talk, *, asked: bool) -> None:
+    """`asked`: the agent tells what its helpers are asked to do."""
+    heard = talk.say(message("Ask a helper"))
+    assert heard[-1].stop_reason.type == "end_turn"
+    thread = one(heard, "session.thread_created").session_thread_id
+    assert "session.thread_status_running" in types(heard)
+    assert "session.thread_status_idle" in types(heard)
+    if asked:
+        assert one(heard, "agent.thread_message_sent").to_session_thread_id == thread
+    answers = [event for event in heard if event.type == "agent.thread_message_received"]
+    assert "There are three." in answers[-1].content[0].text
+    inside = list(client.beta.sessions.threads.events.list(thread, session_id=talk.session_id))
+    assert "There are three." in str(inside[-1].content)
+    kinds = types(inside)
+    assert kinds.count("span.model_request_start") == kinds.count("span.model_request_end") >= 1

@@ -69,6 +69,7 @@ class Threads:
         thread = teller.state.threads.get(item_id)
         if thread is None or thread.status != "running":
             return
+        self._spans.close(None, failed=False, on=thread)
         content: list[MessageBlock] = [Text(text=result)] if result else []
         if content:
             parent = thread.parent or thread_id(teller.session_id)

@@ -1,0 +1,267 @@
+"""The real agents, each with a scripted model that does the same things in its own words."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import ClassVar
+
+from everyagent.testing import scripted_chat, scripted_replies, scripted_responses, scripted_turns
+from everyagent.testing.amp_server import AmpServer
+from everyagent.testing.chat_server import ChatServer
+from everyagent.testing.daemon import DaemonProcess
+from everyagent.testing.messages_server import MessagesServer
+from everyagent.testing.responses_server import ResponsesServer
+from tests.agents.amp.amp_stage import AmpSession
+from tests.agents.claude.claude_stage import ClaudeSession
+from tests.agents.codex.codex_stage import CodexSession
+from tests.agents.opencode.opencode_stage import MODEL as OPENCODE_MODEL
+from tests.agents.opencode.opencode_stage import OpencodeSession
+
+CITY = {"city": "Oslo"}
+SUM = {"a": 2, "b": 3}
+LONG = "word " * 400
+OPTIONS = [{"label": "Red", "description": "Warm"}, {"label": "Green", "description": "Calm"}]
+#: What a helper is asked to do, and what it answers.
+ERRAND, FOUND = "Count them for me", "There are three."
+
+
+class RealModel(ABC):
+    """Each method adds what the model answers when it is told `when`; what was added first comes first.
+
+    `helpers` is the model that can start sub-agents, if the agent tells of them.
+    """
+
+    agent: ClassVar[str]
+    model: ClassVar[str]
+    helpers: ClassVar[str | None] = None
+    environment: dict[str, str]
+
+    @abstractmethod
+    def say(self, text: str, *, when: str = "", thought: str = "") -> None: ...
+
+    @abstractmethod
+    def run(self, command: str, *, when: str = "") -> None: ...
+
+    @abstractmethod
+    def get_weather(self, *, when: str = "") -> None:
+        """The custom tool, for `CITY`."""
+
+    @abstractmethod
+    def add(self, *, when: str = "") -> None:
+        """The tool `add` of the MCP server `sums`, for `SUM`."""
+
+    @abstractmethod
+    def hold(self, *, when: str) -> None:
+        """Words that do not end."""
+
+    @abstractmethod
+    def fall(self, *, when: str) -> None:
+        """It fails for good."""
+
+    def stumble(self) -> bool:
+        """It fails once, and the agent tells that it tries again. False where agents tell nothing of it."""
+        return False
+
+    def delegate(self, *, when: str) -> None:  # noqa: B027
+        """A helper is sent on the errand, and its answer repeated, where the agent has some."""
+
+    def ask(self, *, when: str) -> bool:
+        """A question: which colour?"""
+        return False
+
+    def compact(self) -> bool:
+        """What it says when the conversation is compacted. False where that cannot be asked for."""
+        return False
+
+
+class ClaudeModel(RealModel):
+    agent, model, helpers = "claude", "claude-sonnet-4-6", "claude-sonnet-4-6"
+
+    def __init__(self, server: MessagesServer, daemon: DaemonProcess, folder: Path) -> None:
+        self._script = server.script
+        self.environment = ClaudeSession(daemon, server, folder).environment()
+
+    def say(self, text: str, *, when: str = "", thought: str = "") -> None:
+        said = scripted_replies.think(thought, text, when=when) if thought else scripted_replies.say(text, when=when)
+        self._script.add(said)
+
+    def run(self, command: str, *, when: str = "") -> None:
+        self._script.add(scripted_replies.call("Bash", {"command": command}, when=when))
+
+    def get_weather(self, *, when: str = "") -> None:
+        self._script.add(scripted_replies.call("mcp__everyagent__get_weather", CITY, when=when))
+
+    def add(self, *, when: str = "") -> None:
+        self._script.add(scripted_replies.call("mcp__sums__add", SUM, when=when))
+
+    def hold(self, *, when: str) -> None:
+        self._script.add(scripted_replies.say(LONG, when=when, held=2))
+
+    def fall(self, *, when: str) -> None:
+        failure = scripted_replies.fail(401, "authentication_error", "invalid x-api-key", times=9)
+        failure.when = when
+        self._script.add(failure)
+
+    def stumble(self) -> bool:
+        self._script.add(scripted_replies.fail(529, "overloaded_error"))
+        return True
+
+    def delegate(self, *, when: str) -> None:
+        task = {"description": "Count", "prompt": ERRAND, "subagent_type": "Explore", "run_in_background": False}
+        self._script.add(scripted_replies.call("Agent", task, when=when), scripted_replies.say(FOUND, when=ERRAND))
+        self.say("The helper says three.", when=FOUND)
+
+    def ask(self, *, when: str) -> bool:
+        question = {"question": "Which colour?", "header": "Colour", "options": OPTIONS, "multiSelect": False}
+        self._script.add(scripted_replies.call("AskUserQuestion", {"questions": [question]}, when=when))
+        return True
+
+    def compact(self) -> bool:
+        self.say("<analysis>a</analysis><summary>They counted.</summary>", when="TEXT ONLY")
+        return True
+
+
+class CodexModel(RealModel):
+    agent, model, helpers = "codex", "gpt-5.5", "gpt-6.1-sol"
+
+    def __init__(self, server: ResponsesServer, daemon: DaemonProcess, folder: Path) -> None:
+        self._script = server.script
+        self.environment = CodexSession(daemon, server, folder).environment()
+
+    def say(self, text: str, *, when: str = "", thought: str = "") -> None:
+        said = scripted_responses
+        self._script.add(said.think(thought, text, when=when) if thought else said.say(text, when=when))
+
+    def run(self, command: str, *, when: str = "") -> None:
+        self._script.add(scripted_responses.run(command, when=when))
+
+    def get_weather(self, *, when: str = "") -> None:
+        self._script.add(scripted_responses.call("get_weather", {**CITY}, namespace="mcp__everyagent", when=when))
+
+    def add(self, *, when: str = "") -> None:
+        self._script.add(scripted_responses.call("add", {**SUM}, namespace="mcp__sums", when=when))
+
+    def hold(self, *, when: str) -> None:
+        self._script.add(scripted_responses.say(LONG, when=when, held=2))
+
+    def fall(self, *, when: str) -> None:
+        failure = scripted_responses.fail(400, "invalid_request_error")
+        failure.when = when
+        self._script.add(failure)
+
+    def stumble(self) -> bool:
+        self._script.add(scripted_responses.fail(429, "rate_limit_exceeded", headers={"retry-after": "1"}))
+        return True
+
+    def delegate(self, *, when: str) -> None:
+        space, said = "collaboration", scripted_responses
+        self._script.add(
+            said.call("spawn_agent", {"task_name": "helper", "message": ERRAND}, namespace=space, when=when),
+            said.say(FOUND, when="NEW_TASK"),
+            said.call("wait_agent", {"timeout_ms": 10_000}, namespace=space, when="/root/helper"),
+            said.say("The helper says three.", when="FINAL_ANSWER"),
+        )
+
+    def ask(self, *, when: str) -> bool:
+        question = {"id": "colour", "question": "Which colour?", "header": "Colour", "options": [*OPTIONS]}
+        self._script.add(scripted_responses.call("request_user_input", {"questions": [question]}, when=when))
+        return True
+
+    def compact(self) -> bool:
+        self.say("They counted.")
+        return True
+
+
+class OpencodeModel(RealModel):
+    agent, model, helpers = "opencode", OPENCODE_MODEL, OPENCODE_MODEL
+
+    def __init__(self, server: ChatServer, daemon: DaemonProcess, folder: Path) -> None:
+        self._script = server.script
+        self.environment = OpencodeSession(daemon, server, folder).environment()
+
+    def say(self, text: str, *, when: str = "", thought: str = "") -> None:
+        said = scripted_chat.think(thought, text, when=when) if thought else scripted_chat.say(text, when=when)
+        self._script.add(said)
+
+    def run(self, command: str, *, when: str = "") -> None:
+        self._script.add(scripted_chat.run(command, when=when))
+
+    def get_weather(self, *, when: str = "") -> None:
+        self._script.add(scripted_chat.call("everyagent_get_weather", {**CITY}, when=when))
+
+    def add(self, *, when: str = "") -> None:
+        self._script.add(scripted_chat.call("sums_add", {**SUM}, when=when))
+
+    def hold(self, *, when: str) -> None:
+        self._script.add(scripted_chat.say(LONG, when=when, held=2))
+
+    def fall(self, *, when: str) -> None:
+        self._script.add(scripted_chat.fail(400, "invalid_request_error", when=when))
+
+    def stumble(self) -> bool:
+        self._script.add(scripted_chat.fail(500, "server_error", headers={"retry-after-ms": "20"}))
+        return True
+
+    def delegate(self, *, when: str) -> None:
+        task = {"description": "Count", "prompt": ERRAND, "subagent_type": "general"}
+        self._script.add(
+            scripted_chat.call("task", {**task}, when=when),
+            scripted_chat.say(FOUND, when=ERRAND),
+            scripted_chat.say("The helper says three.", when=FOUND),
+        )
+
+    def ask(self, *, when: str) -> bool:
+        question = {"question": "Which colour?", "header": "Colour", "options": [*OPTIONS]}
+        self._script.add(scripted_chat.call("question", {"questions": [question]}, when=when))
+        return True
+
+    def compact(self) -> bool:
+        """The server answers by itself what comes without tools: titles, and summaries."""
+        return True
+
+
+class AmpModel(RealModel):
+    agent, model = "amp", "amp"
+
+    def __init__(self, server: AmpServer, daemon: DaemonProcess, folder: Path) -> None:
+        self._script = server.script
+        self.environment = AmpSession(daemon, server, folder).environment()
+
+    def say(self, text: str, *, when: str = "", thought: str = "") -> None:
+        said = scripted_turns.think(thought, text, when=when) if thought else scripted_turns.say(text, when=when)
+        self._script.add(said)
+
+    def run(self, command: str, *, when: str = "") -> None:
+        self._script.add(scripted_turns.call("shell_command", {"command": command}, when=when))
+
+    def get_weather(self, *, when: str = "") -> None:
+        self._script.add(scripted_turns.call("mcp__everyagent__get_weather", CITY, when=when))
+
+    def add(self, *, when: str = "") -> None:
+        self._script.add(scripted_turns.call("mcp__sums__add", SUM, when=when))
+
+    def hold(self, *, when: str) -> None:
+        self._script.add(scripted_turns.say(LONG, when=when, held=True))
+
+    def fall(self, *, when: str) -> None:
+        self._script.add(scripted_turns.fail("Scripted failure", when=when))
+
+
+@contextmanager
+def real_model(agent: str, daemon: DaemonProcess, folder: Path) -> Generator[RealModel]:
+    match agent:
+        case "claude":
+            with MessagesServer() as messages:
+                yield ClaudeModel(messages, daemon, folder)
+        case "codex":
+            with ResponsesServer() as responses:
+                yield CodexModel(responses, daemon, folder)
+        case "opencode":
+            with ChatServer() as chat:
+                yield OpencodeModel(chat, daemon, folder)
+        case "amp":
+            with AmpServer() as server:
+                yield AmpModel(server, daemon, folder)
+        case _:
+            raise ValueError(agent)
