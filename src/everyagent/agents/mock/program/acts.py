@@ -103,7 +103,7 @@ def retry(turn: Turn, directive: Directive) -> None:
         again = {"attempt": attempt, "max": times, "delay_ms": delay_ms}
         turn.say("error", code="overloaded", message="The model is overloaded; trying again.", retry=again)
         turn.pause(delay_ms / 1000)
-    turn.message(f"It worked after {times} retries.")
+    turn.message(f"It worked after {times} {'retry' if times == 1 else 'retries'}.")
 
 
 def error(turn: Turn, directive: Directive) -> None:
