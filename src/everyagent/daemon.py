@@ -3,7 +3,7 @@
 import signal
 import socket
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cached_property
 from pathlib import Path
@@ -13,13 +13,13 @@ import anyio
 import anyio.abc
 from msgspec import Struct
 
-from everyagent.agents.adapter import Adapter, Launch
-from everyagent.agents.lazy import LazyAdapter
+from everyagent.agents.adapter import Adapter, AgentState, Launch
+from everyagent.agents.known import known_adapters
 from everyagent.api.app import create_app
 from everyagent.api.context import ApiSettings
 from everyagent.api.server import listen, serve
 from everyagent.clock import Clock, SystemClock
-from everyagent.config import Settings, default_data_dir, ensure_token, is_loopback, read_prices
+from everyagent.config import Settings, ensure_token, is_loopback, read_prices
 from everyagent.log.log import SessionRecord
 from everyagent.log.records import RecordQuery
 from everyagent.log.sqlite.log import SqliteLog
@@ -27,7 +27,7 @@ from everyagent.log.views import ViewQuery
 from everyagent.logs import get_logger
 from everyagent.runtime.memory import tune
 from everyagent.runtime.warden import Warden
-from everyagent.sessions import AgentInfo, Agents, Sessions
+from everyagent.sessions import Agents, Sessions
 from everyagent.sessions.creation import Creation
 from everyagent.sessions.ground import Ground
 from everyagent.sessions.launching import Launcher
@@ -50,46 +50,6 @@ class Running(Struct, frozen=True, kw_only=True):
 
     url: str
     token: str | None
-
-
-def known_adapters(
-    tasks: anyio.abc.TaskGroup, data_dir: Path | None = None, warden: Warden | None = None
-) -> Sequence[Adapter]:
-    """Every agent this version knows. What an adapter does beside its conversations runs in `tasks`."""
-    folder = (data_dir or default_data_dir()) / "agents"
-
-    def mock() -> Adapter:
-        from everyagent.agents.mock.adapter import MockAdapter
-
-        return MockAdapter(tasks, warden)
-
-    def claude() -> Adapter:
-        from everyagent.agents.claude.adapter import ClaudeAdapter
-
-        return ClaudeAdapter(tasks, folder, warden=warden)
-
-    def codex() -> Adapter:
-        from everyagent.agents.codex.adapter import CodexAdapter
-
-        return CodexAdapter(tasks, folder, warden=warden)
-
-    def opencode() -> Adapter:
-        from everyagent.agents.opencode.adapter import OpencodeAdapter
-
-        return OpencodeAdapter(tasks, folder, warden=warden)
-
-    def amp() -> Adapter:
-        from everyagent.agents.amp.adapter import AmpAdapter
-
-        return AmpAdapter(tasks, folder, warden=warden)
-
-    return [
-        LazyAdapter("mock", "Mock agent", mock),
-        LazyAdapter("claude", "Claude Code", claude),
-        LazyAdapter("codex", "Codex", codex),
-        LazyAdapter("opencode", "OpenCode", opencode),
-        LazyAdapter("amp", "Amp", amp),
-    ]
 
 
 class ManagedSessionViews:
@@ -158,7 +118,7 @@ async def sessions_of(
         async with anyio.create_task_group() as tasks:
             warden = Warden()
             agents = Agents(
-                adapters(tasks) if adapters else known_adapters(tasks, settings.data_dir, warden),
+                adapters(tasks) if adapters else known_adapters(tasks, settings.data_dir / "agents", warden),
                 fetched=lambda agent: _fetched(settings.data_dir / "agents" / agent),
             )
             vault = Vault.open(settings.data_dir / "vault.key")
@@ -218,7 +178,7 @@ async def run(
     settings: Settings,
     *,
     ready: Callable[[Running], None],
-    found: Callable[[list[AgentInfo]], None] | None = None,
+    found: Callable[[Mapping[str, AgentState]], None] | None = None,
     policy: Policy | None = None,
 ) -> None:
     """Serve until cancelled or told to stop by SIGINT or SIGTERM.
@@ -247,8 +207,8 @@ async def run(
                 await serve(app, listener, serving, sessions.close)
 
 
-async def _tell_agents(agents: Agents, found: Callable[[list[AgentInfo]], None]) -> None:
-    found(await agents.infos())
+async def _tell_agents(agents: Agents, found: Callable[[Mapping[str, AgentState]], None]) -> None:
+    found(await agents.states())
 
 
 def _fetched(folder: Path) -> int:

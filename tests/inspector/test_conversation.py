@@ -120,7 +120,7 @@ async def test_a_retry_counts_down_and_then_is_past(inspector: Inspector, daemon
     session = daemon.session("Retried")
     await inspector.open(session)
     await inspector.say("[retry times=1 delay_ms=10]")
-    await expect(inspector.log).to_contain_text("It worked after 1 retries.")
+    await expect(inspector.log).to_contain_text("It worked after 1 retry.")
     await expect(inspector.entries("error")).to_contain_text("tried again")
 
 

@@ -20,7 +20,7 @@ logger = get_logger(__name__)
 class Identity(NamedTuple):
     """What sets one agent's program apart. `variable` names another binary; `login` says who pays, if anybody does.
 
-    `lacking` says what it needs beside and is not there.
+    `lacking` says what it needs beside and is not there, of the machine or in the folder where we install it.
     """
 
     name: str
@@ -29,7 +29,11 @@ class Identity(NamedTuple):
     tested_version: str
     pinned: Callable[[], packages.Program]
     login: Callable[[Mapping[str, str]], str | None]
-    lacking: Callable[[Mapping[str, str]], str | None] | None = None
+    lacking: Callable[[Mapping[str, str], Path], str | None] | None = None
+
+
+#: Of each program in each of its states: to ask takes seconds.
+_versions: dict[tuple[str, int], str | None] = {}
 
 
 class Installed:
@@ -39,7 +43,6 @@ class Installed:
         self._identity = identity
         self._folder = folder / identity.name
         self._environment = environment
-        self._versions: dict[tuple[str, int], str | None] = {}
         self._catalogs: dict[str, Catalog] = {}
         self._asking = anyio.Lock()
 
@@ -104,9 +107,9 @@ class Installed:
 
     async def _version(self, path: str) -> str | None:
         key = (path, os.stat(path).st_mtime_ns)
-        if key not in self._versions:
-            self._versions[key] = await to_thread.run_sync(packages.version_of, path)
-        return self._versions[key]
+        if key not in _versions:
+            _versions[key] = await to_thread.run_sync(packages.version_of, path)
+        return _versions[key]
 
     def _problem(self, path: str | None, version: str | None) -> str | None:
         if path is None:
@@ -115,4 +118,5 @@ class Installed:
             return f"{path} does not run: it did not answer to --version."
         if version != self._identity.tested_version:
             return f"Version {version} has not been tested with this everyagent; it is used all the same."
-        return self._identity.lacking(self._environment) if self._identity.lacking else None
+        lacking = self._identity.lacking
+        return lacking(self._environment, self._folder) if lacking else None

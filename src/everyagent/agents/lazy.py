@@ -1,38 +1,43 @@
 """An adapter that is loaded when it is first needed: a daemon starts without those nobody asks for."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from everyagent.agents.adapter import Adapter, AgentState, Capabilities, Catalog, Conversation, Launch, Listener
 
 
 class LazyAdapter:
-    def __init__(self, name: str, title: str, load: Callable[[], Adapter]) -> None:
+    """`state` tells of the agent by its name, for as long as nothing else is asked for."""
+
+    def __init__(
+        self, name: str, title: str, load: Callable[[], Adapter], state: Callable[[str], Awaitable[AgentState]]
+    ) -> None:
         self.name = name
         self.title = title
         self._load = load
+        self._state = state
         self._loaded: Adapter | None = None
 
     @property
-    def _adapter(self) -> Adapter:
+    def loaded(self) -> Adapter:
         if self._loaded is None:
             self._loaded = self._load()
         return self._loaded
 
     @property
     def capabilities(self) -> Capabilities:
-        return self._adapter.capabilities
+        return self.loaded.capabilities
 
     async def state(self) -> AgentState:
-        return await self._adapter.state()
+        return await (self._loaded.state() if self._loaded else self._state(self.name))
 
     async def catalog(self) -> Catalog:
-        return await self._adapter.catalog()
+        return await self.loaded.catalog()
 
     async def install(self, *, reinstall: bool) -> AgentState:
-        return await self._adapter.install(reinstall=reinstall)
+        return await self.loaded.install(reinstall=reinstall)
 
     async def open(self, launch: Launch, listener: Listener) -> Conversation:
-        return await self._adapter.open(launch, listener)
+        return await self.loaded.open(launch, listener)
 
     async def close(self) -> None:
         if self._loaded is not None:

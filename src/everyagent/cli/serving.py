@@ -8,9 +8,9 @@ import anyio
 import msgspec
 
 from everyagent import config, daemon, logs
+from everyagent.agents.adapter import AgentState
 from everyagent.cli.exits import Exit, Failure
 from everyagent.config import Settings
-from everyagent.sessions import AgentInfo
 
 _VALUED = frozenset({"host", "port", "data-dir", "token", "default-agent", "idle-timeout", "prices", "log-format"})
 _SWITCHES = frozenset({"no-token", "json"})
@@ -83,10 +83,10 @@ def announce_to_people(running: daemon.Running) -> None:
     print("  stop       Ctrl-C", flush=True)
 
 
-def announce_agents(agents: Sequence[AgentInfo]) -> None:
+def announce_agents(agents: Mapping[str, AgentState]) -> None:
     """Asking them takes its time; whoever waits for the daemon need not."""
-    installed = [agent.id for agent in agents if agent.installed]
-    missing = [agent.id for agent in agents if not agent.installed]
+    installed = [agent for agent, state in agents.items() if state.installed]
+    missing = [agent for agent in agents if agent not in installed]
     print(f"  agents     {', '.join(installed) or 'none'}", flush=True)
     if missing:
         print(f"  missing    {', '.join(missing)}  (everyagent agents install {' '.join(missing)})", flush=True)

@@ -70,14 +70,22 @@ class Agents:
     async def infos(self) -> list[AgentInfo]:
         return [await self._info(adapter) for adapter in self._adapters.values()]
 
-    async def _info(self, adapter: Adapter) -> AgentInfo:
+    async def states(self) -> dict[str, AgentState]:
+        """Less than `infos`, and for it no adapter need be loaded."""
+        return {name: (await self._look(adapter, loaded=False))[0] for name, adapter in self._adapters.items()}
+
+    async def _look(self, adapter: Adapter, *, loaded: bool) -> tuple[AgentState, Capabilities]:
         """An adapter that fails is one that does not work here; the others do."""
         try:
-            state, capabilities = await adapter.state(), adapter.capabilities
+            capabilities = adapter.capabilities if loaded else Capabilities()
+            return await adapter.state(), capabilities
         except Exception as error:
             logger.exception("an agent could not be looked at", agent=adapter.name)
-            state = AgentState(installed=False, credentials_available=False, problem=f"It cannot be used: {error}")
-            capabilities = Capabilities()
+            problem = f"It cannot be used: {error}"
+            return AgentState(installed=False, credentials_available=False, problem=problem), Capabilities()
+
+    async def _info(self, adapter: Adapter) -> AgentInfo:
+        state, capabilities = await self._look(adapter, loaded=True)
         return AgentInfo(
             id=adapter.name,
             title=adapter.title,

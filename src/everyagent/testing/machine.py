@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from everyagent.agents.adapter import Adapter
-from everyagent.config import Settings
-from everyagent.daemon import known_adapters, sessions_of
+from everyagent.agents.known import known_adapters
+from everyagent.config import Settings, default_data_dir
+from everyagent.daemon import sessions_of
 from everyagent.errors import AskClosed, AskNotFound, UnsupportedChoice
 from everyagent.model.asks import Answer, PermissionAnswer, QuestionAnswer, ToolAnswer
 from everyagent.model.events import QuestionRequested
@@ -33,6 +34,11 @@ LIMIT_SECONDS = 60.0
 PATIENCE_SECONDS = 3.0
 
 
+def _installed_adapters(tasks: anyio.abc.TaskGroup) -> Sequence[Adapter]:
+    """Those that are on this machine, not in the machine's own data folder."""
+    return known_adapters(tasks, default_data_dir() / "agents")
+
+
 class SessionMachine(RuleBasedStateMachine):
     """`prompts` are messages that make the agent do something; `slow_prompts` go on until they are cancelled.
 
@@ -43,7 +49,7 @@ class SessionMachine(RuleBasedStateMachine):
     prompts: ClassVar[st.SearchStrategy[str]]
     slow_prompts: ClassVar[st.SearchStrategy[str]]
     env: ClassVar[dict[str, str]] = {}
-    adapters: ClassVar[Callable[[anyio.abc.TaskGroup], Sequence[Adapter]]] = staticmethod(known_adapters)
+    adapters: ClassVar[Callable[[anyio.abc.TaskGroup], Sequence[Adapter]]] = staticmethod(_installed_adapters)
     policy: ClassVar[Policy] = Policy(retry_delay=0.01, interrupt_grace=5, sweep_every=0.05)
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ from everyagent.agents.amp import catalog, program
 from everyagent.agents.amp import launch as launching
 from everyagent.agents.amp.driver import AmpConversation
 from everyagent.agents.gate import Gate
-from everyagent.agents.installed import Identity, Installed
+from everyagent.agents.installed import Installed
 from everyagent.runtime.process import Process
 from everyagent.runtime.warden import Warden
 
@@ -24,8 +24,8 @@ class AmpAdapter:
     `environment` is the daemon's own. Without a `warden` it brings its own, and closes it.
     """
 
-    name = "amp"
-    title = "Amp"
+    name = program.IDENTITY.name
+    title = program.IDENTITY.title
 
     def __init__(
         self,
@@ -40,18 +40,7 @@ class AmpAdapter:
         self._warden = warden or Warden()
         self._owns_warden = warden is None
         self._gate = Gate(nursery)
-        self._program = Installed(
-            Identity(
-                self.name,
-                self.title,
-                program.BINARY_VARIABLE,
-                program.TESTED_VERSION,
-                program.pinned,
-                program.login,
-            ),
-            folder,
-            self._environment,
-        )
+        self._program = Installed(program.IDENTITY, folder, self._environment)
 
     @property
     def capabilities(self) -> Capabilities:

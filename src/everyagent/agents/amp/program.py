@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from everyagent.agents import packages
+from everyagent.agents.installed import Identity
 from everyagent.agents.packages import Program
 
 #: Newer ones install a stub that is no program on Linux.
@@ -41,3 +42,6 @@ def _stored_key(environment: Mapping[str, str]) -> bool:
         return False
     url = environment.get("AMP_URL") or DEFAULT_URL
     return any(stored.get(f"apiKey@{name}") for name in (url, url.rstrip("/"), f"{url.rstrip('/')}/"))
+
+
+IDENTITY = Identity("amp", "Amp", BINARY_VARIABLE, TESTED_VERSION, pinned, login)

@@ -11,7 +11,7 @@ from everyagent.agents.adapter import AgentState, Capabilities, Catalog, Launch,
 from everyagent.agents.claude import catalog, program
 from everyagent.agents.claude import launch as launching
 from everyagent.agents.claude.driver import ClaudeConversation
-from everyagent.agents.installed import Identity, Installed
+from everyagent.agents.installed import Installed
 from everyagent.runtime.process import Process
 from everyagent.runtime.warden import Warden
 
@@ -22,8 +22,8 @@ class ClaudeAdapter:
     `environment` is the daemon's own. Without a `warden` it brings its own, and closes it.
     """
 
-    name = "claude"
-    title = "Claude Code"
+    name = program.IDENTITY.name
+    title = program.IDENTITY.title
 
     def __init__(
         self,
@@ -37,18 +37,7 @@ class ClaudeAdapter:
         self._environment = os.environ if environment is None else environment
         self._warden = warden or Warden()
         self._owns_warden = warden is None
-        self._program = Installed(
-            Identity(
-                self.name,
-                self.title,
-                program.BINARY_VARIABLE,
-                program.TESTED_VERSION,
-                program.pinned,
-                program.login,
-            ),
-            folder,
-            self._environment,
-        )
+        self._program = Installed(program.IDENTITY, folder, self._environment)
 
     @property
     def capabilities(self) -> Capabilities:

@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from everyagent.agents import packages
+from everyagent.agents.installed import Identity
 from everyagent.agents.packages import Program
 
 TESTED_VERSION = "2.1.325"
@@ -58,3 +59,6 @@ def _email(path: Path) -> str | None:
     except (OSError, msgspec.MsgspecError):
         return None
     return settings.oauth_account.email_address if settings.oauth_account else None
+
+
+IDENTITY = Identity("claude", "Claude Code", BINARY_VARIABLE, TESTED_VERSION, pinned, login)

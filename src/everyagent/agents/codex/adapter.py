@@ -12,7 +12,7 @@ from everyagent.agents.codex import launch as launching
 from everyagent.agents.codex.driver import CodexConversation
 from everyagent.agents.codex.server import AppServer
 from everyagent.agents.gate import Gate
-from everyagent.agents.installed import Identity, Installed
+from everyagent.agents.installed import Installed
 from everyagent.agents.servers import Kind, Servers
 from everyagent.errors import AgentFailed
 from everyagent.runtime.warden import Warden
@@ -24,8 +24,8 @@ class CodexAdapter:
     `environment` is the daemon's own. Without a `warden` it brings its own, and closes it.
     """
 
-    name = "codex"
-    title = "Codex"
+    name = program.IDENTITY.name
+    title = program.IDENTITY.title
 
     def __init__(
         self,
@@ -41,18 +41,7 @@ class CodexAdapter:
         self._owns_warden = warden is None
         self._servers = Servers(self._start)
         self._gate = Gate(nursery)
-        self._program = Installed(
-            Identity(
-                self.name,
-                self.title,
-                program.BINARY_VARIABLE,
-                program.TESTED_VERSION,
-                program.pinned,
-                program.login,
-            ),
-            folder,
-            self._environment,
-        )
+        self._program = Installed(program.IDENTITY, folder, self._environment)
 
     @property
     def capabilities(self) -> Capabilities:

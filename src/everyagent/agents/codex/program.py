@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from everyagent.agents import packages
+from everyagent.agents.installed import Identity
 from everyagent.agents.packages import Program
 
 TESTED_VERSION = "0.166.0"
@@ -58,3 +59,6 @@ def login(environment: Mapping[str, str]) -> str | None:
     if found.key:
         return "an API key that Codex keeps"
     return KEY_VARIABLE if environment.get(KEY_VARIABLE) else None
+
+
+IDENTITY = Identity("codex", "Codex", BINARY_VARIABLE, TESTED_VERSION, pinned, login)

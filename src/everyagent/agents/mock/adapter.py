@@ -4,7 +4,6 @@ import os
 
 from anyio.abc import TaskGroup
 
-import everyagent
 from everyagent.agents.adapter import AgentState, Capabilities, Catalog, Launch, Listener
 from everyagent.agents.mock import launch as program
 from everyagent.agents.mock.catalog import CAPABILITIES, CATALOG
@@ -29,14 +28,12 @@ class MockAdapter:
         return CAPABILITIES
 
     async def state(self) -> AgentState:
-        version = everyagent.__version__
-        return AgentState(installed=True, credentials_available=True, version=version, tested_version=version)
+        return program.state()
 
     async def catalog(self) -> Catalog:
         return CATALOG
 
     async def install(self, *, reinstall: bool) -> AgentState:
-        """It comes with the package."""
         return await self.state()
 
     async def open(self, launch: Launch, listener: Listener) -> MockConversation:

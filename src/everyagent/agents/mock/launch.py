@@ -5,10 +5,16 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import everyagent
-from everyagent.agents.adapter import Launch
+from everyagent.agents.adapter import AgentState, Launch
 from everyagent.runtime.environment import scrubbed
 
 _BOOT = "import sys; sys.path.append(sys.argv.pop(1)); from everyagent.agents.mock.program.main import main; main()"
+
+
+def state() -> AgentState:
+    """It comes with the package."""
+    version = everyagent.__version__
+    return AgentState(installed=True, credentials_available=True, version=version, tested_version=version)
 
 
 def argv() -> list[str]:

@@ -9,7 +9,7 @@ from anyio.abc import TaskGroup
 
 from everyagent.agents import packages
 from everyagent.agents.adapter import AgentState, Capabilities, Catalog, Launch, Listener
-from everyagent.agents.installed import Identity, Installed
+from everyagent.agents.installed import Installed
 from everyagent.agents.opencode import catalog, dependencies, program
 from everyagent.agents.opencode import launch as launching
 from everyagent.agents.opencode.driver import OpencodeConversation
@@ -26,8 +26,8 @@ class OpencodeAdapter:
     `environment` is the daemon's own. Without a `warden` it brings its own, and closes it.
     """
 
-    name = "opencode"
-    title = "OpenCode"
+    name = program.IDENTITY.name
+    title = program.IDENTITY.title
 
     def __init__(
         self,
@@ -44,19 +44,7 @@ class OpencodeAdapter:
         self._owns_warden = warden is None
         self._servers = Servers(self._start)
         self._guards = Guards(nursery)
-        self._program = Installed(
-            Identity(
-                self.name,
-                self.title,
-                program.BINARY_VARIABLE,
-                program.TESTED_VERSION,
-                program.pinned,
-                program.login,
-                self._lacking,
-            ),
-            folder,
-            self._environment,
-        )
+        self._program = Installed(program.IDENTITY, folder, self._environment)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -93,23 +81,11 @@ class OpencodeAdapter:
 
     def _kind(self, binary: str, launch: Launch | None = None, door: Mapping[str, str] | None = None) -> Kind:
         """Blocking."""
-        environment = launching.environment(launch, self._environment, self._ripgrep(), door)
+        environment = launching.environment(
+            launch, self._environment, program.beside(self._environment, self._folder), door
+        )
         quiet = dependencies.environment(launch.directory if launch else self._folder, environment)
         return Kind.of(launching.argv(binary), {**quiet, **environment})
-
-    def _ripgrep(self) -> Path | None:
-        """The one we installed, where there is no other."""
-        if program.own_ripgrep(self._environment):
-            return None
-        return packages.installed(program.ripgrep(), self._folder / "ripgrep")
-
-    def _lacking(self, environment: Mapping[str, str]) -> str | None:
-        if program.own_ripgrep(environment) or self._ripgrep():
-            return None
-        return (
-            "There is no ripgrep (`rg`) on the PATH, so OpenCode will fetch one from GitHub when it first searches. "
-            "Run `everyagent agents install opencode`, or install ripgrep."
-        )
 
     async def _start(self, kind: Kind) -> OpencodeServer:
         return await OpencodeServer.ready(kind, self._nursery, self._warden)

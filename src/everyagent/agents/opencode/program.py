@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from everyagent.agents import packages
+from everyagent.agents.installed import Identity
 from everyagent.agents.packages import Program
 
 TESTED_VERSION = "1.18.33"
@@ -79,3 +80,20 @@ def login(environment: Mapping[str, str]) -> str | None:
     if providers:
         return ", ".join(providers)
     return next((name for name in sorted(KEYS) if environment.get(name)), None)
+
+
+def beside(environment: Mapping[str, str], folder: Path) -> Path | None:
+    """The ripgrep that we installed, where there is no other."""
+    return None if own_ripgrep(environment) else packages.installed(ripgrep(), folder / "ripgrep")
+
+
+def lacking(environment: Mapping[str, str], folder: Path) -> str | None:
+    if own_ripgrep(environment) or beside(environment, folder):
+        return None
+    return (
+        "There is no ripgrep (`rg`) on the PATH, so OpenCode will fetch one from GitHub when it first searches. "
+        "Run `everyagent agents install opencode`, or install ripgrep."
+    )
+
+
+IDENTITY = Identity("opencode", "OpenCode", BINARY_VARIABLE, TESTED_VERSION, pinned, login, lacking)

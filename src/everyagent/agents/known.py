@@ -1,0 +1,71 @@
+"""Every agent this version knows. What an agent needs is loaded when a session does; what is known of it, before."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from anyio.abc import TaskGroup
+
+from everyagent.agents.adapter import Adapter, AgentState
+from everyagent.agents.lazy import LazyAdapter
+from everyagent.runtime.warden import Warden
+
+
+def known_adapters(tasks: TaskGroup, folder: Path, warden: Warden | None = None) -> Sequence[Adapter]:
+    """What an adapter does beside its conversations runs in `tasks`. `folder` is where agents are installed."""
+
+    def mock() -> Adapter:
+        from everyagent.agents.mock.adapter import MockAdapter
+
+        return MockAdapter(tasks, warden)
+
+    def claude() -> Adapter:
+        from everyagent.agents.claude.adapter import ClaudeAdapter
+
+        return ClaudeAdapter(tasks, folder, warden=warden)
+
+    def codex() -> Adapter:
+        from everyagent.agents.codex.adapter import CodexAdapter
+
+        return CodexAdapter(tasks, folder, warden=warden)
+
+    def opencode() -> Adapter:
+        from everyagent.agents.opencode.adapter import OpencodeAdapter
+
+        return OpencodeAdapter(tasks, folder, warden=warden)
+
+    def amp() -> Adapter:
+        from everyagent.agents.amp.adapter import AmpAdapter
+
+        return AmpAdapter(tasks, folder, warden=warden)
+
+    async def state_of(agent: str) -> AgentState:
+        return await _state(agent, folder)
+
+    return [
+        LazyAdapter("mock", "Mock agent", mock, state_of),
+        LazyAdapter("claude", "Claude Code", claude, state_of),
+        LazyAdapter("codex", "Codex", codex, state_of),
+        LazyAdapter("opencode", "OpenCode", opencode, state_of),
+        LazyAdapter("amp", "Amp", amp, state_of),
+    ]
+
+
+async def _state(agent: str, folder: Path) -> AgentState:
+    """Without its adapter, whose wire types are many."""
+    from everyagent.agents.installed import Installed
+
+    match agent:
+        case "claude":
+            from everyagent.agents.claude.program import IDENTITY
+        case "codex":
+            from everyagent.agents.codex.program import IDENTITY
+        case "opencode":
+            from everyagent.agents.opencode.program import IDENTITY
+        case "amp":
+            from everyagent.agents.amp.program import IDENTITY
+        case _:
+            from everyagent.agents.mock.launch import state
+
+            return state()
+    return await Installed(IDENTITY, folder, os.environ).state()
