@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
 
+import msgspec
+
 from everyagent.testing import scripted_chat, scripted_replies, scripted_responses, scripted_turns
 from everyagent.testing.amp_server import AmpServer
 from everyagent.testing.chat_server import ChatServer
@@ -29,12 +31,14 @@ ERRAND, FOUND = "Count them for me", "There are three."
 class RealModel(ABC):
     """Each method adds what the model answers when it is told `when`; what was added first comes first.
 
-    `helpers` is the model that can start sub-agents, if the agent tells of them.
+    `helpers` is the model that can start sub-agents, if the agent tells of them; `helpers_stumble` that it says which
+    of them tries again.
     """
 
     agent: ClassVar[str]
     model: ClassVar[str]
     helpers: ClassVar[str | None] = None
+    helpers_stumble: ClassVar[bool] = False
     environment: dict[str, str]
 
     @abstractmethod
@@ -50,6 +54,10 @@ class RealModel(ABC):
     @abstractmethod
     def add(self, *, when: str = "") -> None:
         """The tool `add` of the MCP server `sums`, for `SUM`."""
+
+    @abstractmethod
+    def heard(self) -> str:
+        """All that the model was sent last."""
 
     @abstractmethod
     def hold(self, *, when: str) -> None:
@@ -95,6 +103,9 @@ class ClaudeModel(RealModel):
     def add(self, *, when: str = "") -> None:
         self._script.add(scripted_replies.call("mcp__sums__add", SUM, when=when))
 
+    def heard(self) -> str:
+        return msgspec.json.encode(self._script.requests[-1].messages).decode()
+
     def hold(self, *, when: str) -> None:
         self._script.add(scripted_replies.say(LONG, when=when, held=2))
 
@@ -123,7 +134,7 @@ class ClaudeModel(RealModel):
 
 
 class CodexModel(RealModel):
-    agent, model, helpers = "codex", "gpt-5.5", "gpt-6.1-sol"
+    agent, model, helpers, helpers_stumble = "codex", "gpt-5.5", "gpt-6.1-sol", True
 
     def __init__(self, server: ResponsesServer, daemon: DaemonProcess, folder: Path) -> None:
         self._script = server.script
@@ -142,6 +153,9 @@ class CodexModel(RealModel):
     def add(self, *, when: str = "") -> None:
         self._script.add(scripted_responses.call("add", {**SUM}, namespace="mcp__sums", when=when))
 
+    def heard(self) -> str:
+        return msgspec.json.encode(self._script.requests[-1].input).decode()
+
     def hold(self, *, when: str) -> None:
         self._script.add(scripted_responses.say(LONG, when=when, held=2))
 
@@ -156,7 +170,10 @@ class CodexModel(RealModel):
 
     def delegate(self, *, when: str) -> None:
         space, said = "collaboration", scripted_responses
+        failure = said.fail(429, "rate_limit_exceeded", headers={"retry-after": "1"})
+        failure.when = "NEW_TASK"
         self._script.add(
+            failure,
             said.call("spawn_agent", {"task_name": "helper", "message": ERRAND}, namespace=space, when=when),
             said.say(FOUND, when="NEW_TASK"),
             said.call("wait_agent", {"timeout_ms": 10_000}, namespace=space, when="/root/helper"),
@@ -174,7 +191,7 @@ class CodexModel(RealModel):
 
 
 class OpencodeModel(RealModel):
-    agent, model, helpers = "opencode", OPENCODE_MODEL, OPENCODE_MODEL
+    agent, model, helpers, helpers_stumble = "opencode", OPENCODE_MODEL, OPENCODE_MODEL, True
 
     def __init__(self, server: ChatServer, daemon: DaemonProcess, folder: Path) -> None:
         self._script = server.script
@@ -193,6 +210,9 @@ class OpencodeModel(RealModel):
     def add(self, *, when: str = "") -> None:
         self._script.add(scripted_chat.call("sums_add", {**SUM}, when=when))
 
+    def heard(self) -> str:
+        return msgspec.json.encode(self._script.requests[-1].messages).decode()
+
     def hold(self, *, when: str) -> None:
         self._script.add(scripted_chat.say(LONG, when=when, held=2))
 
@@ -207,6 +227,7 @@ class OpencodeModel(RealModel):
         task = {"description": "Count", "prompt": ERRAND, "subagent_type": "general"}
         self._script.add(
             scripted_chat.call("task", {**task}, when=when),
+            scripted_chat.fail(500, "server_error", when=ERRAND, headers={"retry-after-ms": "20"}),
             scripted_chat.say(FOUND, when=ERRAND),
             scripted_chat.say("The helper says three.", when=FOUND),
         )
@@ -225,6 +246,7 @@ class AmpModel(RealModel):
     agent, model = "amp", "amp"
 
     def __init__(self, server: AmpServer, daemon: DaemonProcess, folder: Path) -> None:
+        self._server = server
         self._script = server.script
         self.environment = AmpSession(daemon, server, folder).environment()
 
@@ -240,6 +262,9 @@ class AmpModel(RealModel):
 
     def add(self, *, when: str = "") -> None:
         self._script.add(scripted_turns.call("mcp__sums__add", SUM, when=when))
+
+    def heard(self) -> str:
+        return msgspec.json.encode([thread.said for thread in self._server.threads.values()]).decode()
 
     def hold(self, *, when: str) -> None:
         self._script.add(scripted_turns.say(LONG, when=when, held=True))

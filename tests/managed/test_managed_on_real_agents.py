@@ -1,5 +1,6 @@
 """What managed sessions do on the real agents, each with a scripted model: no key, no traffic but on loopback."""
 
+import base64
 import os
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from everyagent.agents.amp import program as amp
 from everyagent.agents.claude import program as claude
 from everyagent.agents.codex import program as codex
+from everyagent.agents.mock.program import png
 from everyagent.agents.opencode import program as opencode
 from everyagent.testing.daemon import DaemonProcess
 from tests.agents.amp.amp_stage import amp_binary
@@ -60,6 +62,8 @@ def can_do_all(scene: RealModel) -> str:
     scene.say("Hello, world.", when="Greet the world")
     scene.say(VERDICT, when="You judge the work")
     scene.delegate(when="Ask a helper")
+    if scene.helpers_stumble:
+        can.append("helpers_stumble")
     scene.fall(when="Fall")
     scene.run("echo spent", when="Spend it")
     scene.hold(when="spent")
@@ -152,6 +156,25 @@ def test_an_agent_works_and_calls_what_the_client_carries_out(
     assert not of(events, "agent.mcp_tool_use")
     made = daemon.data_dir / "workspaces" / raw.session_id / "made.txt"
     assert made.read_text() == "made\n"
+
+
+def test_an_image_that_a_custom_tool_returns_reaches_the_model(
+    staged: tuple[str, DaemonProcess], raw: Raw, tmp_path: Path
+) -> None:
+    agent, daemon = staged
+    picture = base64.b64encode(png.gradient(4)).decode()
+    with real_model(agent, daemon, tmp_path) as scene:
+        scene.get_weather()
+        scene.say("I see.")
+        begin(raw, scene, [TOOLSET, WEATHER])
+        raw.say("Show me the weather")
+        (asked,) = required(raw.wait_idle("requires_action"))
+        image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": picture}}
+        content = [{"type": "text", "text": "sunny"}, image]
+        raw.send({"type": "user.custom_tool_result", "custom_tool_use_id": asked, "content": content})
+        raw.wait_idle("end_turn")
+        assert "sunny" in scene.heard()
+        assert picture in scene.heard()
 
 
 @pytest.mark.parametrize("result", ["allow", "deny"])

@@ -1,5 +1,6 @@
 """Clients' answers to what a session requires, as the asks behind it take them."""
 
+from collections.abc import Sequence
 from typing import cast
 
 import msgspec
@@ -7,11 +8,16 @@ import msgspec
 from everyagent.managed.incoming import UserCustomToolResult, UserToolConfirmation, UserToolResult
 from everyagent.managed.projection.actions import DENIED
 from everyagent.managed.projection.state import Action
-from everyagent.managed.prompts import result_text
-from everyagent.model.asks import Answer, PermissionAnswer, QuestionAnswer, ToolAnswer
+from everyagent.managed.prompts import result_text, shows
+from everyagent.model.asks import Answer, PermissionAnswer, QuestionAnswer, ToolAnswer, ToolImage
 
 
-def answer_to(action: Action, event: UserToolConfirmation | UserCustomToolResult | UserToolResult) -> Answer:
+def answer_to(
+    action: Action,
+    event: UserToolConfirmation | UserCustomToolResult | UserToolResult,
+    images: Sequence[ToolImage] = (),
+) -> Answer:
+    """`images` are those of the event that can be shown to the agent; of others it is told what they are."""
     if isinstance(event, UserToolConfirmation) and action.kind == "result":
         why = f" They said: {event.deny_message}" if event.deny_message else ""
         return ToolAnswer(output=f"{DENIED}{why}", is_error=True)
@@ -19,6 +25,9 @@ def answer_to(action: Action, event: UserToolConfirmation | UserCustomToolResult
         if event.result == "allow":
             return PermissionAnswer(reply="once")
         return PermissionAnswer(reply="reject", message=event.deny_message)
+    if action.kind != "question" and images:
+        text = result_text([block for block in event.content if not shows(block)])
+        return ToolAnswer(output=text, is_error=bool(event.is_error), images=list(images))
     text = result_text(event.content)
     if action.kind != "question":
         return ToolAnswer(output=text, is_error=bool(event.is_error))

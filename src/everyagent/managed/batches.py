@@ -25,7 +25,7 @@ from everyagent.managed.projection.naming import thread_id
 from everyagent.managed.projection.projector import Projector
 from everyagent.managed.projection.state import Action
 from everyagent.managed.prompts import system_text
-from everyagent.model.asks import Answer, ToolAnswer
+from everyagent.model.asks import Answer, ToolAnswer, ToolImage
 from everyagent.model.ids import new_id
 from everyagent.model.sessions import SendMessage
 from everyagent.sessions.inputs import Entry, Submission
@@ -42,10 +42,11 @@ _RESUMED = "You were interrupted while you waited for this. Here is what came of
 
 
 class Said(msgspec.Struct, frozen=True):
-    """A client's event, with the message an agent will get for it, if it is one."""
+    """A client's event, with the message an agent will get for it, if it is one; or a result, with its images."""
 
     event: ClientEvent
     message: SendMessage | None = None
+    images: Sequence[ToolImage] = ()
 
 
 def with_ids(events: Sequence[ClientEvent]) -> list[ClientEvent]:
@@ -115,16 +116,20 @@ class Planner:
                 self._interrupt = True
                 self._sent.append(SentEvent(event=event))
             case UserToolConfirmation() | UserToolResult():
-                self._answer(index, event, event.tool_use_id)
+                self._answer(index, event, event.tool_use_id, said.images)
             case UserCustomToolResult():
-                self._answer(index, event, event.custom_tool_use_id)
+                self._answer(index, event, event.custom_tool_use_id, said.images)
             case SystemMessage():
                 self._privileged(event)
             case _:
                 assert_never(event)
 
     def _answer(
-        self, index: int, event: UserToolConfirmation | UserCustomToolResult | UserToolResult, use_id: str
+        self,
+        index: int,
+        event: UserToolConfirmation | UserCustomToolResult | UserToolResult,
+        use_id: str,
+        images: Sequence[ToolImage],
     ) -> None:
         action = self._view.state.actions.get(use_id)
         if action is not None and use_id in self._confirmed:
@@ -139,7 +144,7 @@ class Planner:
             self._sent.append(SentEvent(event=told, confirms=use_id))
             return
         self._answered[use_id] = action
-        answer = answer_to(action, event)
+        answer = answer_to(action, event, () if action.parked else images)
         if not action.parked:
             self._answers[use_id] = (action.ask_id, answer)
             self._sent.append(SentEvent(event=told, answers=use_id))

@@ -25,6 +25,7 @@ from everyagent.managed.blocks import (
 from everyagent.managed.file import File
 from everyagent.managed.files import Files
 from everyagent.managed.incoming import FileRubric, SystemMessage, TextRubric, UserDefineOutcome, UserMessage
+from everyagent.model.asks import ToolImage
 from everyagent.model.sessions import Attachment, SendMessage
 from everyagent.sessions.attachments import checked
 
@@ -71,6 +72,20 @@ class Prompts:
             case _:
                 assert_never(source)
 
+    async def images(self, content: Sequence[ResultBlock]) -> list[ToolImage]:
+        """Those of a tool's result that an agent can be shown."""
+        found: list[ToolImage] = []
+        for block in content:
+            match block:
+                case Image(source=Base64Source() as source):
+                    found.append(ToolImage(mime=source.media_type, data=_sound(source.data)))
+                case Image(source=FileSource() as source):
+                    file, data = await self._read(source.file_id)
+                    found.append(ToolImage(mime=file.mime_type, data=_encoded(data)))
+                case _:
+                    continue
+        return found
+
     async def rubric(self, event: UserDefineOutcome) -> str:
         match event.rubric:
             case TextRubric():
@@ -105,6 +120,11 @@ def outcome_text(event: UserDefineOutcome, rubric: str) -> str:
     )
 
 
+def shows(block: ResultBlock) -> bool:
+    """It is an image that an agent can be shown."""
+    return isinstance(block, Image) and isinstance(block.source, Base64Source | FileSource)
+
+
 def result_text(content: Sequence[ResultBlock]) -> str:
     """A tool's result, for an agent that is given text."""
     return "\n\n".join(map(_shown, content))
@@ -136,6 +156,14 @@ def _described(source: ImageSource | DocumentSource) -> str:
             return source.file_id
         case _:
             assert_never(source)
+
+
+def _sound(data: str) -> str:
+    try:
+        base64.b64decode(data, validate=True)
+    except ValueError as error:
+        raise BadRequest(f"The data of an image is not base64: {error}.", field="events") from error
+    return data
 
 
 def _encoded(data: bytes) -> str:

@@ -7,12 +7,19 @@ from everyagent.errors import BadRequest
 from everyagent.log.log import EventQuery, JoinedPage, Receipt
 from everyagent.managed.batches import Planner, Said, check_order, with_ids
 from everyagent.managed.events import TYPE_NUMBERS
-from everyagent.managed.incoming import ClientEvent, UserDefineOutcome, UserMessage, UserToolResult
+from everyagent.managed.incoming import (
+    ClientEvent,
+    UserCustomToolResult,
+    UserDefineOutcome,
+    UserMessage,
+    UserToolResult,
+)
 from everyagent.managed.pages import cursor, micros, position
 from everyagent.managed.projection.projector import Projector
 from everyagent.managed.prompts import Prompts, outcome_text
 from everyagent.managed.session import EventList, EventTail, SessionList
 from everyagent.managed.streams import Streams
+from everyagent.model.asks import ToolImage
 from everyagent.model.sessions import SendMessage
 from everyagent.sessions.view import View
 from everyagent.sessions.viewed import Batch
@@ -44,7 +51,7 @@ class Talking:
         """All of them or none; the answer is what they look like as events."""
         check_order(events)
         events = with_ids(events)
-        said = [Said(event, await self._message(event)) for event in events]
+        said = [Said(event, await self._message(event), await self._images(event)) for event in events]
         told: list[bytes] = []
 
         def plan(view: View) -> Batch:
@@ -69,6 +76,13 @@ class Talking:
                 return SendMessage(message=outcome_text(event, await self._prompts.rubric(event)))
             case _:
                 return None
+
+    async def _images(self, event: ClientEvent) -> Sequence[ToolImage]:
+        match event:
+            case UserCustomToolResult() | UserToolResult():
+                return await self._prompts.images(event.content)
+            case _:
+                return ()
 
     async def list(self, session_id: str, asked: EventList) -> tuple[JoinedPage, str | None]:
         view = await self._viewed.log.view(session_id)

@@ -10,6 +10,7 @@ from everyagent.log.views import ViewRecord
 from everyagent.managed.events import ON_THREAD
 from everyagent.managed.pages import Page, cursor, position
 from everyagent.managed.projection.commands import CommandFrame, ThreadArchived
+from everyagent.managed.projection.threads import AT_WORK
 from everyagent.managed.session import EventList, EventTail, SessionThread, ThreadEvents, ThreadList
 from everyagent.managed.showing import threads_of
 from everyagent.managed.streams import on_thread
@@ -39,8 +40,8 @@ class Threads:
         _, thread = await self._find(session_id, thread_id)
         if thread.parent_thread_id is None:
             raise BadRequest("The session's own thread is archived with it: archive the session.")
-        if thread.status == "running":
-            raise Conflict(f"The thread {thread_id} is running. Interrupt the session first.")
+        if thread.status in AT_WORK:
+            raise Conflict(f"The thread {thread_id} is {thread.status}. Interrupt the session first.")
         if thread.archived_at is None:
             cause = msgspec.json.encode(CommandFrame(managed=ThreadArchived(thread=thread_id)))
             await self._viewed.submit(session_id, lambda _: Batch(cause=cause))

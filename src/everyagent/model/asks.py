@@ -36,11 +36,22 @@ class QuestionAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_
     message: str | None = None
 
 
+class ToolImage(Struct, frozen=True, kw_only=True):
+    """`data` is base64."""
+
+    mime: str
+    data: str
+
+
 class ToolAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag="tool"):
-    """What a custom tool of the session returned; `output` is None when the call was given up."""
+    """What a custom tool of the session returned; `output` is None when the call was given up.
+
+    `images` go to the agent that waits, and no further: the request that brought them has them.
+    """
 
     output: str | None
     is_error: bool = False
+    images: list[ToolImage] = []
 
 
 Answer: TypeAlias = PermissionAnswer | QuestionAnswer | ToolAnswer

@@ -206,7 +206,7 @@ class ToolResolved(Tool, frozen=True, kw_only=True):
 
 
 class Error(Data, frozen=True, kw_only=True):
-    """`retry` is there while the agent, or the daemon for it, tries again."""
+    """`retry` is there while the agent, or the daemon for it, tries again; `subagent` where it is a sub-agent's."""
 
     type: ClassVar[str] = "error"
     message: str
@@ -215,6 +215,7 @@ class Error(Data, frozen=True, kw_only=True):
     retry: Retry | None = None
     exit_code: int | None = None
     stderr: StderrOutput | None = None
+    subagent: str | None = None
 
 
 class Unparsed(Data, frozen=True, kw_only=True):

@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeAlias, TypeVar, assert_never
 from msgspec.structs import replace
 
 from everyagent.model.events import (
+    Error,
     EventData,
     ItemCompleted,
     ItemDelta,
@@ -124,6 +125,8 @@ class Order:
             case ModelResponded():
                 subagent = self._items.get(data.subagent) if data.subagent else None
                 yield Woven(replace(data, turn_id=self.turn_id, subagent=subagent), synthetic)
+            case Error() if data.subagent:
+                yield Woven(replace(data, subagent=self._items.get(data.subagent)), synthetic)
             case SessionEnded():
                 yield from self.end_turn("terminated", "The agent ended the session.")
                 yield Woven(data, synthetic)

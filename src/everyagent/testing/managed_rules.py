@@ -84,7 +84,8 @@ class ManagedRules:
                 _rule(not self._spans, event, "no model request is open when a turn is over")
                 _rule(not self._evaluations, event, "no evaluation is open when a turn is over")
                 _rule(not self._uses, event, "every use has its result when a turn is over")
-                _rule("running" not in self._threads.values(), event, "no thread runs when a turn is over")
+                at_work = {"running", "rescheduled"} & set(self._threads.values())
+                _rule(not at_work, event, "no thread runs when a turn is over")
 
     def _span(self, event: Object, kind: str, made: str) -> None:
         match kind:
@@ -102,7 +103,12 @@ class ManagedRules:
                 self._evaluations.discard(start)
             case "session.thread_created":
                 self._threads[str(event["session_thread_id"])] = "idle"
-            case "session.thread_status_running" | "session.thread_status_idle" | "session.thread_status_terminated":
+            case (
+                "session.thread_status_running"
+                | "session.thread_status_rescheduled"
+                | "session.thread_status_idle"
+                | "session.thread_status_terminated"
+            ):
                 thread = str(event["session_thread_id"])
                 _rule(thread in self._threads, event, "a thread is made before it runs")
                 self._threads[thread] = kind.removeprefix("session.thread_status_")

@@ -9,6 +9,7 @@ from stage import TOOLSET, WEATHER, Talk, message, new_session, one, types
 
 #: An older SDK does not know every event there is.
 NEW = not anthropic.__version__.startswith("0.")
+PICTURE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}
 ASKING = {"type": "agent_toolset_20260401", "default_config": {"permission_policy": {"type": "always_ask"}}}
 
 
@@ -70,13 +71,18 @@ def carries_out(client: Loose, agent: str) -> None:
             {
                 "type": "user.custom_tool_result",
                 "custom_tool_use_id": use.id,
-                "content": [{"type": "text", "text": f"sunny in {use.input.get('city')}"}],
+                "content": [{"type": "text", "text": f"sunny in {use.input.get('city')}"}, PICTURE],
             }
             for use in uses
         )
     )
     assert types(heard)[:3] == ["user.custom_tool_result", "user.custom_tool_result", "session.status_running"]
     assert heard[-1].stop_reason.type == "end_turn"
+    broken = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "no base64"}}
+    use = one(talk.say(message("[custom name=get_weather]")), "agent.custom_tool_use")
+    result = {"type": "user.custom_tool_result", "custom_tool_use_id": use.id}
+    refused(anthropic.BadRequestError, lambda: talk.send({**result, "content": [broken]}))
+    assert talk.say({**result, "content": [PICTURE]})[-1].stop_reason.type == "end_turn"
     talk.close()
 
 

@@ -33,6 +33,7 @@ def flow(client: Loose, agent: str = "mock") -> None:
     previews(heard)
     queues(talk)
     fails(talk)
+    compacts(talk)
     delegates(client, talk)
     lists(client, session.id)
     talk.close()
@@ -106,10 +107,25 @@ def fails(talk: Talk) -> None:
     assert talk.until("session.status_idle")[-1].stop_reason.type == "end_turn", "what was queued has its turn"
 
 
+def compacts(talk: Talk) -> None:
+    assert one(talk.say(message("[compact]")), "agent.thread_context_compacted")
+
+
 def delegates(client: Loose, talk: Talk) -> None:
     if not hasattr(client.beta.sessions, "threads"):
         return
-    heard = talk.say(message("[subagent]"))
+    heard = talk.say(message("[subagent stumbles=true]"))
+    order = [kind for kind in types(heard) if kind.startswith("session.") and kind != "session.updated"]
+    assert order == [
+        "session.status_running",
+        "session.thread_created",
+        "session.thread_status_running",
+        "session.error",
+        "session.thread_status_rescheduled",
+        "session.thread_status_running",
+        "session.thread_status_idle",
+        "session.status_idle",
+    ]
     created = one(heard, "session.thread_created")
     assert one(heard, "agent.thread_message_sent").to_session_thread_id == created.session_thread_id
     assert one(heard, "agent.thread_message_received").from_session_thread_id == created.session_thread_id

@@ -34,7 +34,8 @@ def flow(client: Loose, agent: str, model: str, helpers: str, variables: str, su
     if helpers:
         other = helpers != model
         helped = begun(client, new_agent(client, agent, [TOOLSET], helpers).id, vaults) if other else talk
-        delegates(client, helped, asked=agent != "codex")
+        heard = delegates(client, helped, asked=agent != "codex")
+        assert ("session.thread_status_rescheduled" in types(heard)) == ("helpers_stumble" in can.split())
     falls(talk)
     reaches_its_budget(client, talk)
     ends(client, talk)
@@ -190,7 +191,7 @@ def stumbles(talk: Talk) -> None:
     assert heard[-1].stop_reason.type == "end_turn"
 
 
-def delegates(client: Loose, talk: Talk, *, asked: bool) -> None:
+def delegates(client: Loose, talk: Talk, *, asked: bool) -> list[Loose]:
     """`asked`: the agent tells what its helpers are asked to do."""
     heard = talk.say(message("Ask a helper"))
     assert heard[-1].stop_reason.type == "end_turn"
@@ -205,3 +206,4 @@ def delegates(client: Loose, talk: Talk, *, asked: bool) -> None:
     assert "There are three." in str(inside[-1].content)
     kinds = types(inside)
     assert kinds.count("span.model_request_start") == kinds.count("span.model_request_end") >= 1
+    return heard

@@ -7,6 +7,7 @@ from typing import Generic, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from everyagent.agents.adapter import Draft, Frame, Heard, NativeSession
 from everyagent.agents.codex import asks, failures, notices, requests, tools, wire
@@ -166,7 +167,8 @@ class Decoder:
         if notice.will_retry:
             self._retries += 1
             started_over = self._threads.starts_over(notice.thread_id, _CUT)
-            return [failures.retrying(notice.error, self._retries), *started_over]
+            retrying = failures.retrying(notice.error, self._retries)
+            return [replace(retrying, subagent=self._threads.subagent(notice.thread_id)), *started_over]
         if not self._threads.is_child(notice.thread_id):
             self._failure = notice.error
         return (failures.error(notice.error),)

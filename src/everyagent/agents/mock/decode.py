@@ -99,6 +99,13 @@ def _plan(frame: wire.Plan) -> Sequence[Draft]:
     return (ItemStarted(item=items.plan(frame, "in_progress")), ItemCompleted(item=items.plan(frame, "completed")))
 
 
+def _compacted(frame: wire.Compacted) -> Sequence[Draft]:
+    return (
+        ItemStarted(item=items.compaction(frame, "in_progress")),
+        ItemCompleted(item=items.compaction(frame, "completed")),
+    )
+
+
 def _permission(frame: wire.Permission) -> Sequence[Draft]:
     return (
         PermissionRequested(
@@ -142,7 +149,8 @@ _ERROR_CODES: dict[str, ErrorCode] = {code: code for code in get_args(ErrorCode)
 def _error(frame: wire.Error) -> Sequence[Draft]:
     again = frame.retry
     retry = Retry(attempt=again.attempt, delay_ms=again.delay_ms, max=again.max) if again else None
-    return (Error(message=frame.message, code=_ERROR_CODES.get(frame.code, "internal"), retry=retry),)
+    code = _ERROR_CODES.get(frame.code, "internal")
+    return (Error(message=frame.message, code=code, retry=retry, subagent=frame.subagent),)
 
 
 def _responded(frame: wire.Responded) -> Sequence[Draft]:
@@ -168,6 +176,7 @@ _BY_TYPE: dict[str, Callable[[bytes], Sequence[Draft]]] = {
     "output": _typed(wire.Piece, _delta("tool_output")),
     "result.end": _typed(wire.ResultEnd, _result_end),
     "plan": _typed(wire.Plan, _plan),
+    "compacted": _typed(wire.Compacted, _compacted),
     "permission": _typed(wire.Permission, _permission),
     "question": _typed(wire.Questions, _questions),
     "error": _typed(wire.Error, _error),

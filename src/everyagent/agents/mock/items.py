@@ -73,6 +73,19 @@ def plan(frame: wire.Plan, status: ItemStatus) -> Item:
     )
 
 
+def compaction(frame: wire.Compacted, status: ItemStatus) -> Item:
+    return Item(
+        item_id=frame.id,
+        native_item_id=frame.id,
+        parent_id=None,
+        kind="status",
+        role=None,
+        status=status,
+        content=[StatusPart(label="Conversation compacted")],
+        name="compaction",
+    )
+
+
 def _result_status(frame: wire.ResultStart | wire.ResultEnd) -> ItemStatus:
     if isinstance(frame, wire.ResultStart):
         return "in_progress"

@@ -147,6 +147,11 @@ class Error(Frame, frozen=True):
     code: str
     message: str
     retry: Retry | None = None
+    subagent: str | None = None
+
+
+class Compacted(Frame, frozen=True):
+    id: str
 
 
 class Usage(Struct, frozen=True):

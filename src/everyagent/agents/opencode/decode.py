@@ -7,6 +7,7 @@ from typing import Generic, Literal, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from everyagent.agents.adapter import Draft, Frame, Heard
 from everyagent.agents.opencode import failures, notices, wire
@@ -186,7 +187,7 @@ class Decoder:
             self.asides.append(GiveUp())
             yield given_up
             return
-        yield failures.retrying(status, delay)
+        yield replace(failures.retrying(status, delay), subagent=self._messages.subagent(session))
         yield from self._messages.starts_over(session, _CUT)
 
     def failed(self, said: Said, notice: wire.ErrorNotice) -> Iterator[Draft]:

@@ -127,7 +127,7 @@ class Messages:
         yield from speech.responses
 
     def _begin(self, message: str, session: str, name: str | None = None, key: str | None = None) -> Speech:
-        speech = Speech(key or message, message, session, self._subagent(session), name)
+        speech = Speech(key or message, message, session, self.subagent(session), name)
         self._speeches[message] = speech
         return speech
 
@@ -168,7 +168,7 @@ class Messages:
         told = items.message(
             part.id,
             native=part.message,
-            subagent=self._subagent(part.session),
+            subagent=self.subagent(part.session),
             role="user",
             content=[TextPart(text=part.text)],
             status="completed",
@@ -182,7 +182,7 @@ class Messages:
         if isinstance(child, str):
             self._children.setdefault(child, part.id)
         if part.message in self._over:
-            yield from self.calls.update(part, part.message, self._subagent(part.session))
+            yield from self.calls.update(part, part.message, self.subagent(part.session))
             return
         stub, speech = self._speech(part)
         yield from stub
@@ -196,25 +196,25 @@ class Messages:
             speech.stepped = True
         if used is None:
             return
-        subagent, cost = self._subagent(part.session), part.cost or None
+        subagent, cost = self.subagent(part.session), part.cost or None
         if speech:
             speech.responses.append(ModelResponded(usage=used, model=speech.model, subagent=subagent, cost_usd=cost))
         else:
             yield ModelResponded(usage=used, subagent=subagent, cost_usd=cost)
 
     def patched(self, part: Part) -> Iterator[Draft]:
-        yield from notices.patch(part, self._subagent(part.session))
+        yield from notices.patch(part, self.subagent(part.session))
 
     def filed(self, part: Part) -> Iterator[Draft]:
         """A user's own files are part of the message that has them."""
         if part.message in self._speeches:
-            yield from notices.file(part, self._subagent(part.session))
+            yield from notices.file(part, self.subagent(part.session))
 
     def compacting(self, part: Part) -> Iterator[Draft]:
-        yield from notices.compacting(part, self._subagent(part.session))
+        yield from notices.compacting(part, self.subagent(part.session))
 
     def delegated(self, part: Part) -> Iterator[Draft]:
-        yield from notices.subtask(part, self._subagent(part.session))
+        yield from notices.subtask(part, self.subagent(part.session))
 
     def nothing(self, part: Part) -> Iterator[Draft]:
         yield from ()
@@ -286,7 +286,7 @@ class Messages:
 
     # -- sub-agents ---------------------------------------------------------------------------------------------
 
-    def _subagent(self, session: str) -> str | None:
+    def subagent(self, session: str) -> str | None:
         return self._children.get(session) if session != self.main else None
 
 

@@ -3,6 +3,7 @@
 Each session's is its own, opened by a token of its own: an agent never sees the daemon's.
 """
 
+from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
@@ -10,6 +11,7 @@ from msgspec import UNSET, Struct, UnsetType
 from everyagent import __version__
 from everyagent.api.routing import Accepted, Call, Encoded, Nothing, Routes, encoded
 from everyagent.errors import SessionNotFound
+from everyagent.model.asks import ToolImage
 from everyagent.model.parts import Json
 from everyagent.model.tools import CustomTool
 
@@ -68,7 +70,7 @@ async def _result(call: Call[Nothing, RpcCall], tools: list[CustomTool]) -> Json
             if not isinstance(name, str) or name not in known:
                 return _told(f"This session has no tool {name!r}. It has: {', '.join(known) or 'none'}.", failed=True)
             answer = await call.sessions.call_tool(call.path["session_id"], name, params.get("arguments"))
-            return _told(answer.output or "", failed=answer.is_error or answer.output is None)
+            return _told(answer.output or "", failed=answer.is_error or answer.output is None, images=answer.images)
         case _:
             return None
 
@@ -81,5 +83,7 @@ def _shown(tool: CustomTool) -> Json:
     }
 
 
-def _told(text: str, *, failed: bool) -> Json:
-    return {"content": [{"type": "text", "text": text}], "isError": failed}
+def _told(text: str, *, failed: bool, images: Sequence[ToolImage] = ()) -> Json:
+    content: list[object] = [{"type": "text", "text": text}] if text or not images else []
+    content += [{"type": "image", "data": image.data, "mimeType": image.mime} for image in images]
+    return {"content": content, "isError": failed}

@@ -201,7 +201,7 @@ class Projector:
             case universal.PermissionResolved() | universal.QuestionResolved() | universal.ToolResolved():
                 self._actions.resolved(data)
             case universal.Error():
-                self._turns.error(data)
+                self._turns.error(data, self._thread(data.subagent))
             case universal.SessionUpdated():
                 self._updated(data)
             case universal.SessionEnded():

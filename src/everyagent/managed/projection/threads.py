@@ -1,6 +1,7 @@
 """Sub-agents as threads of a session: each has events of its own, and the session tells how they fare."""
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from everyagent.managed.blocks import MessageBlock, Text
 from everyagent.managed.events import (
@@ -10,6 +11,7 @@ from everyagent.managed.events import (
     ThreadIdle,
     ThreadMessageReceived,
     ThreadMessageSent,
+    ThreadRescheduled,
     ThreadRunning,
     ThreadTerminated,
 )
@@ -18,6 +20,8 @@ from everyagent.managed.projection.spans import Spans
 from everyagent.managed.projection.state import Thread, Use
 from everyagent.managed.projection.teller import Teller
 
+_Simple: TypeAlias = ThreadCreated | ThreadRunning | ThreadRescheduled | ThreadTerminated
+AT_WORK = ("running", "rescheduling")
 #: Where agents put what a sub-agent is for, and what it is asked to do.
 _NAMES = ("subagent_type", "agent", "name", "description")
 _PROMPTS = ("prompt", "message", "task", "description")
@@ -43,7 +47,7 @@ class Threads:
             )
             self._tell(ThreadCreated, thread)
             self._hand_over(thread, call)
-        if thread.status == "idle":
+        if thread.status in ("idle", "rescheduling"):
             thread.status = "running"
             thread.updated_at = teller.at
             self._tell(ThreadRunning, thread)
@@ -63,11 +67,17 @@ class Threads:
     def _known(self, id: str | None) -> Thread | None:
         return next((thread for thread in self._teller.state.threads.values() if thread.id == id), None)
 
+    def reschedule(self, thread: Thread) -> None:
+        """Its agent tries again."""
+        self._spans.close(None, failed=True, on=thread)
+        thread.status, thread.updated_at = "rescheduling", self._teller.at
+        self._tell(ThreadRescheduled, thread)
+
     def finish(self, item_id: str, result: str) -> None:
         """The call that started it has its result."""
         teller = self._teller
         thread = teller.state.threads.get(item_id)
-        if thread is None or thread.status != "running":
+        if thread is None or thread.status not in AT_WORK:
             return
         self._spans.close(None, failed=False, on=thread)
         content: list[MessageBlock] = [Text(text=result)] if result else []
@@ -91,7 +101,7 @@ class Threads:
     def rest(self) -> None:
         """The turn is over, and so is what its sub-agents did."""
         for thread in self._teller.state.threads.values():
-            if thread.status == "running":
+            if thread.status in AT_WORK:
                 self._rest(thread)
 
     def archive(self, thread_id: str) -> None:
@@ -123,7 +133,7 @@ class Threads:
             )
         )
 
-    def _tell(self, kind: type[ThreadCreated | ThreadRunning | ThreadTerminated], thread: Thread) -> None:
+    def _tell(self, kind: type[_Simple], thread: Thread) -> None:
         teller = self._teller
         teller.tell(
             kind(id=teller.new_id(), processed_at=teller.time, session_thread_id=thread.id, agent_name=thread.name)

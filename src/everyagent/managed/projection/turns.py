@@ -47,8 +47,11 @@ class Turns:
         self._statuses.run()
         self._spans.open()
 
-    def error(self, data: Error) -> None:
-        if data.retry:
+    def error(self, data: Error, thread: Thread | None) -> None:
+        if data.retry and thread:
+            self._statuses.fail(held(data), "retrying")
+            self._threads.reschedule(thread)
+        elif data.retry:
             self.survived()
             self._spans.close(None, failed=True)
             self._statuses.reschedule(held(data))

@@ -85,6 +85,11 @@ def plan(turn: Turn, _: Directive) -> None:
         turn.say("plan", id=turn.new_id("plan"), todos=todos)
 
 
+def compact(turn: Turn, _: Directive) -> None:
+    turn.say("compacted", id=turn.new_id("cmp"))
+    turn.message("I remember the gist of it.")
+
+
 def slow(turn: Turn, directive: Directive) -> None:
     deadline = time.monotonic() + directive.number("seconds", 30)
     message = turn.new_id("msg")
@@ -161,7 +166,7 @@ def whoami(turn: Turn, _: Directive) -> None:
 ACTS: dict[str, Callable[[Turn, Directive], None]] = {
     act.__name__: act
     for act in (
-        hello, text, reasoning, question, approve, image, plan, slow, retry, error, crash, exit, hang, unparsed, flood,
-        whoami,
+        hello, text, reasoning, question, approve, image, plan, compact, slow, retry, error, crash, exit, hang,
+        unparsed, flood, whoami,
     )
 }  # fmt: skip

@@ -13,8 +13,9 @@ I do what the directives in your message say, in order; other text I repeat.
 [image] a picture
 [mcp name=search server=docs query=anything] a made-up call of an MCP tool
 [custom name=get_weather input={"city":"Oslo"}] calls a tool of this session
-[subagent command=pwd] a sub-agent that looks around by this command
+[subagent command=pwd] a sub-agent that looks around by this command; with stumbles=true it fails first, and tries again
 [plan] a todo list and its progress
+[compact] the conversation so far is shortened
 [slow seconds=30 delay=0.05] talks until it is interrupted
 [retry times=2 delay_ms=20] fails and tries again by itself
 [error code=overloaded message="..."] the turn ends in an error

@@ -42,7 +42,10 @@ class McpClient:
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise McpError(f"the session's tools cannot be reached: {error}") from error
         content = cast(list[dict[str, object]], result.get("content", []))
-        return "".join(str(part.get("text", "")) for part in content), result.get("isError") is True
+        texts = [
+            f"({part.get('mimeType')})" if part.get("type") == "image" else part.get("text", "") for part in content
+        ]
+        return "".join(map(str, texts)), result.get("isError") is True
 
     def close(self) -> None:
         self._closed = True

@@ -131,6 +131,10 @@ def _custom(turn: Turn, call: Call) -> Outcome:
 
 def _delegate(turn: Turn, call: Call) -> Outcome:
     """The sub-agent's own items name this call."""
+    if call.input.get("stumbles"):
+        again = {"attempt": 1, "max": 1, "delay_ms": 0}
+        message = "The model is overloaded; the sub-agent tries again."
+        turn.say("error", code="overloaded", message=message, retry=again, subagent=call.id)
     turn.message("I am the sub-agent. I look around.", subagent=call.id)
     looking = Directive("tool", {"name": "bash", "command": call.input["command"]})
     play_tools(turn, [looking], subagent=call.id)
@@ -161,6 +165,14 @@ def _plan_custom(directive: Directive) -> Plan:
     return Plan(directive.text("name", "get_weather"), arguments, _custom, mcp_server=CUSTOM)
 
 
+def _plan_subagent(directive: Directive) -> Plan:
+    task: dict[str, object] = {
+        "prompt": directive.text("prompt", "Look around."),
+        "command": directive.text("command", "pwd"),
+    }
+    return Plan("task", task | ({"stumbles": True} if directive.flag("stumbles") else {}), _delegate)
+
+
 TOOLS: dict[str, Callable[[Directive], Plan]] = {
     "tool": _plan_tool,
     "ask": lambda d: Plan("bash", {"command": d.text("command", "echo permitted")}, _bash, asks=True),
@@ -171,7 +183,5 @@ TOOLS: dict[str, Callable[[Directive], Plan]] = {
         d.text("name", "search"), {"query": d.text("query", "anything")}, _made_up, False, d.text("server", "docs")
     ),
     "custom": _plan_custom,
-    "subagent": lambda d: Plan(
-        "task", {"prompt": d.text("prompt", "Look around."), "command": d.text("command", "pwd")}, _delegate
-    ),
+    "subagent": _plan_subagent,
 }
