@@ -12,6 +12,7 @@ import anyio
 import pytest
 
 from everyagent.managed.blocks import Text
+from everyagent.managed.children import Child
 from everyagent.managed.environment import CloudParams, EnvironmentCreate, Packages, PackagesParams
 from everyagent.managed.incoming import UserMessage
 from everyagent.managed.packages import install, machine_limits
@@ -48,12 +49,14 @@ def test_a_crate_is_built_by_the_real_cargo(tmp_path: Path, monkeypatch: pytest.
     rustup = os.environ.get("RUSTUP_HOME", str(Path.home() / ".rustup"))
     monkeypatch.setenv("RUSTUP_HOME", rustup)
     monkeypatch.setenv("CARGO_HOME", str(home))
-    installed = install(Packages(cargo=["greets-from-a-crate@1.2.3"]), tmp_path / "packages", os.environ["PATH"])
+    installed = install(
+        Packages(cargo=["greets-from-a-crate@1.2.3"]), tmp_path / "packages", os.environ["PATH"], Child()
+    )
     assert installed.problems == []
     found = shutil.which("greets-from-a-crate", path=installed.env["PATH"])
     assert found is not None
     assert subprocess.run([found], capture_output=True, text=True, check=True).stdout == "hello from a crate\n"
-    failed = install(Packages(cargo=["no-such-crate"]), tmp_path / "packages", os.environ["PATH"])
+    failed = install(Packages(cargo=["no-such-crate"]), tmp_path / "packages", os.environ["PATH"], Child())
     assert "cargo could not install no-such-crate: " in failed.problems[0]
     assert "could not find `no-such-crate`" in failed.problems[0], "in cargo's own words"
 
@@ -74,7 +77,7 @@ def test_gem_and_go_are_asked_in_their_own_way(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setenv("PATH", path)
     wanted = Packages(gem=["rake:13.2.1", "rack"], go=["golang.org/x/tools/cmd/stringer", "example.org/tool@v1.0.0"])
     folder = tmp_path / "packages"
-    installed = install(wanted, folder, path)
+    installed = install(wanted, folder, path, Child())
     assert installed.problems == []
     (gem,), (go,) = ([each for each in folder.iterdir() if each.name.startswith(name)] for name in ("gem-", "go-"))
     assert said.read_text().splitlines() == [
@@ -84,7 +87,7 @@ def test_gem_and_go_are_asked_in_their_own_way(tmp_path: Path, monkeypatch: pyte
     ]
     assert installed.env["PATH"].split(":")[:2] == [f"{gem}/bin", f"{go}/bin"]
     assert installed.env["GEM_PATH"] == str(gem)
-    install(wanted, folder, path)
+    install(wanted, folder, path, Child())
     assert len(said.read_text().splitlines()) == 3, "once is enough"
 
 
@@ -92,7 +95,7 @@ def test_a_manager_that_the_machine_lacks_is_told(tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("PATH", str(tmp_path))
     wanted = Packages(gem=["rack"], go=["example.org/tool"], cargo=["ripgrep"], apt=["tree"])
     limits = machine_limits(wanted)
-    assert install(wanted, tmp_path / "packages", str(tmp_path)).problems == limits
+    assert install(wanted, tmp_path / "packages", str(tmp_path), Child()).problems == limits
     assert [limit.split()[0] for limit in limits] == ["apt", "cargo", "gem", "go"]
     assert "there is no gem on the daemon's machine" in limits[2]
 
@@ -121,3 +124,22 @@ async def test_a_session_prepares_for_as_long_as_it_takes(tmp_path: Path, monkey
         (error,) = [event["error"] for event in events if event["type"] == "session.error"]
         assert error["message"] == "go could not install example.org/tool: no such module"
         assert error["retry_status"] == {"type": "retrying"}, "the session works on without it"
+
+
+async def test_a_daemon_that_stops_does_not_wait_for_a_package_manager(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pid = tmp_path / "pid"
+    stand_in(tmp_path / "bin", "gem", f"echo $$ > {pid}; sleep 600")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    with anyio.fail_after(LIMIT):
+        async with ground.managed(tmp_path, policy=Policy(close_limit=0.5)) as on:
+            chosen = await ground.agent(on)
+            place = await ground.environment(on, PackagesParams(gem=["rack"]))
+            hello = UserMessage(content=[Text(text="[hello]")])
+            asked = SessionCreate(agent=chosen.id, environment_id=place.id, initial_events=[hello])
+            await on.managed_sessions.create(asked)
+            while not pid.exists() or not pid.read_text():
+                await anyio.sleep(0.02)
+        while Path("/proc", pid.read_text().strip()).exists():
+            await anyio.sleep(0.02)

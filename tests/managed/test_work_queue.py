@@ -128,6 +128,32 @@ def test_a_lease_that_is_not_renewed_goes_to_somebody_else(raw: Raw) -> None:
     assert [each["state"] for each in works(raw)] == ["stopped", "stopped"]
 
 
+def test_work_outlives_the_daemon(tmp_path: Path) -> None:
+    own = DaemonProcess(tmp_path / "data", "--default-agent", "mock")
+    own.start()
+    raw = Raw(own)
+    raw.create(TOOLSET, environment=SELF_HOSTED)
+    raw.say('[custom name=bash input={"command":"uname"}]')
+    (use,) = required(raw.wait_idle("requires_action"))
+    queue, key = queue_of(raw), key_of(raw)
+    work = raw.call("GET", f"{queue}/poll")
+    raw.call("POST", f"{queue}/{work['id']}/ack")
+    beat = raw.call("POST", f"{queue}/{work['id']}/heartbeat?desired_ttl_seconds=600")
+    own.kill()
+    own.start()
+    assert key_of(raw) == key
+    same = f"expected_last_heartbeat={beat['last_heartbeat']}"
+    assert raw.call("POST", f"{queue}/{work['id']}/heartbeat?{same}")["lease_extended"], "the lease is still its own"
+    raw.call("POST", f"{queue}/{work['id']}/stop", {"force": True})
+    anew = raw.call("GET", f"{queue}/poll")
+    assert cast("Event", anew["data"])["id"] == raw.session_id, "what it waits for is still to be done"
+    raw.send({"type": "user.tool_result", "tool_use_id": use, "content": [{"type": "text", "text": "Plan 9"}]})
+    raw.wait_idle("end_turn")
+    raw.close()
+    own.stop()
+    assert rebuilt(own)
+
+
 @contextmanager
 def worker(raw: Raw, daemon: DaemonProcess, folder: Path) -> Generator[None]:
     """The real one, in a process and a folder of its own."""

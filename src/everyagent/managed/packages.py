@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from everyagent.agents.packages import npm
 from everyagent.errors import AgentFailed
+from everyagent.managed.children import Child
 from everyagent.managed.environment import MANAGERS, Packages
 
 INSTALL_LIMIT_SECONDS = 900.0
@@ -41,7 +42,7 @@ def machine_limits(packages: Packages) -> list[str]:
     return limits
 
 
-def install(packages: Packages, folder: Path, path: str) -> Installed:
+def install(packages: Packages, folder: Path, path: str, child: Child) -> Installed:
     """Blocking. Packages of one manager are there all or not at all; a failure is tried again the next time."""
     env: dict[str, str] = {}
     problems = machine_limits(packages)
@@ -52,7 +53,7 @@ def install(packages: Packages, folder: Path, path: str) -> Installed:
             continue
         prefix = folder / f"{manager}-{_fingerprint(wanted)}"
         try:
-            _once(prefix, manager, wanted)
+            _once(prefix, manager, wanted, child)
         except (subprocess.SubprocessError, OSError, AgentFailed) as error:
             problems.append(f"{manager} could not install {', '.join(wanted)}: {_told(error)}")
             continue
@@ -61,7 +62,7 @@ def install(packages: Packages, folder: Path, path: str) -> Installed:
     return Installed(env=env | ({"PATH": os.pathsep.join([*places, path])} if places else {}), problems=problems)
 
 
-def _once(prefix: Path, manager: str, wanted: Sequence[str]) -> None:
+def _once(prefix: Path, manager: str, wanted: Sequence[str], child: Child) -> None:
     """Whoever comes second waits, and finds it done. It cannot be moved into place, so a mark says it is whole."""
     with _only_one(prefix.with_name(f".{prefix.name}.lock")):
         if (prefix / ".whole").exists():
@@ -71,18 +72,15 @@ def _once(prefix: Path, manager: str, wanted: Sequence[str]) -> None:
         try:
             for argv in _commands(manager, prefix, wanted):
                 with tempfile.TemporaryFile() as said:
-                    done = subprocess.run(
+                    code = child.run(
                         argv,
-                        cwd=prefix,
-                        env=_install_environment(manager, prefix),
-                        stdin=subprocess.DEVNULL,
-                        stdout=said,
-                        stderr=subprocess.STDOUT,
-                        timeout=INSTALL_LIMIT_SECONDS,
-                        check=False,
+                        environment=_install_environment(manager, prefix),
+                        said=said,
+                        limit=INSTALL_LIMIT_SECONDS,
+                        folder=prefix,
                     )
-                    if done.returncode:
-                        said.seek(max(0, said.tell() - _TOLD))
+                    if code:
+                        said.seek(max(0, said.seek(0, os.SEEK_END) - _TOLD))
                         raise AgentFailed(said.read().decode("utf-8", "replace").strip())
         except BaseException:
             shutil.rmtree(prefix, ignore_errors=True)

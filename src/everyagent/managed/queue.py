@@ -31,7 +31,7 @@ NO_HEARTBEAT = "NO_HEARTBEAT"
 _RECLAIM_MS = 5000
 _LOOK_SECONDS = 0.2
 _POLLING_MICROS = 30 * MICROS
-_MOST = 1000
+_PAGE = 1000
 _WORKER_CHARS = 256
 
 
@@ -223,7 +223,14 @@ class WorkQueue:
 
     async def _open(self, environment_id: str) -> "list[Record]":
         """The oldest first."""
-        return await self._records.page(RecordQuery(kind=KIND, parent=environment_id, order="asc", limit=_MOST))
+        found: list[Record] = []
+        while True:
+            after = found[-1].number if found else None
+            wanted = RecordQuery(kind=KIND, parent=environment_id, order="asc", limit=_PAGE, after=after)
+            page = await self._records.page(wanted)
+            found += page[:_PAGE]
+            if len(page) <= _PAGE:
+                return found
 
     async def _find(self, environment_id: str, work_id: str) -> tuple[Record, WorkBody]:
         record = await self._records.find(KIND, work_id)

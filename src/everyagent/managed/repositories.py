@@ -4,11 +4,14 @@ import base64
 import os
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from everyagent.errors import AgentFailed
+from everyagent.managed.children import Child
 from everyagent.managed.resource import BranchCheckout, CommitCheckout, RepositoryResource
 
 CLONE_LIMIT_SECONDS = 600.0
@@ -23,7 +26,7 @@ class RepositoryProblem(Struct, frozen=True, kw_only=True):
     repository_url: str
 
 
-def clone(resource: RepositoryResource, token: str | None, place: Path) -> RepositoryProblem | None:
+def clone(resource: RepositoryResource, token: str | None, place: Path, child: Child) -> RepositoryProblem | None:
     """Blocking. The repository at `place`, whole; or nothing there, and why."""
     git = shutil.which("git")
     if git is None:
@@ -34,33 +37,28 @@ def clone(resource: RepositoryResource, token: str | None, place: Path) -> Repos
     environment = _environment(resource.url, token)
     branch = ["--branch", resource.checkout.name] if isinstance(resource.checkout, BranchCheckout) else []
     try:
-        _git([git, "clone", "--quiet", *branch, "--", resource.url, str(draft)], environment)
+        _git([git, "clone", "--quiet", *branch, "--", resource.url, str(draft)], environment, child)
         if isinstance(resource.checkout, CommitCheckout):
-            _git([git, "-C", str(draft), "checkout", "--quiet", "--detach", resource.checkout.sha], environment)
+            _git([git, "-C", str(draft), "checkout", "--quiet", "--detach", resource.checkout.sha], environment, child)
         draft.rename(place)
     except subprocess.TimeoutExpired:
         return _problem(resource, "repository_clone_error", f"git took more than {CLONE_LIMIT_SECONDS:.0f} seconds.")
     except subprocess.CalledProcessError as error:
-        told = str(error.stderr)[-_TOLD_BYTES:].strip()
+        told = str(error.stderr).strip()
         return _problem(resource, _error_type(told, "checkout" in error.cmd), _hidden(told, token))
-    except OSError as error:
+    except (OSError, AgentFailed) as error:
         return _problem(resource, "repository_checkout_error", str(error))
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     return None
 
 
-def _git(argv: list[str], environment: dict[str, str]) -> None:
-    subprocess.run(
-        argv,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=CLONE_LIMIT_SECONDS,
-        check=True,
-    )
+def _git(argv: list[str], environment: dict[str, str], child: Child) -> None:
+    with tempfile.TemporaryFile() as said:
+        code = child.run(argv, environment=environment, said=said, limit=CLONE_LIMIT_SECONDS, folder=None)
+        if code:
+            said.seek(max(0, said.seek(0, os.SEEK_END) - _TOLD_BYTES))
+            raise subprocess.CalledProcessError(code, argv, stderr=said.read().decode("utf-8", "replace"))
 
 
 def _environment(url: str, token: str | None) -> dict[str, str]:

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from everyagent.errors import NotFound
 from everyagent.managed.agent import SessionAgent
+from everyagent.managed.children import in_thread
 from everyagent.managed.credentials import Credentials
 from everyagent.managed.environment import Cloud, Environment, Limited
 from everyagent.managed.files import Files, lay_down
@@ -89,9 +90,8 @@ class Workspaces:
         given = await self._credentials.given_by(vault_ids)
         env, problems = given.env, skills.problems
         if isinstance(environment.config, Cloud):
-            installed = await asyncio.to_thread(
-                install, environment.config.packages, self._folder / "packages", os.environ.get("PATH", os.defpath)
-            )
+            packages, path = environment.config.packages, os.environ.get("PATH", os.defpath)
+            installed = await in_thread(partial(install, packages, self._folder / "packages", path))
             env, problems = installed.env | given.env, [*problems, *installed.problems]
         return Prepared(
             directory=root,
@@ -115,7 +115,7 @@ class Workspaces:
                 return None
             case RepositoryResource():
                 token = await self._resources.token(session_id, resource.id)
-                return await asyncio.to_thread(partial(clone, resource, token, target))
+                return await in_thread(partial(clone, resource, token, target))
 
     async def take_back(self, session_id: str, resource: Resource) -> None:
         """A resource that was deleted."""

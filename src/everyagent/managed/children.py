@@ -1,0 +1,69 @@
+"""Programs that a thread waits for; they end when nobody waits for that thread any more, as when the daemon stops."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import IO, TypeVar
+
+from everyagent.errors import AgentFailed
+
+T = TypeVar("T")
+
+
+class Child:
+    """One program at a time, with all that it starts."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._over = False
+
+    def run(
+        self, argv: Sequence[str], *, environment: Mapping[str, str], said: IO[bytes], limit: float, folder: Path | None
+    ) -> int:
+        """Blocking. Its exit code; whatever it says goes into `said`. Raises `subprocess.TimeoutExpired`."""
+        with self._lock:
+            if self._over:
+                raise AgentFailed("It was given up: the daemon stops.")
+            process = self._process = subprocess.Popen(
+                argv,
+                cwd=folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        try:
+            return process.wait(limit)
+        except subprocess.TimeoutExpired:
+            _kill(process)
+            process.wait()
+            raise
+        finally:
+            self._process = None
+
+    def end(self) -> None:
+        with self._lock:
+            self._over = True
+            if (process := self._process) is not None:
+                _kill(process)
+
+
+async def in_thread(work: Callable[[Child], T]) -> T:
+    child = Child()
+    try:
+        return await asyncio.to_thread(work, child)
+    except asyncio.CancelledError:
+        child.end()
+        raise
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Not yet waited for, so its group is still its own."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
