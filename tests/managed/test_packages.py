@@ -14,7 +14,7 @@ import pytest
 from everyagent.managed.blocks import Text
 from everyagent.managed.children import Child
 from everyagent.managed.environment import CloudParams, EnvironmentCreate, Packages, PackagesParams
-from everyagent.managed.incoming import UserMessage
+from everyagent.managed.incoming import UserInterrupt, UserMessage
 from everyagent.managed.packages import install, machine_limits
 from everyagent.managed.session import EventList, SessionCreate
 from everyagent.sessions.policy import Policy
@@ -138,8 +138,10 @@ async def test_a_daemon_that_stops_does_not_wait_for_a_package_manager(
             place = await ground.environment(on, PackagesParams(gem=["rack"]))
             hello = UserMessage(content=[Text(text="[hello]")])
             asked = SessionCreate(agent=chosen.id, environment_id=place.id, initial_events=[hello])
-            await on.managed_sessions.create(asked)
+            session = await on.managed_sessions.create(asked)
             while not pid.exists() or not pid.read_text():
                 await anyio.sleep(0.02)
+            await on.talking.send(session.id, [UserInterrupt()])
+            assert (await on.managed_sessions.retrieve(session.id)).status == "idle", "nor does an interrupt"
         while Path("/proc", pid.read_text().strip()).exists():
             await anyio.sleep(0.02)
