@@ -33,11 +33,13 @@ def message(
     )
 
 
-def call(key: str, part: ToolCallPart, *, native: str, subagent: str | None, status: ItemStatus) -> Item:
+def call(
+    key: str, part: ToolCallPart, *, native: str, subagent: str | None, status: ItemStatus, parent: str | None = None
+) -> Item:
     return Item(
         item_id=key,
         native_item_id=native,
-        parent_id=None,
+        parent_id=parent,
         kind="tool_call",
         role="assistant",
         status=status,
@@ -68,6 +70,18 @@ def result(
         subagent=subagent,
         name=name,
         error=error,
+    )
+
+
+def system(key: str, part: ContentPart, *, native: str) -> Item:
+    return Item(
+        item_id=key,
+        native_item_id=native,
+        parent_id=None,
+        kind="system",
+        role="system",
+        status="completed",
+        content=[part],
     )
 
 

@@ -14,7 +14,6 @@ from everyagent.model.parts import TextPart
 from everyagent.runtime.framing import Line
 from everyagent.sessions import stories
 from everyagent.sessions.order import Order, Woven
-from everyagent.testing.rules import Rules
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "amp"
 
@@ -155,10 +154,3 @@ def _words(line: str) -> str:
     except msgspec.MsgspecError:
         return line
     return content if isinstance(content, str) else "".join(block.text for block in content)
-
-
-def violations(events: Iterable[Event]) -> list[str]:
-    rules = Rules()
-    for event in events:
-        rules.feed_body(msgspec.json.encode(event))
-    return [str(each) for each in rules.finish()]

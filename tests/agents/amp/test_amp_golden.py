@@ -8,7 +8,8 @@ import tracemalloc
 
 import msgspec
 import pytest
-from recorded_exchanges import GOLDEN, Player, cases, lines_of, violations
+from recorded_exchanges import GOLDEN, Player, cases, lines_of
+from tests.agents.told_session import violations
 
 from everyagent.agents.amp.decode import Decoder
 from everyagent.model.events import Event

@@ -11,7 +11,7 @@ from tests.agents.policies import REFUSED, PolicyRules, Scene
 from everyagent.model.events import TurnEnded
 from everyagent.testing.scripted_turns import Call, Reply, call, say
 
-SERVER = Path(__file__).with_name("adding_mcp_server.py")
+SERVER = Path(__file__).parents[1] / "adding_mcp_server.py"
 
 
 class AmpScene(Scene[AmpSession]):

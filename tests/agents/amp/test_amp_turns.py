@@ -120,7 +120,7 @@ def test_images_go_in_and_come_out(session: AmpSession) -> None:
 
 
 def test_an_mcp_server_of_the_session_is_named_with_its_tools(session: AmpSession) -> None:
-    server = Path(__file__).with_name("adding_mcp_server.py")
+    server = Path(__file__).parents[1] / "adding_mcp_server.py"
     session.model.script.add(call("mcp__sums__add", {"a": 2, "b": 3}), say("Five."))
     mcp = {"sums": {"type": "local", "command": [sys.executable, server.name], "cwd": str(server.parent)}}
     session.create(mcp=mcp, permissionMode="bypass").turn("Add")

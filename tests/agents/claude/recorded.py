@@ -15,7 +15,6 @@ from everyagent.model.items import Item
 from everyagent.model.parts import TextPart
 from everyagent.runtime.framing import Line
 from everyagent.sessions.order import Order, Woven
-from everyagent.testing.rules import Rules
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "claude"
 
@@ -174,10 +173,3 @@ def _answer(ask: Ask, recorded: Permitted) -> Answer:
         case _:
             reply = ("always" if recorded.updatedPermissions else "once") if allowed else "reject"
             return PermissionAnswer(reply=reply, message=recorded.message)
-
-
-def violations(events: Iterable[Event]) -> list[str]:
-    rules = Rules()
-    for event in events:
-        rules.feed_body(msgspec.json.encode(event))
-    return [str(each) for each in rules.finish()]

@@ -103,7 +103,7 @@ def test_the_system_prompt_is_appended(session: ClaudeSession) -> None:
 
 
 def test_an_mcp_server_of_the_session_is_named_with_its_tools(session: ClaudeSession) -> None:
-    server = Path(__file__).with_name("adding_mcp_server.py")
+    server = Path(__file__).parents[1] / "adding_mcp_server.py"
     session.model.script.add(call("mcp__sums__add", {"a": 2, "b": 3}), say("Five."))
     session.create(mcp={"sums": {"type": "local", "command": [sys.executable, str(server)]}}).send("Add")
     session.permit(session.next(PermissionRequested).permission_id, "once")

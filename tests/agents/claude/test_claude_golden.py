@@ -8,7 +8,8 @@ import tracemalloc
 
 import msgspec
 import pytest
-from recorded import GOLDEN, Player, cases, lines_of, violations
+from recorded import GOLDEN, Player, cases, lines_of
+from tests.agents.told_session import violations
 
 from everyagent.agents.claude.decode import Decoder
 from everyagent.model.events import Event

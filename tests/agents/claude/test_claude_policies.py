@@ -10,7 +10,7 @@ from tests.agents.policies import PolicyRules, Scene
 from everyagent.model.events import QuestionRequested
 from everyagent.testing.scripted_replies import call, say
 
-SERVER = Path(__file__).with_name("adding_mcp_server.py")
+SERVER = Path(__file__).parents[1] / "adding_mcp_server.py"
 
 
 class ClaudeScene(Scene[ClaudeSession]):

@@ -1,11 +1,11 @@
 """Recorded exchanges with the real app-server, played through router, decoders, order, answers and rules."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
+from tests.agents.told_session import ToldSession
 
-from everyagent.agents.adapter import NativeSession, Synthetic
 from everyagent.agents.codex import asks, rpc
 from everyagent.agents.codex.asides import Answered
 from everyagent.agents.codex.asks import Ask
@@ -14,12 +14,8 @@ from everyagent.agents.codex.routing import Router
 from everyagent.agents.codex.rpc import Said
 from everyagent.agents.codex.wire import Id
 from everyagent.model.asks import Answer, PermissionAnswer, PermissionReply, QuestionAnswer
-from everyagent.model.events import Envelope, Event, PermissionRequested, QuestionRequested, SessionStarted
-from everyagent.model.items import Item
-from everyagent.model.parts import TextPart
+from everyagent.model.events import Event
 from everyagent.runtime.framing import Line
-from everyagent.sessions.order import Order, Woven
-from everyagent.testing.rules import Rules
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "codex"
 #: What `codex exec --json` said: a protocol that we do not speak.
@@ -56,82 +52,21 @@ def lines_of(case: str, folder: Path = GOLDEN) -> list[Line]:
     return [Line(bytes(exchange.msg)) for exchange in exchanges(case, folder) if exchange.dir == "out"]
 
 
-class Session:
+class Session(ToldSession):
     """One thread, told as a session."""
 
     def __init__(self) -> None:
-        self.events: list[Event] = []
+        super().__init__()
         self.decoder = Decoder("/workspace")
-        self.order = Order(self._id)
         self.thread: str | None = None
-        self._counts: dict[str, int] = {}
-        self._native: str | None = None
-        self._asked: dict[str, str] = {}  # the adapter's key of an ask -> the universal one
-        self.tell([Woven(SessionStarted(), True)])
-
-    def _id(self, prefix: str) -> str:
-        self._counts[prefix] = self._counts.get(prefix, 0) + 1
-        return f"{prefix}{self._counts[prefix]:06}"
-
-    def prompted(self) -> None:
-        """A prompt while a turn runs is steered into it."""
-        item = Item(
-            item_id=self._id("itm_"),
-            native_item_id=None,
-            parent_id=None,
-            kind="message",
-            role="user",
-            status="completed",
-            content=[TextPart(text="(a prompt)")],
-        )
-        self.tell(self.order.say(item) if self.order.turn_id else self.order.start_turn([item]))
 
     def heard(self, said: Said) -> None:
         for draft in self.decoder.decode(said).drafts:
-            match draft:
-                case NativeSession():
-                    self._native = draft.id
-                case Synthetic():
-                    self.tell(self.order.apply(draft.data, synthetic=True))
-                case PermissionRequested() | QuestionRequested():
-                    woven = self.order.apply(draft)
-                    key = draft.permission_id if isinstance(draft, PermissionRequested) else draft.question_id
-                    for data, _ in woven:
-                        if isinstance(data, PermissionRequested):
-                            self._asked[key] = data.permission_id
-                        elif isinstance(data, QuestionRequested):
-                            self._asked[key] = data.question_id
-                    self.tell(woven)
-                case _:
-                    self.tell(self.order.apply(draft))
-
-    def answered(self, key: str, ask: Ask, answer: Answer) -> None:
-        ask_id = self._asked.get(key, "")
-        if self.order.asks.pending(ask_id):
-            resolved = self.order.asks.resolve(ask_id, answer)
-            self.order.asks.forget(resolved)
-            self.tell([Woven(resolved, True)])
+            self.draft(draft)
 
     def cut(self) -> None:
-        self.tell(self.order.end_turn("error", "The process ended."))
+        super().cut()
         self.decoder = Decoder("/workspace")
-
-    def tell(self, woven: Iterable[Woven]) -> None:
-        for data, synthetic in woven:
-            sequence = len(self.events) + 1
-            self.events.append(
-                Envelope(
-                    event_id=f"evt_{sequence:06}",
-                    sequence=sequence,
-                    time="2026-01-01T00:00:00.000000Z",
-                    session_id="s",
-                    native_session_id=self._native,
-                    source="daemon" if synthetic else "agent",
-                    synthetic=synthetic,
-                    type=data.type,
-                    data=data,
-                )
-            )
 
 
 class Player:
@@ -188,7 +123,7 @@ class Player:
             _, ask = session.decoder.asks.pop(key, (None, None))
             if ask:
                 answer = _answer(ask, told.result or {})
-                session.answered(key, ask, answer)
+                session.answered(key, answer)
                 self.answers.append((told.result, msgspec.to_builtins(asks.response(ask, answer))))
 
     def unanswered(self) -> list[object]:
@@ -211,13 +146,6 @@ def _answer(ask: Ask, recorded: dict[str, object]) -> Answer:
         case _:
             decision = recorded.get("decision") or recorded.get("action")
             return PermissionAnswer(reply=_REPLIES.get(str(decision), "reject"))
-
-
-def violations(events: Iterable[Event]) -> list[str]:
-    rules = Rules()
-    for event in events:
-        rules.feed_body(msgspec.json.encode(event))
-    return [str(each) for each in rules.finish()]
 
 
 def told_of(player: Player) -> Iterator[Event]:

@@ -1,7 +1,8 @@
 """Messages of the native schema that no recorded exchange has: made by hand, held to the same rules."""
 
 import pytest
-from recorded_threads import Session, violations
+from recorded_threads import Session
+from tests.agents.told_session import violations
 
 from everyagent.agents.codex import rpc
 from everyagent.model.events import Error, ItemCompleted, PermissionRequested, SessionUpdated

@@ -200,7 +200,7 @@ def test_nothing_to_compact_is_a_clear_error(session: OpencodeSession) -> None:
 
 def test_tools_of_the_sessions_mcp_servers_and_of_its_client_are_called(alone: OpencodeSession) -> None:
     servers: dict[str, object] = {
-        "sums": {"type": "local", "command": [sys.executable, str(HERE / "summing_mcp_server.py")]},
+        "sums": {"type": "local", "command": [sys.executable, str(HERE.parent / "adding_mcp_server.py")]},
         "broken": {"type": "local", "command": ["/does/not/exist"]},
     }
     tool = {"name": "weather", "description": "The weather", "inputSchema": {"type": "object", "properties": {}}}

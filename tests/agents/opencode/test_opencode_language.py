@@ -4,7 +4,8 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from recorded_sessions import Session, cases, events_of, violations
+from recorded_sessions import Session, cases, events_of
+from tests.agents.told_session import violations
 
 from everyagent.agents.opencode import said, tools, wire
 from everyagent.agents.opencode.asking import Allow

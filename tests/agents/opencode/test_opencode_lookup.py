@@ -8,7 +8,8 @@ import anyio
 import msgspec
 import pytest
 from anyio.abc import ByteStream, SocketAttribute
-from recorded_sessions import Session, violations
+from recorded_sessions import Session
+from tests.agents.told_session import violations
 
 from everyagent.agents.adapter import Death
 from everyagent.agents.opencode import lookup, messages

@@ -9,7 +9,7 @@ from tests.agents.policies import PolicyRules, Scene
 
 from everyagent.testing.scripted_chat import call, run, say
 
-SERVER = Path(__file__).with_name("summing_mcp_server.py")
+SERVER = Path(__file__).parents[1] / "adding_mcp_server.py"
 
 
 class OpencodeScene(Scene[OpencodeSession]):

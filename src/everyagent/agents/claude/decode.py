@@ -6,8 +6,9 @@ from typing import TypeAlias, TypeVar
 
 import msgspec
 
+from everyagent.agents import items
 from everyagent.agents.adapter import Draft, Frame, Heard, NativeSession
-from everyagent.agents.claude import asks, failures, items, notices, policies, turns, wire
+from everyagent.agents.claude import asks, failures, notices, policies, turns, wire
 from everyagent.agents.claude.asks import Ask
 from everyagent.agents.claude.modes import updated
 from everyagent.agents.claude.speech import Speech
@@ -127,10 +128,15 @@ class Decoder:
         if frame.parent_tool_use_id:
             return items.whole(
                 items.message(
-                    frame.uuid, subagent=frame.parent_tool_use_id, role="user", content=[part], status="completed"
+                    frame.uuid,
+                    native=frame.uuid,
+                    subagent=frame.parent_tool_use_id,
+                    role="user",
+                    content=[part],
+                    status="completed",
                 )
             )
-        return items.whole(items.system(frame.uuid, part))
+        return items.whole(items.system(frame.uuid, part, native=frame.uuid))
 
     # -- turns ------------------------------------------------------------------------------------------------
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
+from everyagent.agents import items
 from everyagent.agents.adapter import Draft
-from everyagent.agents.claude import items, wire
+from everyagent.agents.claude import wire
 from everyagent.agents.claude.failures import remedied
 from everyagent.model.events import Error, ItemCompleted, ItemStarted, SessionUpdated
 from everyagent.model.items import Item, ItemStatus
@@ -80,10 +81,11 @@ def _task(frame: wire.Task, label: str, detail: str | None = None) -> Sequence[D
 
 def _hook(frame: wire.Hook, state: ItemStatus) -> Item:
     part = StatusPart(label=f"Hook {frame.hook_name}", detail=frame.output or None)
-    return items.status(frame.hook_id, "hook", [part], state=state)
+    return items.status(frame.hook_id, "hook", [part], native=frame.hook_id, state=state)
 
 
 def _notice(
     key: str, name: str, label: str, detail: str | None = None, *, parent: str | None = None
 ) -> Sequence[Draft]:
-    return items.whole(items.status(key, name, [StatusPart(label=label, detail=detail)], parent=parent))
+    part = StatusPart(label=label, detail=detail)
+    return items.whole(items.status(key, name, [part], native=key, parent=parent))

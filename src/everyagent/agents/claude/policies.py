@@ -5,7 +5,7 @@ Its sub-agents' calls pass it, too. The hook is the host's own, so no settings f
 
 from everyagent.agents.claude import modes
 from everyagent.agents.claude.answers import ALLOWED, denied
-from everyagent.agents.claude.items import server_and_tool
+from everyagent.agents.mcp_names import server_and_tool
 from everyagent.model.policies import UNRESTRICTED, AgentTool, ToolPolicies, Verdict, refusal
 
 #: The server under which the session's custom tools are offered: their policies are the daemon's business.

@@ -8,12 +8,15 @@ from typing import TypeVar
 
 import msgspec
 
+from everyagent.agents import items
 from everyagent.agents.adapter import Draft
-from everyagent.agents.claude import items, wire
+from everyagent.agents.claude import wire
 from everyagent.agents.claude.asks import plan_of
 from everyagent.agents.claude.results import Call, called, result
 from everyagent.agents.claude.turns import used
+from everyagent.agents.mcp_names import server_and_tool
 from everyagent.model.events import ItemCompleted, ItemDelta, ItemStarted, ModelResponded
+from everyagent.model.items import Item, ItemStatus
 from everyagent.model.parts import (
     ContentPart,
     ImagePart,
@@ -21,6 +24,7 @@ from everyagent.model.parts import (
     ReasoningPart,
     StatusPart,
     TextPart,
+    ToolCallPart,
     ToolResultPart,
 )
 
@@ -107,7 +111,7 @@ class Speech:
                 voice = self._voices[speaker] = Voice(key)
                 if event.message:
                     voice.model, voice.tokens = event.message.model, event.message.usage
-                return (*cut, ItemStarted(item=items.message(key, subagent=speaker)))
+                return (*cut, ItemStarted(item=items.message(key, native=key, subagent=speaker)))
             case "content_block_start":
                 return self._block_start(speaker, event)
             case "message_delta":
@@ -131,8 +135,7 @@ class Speech:
             return ()
         voice.block = event.index
         voice.calls[event.index] = block.id
-        item = items.call(block.id, block.name, arguments="", parent=voice.key, subagent=speaker, status="in_progress")
-        return (ItemStarted(item=item),)
+        return (ItemStarted(item=_called(block, "", voice.key, speaker, "in_progress")),)
 
     def _end(self, speaker: str | None, why: str | None) -> Sequence[Draft]:
         voice = self._voices.pop(speaker, None)
@@ -141,6 +144,7 @@ class Speech:
         why = _INTERRUPTED if voice.aborted else why
         item = items.message(
             voice.key,
+            native=voice.key,
             subagent=speaker,
             content=voice.content(),
             status="failed" if why else "completed",
@@ -180,7 +184,7 @@ class Speech:
         _keep(self._last, speaker, key)
         if parts or not again:
             own = f"{key} {frame.uuid}" if again else key
-            drafts += items.whole(items.message(own, subagent=speaker, content=parts, status="completed"))
+            drafts += items.whole(items.message(own, native=own, subagent=speaker, content=parts, status="completed"))
         for block in blocks:
             if block.type.endswith("tool_use"):
                 drafts += self._call(block, key, speaker)
@@ -199,14 +203,7 @@ class Speech:
 
     def _call(self, block: wire.Block, message: str, speaker: str | None) -> Sequence[Draft]:
         _keep(self.calls, block.id, called(block, message))
-        item = items.call(
-            block.id,
-            block.name,
-            arguments=bytes(block.input).decode(),
-            parent=message,
-            subagent=speaker,
-            status="completed",
-        )
+        item = _called(block, bytes(block.input).decode(), message, speaker, "completed")
         return (ItemCompleted(item=item), *self._plans(block))
 
     def _plans(self, block: wire.Block) -> Sequence[Draft]:
@@ -218,14 +215,14 @@ class Speech:
                 except msgspec.ValidationError:
                     return ()
                 parts = [StatusPart(label=todo.content, detail=todo.status) for todo in todos]
-                return items.whole(items.status(f"{block.id} todos", "todos", parts))
+                return _status(f"{block.id} todos", "todos", parts)
             case "ExitPlanMode":
                 plan = plan_of(block.input)
                 if not plan:
                     return ()
                 _keep(self.plans, block.id, plan)
                 parts = [StatusPart(label="Plan", detail=plan)]
-                return items.whole(items.status(f"{block.id} plan", "plan", parts))
+                return _status(f"{block.id} plan", "plan", parts)
             case _:
                 return ()
 
@@ -234,6 +231,16 @@ def _responded(voice: Voice | None, speaker: str | None) -> Sequence[Draft]:
     if voice is None or voice.tokens is None:
         return ()
     return (ModelResponded(usage=used(voice.tokens), model=voice.model, subagent=speaker),)
+
+
+def _called(block: wire.Block, arguments: str, message: str, subagent: str | None, status: ItemStatus) -> Item:
+    server, tool = server_and_tool(block.name)
+    part = ToolCallPart(name=tool, arguments=arguments, call_id=block.id, mcp_server=server)
+    return items.call(block.id, part, native=block.id, parent=message, subagent=subagent, status=status)
+
+
+def _status(key: str, name: str, parts: Sequence[StatusPart]) -> Sequence[Draft]:
+    return items.whole(items.status(key, name, parts, native=key))
 
 
 def _keep(memory: dict[K, V], key: K, value: V) -> None:

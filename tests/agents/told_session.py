@@ -1,0 +1,95 @@
+"""A session as the daemon would tell it, made of what a decoder drafts: for recorded exchanges of any agent."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from everyagent.agents.adapter import Draft, NativeSession, Synthetic
+from everyagent.model.asks import Answer
+from everyagent.model.events import Envelope, Event, PermissionRequested, QuestionRequested, SessionStarted
+from everyagent.model.items import Item
+from everyagent.model.parts import TextPart
+from everyagent.sessions.order import Order, Woven
+from everyagent.testing.rules import Rules
+
+
+class ToldSession:
+    """`native` is the agent's own id of it."""
+
+    def __init__(self, native: str | None = None) -> None:
+        self.events: list[Event] = []
+        self.native = native
+        self.order = Order(self._id)
+        self._counts: dict[str, int] = {}
+        self._asked: dict[str, str] = {}  # the adapter's key of an ask -> the universal one
+        self.tell([Woven(SessionStarted(), True)])
+
+    def _id(self, prefix: str) -> str:
+        self._counts[prefix] = self._counts.get(prefix, 0) + 1
+        return f"{prefix}{self._counts[prefix]:06}"
+
+    def prompted(self) -> None:
+        """A prompt while a turn runs is steered into it."""
+        item = Item(
+            item_id=self._id("itm_"),
+            native_item_id=None,
+            parent_id=None,
+            kind="message",
+            role="user",
+            status="completed",
+            content=[TextPart(text="(a prompt)")],
+        )
+        self.tell(self.order.say(item) if self.order.turn_id else self.order.start_turn([item]))
+
+    def draft(self, draft: Draft) -> None:
+        match draft:
+            case NativeSession():
+                self.native = draft.id
+            case Synthetic():
+                self.tell(self.order.apply(draft.data, synthetic=True))
+            case PermissionRequested() | QuestionRequested():
+                woven = self.order.apply(draft)
+                key = draft.permission_id if isinstance(draft, PermissionRequested) else draft.question_id
+                for data, _ in woven:
+                    if isinstance(data, PermissionRequested):
+                        self._asked[key] = data.permission_id
+                    elif isinstance(data, QuestionRequested):
+                        self._asked[key] = data.question_id
+                self.tell(woven)
+            case _:
+                self.tell(self.order.apply(draft))
+
+    def answered(self, key: str, answer: Answer) -> None:
+        ask_id = self._asked.get(key, "")
+        if self.order.asks.pending(ask_id):
+            resolved = self.order.asks.resolve(ask_id, answer)
+            self.order.asks.forget(resolved)
+            self.tell([Woven(resolved, True)])
+
+    def cut(self) -> None:
+        """The agent's process ended."""
+        self.tell(self.order.end_turn("error", "The process ended."))
+
+    def tell(self, woven: Iterable[Woven]) -> None:
+        for data, synthetic in woven:
+            sequence = len(self.events) + 1
+            self.events.append(
+                Envelope(
+                    event_id=f"evt_{sequence:06}",
+                    sequence=sequence,
+                    time="2026-01-01T00:00:00.000000Z",
+                    session_id="s",
+                    native_session_id=self.native,
+                    source="daemon" if synthetic else "agent",
+                    synthetic=synthetic,
+                    type=data.type,
+                    data=data,
+                )
+            )
+
+
+def violations(events: Iterable[Event]) -> list[str]:
+    rules = Rules()
+    for event in events:
+        rules.feed_body(msgspec.json.encode(event))
+    return [str(each) for each in rules.finish()]
