@@ -28,6 +28,22 @@ SDKS = {
 }
 #: Resources of the API that are not there, as the page says.
 NOT_THERE = ("beta.memory_stores.", "beta.deployments.")
+#: Why an agent does not give rise to an event.
+CANNOT: dict[str, tuple[tuple[str, ...], str]] = {
+    "workflow_run.": (("mock", "amp", "claude", "codex", "opencode"), "there are no workflows here"),
+    "agent.thread_context_compacted": (("amp",), "Amp does not compact when it is told to, nor tell of it"),
+    "agent.thread_message_sent": (
+        ("amp", "codex"),
+        "Amp tells nothing of its sub-agents, Codex not what they are asked",
+    ),
+    "agent.thread_message_received": (("amp",), "Amp tells nothing of its sub-agents"),
+    "session.thread_status_rescheduled": (
+        ("amp", "claude"),
+        "Claude Code does not say which of its agents tries again",
+    ),
+    "session.thread_": (("amp",), "Amp tells nothing of its sub-agents"),
+    "session.status_rescheduled": (("amp",), "Amp does not tell when it tries again"),
+}
 STREAM_ONLY = ("session.deleted", "event_start", "event_delta")
 
 
@@ -61,13 +77,27 @@ def event_table() -> Iterator[str]:
         yield f"| `{kind}` | {' | '.join('✓' if kind in seen[agent] else '–' for agent in agents)} |\n"
 
 
+def legend() -> Iterator[str]:
+    yield "\nA – in the table of events is what cannot be there:\n\n"
+    for kind, (_, why) in CANNOT.items():
+        yield f"- `{kind}{'*' if kind[-1] in '._' else ''}`: {why}.\n"
+
+
 def redrawn(page: str) -> str:
-    tables = "".join((*method_table(), "\n", *event_table()))
+    tables = "".join((*method_table(), "\n", *event_table(), *legend()))
     return _TABLES.sub(lambda found: found[1] + tables + found[2], page)
 
 
 def test_the_tables_say_what_was_seen() -> None:
     assert PAGE.read_text() == redrawn(PAGE.read_text()), "run: python -m tests.managed.test_parity --write"
+
+
+def test_what_an_agent_was_not_seen_to_give_rise_to_it_cannot() -> None:
+    for folder in FOLDER.iterdir():
+        seen = {kind for report in reports(folder.name) for kind in report.events}
+        for kind in {*get_args(BetaManagedAgentsSessionEventType), *STREAM_ONLY}:
+            cannot = any(kind.startswith(each) and folder.name in agents for each, (agents, _) in CANNOT.items())
+            assert (kind in seen) != cannot, f"{kind} of {folder.name}"
 
 
 @pytest.mark.parametrize("sdk", [*PYTHON, NODE], ids=lambda sdk: sdk.name)

@@ -194,11 +194,14 @@ class Planner:
     def _check_thread(self, event: UserInterrupt, index: int) -> None:
         """Sub-agents run inside their agent's turn: there is no stopping one of them alone."""
         thread = event.session_thread_id
-        if thread is not None and thread != thread_id(self._session_id):
-            raise BadRequest(
-                "A sub-agent cannot be interrupted by itself here. Leave `session_thread_id` out to interrupt all.",
-                field=f"events[{index}].session_thread_id",
-            )
+        if thread is None or thread == thread_id(self._session_id):
+            return
+        if thread not in {each.id for each in self._view.state.threads.values()}:
+            raise BadRequest(f"The session has no thread {thread!r}.", field=f"events[{index}].session_thread_id")
+        raise BadRequest(
+            "A sub-agent cannot be interrupted by itself here. Leave `session_thread_id` out to interrupt all.",
+            field=f"events[{index}].session_thread_id",
+        )
 
 
 def _not_open(event: ClientEvent, use_id: str, action: Action | None) -> str:

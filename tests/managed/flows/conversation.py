@@ -127,6 +127,10 @@ def delegates(client: Loose, talk: Talk) -> None:
         "session.status_idle",
     ]
     created = one(heard, "session.thread_created")
+    alone = {"type": "user.interrupt", "session_thread_id": created.session_thread_id}
+    error = refused(anthropic.BadRequestError, lambda: talk.send(alone))
+    assert "Leave `session_thread_id` out" in str(error)
+    refused(anthropic.BadRequestError, lambda: talk.send({**alone, "session_thread_id": "sthr_none"}))
     assert one(heard, "agent.thread_message_sent").to_session_thread_id == created.session_thread_id
     assert one(heard, "agent.thread_message_received").from_session_thread_id == created.session_thread_id
     threads = client.beta.sessions.threads

@@ -36,8 +36,8 @@ def flow(client: Loose, agent: str, model: str, helpers: str, variables: str, su
         helped = begun(client, new_agent(client, agent, [TOOLSET], helpers).id, vaults) if other else talk
         heard = delegates(client, helped, asked=agent != "codex")
         assert ("session.thread_status_rescheduled" in types(heard)) == ("helpers_stumble" in can.split())
-    falls(talk)
     reaches_its_budget(client, talk)
+    falls(talk)
     ends(client, talk)
 
 
@@ -135,6 +135,7 @@ def reaches_its_budget(client: Loose, talk: Talk) -> None:
     heard = talk.say(message("Spend it"))
     assert types(heard)[-2:] == ["session.usage", "session.status_idle"]
     assert heard[-1].stop_reason.type == "budget_reached"
+    client.beta.sessions.update(talk.session_id, budget=None)
 
 
 def spent_and_a_bit(client: Loose, talk: Talk) -> dict[str, object]:
@@ -206,4 +207,6 @@ def delegates(client: Loose, talk: Talk, *, asked: bool) -> list[Loose]:
     assert "There are three." in str(inside[-1].content)
     kinds = types(inside)
     assert kinds.count("span.model_request_start") == kinds.count("span.model_request_end") >= 1
+    client.beta.sessions.threads.archive(thread, session_id=talk.session_id)
+    talk.until("session.thread_status_terminated")
     return heard
