@@ -200,7 +200,7 @@ async def test_installing_fetches_exactly_the_pinned_version(tmp_path: Path, mon
     )
     monkeypatch.setenv("PATH", f"{tmp_path / 'npm'}:{os.environ['PATH']}")
     wanted = Program(package="@ampcode/cli-linux-x64", version=program.TESTED_VERSION, member="package/amp")
-    monkeypatch.setattr(program, "pinned", lambda: wanted)
+    monkeypatch.setattr(program, "IDENTITY", program.IDENTITY._replace(pinned=lambda: wanted))
     async with adapter(tmp_path / "agents", PATH="/nowhere") as made:
         state = await made.install(reinstall=False)
     assert state.path == str(tmp_path / "agents" / "amp" / program.TESTED_VERSION / "amp")

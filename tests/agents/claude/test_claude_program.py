@@ -269,7 +269,7 @@ def test_a_program_that_is_not_what_was_tested_is_not_installed(wrong: dict[str,
 async def test_installing_puts_the_pinned_version_into_the_data_folder(
     registry: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(program, "pinned", wanted)
+    monkeypatch.setattr(program, "IDENTITY", program.IDENTITY._replace(pinned=wanted))
     async with adapter(tmp_path / "agents") as made:
         assert not (await made.state()).installed
         state = await made.install(reinstall=False)

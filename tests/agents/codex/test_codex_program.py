@@ -46,7 +46,7 @@ async def test_the_pinned_version_is_installed_with_what_it_needs_beside_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = npm_with(FILES, tmp_path, monkeypatch)
-    monkeypatch.setattr(program, "pinned", wanted)
+    monkeypatch.setattr(program, "IDENTITY", program.IDENTITY._replace(pinned=wanted))
     async with adapter(tmp_path / "agents") as made:
         assert not (await made.state()).installed
         state = await made.install(reinstall=False)
