@@ -168,18 +168,22 @@ class Stage(ABC, Generic[M_co]):
     # -- what the machine sees --------------------------------------------------------------------------------
 
     def processes(self, words: str) -> list[int]:
-        """Processes in the session's home that have these words in their command line."""
+        """Processes in the session's home that have these words in their command line.
+
+        One that was forked this moment still has its parent's: it is not counted.
+        """
         wanted = f"HOME={self.home}".encode()
-        found: list[int] = []
+        found: dict[int, tuple[int, bytes]] = {}
         for name in filter(str.isdecimal, os.listdir("/proc")):
             try:
                 environment = Path(f"/proc/{name}/environ").read_bytes().split(b"\0")
                 command = Path(f"/proc/{name}/cmdline").read_bytes()
+                parent = int(Path(f"/proc/{name}/stat").read_bytes().rpartition(b")")[2].split()[1])
             except OSError:
                 continue
             if wanted in environment and words.encode() in command:
-                found.append(int(name))
-        return found
+                found[int(name)] = parent, command
+        return [pid for pid, (parent, command) in found.items() if found.get(parent, (0, b""))[1] != command]
 
 
 # -- what an agent's conftest is made of --------------------------------------------------------------------------
