@@ -12,7 +12,9 @@ from everyagent.log.log import NewEvent
 
 #: Set in a session's number, it names the session's view: pages, tails and heads of it work as for events.
 VIEW: Final = 1 << 30
-#: The type of an event that was told again: pages that ask for other types pass it over.
+#: Types from here on are left out of a view's pages, unless they are asked for.
+HIDDEN: Final = 61
+#: The type of an event that was told again.
 SUPERSEDED: Final = 62
 
 

@@ -7,12 +7,13 @@ from typing import Final, Literal, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType, field
 
+from everyagent.log.views import HIDDEN
 from everyagent.managed.blocks import MessageBlock, Redacted, ResultBlock, Text
 from everyagent.model.parts import Json, Object
 
 Permission: TypeAlias = Literal["allow", "ask", "deny"]
 #: The type number of what happened on a sub-agent's thread: not part of the session's own list and stream.
-ON_THREAD: Final = 61
+ON_THREAD: Final = HIDDEN
 
 
 class Managed(Struct, frozen=True, kw_only=True, omit_defaults=True):

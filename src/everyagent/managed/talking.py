@@ -25,9 +25,6 @@ from everyagent.sessions.view import View
 from everyagent.sessions.viewed import Batch
 from everyagent.sessions.viewing import ViewedSessions
 
-#: What a session's own list shows when something in it is not to be shown.
-VISIBLE = frozenset(TYPE_NUMBERS.values())
-
 
 class Talking:
     def __init__(self, viewed: ViewedSessions, prompts: Prompts) -> None:
@@ -85,9 +82,8 @@ class Talking:
                 return ()
 
     async def list(self, session_id: str, asked: EventList) -> tuple[JoinedPage, str | None]:
-        view = await self._viewed.log.view(session_id)
         after = position(asked.page, asked.order) if asked.page else 0
-        types = frozenset(_number(name) for name in asked.types) or (VISIBLE if view.hidden else frozenset[int]())
+        types = frozenset(_number(name) for name in asked.types)
         since, until = time_bounds(asked)
         query = EventQuery(
             session=0, after=after, limit=asked.limit, types=types, order=asked.order, since=since, until=until

@@ -12,7 +12,7 @@ from everyagent.log.blobs import Blobs
 from everyagent.log.log import EventPage, EventQuery, FrameForm, JoinedPage, Order, StoredEvent
 from everyagent.log.sqlite.connection import Connection
 from everyagent.log.sqlite.rows import FORMS, NUMBER_MASK, key, no_such_session
-from everyagent.log.views import VIEW
+from everyagent.log.views import HIDDEN, VIEW
 
 PAGE_BYTES = 32 << 20
 ALL_TYPES = -1
@@ -68,8 +68,8 @@ def joined_page(connection: Connection, blobs: Blobs, session_id: str, query: Ev
     row = connection.execute(_VIEW_HEAD if view else _HEAD, (session_id,)).fetchone()
     if row is None:
         raise no_such_session(session_id)
-    session, head = cast("tuple[int, int]", row)
-    query = msgspec.structs.replace(query, session=session)
+    session, head, hidden = cast("tuple[int, int, int]", row)
+    query = msgspec.structs.replace(query, session=session, types=query.types or (_SHOWN if hidden else frozenset()))
     if query == EventQuery(session=session, after=query.after, limit=query.limit):
         whole = _whole(connection, query, head)
         if whole is not None:
@@ -79,9 +79,11 @@ def joined_page(connection: Connection, blobs: Blobs, session_id: str, query: Ev
     return JoinedPage(b",".join([event.body for event in events]), more, head, last)
 
 
-_HEAD = "SELECT number, last_sequence FROM sessions WHERE session_id = ?"
+_SHOWN = frozenset(range(HIDDEN))
+_HEAD = "SELECT number, last_sequence, 0 FROM sessions WHERE session_id = ?"
 _VIEW_HEAD = (
-    f"SELECT number | {VIEW}, head FROM sessions JOIN views ON views.session = sessions.number WHERE session_id = ?"
+    f"SELECT number | {VIEW}, head, hidden FROM sessions JOIN views ON views.session = sessions.number "
+    "WHERE session_id = ?"
 )
 
 
