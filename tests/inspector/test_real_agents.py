@@ -25,6 +25,8 @@ from tests.agents.codex.codex_stage import CodexSession, codex_binary
 from tests.agents.opencode.opencode_stage import OpencodeSession, opencode_binary, ripgrep_folder
 from tests.agents.stage import Model, Stage, daemon_of
 from tests.inspector.looking import Daemon, enter, until
+from tests.inspector.test_sessions import choose
+from tests.managed.real_models import AmpModel, ClaudeModel, CodexModel, OpencodeModel
 
 COMMAND = "echo made > made.txt && cat made.txt"
 
@@ -88,6 +90,8 @@ AGENTS: dict[str, Callable[[Path], AbstractContextManager[Stage[Model]]]] = {
     "opencode": opencode,
     "amp": amp,
 }
+#: The same agents' models, which also ask and fail. Amp has no questions.
+MODELS = {"claude": ClaudeModel, "codex": CodexModel, "opencode": OpencodeModel, "amp": AmpModel}
 
 
 async def test_claudes_plan_is_sent_back_and_then_approved(
@@ -125,10 +129,11 @@ async def test_claudes_plan_is_sent_back_and_then_approved(
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-async def test_a_real_agent_asks_runs_and_answers(
+async def test_a_real_agent_asks_runs_answers_fails_and_is_terminated(
     built: None, context: BrowserContext, tmp_path: Path, agent: str
 ) -> None:
     with AGENTS[agent](tmp_path) as stage:
+        model = MODELS[agent](stage.model, stage.daemon, tmp_path)  # pyright: ignore[reportArgumentType]
         stage.create(title=f"Real {agent}")
         tab = await enter(context, Daemon(stage.daemon, tmp_path))
         await tab.open(stage.id)
@@ -146,4 +151,18 @@ async def test_a_real_agent_asks_runs_and_answers(
         await expect(tab.page.get_by_label("Native frame", exact=True)).to_be_visible()
         await tab.open(stage.id, "timeline")
         await expect(tab.page.get_by_role("list", name="What happened in this turn")).to_contain_text("permission")
+        await tab.open(stage.id)
+        if model.ask(when="Ask me"):
+            model.say("Green it is.", when="Green")
+            await tab.say("Ask me")
+            await card.get_by_label("Green").check()
+            await card.get_by_role("button", name=re.compile("^Answer")).click()
+            await expect(tab.page.locator(".message.assistant").last).to_contain_text("Green it is.")
+        model.fall(when="Fall now")
+        await tab.say("Fall now")
+        await expect(tab.entries("turn").last).to_contain_text("Ended in an error")
+        await expect(tab.page.locator(".error-box").last).to_be_visible()
+        await choose(tab, "Terminate…")
+        await tab.page.get_by_role("dialog").get_by_role("button", name="Terminate").click()
+        await expect(tab.status).to_have_text("Ended")
         assert tab.complaints() == []
