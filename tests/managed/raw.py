@@ -1,7 +1,7 @@
 """A managed session over plain HTTP, for tests that need what no SDK does: kills, headers, bytes."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import cast
 
 import httpx2
@@ -29,13 +29,16 @@ class Raw:
     def close(self) -> None:
         self._client.close()
 
-    def call(self, method: str, path: str, body: object = None, **headers: str) -> Event:
-        answer = self._client.request(
+    def answer(self, method: str, path: str, body: object = None, **headers: str) -> httpx2.Response:
+        return self._client.request(
             method,
             f"{self._daemon.url}/anthropic/v1{path}",
             content=None if body is None else json.dumps(body),
             headers={"content-type": "application/json", **headers},
         )
+
+    def call(self, method: str, path: str, body: object = None, **headers: str) -> Event:
+        answer = self.answer(method, path, body, **headers)
         assert answer.status_code == 200, f"{answer.status_code}: {answer.text}"
         return cast("Event", answer.json())
 
@@ -57,9 +60,11 @@ class Raw:
         agent: str = "mock",
         model: str = "mock-small",
         environment: object = None,
+        mcp_servers: Sequence[object] = (),
         **more: object,
     ) -> str:
         defined = {"name": "A", "model": model, "tools": list(tools), "metadata": {"everyagent.agent": agent}}
+        defined["mcp_servers"] = list(mcp_servers)
         agent_id = self.call("POST", "/agents", defined)["id"]
         body = {"name": f"for {agent_id}", **({"config": environment} if environment else {})}
         place = self.call("POST", "/environments", body)
@@ -113,19 +118,27 @@ class Raw:
                 elif line.startswith("data: "):
                     yield {**json.loads(line.removeprefix("data: ")), "sse_id": number}
 
-    def wait_idle(self, stop: str) -> Event:
-        """The last idle event, once the session rests for that reason."""
+    def wait_idle(self, *stops: str) -> Event:
+        """The last idle event, once the session rests for one of those reasons."""
         import time
 
         deadline = time.monotonic() + LIMIT
         while True:
             rests = [event for event in self.events() if str(event["type"]).startswith("session.status_")]
-            if rests and rests[-1]["type"] == "session.status_idle":
-                reason = cast("dict[str, object]", rests[-1]["stop_reason"])
-                if reason["type"] == stop:
-                    return rests[-1]
-            assert time.monotonic() < deadline, f"never idle for {stop}: {rests[-3:]}"
+            if rests and rests[-1]["type"] == "session.status_idle" and stop_of(rests[-1]) in stops:
+                return rests[-1]
+            assert time.monotonic() < deadline, f"never idle for {stops}: {rests[-3:]}"
             time.sleep(0.02)
+
+    def wait_done(self) -> None:
+        """Until the turn has ended, with yes to all that is asked."""
+        while stop_of(idle := self.wait_idle("end_turn", "requires_action")) == "requires_action":
+            for use in required(idle):
+                self.send({"type": "user.tool_confirmation", "tool_use_id": use, "result": "allow"})
+
+
+def stop_of(idle: Event) -> object:
+    return cast("dict[str, object]", idle["stop_reason"])["type"]
 
 
 def required(idle: Event) -> list[str]:

@@ -74,8 +74,9 @@ class Model(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=Tru
 class Catalog(Struct, frozen=True, kw_only=True, rename="camel"):
     """What can be chosen. `open_models`: the agent takes model names that are not listed, too.
 
-    `tools` are the agent's own, which tool policies are about; with `open_tools` it may have more. `offline_mode` is
-    the permission mode in which its commands reach no network, whatever they try.
+    `tools` are the agent's own, which tool policies are about; with `open_tools` it may have more. `sandbox` is how its
+    commands are kept to some hosts, if they can be: by itself, or by the shell it is given. That holds in
+    `sandbox_modes`, the most trusting first; None: in every permission mode.
     """
 
     models: list[Model]
@@ -85,7 +86,8 @@ class Catalog(Struct, frozen=True, kw_only=True, rename="camel"):
     open_models: bool = False
     tools: list[AgentTool] = []
     open_tools: bool = False
-    offline_mode: str | None = None
+    sandbox: Literal["own", "shell"] | None = None
+    sandbox_modes: list[str] | None = None
 
 
 class AgentState(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -100,6 +102,15 @@ class AgentState(Struct, frozen=True, kw_only=True, rename="camel"):
     problem: str | None = None
 
 
+class CommandShell(Protocol):
+    """A bash, as a program; and what makes any other bash that one, if its variable BASH_ENV names it."""
+
+    @property
+    def bash(self) -> Path: ...
+    @property
+    def bash_env(self) -> Path: ...
+
+
 class Launch(Struct, frozen=True, kw_only=True):
     """A session, as an agent must know it to start or resume.
 
@@ -107,7 +118,8 @@ class Launch(Struct, frozen=True, kw_only=True):
     `scratch` is a private folder of this session that survives restarts. `tools_url` is where the session's
     custom tools are offered over MCP, with its bearer token. Those are no business of `policies`, which every other
     tool call keeps to, a sub-agent's too; an adapter is only given what its catalog says that it can enforce. `title`
-    is what somebody calls the session already.
+    is what somebody calls the session already. `hosts` are all that its commands may reach, with None whatever the
+    machine reaches; an agent without a sandbox of its own then starts them with `shell`, whatever else names one.
     """
 
     session_id: str
@@ -125,6 +137,8 @@ class Launch(Struct, frozen=True, kw_only=True):
     tools_url: str | None = None
     tools_token: str | None = None
     policies: ToolPolicies = UNRESTRICTED
+    hosts: tuple[str, ...] | None = None
+    shell: CommandShell | None = None
     native_session_id: str | None = None
     seed: str | None = None
 

@@ -30,6 +30,8 @@ def run(
     allow: Names = (),
     ask: Names = (),
     deny: Names = (),
+    allow_host: Names = (),
+    offline: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     directory: Annotated[Path | None, Parameter(name=["--directory", "-C"])] = None,
     session: str | None = None,
     keep: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
@@ -61,6 +63,11 @@ def run(
         A tool to ask for each time.
     deny
         A tool that never runs.
+    allow_host
+        A host that the agent's commands may reach, such as pypi.org or *.example.org; then they reach no other. May be
+        given several times. The agent itself still reaches its model.
+    offline
+        The agent's commands reach no host at all, but for those of --allow-host.
     directory
         Where it works. [default: here]
     session
@@ -104,6 +111,7 @@ def run(
             model=model,
             variant=variant,
             tool_policies=tool_policies({"allow": allow, "ask": ask, "deny": deny}),
+            allowed_hosts=list(allow_host) if allow_host or offline else None,
             directory=str((directory or Path(os.getcwd())).resolve()),
         )
         return info.session_id, True

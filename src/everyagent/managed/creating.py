@@ -14,9 +14,10 @@ from everyagent.managed.agents import Agents
 from everyagent.managed.beginnings import Beginnings
 from everyagent.managed.budgets import refuse_blind
 from everyagent.managed.coding_agents import coding_agent, model_for, variant_for
-from everyagent.managed.environment import SelfHosted
+from everyagent.managed.environment import Environment, SelfHosted
 from everyagent.managed.environments import Environments
 from everyagent.managed.limits import checked_metadata
+from everyagent.managed.networking import hosts_of
 from everyagent.managed.projection.document import Document
 from everyagent.managed.projection.state import State
 from everyagent.managed.resources import Resources
@@ -30,6 +31,7 @@ from everyagent.model.ids import new_id
 from everyagent.model.policies import UNRESTRICTED, ToolPolicies
 from everyagent.model.sessions import CreateSession
 from everyagent.sessions import Sessions
+from everyagent.sessions.networks import no_shell
 
 
 class Creating:
@@ -109,25 +111,27 @@ class Creating:
         policies = policies_of(agent.tools, self_hosted=document.self_hosted)
         trusting = policies == ToolPolicies(default="allow")
         policies = UNRESTRICTED if trusting and not adapter.capabilities.tool_policies else fitted(policies, catalog)
+        hosts = hosts_of(msgspec.convert(document.environment, Environment).config, agent.mcp_servers)
+        if catalog.sandbox is None or (catalog.sandbox == "shell" and await no_shell()):
+            hosts = None
         return CreateSession(
             agent=name,
             model=model,
             variant=variant_for(catalog, model, agent.model.effort.type if agent.model.effort else None),
             directory=directory,
-            permission_mode=_mode(document, catalog, trusting=trusting),
+            permission_mode=_mode(catalog, hosts, trusting=trusting),
+            allowed_hosts=hosts,
             system_prompt=agent.system,
             tools=custom_tools(agent.tools, self_hosted=document.self_hosted),
             tool_policies=policies,
         )
 
 
-def _mode(document: Document, catalog: Catalog, *, trusting: bool) -> str | None:
-    """Without any host that it may reach, an agent that can be held to it works where there is no network."""
-    match document.environment.get("config"):
-        case {"networking": {"type": "limited", "allowed_hosts": []}} if catalog.offline_mode:
-            return catalog.offline_mode
-        case _:
-            return "bypass" if trusting else None
+def _mode(catalog: Catalog, hosts: list[str] | None, *, trusting: bool) -> str | None:
+    """The policies decide what is asked for, so that a mode in which an agent does not leave its sandbox does."""
+    if hosts is not None and catalog.sandbox_modes:
+        return catalog.sandbox_modes[0]
+    return "bypass" if trusting else None
 
 
 def _view(document: Document, agent: SessionAgent) -> NewView:

@@ -28,6 +28,7 @@ from everyagent.managed.environment import (
 )
 from everyagent.managed.limits import checked_metadata, merged_metadata
 from everyagent.managed.pages import Page, page_of
+from everyagent.model.hosts import host_in
 from everyagent.model.ids import new_id
 
 KIND = "environment"
@@ -133,6 +134,12 @@ def _config(old: Config, asked: ConfigParams) -> Config:
             "`allow_package_managers` to true.",
             field="config.networking",
         )
+    for host in config.networking.allowed_hosts if isinstance(config.networking, Limited) else ():
+        if host_in(host) is None:
+            raise BadRequest(
+                f"{host!r} names no host. Write it as in example.org or *.example.org.",
+                field="config.networking.allowed_hosts",
+            )
     return config
 
 

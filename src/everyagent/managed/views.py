@@ -10,12 +10,16 @@ from everyagent.managed.agent import SessionAgent
 from everyagent.managed.environment import Environment
 from everyagent.managed.events import Failure, Retrying
 from everyagent.managed.managed import Managed
+from everyagent.managed.networking import limited
 from everyagent.managed.projection.commands import CommandFrame, Troubled
 from everyagent.managed.projection.projector import Projector
 from everyagent.managed.showing import document_of
 from everyagent.managed.workspace import Prepared
 from everyagent.sessions.view import View
 from everyagent.sessions.viewed import Batch
+
+_UNLIMITED = "The network of this session is not limited: its commands reach what the daemon's machine reaches."
+_CLOSED = "The environment's network does not reach this server. Allow its host, or set `allow_mcp_servers`."
 
 
 class ManagedViews:
@@ -35,12 +39,15 @@ class ManagedViews:
     async def launch(self, record: SessionRecord, launch: Launch) -> Launch:
         """Its folder, variables and servers as they are now: credentials may have been renewed meanwhile."""
         document = document_of(await self._viewed.log.view(record.session_id))
+        environment = msgspec.convert(document.environment, Environment)
         prepared = await self._managed.workspaces.prepare(
             record.session_id,
             msgspec.convert(document.agent, SessionAgent),
-            msgspec.convert(document.environment, Environment),
+            environment,
             document.vault_ids,
         )
+        if limited(environment.config) and launch.hosts is None:
+            prepared = replace(prepared, problems=[*prepared.problems, _UNLIMITED])
         await self._tell_problems(record.session_id, prepared)
         prompts = (launch.system_prompt, prepared.note)
         return replace(
@@ -65,6 +72,10 @@ class ManagedViews:
         errors += [
             Failure(type=each.type, message=each.message, repository_url=each.repository_url, retry_status=retrying)
             for each in prepared.repositories
+        ]
+        errors += [
+            Failure(type="mcp_connection_failed_error", message=_CLOSED, mcp_server_name=name, retry_status=retrying)
+            for name in prepared.unreached
         ]
         if errors:
             cause = msgspec.json.encode(CommandFrame(managed=Troubled(errors=errors)))

@@ -17,8 +17,9 @@ from everyagent.errors import NotFound
 from everyagent.managed.agent import SessionAgent
 from everyagent.managed.children import in_thread
 from everyagent.managed.credentials import Credentials
-from everyagent.managed.environment import Cloud, Environment, Limited
+from everyagent.managed.environment import Cloud, Environment
 from everyagent.managed.files import Files, lay_down
+from everyagent.managed.networking import limited, reaches
 from everyagent.managed.outputs import Outputs
 from everyagent.managed.packages import install, machine_limits
 from everyagent.managed.repositories import RepositoryProblem, clone
@@ -26,22 +27,17 @@ from everyagent.managed.resource import OUTPUTS, UPLOADS, FileResource, Reposito
 from everyagent.managed.resources import Resources
 from everyagent.managed.skills import Skills
 from everyagent.model.tools import McpRemote, McpServer
+from everyagent.sessions.networks import no_shell
 
 #: Where the agents that know skills look for them.
 SKILL_FOLDERS = (".claude/skills", ".agents/skills")
-_NO_HOST = (
-    "limited networking is enforced on the commands of Codex; other agents reach what the daemon's machine reaches"
-)
-_SOME_HOSTS = (
-    "limited networking is not enforced where hosts are allowed: sessions reach what the daemon's machine reaches"
-)
 _SESSION_ID = re.compile("[A-Za-z0-9_-]{1,128}")
 
 
 class Prepared(Struct, frozen=True, kw_only=True):
     """What an agent is started with. Of what is missing the session tells, and works on.
 
-    `note` belongs at the end of the system prompt.
+    `note` belongs at the end of the system prompt. `unreached` are MCP servers that its network does not reach.
     """
 
     directory: Path
@@ -50,6 +46,7 @@ class Prepared(Struct, frozen=True, kw_only=True):
     note: str
     problems: list[str]
     repositories: list[RepositoryProblem]
+    unreached: list[str]
 
 
 class Workspaces:
@@ -93,13 +90,15 @@ class Workspaces:
             packages, path = environment.config.packages, os.environ.get("PATH", os.defpath)
             installed = await in_thread(partial(install, packages, self._folder / "packages", path))
             env, problems = installed.env | given.env, [*problems, *installed.problems]
+        servers = [server for server in agent.mcp_servers if reaches(environment.config, server)]
         return Prepared(
             directory=root,
             env=env,
-            mcp={server.name: _server(server.url, given.bearers) for server in agent.mcp_servers},
+            mcp={server.name: _server(server.url, given.bearers) for server in servers},
             note=_note(root, resources, skills.found),
             problems=problems,
             repositories=repositories,
+            unreached=[server.name for server in agent.mcp_servers if server not in servers],
         )
 
     async def lay_out(self, session_id: str, resource: Resource) -> RepositoryProblem | None:
@@ -128,14 +127,14 @@ class Workspaces:
         await self._resources.take_away(session_id)
 
 
-def limits_of(environment: Environment) -> list[str]:
+async def limits_of(environment: Environment) -> list[str]:
     """What this machine does not do of what an environment asks for."""
     config = environment.config
     if not isinstance(config, Cloud):
         return []
     limits = machine_limits(config.packages)
-    if isinstance(config.networking, Limited):
-        limits.append(_NO_HOST if not config.networking.allowed_hosts else _SOME_HOSTS)
+    if limited(config) and (why := await no_shell()):
+        limits.append(f"limited networking is enforced on Codex alone: {why}")
     return limits
 
 

@@ -1,8 +1,8 @@
 """Sessions as clients see them: what they ask for, and what they get to know."""
 
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from everyagent.model.asks import AskKind
 from everyagent.model.events import SessionStatus
@@ -16,7 +16,11 @@ PERMISSION_MODES: tuple[str, ...] = ("default", "plan", "acceptEdits", "bypass")
 
 
 class CreateSession(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", forbid_unknown_fields=True):
-    """`agent` may be left out: then it is the server's default agent."""
+    """`agent` may be left out: then it is the server's default agent.
+
+    `allowedHosts` are all that the agent's commands may reach (`*.example.org` is what is below it); left out, they
+    reach whatever the machine reaches.
+    """
 
     agent: str | None = None
     agent_mode: str | None = None
@@ -29,6 +33,7 @@ class CreateSession(Struct, frozen=True, kw_only=True, omit_defaults=True, renam
     mcp: dict[str, McpServer] = {}
     tools: list[CustomTool] = []
     tool_policies: ToolPolicies = UNRESTRICTED
+    allowed_hosts: Annotated[list[str], Meta(max_length=256)] | None = None
     system_prompt: str | None = None
     metadata: dict[str, str] = {}
 
@@ -106,6 +111,7 @@ class SessionInfo(Struct, frozen=True, kw_only=True, rename="camel"):
     mcp: dict[str, Json]
     tools: list[str]
     tool_policies: ToolPolicies = UNRESTRICTED
+    allowed_hosts: list[str] | None = None
     system_prompt: str | None
     usage: Usage
     cost_usd: float

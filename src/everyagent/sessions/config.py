@@ -17,6 +17,7 @@ class SessionConfig(Struct, frozen=True, kw_only=True, omit_defaults=True):
     system_prompt: str | None = None
     tools: list[CustomTool] = []
     tool_policies: ToolPolicies = UNRESTRICTED
+    allowed_hosts: list[str] | None = None
     env: list[str] = []
     mcp: dict[str, Json] = {}
     forked_from: ForkOrigin | None = None

@@ -21,6 +21,7 @@ from everyagent.sessions.config import SessionConfig, SessionSecrets, config_of
 from everyagent.sessions.fork import retell
 from everyagent.sessions.info import info_of
 from everyagent.sessions.launching import Launcher
+from everyagent.sessions.networks import keepable
 from everyagent.sessions.order import Woven
 from everyagent.sessions.policies import enforceable
 from everyagent.sessions.scribe import Scribe
@@ -65,6 +66,7 @@ class Creation:
             system_prompt=request.system_prompt,
             tools=request.tools,
             tool_policies=enforceable(request.tool_policies, adapter, catalog, request.tools),
+            allowed_hosts=await keepable(request.allowed_hosts, choice.permission_mode, adapter, catalog),
             env=sorted(request.env),
             mcp=redacted(request.mcp),
         )
@@ -99,6 +101,7 @@ class Creation:
         )
         config = replace(config_of(origin), forked_from=ForkOrigin(session_id=session_id, sequence=cut))
         enforceable(config.tool_policies, adapter, catalog, config.tools)
+        await keepable(config.allowed_hosts, choice.permission_mode, adapter, catalog)
         secrets = self._launcher.secrets_of(origin)
         record = self._record(_checked_id(request.session_id), agent, choice, config, secrets)
         title = origin.title if request.title is None else request.title

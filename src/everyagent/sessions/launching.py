@@ -53,6 +53,7 @@ class Launcher:
             tools_url=f"{self._url}/v1/sessions/{record.session_id}/mcp" if offered else None,
             tools_token=self.tools_token(record.session_id) if offered else None,
             policies=config.tool_policies,
+            hosts=None if config.allowed_hosts is None else tuple(config.allowed_hosts),
             native_session_id=record.native_session_id,
             seed=await self._seed(record) if fresh else None,
         )

@@ -2,14 +2,18 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import anyio
+from msgspec.structs import replace
 
 from everyagent.agents.adapter import Adapter, Conversation, Death, Heard, Launch
 from everyagent.errors import AgentFailed
 from everyagent.logs import get_logger
 from everyagent.sessions.policy import Policy
+
+if TYPE_CHECKING:
+    from everyagent.runtime.shell import Shell
 
 logger = get_logger(__name__)
 
@@ -43,6 +47,7 @@ class Link:
         self._hearer = hearer
         self._policy = policy
         self._ear: Ear | None = None
+        self._shell: Shell | None = None
 
     def hears(self, ear: Ear) -> bool:
         return ear is self._ear
@@ -52,16 +57,31 @@ class Link:
         self._ear = ear = Ear(self._hearer)
         try:
             with anyio.fail_after(self._policy.open_limit):
-                conversation = await self.adapter.open(launch, ear)
+                conversation = await self.adapter.open(await self._shelled(launch), ear)
         except BaseException:
-            self._ear = None
+            self.drop()
             raise
         return None if ear.dead else conversation
 
     def drop(self) -> Conversation | None:
         """Hear no more of it; it may still have to be closed."""
         conversation, self.conversation, self._ear = self.conversation, None, None
+        self._leave_shell()
         return conversation
+
+    async def _shelled(self, launch: Launch) -> Launch:
+        """With the shell that keeps commands to the session's hosts, for an agent that needs one."""
+        if launch.hosts is None or (await self.adapter.catalog()).sandbox != "shell":
+            return launch
+        from everyagent.runtime.shell import Shell  # loaded where it is needed: few sessions are limited
+
+        self._shell = await Shell.open(launch.hosts, launch.scratch / "shell")
+        return replace(launch, shell=self._shell)
+
+    def _leave_shell(self) -> None:
+        if self._shell:
+            self._shell.close()
+            self._shell = None
 
     async def close(self, conversation: Conversation | None, *, force: bool = True) -> None:
         if conversation is None:
@@ -71,6 +91,8 @@ class Link:
                 await conversation.close(force=force)
         except (AgentFailed, TimeoutError) as error:
             logger.error("an agent did not close", agent=self.adapter.name, error=str(error))
+        if conversation is self.conversation:
+            self._leave_shell()
 
     async def interrupt(self, conversation: Conversation, over: asyncio.Event) -> None:
         """Ask politely; if the turn is not over in time, end the agent. If that fails too, it is dead to us."""

@@ -42,6 +42,7 @@ from everyagent.sessions.ground import Ground
 from everyagent.sessions.info import info_of
 from everyagent.sessions.inputs import queued
 from everyagent.sessions.launching import Launcher
+from everyagent.sessions.networks import keepable
 from everyagent.sessions.policies import enforceable
 from everyagent.sessions.refusals import closed_ask, disk_full, offset_outside, session_ended
 from everyagent.sessions.supervisor import Supervisor
@@ -147,6 +148,7 @@ class Sessions:
             updated = msgspec.convert(_changed(record, new, _ROW & {*SessionUpdated.__struct_fields__}), SessionUpdated)
             change = msgspec.convert(_changed(record, new, _ROW & {*Change.__struct_fields__}), Change)
             config = config_of(record)
+            await keepable(config.allowed_hosts, choice.permission_mode, actor.adapter, catalog)
             if request.tool_policies is not UNSET and request.tool_policies != config.tool_policies:
                 policies = enforceable(request.tool_policies, actor.adapter, catalog, config.tools)
                 new = replace(new, config=msgspec.json.encode(replace(config, tool_policies=policies)))

@@ -41,4 +41,5 @@ CATALOG = Catalog(
     agent_modes=AGENT_MODES,
     permission_modes=PERMISSION_MODES,
     tools=TOOLS,
+    sandbox="shell",
 )

@@ -65,7 +65,8 @@ def argv(binary: str, launch: Launch, files: Files, thread: str | None) -> list[
 def environment(launch: Launch, source: Mapping[str, str]) -> dict[str, str]:
     """`source` is the daemon's own environment: of it, what names an account or a way to Amp's server passes."""
     allowed = [name for name in source if name in _NAMES]
-    return scrubbed(source, allow=allowed, session={"AMP_SKIP_UPDATE_CHECK": "1"} | launch.env)
+    shell = {"BASH_ENV": str(launch.shell.bash_env)} if launch.shell else {}  # its commands always run in a bash
+    return scrubbed(source, allow=allowed, session={"AMP_SKIP_UPDATE_CHECK": "1"} | launch.env | shell)
 
 
 def prepare(launch: Launch, environment: Mapping[str, str], mode: str, policies: ToolPolicies, door: Door) -> Files:

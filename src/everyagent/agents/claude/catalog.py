@@ -65,6 +65,7 @@ def catalog(models: list[wire.ModelInfo]) -> Catalog:
         permission_modes=PERMISSION_MODES,
         open_models=True,
         tools=TOOLS,
+        sandbox="shell",
     )
 
 

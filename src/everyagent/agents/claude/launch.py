@@ -56,8 +56,8 @@ def argv(binary: str, launch: Launch, mcp_config: Path | None) -> list[str]:
         words += ["--mcp-config", str(mcp_config)]
     if launch.tools_url:
         words += ["--allowedTools", f"mcp__{policies.CUSTOM_SERVER}"]
-    if policies.needs_hook(launch.policies):
-        words += ["--settings", msgspec.json.encode(policies.flags(launch.policies)).decode()]
+    if settings := _settings(launch):
+        words += ["--settings", msgspec.json.encode(settings).decode()]
     if not launch.policies.own_tools:
         words += ["--tools", ""]
     return words
@@ -74,6 +74,15 @@ def environment(launch: Launch, source: Mapping[str, str]) -> dict[str, str]:
     if modes.native(launch.permission_mode, launch.agent_mode) == modes.BYPASS and os.geteuid() == 0:
         own["IS_SANDBOX"] = "1"
     return scrubbed(source, allow=allowed, session=own | launch.env)
+
+
+def _settings(launch: Launch) -> dict[str, object]:
+    """What no settings file of a project or of the user can change."""
+    settings = policies.flags(launch.policies) if policies.needs_hook(launch.policies) else {}
+    if launch.shell:
+        shell = str(launch.shell.bash)
+        settings["env"] = {"CLAUDE_CODE_SHELL": shell, "SHELL": shell, "CLAUDE_CODE_SHELL_PREFIX": ""}
+    return settings
 
 
 def write_mcp_config(launch: Launch) -> Path | None:

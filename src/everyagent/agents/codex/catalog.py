@@ -6,7 +6,7 @@ from anyio.abc import TaskGroup
 from everyagent.agents.adapter import Capabilities, Catalog, Model
 from everyagent.agents.codex import wire
 from everyagent.agents.codex.choices import Defaults
-from everyagent.agents.codex.modes import AGENT_MODES, OFFLINE_MODE, PERMISSION_MODES
+from everyagent.agents.codex.modes import AGENT_MODES, PERMISSION_MODES, SANDBOX_MODES
 from everyagent.agents.codex.policies import TOOLS
 from everyagent.agents.codex.server import AppServer
 from everyagent.agents.servers import Kind
@@ -66,10 +66,11 @@ def catalog(models: list[wire.ModelInfo]) -> Catalog:
         ],
         default_model=next((model.id for model in models if model.is_default), None),
         agent_modes=AGENT_MODES,
-        offline_mode=OFFLINE_MODE,
         permission_modes=PERMISSION_MODES,
         open_models=True,
         tools=TOOLS,
+        sandbox="own",
+        sandbox_modes=SANDBOX_MODES,
     )
 
 

@@ -159,10 +159,11 @@ class CodexConversation:
             await self._exchange.send("turn/interrupt", {**self._thread, "turnId": turn})
 
     async def change(self, change: Change) -> bool:
-        """Everything is given to Codex anew with each turn, but what policies want of the thread's configuration."""
-        launch, self._launch = self._launch, change.applied_to(self._launch)
+        """Everything is given to Codex anew with each turn, but what the thread's configuration says."""
+        before, profile = hooks.config(self._launch.policies, *_DOOR), self._profile
+        self._launch = change.applied_to(self._launch)
         self._rule()
-        return hooks.config(launch.policies, *_DOOR) == hooks.config(self._launch.policies, *_DOOR)
+        return before == hooks.config(self._launch.policies, *_DOOR) and profile == self._profile
 
     async def close(self, *, force: bool = False) -> None:
         """The thread is given up with all it has running; the app-server stays for the others on it."""
@@ -182,6 +183,10 @@ class CodexConversation:
     def _native(self) -> modes.Native:
         return modes.native(self._launch.permission_mode, self._launch.agent_mode)
 
+    @property
+    def _profile(self) -> dict[str, object]:
+        return modes.profile(self._native, self._launch.hosts)
+
     def _rule(self) -> None:
         self._decoder.accepts_patches = self._native.accepts_patches
         self._decoder.rulings.planning = self._native.plan
@@ -191,7 +196,7 @@ class CodexConversation:
         """What the thread's configuration adds to the user's."""
         gate = None if self._launch.policies == UNRESTRICTED else await self._gate.open()
         servers: dict[str, object] = {"mcp_servers": self._mcp} if self._mcp else {}
-        return servers | hooks.config(self._launch.policies, gate, self._token)
+        return servers | hooks.config(self._launch.policies, gate, self._token) | self._profile
 
     @property
     def _thread(self) -> dict[str, object]:

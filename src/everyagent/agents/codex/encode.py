@@ -29,7 +29,7 @@ def open_thread(launch: Launch, config: Mapping[str, object]) -> tuple[str, dict
     """The method and its parameters: a new thread, or the session's own, with what its configuration adds."""
     native = modes.native(launch.permission_mode, launch.agent_mode)
     params: dict[str, object] = {"cwd": str(launch.directory), "approvalPolicy": native.approval}
-    if native.sandbox:
+    if native.sandbox and not modes.profiled(native, launch.hosts):
         params["sandbox"] = native.sandbox
     if launch.model:
         params["model"] = launch.model
@@ -55,8 +55,9 @@ def start_turn(
         "input": input,
         "clientUserMessageId": item_id,
         "approvalPolicy": native.approval,
-        "sandboxPolicy": modes.policy(native.sandbox) if native.sandbox else opened.sandbox,
     }
+    if not modes.profiled(native, launch.hosts):
+        params["sandboxPolicy"] = modes.policy(native.sandbox) if native.sandbox else opened.sandbox
     if choice.model:
         params["model"] = choice.model
     if choice.effort:

@@ -1,5 +1,6 @@
 """Modes: the universal names, and the approval policy, sandbox and collaboration mode Codex has for each. Pure."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -23,8 +24,10 @@ PERMISSION_MODES = [
     Mode(id="auto", name="Auto", description="Works in Codex's workspace-write sandbox; asks to leave it"),
     Mode(id="sandboxed", name="Sandboxed", description="Works in the workspace-write sandbox, never asks"),
 ]
-#: Its sandbox has no network.
-OFFLINE_MODE = "sandboxed"
+#: In all others it leaves its sandbox when somebody says yes to that.
+SANDBOX_MODES = ["bypass", "sandboxed", "plan"]
+#: The permission profile of a thread whose commands are kept to some hosts.
+_PROFILE = "everyagent"
 
 
 class Native(Struct, frozen=True, kw_only=True):
@@ -60,3 +63,21 @@ def native(permission_mode: str, agent_mode: str) -> Native:
 def policy(sandbox: Sandbox) -> dict[str, object]:
     """As `turn/start` wants it, where `thread/start` takes the word."""
     return dict(_POLICIES[sandbox])
+
+
+def profiled(native: Native, hosts: Sequence[str] | None) -> bool:
+    """Whether a permission profile stands for the sandbox. Codex's own that only reads has no network anyway."""
+    return hosts is not None and native.sandbox in ("workspace-write", "danger-full-access")
+
+
+def profile(native: Native, hosts: Sequence[str] | None) -> dict[str, object]:
+    """The thread's configuration: its own loopback, and these hosts through Codex's proxy. Files are as in the mode."""
+    if not profiled(native, hosts):
+        return {}
+    network = {"enabled": True, "allow_local_binding": True, "domains": dict.fromkeys(hosts or (), "allow")}
+    files = {"extends": ":workspace"} if native.sandbox == "workspace-write" else {"filesystem": {":root": "write"}}
+    return {
+        "features.network_proxy": True,
+        "default_permissions": _PROFILE,
+        f"permissions.{_PROFILE}": {**files, "network": network},
+    }

@@ -64,6 +64,7 @@ def catalog(providers: list[wire.Provider], agents: list[wire.AgentInfo], defaul
         permission_modes=PERMISSION_MODES,
         open_models=True,
         tools=TOOLS,
+        sandbox="shell",
     )
 
 

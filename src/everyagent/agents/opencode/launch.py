@@ -66,6 +66,8 @@ def _content(given: str | None, launch: Launch | None) -> str:
     except msgspec.MsgspecError as error:
         raise AgentFailed(f"{CONTENT_VARIABLE} is not the JSON that OpenCode wants: {error}.") from error
     config["autoupdate"] = False
+    if launch and launch.shell:
+        config["shell"] = str(launch.shell.bash)  # this way, no project's own configuration names another
     config["plugin"] = [*plugins, PLUGIN.as_uri()]
     config["mcp"] = {**mcp, **(mcp_servers(launch) if launch else {})}
     return msgspec.json.encode(config).decode()

@@ -19,7 +19,7 @@ routes = Routes("managed environments")
 async def create_environment(call: Call[Nothing, EnvironmentCreate]) -> Environment:
     """Make an environment; its name is unique."""
     environment = await call.managed.environments.create(call.body)
-    call.warnings += limits_of(environment)
+    call.warnings += await limits_of(environment)
     return environment
 
 
@@ -39,7 +39,7 @@ async def retrieve_environment(call: Call[Nothing, Nothing]) -> Environment:
 async def update_environment(call: Call[Nothing, EnvironmentUpdate]) -> Environment:
     """Change it for the sessions to come."""
     environment = await call.managed.environments.update(call.path["environment_id"], call.body)
-    call.warnings += limits_of(environment)
+    call.warnings += await limits_of(environment)
     return environment
 
 

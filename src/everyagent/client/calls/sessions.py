@@ -55,6 +55,7 @@ def create(
     mcp: Mapping[str, McpServer] | None = None,
     tools: Sequence[CustomTool] = (),
     tool_policies: ToolPolicies = UNRESTRICTED,
+    allowed_hosts: Sequence[str] | None = None,
     system_prompt: str | None = None,
     metadata: Mapping[str, str] | None = None,
 ) -> Call[SessionInfo]:
@@ -71,6 +72,7 @@ def create(
         mcp=dict(mcp or {}),
         tools=list(tools),
         tool_policies=tool_policies,
+        allowed_hosts=None if allowed_hosts is None else list(allowed_hosts),
         system_prompt=system_prompt,
         metadata=dict(metadata or {}),
     )

@@ -1,0 +1,202 @@
+"""An HTTP proxy that leads to some hosts and to no others: CONNECT, and plain requests."""
+
+import asyncio
+import base64
+import ipaddress
+import socket
+from collections.abc import Coroutine, Sequence
+from contextlib import suppress
+from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from msgspec import Struct
+
+from everyagent.model.hosts import admits
+
+HEAD_LIMIT = 64 * 1024
+HEAD_SECONDS = 30.0
+CONNECT_SECONDS = 30.0
+CONNECTIONS = 256
+_PIECE = 64 * 1024
+
+
+class Refused(Exception):
+    """Why a request does not go on, as its client is told."""
+
+    def __init__(self, status: str, why: str) -> None:
+        super().__init__(why)
+        self.status = status
+
+
+class _Request(Struct, frozen=True, kw_only=True):
+    """`first` is what the host is sent first: nothing, when all that follows is the client's own."""
+
+    host: str
+    port: int
+    tunnel: bool
+    first: bytes
+
+
+class Proxy:
+    """Serves `listener` until it is closed; `allowed` is written as `model.hosts` writes it."""
+
+    def __init__(self, allowed: Sequence[str], listener: socket.socket) -> None:
+        self._allowed = tuple(allowed)
+        self._listener = listener
+        self._server: asyncio.Server | None = None
+        self._busy: set[asyncio.Task[object]] = set()
+
+    async def open(self) -> None:
+        self._server = await asyncio.start_server(self._serve, sock=self._listener, limit=HEAD_LIMIT)
+
+    def close(self) -> None:
+        """At once: what is on its way is cut."""
+        if self._server:
+            self._server.close()
+        for task in self._busy:
+            task.cancel()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task
+        self._busy.add(task)
+        try:
+            with suppress(OSError, EOFError, asyncio.CancelledError):  # one of the two has gone, or the proxy is closed
+                await self._answer(reader, writer)
+        finally:
+            self._busy.discard(task)
+            writer.close()
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            request = await self._request(reader)
+            upstream = await self._connect(request)
+        except Refused as refusal:
+            body = f"{refusal}\n".encode()
+            head = f"HTTP/1.1 {refusal.status}\r\nContent-Type: text/plain\r\nContent-Length: {len(body)}\r\n"
+            writer.write(f"{head}Connection: close\r\n\r\n".encode() + body)
+            with suppress(ConnectionError):
+                await writer.drain()
+            return
+        there_reader, there = upstream
+        try:
+            if request.tunnel:
+                writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            there.write(request.first)
+            await _together(_carry(reader, there), _carry(there_reader, writer))
+        finally:
+            there.close()
+
+    async def _request(self, reader: asyncio.StreamReader) -> _Request:
+        try:
+            async with asyncio.timeout(HEAD_SECONDS):
+                head = await reader.readuntil(b"\r\n\r\n")
+        except (TimeoutError, asyncio.LimitOverrunError) as error:
+            raise Refused("400 Bad Request", "The request has no end, or its headers are too long.") from error
+        if len(self._busy) > CONNECTIONS:
+            raise Refused("503 Service Unavailable", f"More than {CONNECTIONS} connections at once.")
+        request = _parsed(head)
+        if not admits(self._allowed, request.host):
+            hosts = ", ".join(self._allowed) or "no host"
+            raise Refused(
+                "403 Forbidden", f"This session may not reach {request.host}: its network is limited to {hosts}."
+            )
+        return request
+
+    async def _connect(self, request: _Request) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                next_proxy = _next_proxy(request)
+                return await (_through(next_proxy, request) if next_proxy else _straight(request))
+        except (OSError, TimeoutError, EOFError, asyncio.LimitOverrunError) as error:
+            raise Refused(
+                "502 Bad Gateway", f"{request.host} cannot be reached: {error or 'it took too long'}."
+            ) from error
+
+
+def _parsed(head: bytes) -> _Request:
+    line, _, rest = head.partition(b"\r\n")
+    try:
+        method, target, version = line.decode("ascii").split(" ")
+        address = urlsplit(f"//{target}" if method == "CONNECT" else target)
+        host, port = address.hostname or "", address.port or (80 if address.scheme == "http" else 0)
+    except ValueError as error:
+        raise Refused("400 Bad Request", "This is a proxy: it takes CONNECT, and requests with a whole URL.") from error
+    if not host or not port or not version.startswith("HTTP/1.") or address.scheme not in ("", "http"):
+        raise Refused("400 Bad Request", "This is a proxy: it takes CONNECT, and requests with a whole http:// URL.")
+    if method == "CONNECT":
+        return _Request(host=host, port=port, tunnel=True, first=b"")
+    path = (address.path or "/") + (f"?{address.query}" if address.query else "")
+    kept = [each for each in rest.split(b"\r\n") if each and not each.lower().startswith((b"proxy-", b"connection:"))]
+    first = b"\r\n".join([f"{method} {path} {version}".encode(), *kept, b"Connection: close", b"", b""])
+    return _Request(host=host, port=port, tunnel=False, first=first)
+
+
+async def _straight(request: _Request) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """To an address that was looked at: a name must not lead to the daemon's own machine."""
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(request.host, request.port, type=socket.SOCK_STREAM)
+    addresses = [str(entry[4][0]) for entry in found]
+    problem: OSError = OSError("it has no address that may be used")
+    for address in addresses:
+        if address == request.host or request.host == "localhost" or _is_elsewhere(address):
+            try:
+                return await asyncio.open_connection(address, request.port, limit=HEAD_LIMIT)
+            except OSError as error:
+                problem = error
+    raise problem
+
+
+def _is_elsewhere(address: str) -> bool:
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    return not (ip.is_loopback or ip.is_link_local or ip.is_unspecified or ip.is_multicast)
+
+
+def _next_proxy(request: _Request) -> SplitResult | None:
+    """The one that the daemon itself must use, as its environment says."""
+    proxies = getproxies()
+    written = proxies.get("https" if request.tunnel else "http") or proxies.get("all")
+    if not written or proxy_bypass(request.host):
+        return None
+    return urlsplit(written if "//" in written else f"http://{written}")
+
+
+async def _through(proxy: SplitResult, request: _Request) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    if proxy.scheme != "http" or not proxy.hostname:
+        raise OSError(f"the daemon's own proxy is not one of HTTP: {proxy.scheme}")
+    reader, writer = await asyncio.open_connection(proxy.hostname, proxy.port or 80, limit=HEAD_LIMIT)
+    try:
+        where = f"[{request.host}]:{request.port}" if ":" in request.host else f"{request.host}:{request.port}"
+        head = f"CONNECT {where} HTTP/1.1\r\nHost: {where}\r\n"
+        if proxy.username:
+            account = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}"
+            head += f"Proxy-Authorization: Basic {base64.b64encode(account.encode()).decode()}\r\n"
+        writer.write(f"{head}\r\n".encode())
+        answer = await reader.readuntil(b"\r\n\r\n")
+        said = answer.partition(b"\r\n")[0].decode(errors="replace")
+        if said.split(" ")[1:2] != ["200"]:
+            raise OSError(f"the daemon's own proxy says {said}")
+    except BaseException:
+        writer.close()
+        raise
+    return reader, writer
+
+
+async def _together(*ways: Coroutine[object, object, None]) -> None:
+    """Until both have ended, or one is broken."""
+    tasks = [asyncio.create_task(way) for way in ways]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _carry(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+    """Until the source ends; the other direction may go on."""
+    while piece := await source.read(_PIECE):
+        target.write(piece)
+        await target.drain()
+    if target.can_write_eof():
+        target.write_eof()

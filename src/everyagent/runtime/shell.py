@@ -1,0 +1,131 @@
+"""A shell whose commands reach their own loopback, some hosts through a proxy, and nothing else.
+
+For agents that have no sandbox of their own but start their commands with a shell that can be chosen. It limits the
+network, not the files: what is done with a socket that has a name in the file system is not stopped.
+"""
+
+import os
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from anyio import to_thread
+
+from everyagent.errors import AgentFailed
+from everyagent.runtime import netns
+from everyagent.runtime.proxy import Proxy
+
+_LIMIT_SECONDS = 30.0
+_NO_PROXY = "localhost,127.0.0.1,::1"
+_ENTERED = """#!/bin/sh
+unset BASH_ENV CLAUDE_CODE_SHELL
+if [ "$(readlink {net})" != {inode} ]; then
+    echo "everyagent: this session's network is gone, so nothing is run. Start the session's agent anew." >&2
+    exit 126
+fi
+export SHELL={bash} {variables}
+exec {nsenter} --user={user} --net={net} --preserve-credentials -- {bash} "$@"
+"""
+#: Read by a bash before its command: that is then run in there instead.
+_DIVERTED = """if [ -n "${{BASH_EXECUTION_STRING+set}}" ]; then
+    exec {entered} -c "$BASH_EXECUTION_STRING" "$0" "$@"
+fi
+exec {entered} "$0" "$@"
+"""
+
+
+class Shell:
+    """`bash` behaves like bash. `bash_env` makes any other bash behave like it, as its variable BASH_ENV."""
+
+    def __init__(self, folder: Path, namespaces: Sequence[int], proxy: Proxy) -> None:
+        self.bash = folder / "bash"
+        self.bash_env = folder / "bash-env"
+        self._namespaces = namespaces
+        self._proxy = proxy
+
+    @classmethod
+    async def open(cls, allowed: Sequence[str], folder: Path) -> "Shell":
+        """Its programs are written to `folder`. Raises `AgentFailed` where the system does not let it."""
+        user, net, listener = await to_thread.run_sync(_namespaces)
+        try:
+            shell = cls(folder, (user, net), Proxy(allowed, listener))
+            await to_thread.run_sync(shell._write, listener.getsockname()[1])
+            await shell._proxy.open()
+        except BaseException:
+            listener.close()
+            os.close(user)
+            os.close(net)
+            raise
+        return shell
+
+    def close(self) -> None:
+        """Commands that still run keep their loopback; the rest is gone, and nothing more is run."""
+        self._proxy.close()
+        for namespace in self._namespaces:
+            os.close(namespace)
+        self._namespaces = ()
+
+    def _write(self, port: int) -> None:
+        user, net = (f"/proc/{os.getpid()}/fd/{namespace}" for namespace in self._namespaces)
+        proxy = f"http://127.0.0.1:{port}"
+        given = dict.fromkeys(("http_proxy", "https_proxy", "all_proxy"), proxy) | {"no_proxy": _NO_PROXY}
+        given |= {name.upper(): value for name, value in given.items()} | {"NODE_USE_ENV_PROXY": "1"}
+        entered = _ENTERED.format(
+            user=user,
+            net=net,
+            inode=shlex.quote(os.readlink(net)),
+            bash=shlex.quote(_program("bash")),
+            nsenter=shlex.quote(_program("nsenter")),
+            variables=" ".join(f"{name}={shlex.quote(value)}" for name, value in given.items()),
+        )
+        self.bash.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.bash.write_text(entered)
+        self.bash.chmod(0o700)
+        self.bash_env.write_text(_DIVERTED.format(entered=shlex.quote(str(self.bash))))
+
+
+@cache
+def trouble() -> str | None:
+    """Why there can be no such shell on this machine; None if there can. Blocking, the first time."""
+    try:
+        user, net, listener = _namespaces()
+    except AgentFailed as error:
+        return str(error)
+    with listener:
+        entry = (_program("nsenter"), f"--user=/proc/self/fd/{user}", f"--net=/proc/self/fd/{net}", "true")
+        entered = subprocess.run(entry, pass_fds=(user, net), capture_output=True, timeout=_LIMIT_SECONDS)
+        os.close(user)
+        os.close(net)
+    return entered.stderr.decode(errors="replace").strip() if entered.returncode else None
+
+
+def _namespaces() -> tuple[int, int, socket.socket]:
+    """A user's, a network's, and a socket that listens in there. They end when nobody has them open."""
+    for program in ("bash", "nsenter"):
+        _program(program)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        argv = [sys.executable, "-I", "-S", netns.__file__, str(theirs.fileno())]
+        try:
+            made = subprocess.run(argv, pass_fds=[theirs.fileno()], capture_output=True, timeout=_LIMIT_SECONDS)
+        except (OSError, subprocess.SubprocessError) as error:
+            raise AgentFailed(f"A network of its own could not be made: {error}.") from error
+        if made.returncode:
+            said = made.stderr.decode(errors="replace").strip()
+            raise AgentFailed(f"This system makes no network namespace for us ({said}).")
+        _, (user, net, listening), _, _ = socket.recv_fds(ours, 16, 3)
+    listener = socket.socket(fileno=listening)
+    listener.setblocking(False)
+    return user, net, listener
+
+
+def _program(name: str) -> str:
+    path = shutil.which(name)
+    if path is None:
+        raise AgentFailed(f"There is no program {name} on this machine, which a network of its own needs.")
+    return path

@@ -1,0 +1,43 @@
+"""Whether an agent's commands can be kept to some hosts. If not, nothing is begun that promises it."""
+
+from collections.abc import Sequence
+
+from anyio import to_thread
+
+from everyagent.agents.adapter import Adapter, Catalog
+from everyagent.errors import BadRequest, UnsupportedChoice
+from everyagent.model.hosts import host_in
+
+FIELD = "allowedHosts"
+
+
+async def keepable(
+    hosts: Sequence[str] | None, permission_mode: str, adapter: Adapter, catalog: Catalog
+) -> list[str] | None:
+    """The hosts by their plain names, or an error that says why this agent cannot be kept to them."""
+    if hosts is None:
+        return None
+    named = [host_in(each) for each in hosts]
+    if None in named:
+        wrong = hosts[named.index(None)]
+        raise BadRequest(f"{wrong!r} names no host. Write it as in example.org or *.example.org.", field=FIELD)
+    if catalog.sandbox is None:
+        raise UnsupportedChoice(f"{adapter.title} cannot be kept to some hosts. Leave `{FIELD}` out.", field=FIELD)
+    modes = catalog.sandbox_modes
+    if modes is not None and permission_mode not in modes:
+        raise UnsupportedChoice(
+            f"{adapter.title} cannot be kept to some hosts in the permission mode {permission_mode!r}: it leaves its "
+            f"sandbox when somebody says yes to that. Choose one of: {', '.join(modes)}.",
+            field="permissionMode",
+            choices=modes,
+        )
+    if catalog.sandbox == "shell" and (why := await no_shell()):
+        raise UnsupportedChoice(f"This machine cannot keep commands to some hosts: {why}", field=FIELD)
+    return [name for name in dict.fromkeys(named) if name]
+
+
+async def no_shell() -> str | None:
+    """Why there can be no shell on this machine that keeps commands to some hosts; None if there can."""
+    from everyagent.runtime import shell  # loaded where it is needed: few sessions are limited
+
+    return await to_thread.run_sync(shell.trouble)
