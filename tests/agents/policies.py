@@ -25,6 +25,8 @@ class Scene(ABC, Generic[S]):
     #: The session's MCP server, and the one tool that `mcp_turn` calls.
     server: ClassVar[str] = "sums"
     tool: ClassVar[str] = "add"
+    #: One whose tools include sub-agents, where not every model's do.
+    model: ClassVar[str | None] = None
     weather: ClassVar[Mapping[str, object]] = WEATHER
 
     def __init__(self, session: S) -> None:
@@ -57,7 +59,9 @@ class Scene(ABC, Generic[S]):
 
     def create(self, mode: str, **policies: object) -> None:
         """With a custom tool, and an MCP server."""
-        self.session.create(permissionMode=mode, toolPolicies=policies, tools=[WEATHER], mcp=self.servers())
+        self.session.create(
+            permissionMode=mode, toolPolicies=policies, tools=[self.weather], mcp=self.servers(), model=self.model
+        )
 
     def made(self, name: str = "made.txt") -> bool:
         return (self.session.workspace / name).exists()

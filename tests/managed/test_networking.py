@@ -62,7 +62,7 @@ class Here(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(b"here")
 
-    def log_message(self, *_: object) -> None: ...
+    def log_message(self, format: str, *args: object) -> None: ...
 
 
 class Scene:

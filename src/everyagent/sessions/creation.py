@@ -66,7 +66,7 @@ class Creation:
             system_prompt=request.system_prompt,
             tools=request.tools,
             tool_policies=enforceable(request.tool_policies, adapter, catalog, request.tools),
-            allowed_hosts=await keepable(request.allowed_hosts, choice.permission_mode, adapter, catalog),
+            allowed_hosts=await keepable(request.allowed_hosts, choice.permission_mode, adapter.title, catalog),
             env=sorted(request.env),
             mcp=redacted(request.mcp),
         )
@@ -101,7 +101,7 @@ class Creation:
         )
         config = replace(config_of(origin), forked_from=ForkOrigin(session_id=session_id, sequence=cut))
         enforceable(config.tool_policies, adapter, catalog, config.tools)
-        await keepable(config.allowed_hosts, choice.permission_mode, adapter, catalog)
+        await keepable(config.allowed_hosts, choice.permission_mode, adapter.title, catalog)
         secrets = self._launcher.secrets_of(origin)
         record = self._record(_checked_id(request.session_id), agent, choice, config, secrets)
         title = origin.title if request.title is None else request.title

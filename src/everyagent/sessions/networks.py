@@ -4,17 +4,15 @@ from collections.abc import Sequence
 
 from anyio import to_thread
 
-from everyagent.agents.adapter import Adapter, Catalog
+from everyagent.agents.adapter import Catalog
 from everyagent.errors import BadRequest, UnsupportedChoice
 from everyagent.model.hosts import host_in
 
 FIELD = "allowedHosts"
 
 
-async def keepable(
-    hosts: Sequence[str] | None, permission_mode: str, adapter: Adapter, catalog: Catalog
-) -> list[str] | None:
-    """The hosts by their plain names, or an error that says why this agent cannot be kept to them."""
+async def keepable(hosts: Sequence[str] | None, permission_mode: str, agent: str, catalog: Catalog) -> list[str] | None:
+    """The hosts by their plain names, or an error that says why this `agent` cannot be kept to them."""
     if hosts is None:
         return None
     named = [host_in(each) for each in hosts]
@@ -22,11 +20,11 @@ async def keepable(
         wrong = hosts[named.index(None)]
         raise BadRequest(f"{wrong!r} names no host. Write it as in example.org or *.example.org.", field=FIELD)
     if catalog.sandbox is None:
-        raise UnsupportedChoice(f"{adapter.title} cannot be kept to some hosts. Leave `{FIELD}` out.", field=FIELD)
+        raise UnsupportedChoice(f"{agent} cannot be kept to some hosts. Leave `{FIELD}` out.", field=FIELD)
     modes = catalog.sandbox_modes
     if modes is not None and permission_mode not in modes:
         raise UnsupportedChoice(
-            f"{adapter.title} cannot be kept to some hosts in the permission mode {permission_mode!r}: it leaves its "
+            f"{agent} cannot be kept to some hosts in the permission mode {permission_mode!r}: it leaves its "
             f"sandbox when somebody says yes to that. Choose one of: {', '.join(modes)}.",
             field="permissionMode",
             choices=modes,

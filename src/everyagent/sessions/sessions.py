@@ -148,7 +148,7 @@ class Sessions:
             updated = msgspec.convert(_changed(record, new, _ROW & {*SessionUpdated.__struct_fields__}), SessionUpdated)
             change = msgspec.convert(_changed(record, new, _ROW & {*Change.__struct_fields__}), Change)
             config = config_of(record)
-            await keepable(config.allowed_hosts, choice.permission_mode, actor.adapter, catalog)
+            await keepable(config.allowed_hosts, choice.permission_mode, actor.adapter.title, catalog)
             if request.tool_policies is not UNSET and request.tool_policies != config.tool_policies:
                 policies = enforceable(request.tool_policies, actor.adapter, catalog, config.tools)
                 new = replace(new, config=msgspec.json.encode(replace(config, tool_policies=policies)))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from amp_stage import AmpSession
+from tests.agents.networks import NetworkRules
 from tests.agents.policies import REFUSED, PolicyRules, Scene
 
 from everyagent.model.events import TurnEnded
@@ -49,6 +50,10 @@ def scene(session: AmpSession) -> AmpScene:
 
 
 class TestAmpPolicies(PolicyRules):
+    pass
+
+
+class TestAmpNetwork(NetworkRules):
     pass
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from claude_stage import ClaudeSession
+from tests.agents.networks import NetworkRules
 from tests.agents.policies import PolicyRules, Scene
 
 from everyagent.model.events import QuestionRequested
@@ -53,6 +54,10 @@ def scene(session: ClaudeSession) -> ClaudeScene:
 
 
 class TestClaudePolicies(PolicyRules):
+    pass
+
+
+class TestClaudeNetwork(NetworkRules):
     pass
 
 

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 from codex_stage import CodexSession
+from tests.agents.networks import NetworkRules
+from tests.agents.offline import needs_isolation
 from tests.agents.policies import REFUSED, PolicyRules, Scene
 
 from everyagent.model.events import TurnEnded
@@ -21,11 +23,7 @@ class CodexScene(Scene[CodexSession]):
     subagent = "spawn_agent"
     server = "notes"
     tool = "write"
-
-    def create(self, mode: str, **policies: object) -> None:
-        self.session.create(
-            permissionMode=mode, toolPolicies=policies, tools=[self.weather], mcp=self.servers(), model=RICH
-        )
+    model = RICH
 
     def shell_turn(self, *commands: str) -> None:
         self.session.model.script.add(*[run(each) for each in commands], say("Done."))
@@ -63,6 +61,10 @@ def scene(session: CodexSession) -> CodexScene:
 
 
 class TestCodexPolicies(PolicyRules):
+    pass
+
+
+class TestCodexNetwork(NetworkRules):
     pass
 
 
@@ -151,3 +153,25 @@ def test_a_user_who_has_switched_hooks_off_does_not_switch_the_policies_off(scen
     scene.rested()
     assert not scene.made()
     assert REFUSED in scene.heard()
+
+
+def test_a_mode_in_which_its_sandbox_is_left_on_a_yes_is_refused_with_hosts(scene: CodexScene) -> None:
+    asked = {"agent": "codex", "allowedHosts": []}
+    refused = scene.session.call("POST", "/sessions", asked, expect=400).json()
+    assert refused["choices"] == ["bypass", "sandboxed", "plan"]
+    scene.session.create(permissionMode="plan", allowedHosts=[])
+    path = f"/sessions/{scene.session.id}"
+    assert "cannot be kept" in scene.session.call("PATCH", path, {"permissionMode": "default"}, expect=400).text
+
+
+@needs_isolation
+@pytest.mark.parametrize("mode", ["bypass", "sandboxed"])
+def test_its_commands_are_kept_to_hosts_also_after_a_change_of_mode(scene: CodexScene, mode: str, attempt: str) -> None:
+    scene.session.create(permissionMode="plan", allowedHosts=[])
+    scene.session.model.script.add(say("Planned."))
+    scene.session.turn("Plan")
+    scene.session.change(permissionMode=mode)
+    scene.shell_turn(attempt)
+    scene.session.until(lambda: scene.made("tried") or None)
+    assert not scene.made("reached")
+    scene.rested()

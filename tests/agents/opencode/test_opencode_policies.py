@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from opencode_stage import OpencodeSession
+from tests.agents.networks import NetworkRules
 from tests.agents.policies import PolicyRules, Scene
 
 from everyagent.testing.scripted_chat import call, run, say
@@ -51,4 +52,8 @@ def scene(alone: OpencodeSession) -> OpencodeScene:
 
 
 class TestOpencodePolicies(PolicyRules):
+    pass
+
+
+class TestOpencodeNetwork(NetworkRules):
     pass

@@ -1,0 +1,35 @@
+"""What `allowedHosts` mean on every agent, through the API: each agent's folder runs this suite on its own scene."""
+
+import pytest
+from tests.agents.offline import needs_isolation
+from tests.agents.policies import Scene
+from tests.agents.stage import Model, Stage
+
+
+@needs_isolation
+class NetworkRules:
+    """The rules; a subclass brings the fixture `scene`."""
+
+    def test_a_sub_agents_commands_reach_no_more_than_its_parents(
+        self, scene: Scene[Stage[Model]], attempt: str
+    ) -> None:
+        if scene.subagent is None:
+            pytest.skip("it has none that a scripted model could call")
+        scene.session.create(permissionMode="bypass", allowedHosts=[], model=scene.model)
+        scene.subagent_turn(attempt)
+        scene.session.until(lambda: scene.made("tried") or None)
+        assert not scene.made("reached")
+        scene.rested()
+
+    def test_a_session_says_what_it_may_reach_and_its_fork_reaches_no_more(
+        self, scene: Scene[Stage[Model]], attempt: str
+    ) -> None:
+        session = scene.session
+        session.create(permissionMode="bypass", allowedHosts=["https://Example.org/x", "*.example.com", "example.org"])
+        assert session.info()["allowedHosts"] == ["example.org", "*.example.com"]
+        session.id = session.call("POST", f"/sessions/{session.id}/fork", {}).json()["sessionId"]
+        assert session.info()["allowedHosts"] == ["example.org", "*.example.com"]
+        scene.shell_turn(attempt)
+        session.until(lambda: scene.made("tried") or None)
+        assert not scene.made("reached")
+        scene.rested()
