@@ -183,6 +183,10 @@ class Agents:
     async def _crew(self, asked: Multiagent | None, own: AgentReference) -> Multiagent | None:
         async def pin(reference: AgentReference) -> AgentReference:
             agent = await self.retrieve(reference.id, reference.version)
+            if agent.archived_at is not None:
+                raise BadRequest(f"The agent {agent.id} is archived: nobody works with it.", field="multiagent")
+            if agent.multiagent is not None:
+                raise BadRequest(f"The agent {agent.id} works with others itself.", field="multiagent")
             return AgentReference(id=agent.id, version=agent.version)
 
         return None if asked is None else await pinned(asked, own, pin)
