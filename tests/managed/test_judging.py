@@ -14,6 +14,8 @@ from everyagent.managed import Managed
 from everyagent.managed.incoming import TextRubric, UserDefineOutcome, UserInterrupt
 from everyagent.managed.session import SessionCreate
 from everyagent.managed.showing import state_of
+from everyagent.managed.verdicts import verdict_in
+from everyagent.model.sessions import CreateSession, SendMessage
 from everyagent.testing.daemon import DaemonProcess
 from tests.managed.conftest import rebuilt
 from tests.managed.ground import agent, environment, managed
@@ -88,6 +90,15 @@ async def test_an_interrupt_ends_the_evaluation_at_once(tmp_path: Path, monkeypa
                 await anyio.sleep(0.02)
         shown = await on.managed_sessions.retrieve(session.id)
         assert (shown.status, shown.outcome_evaluations[0].result) == ("idle", "interrupted")
+
+
+async def test_a_judge_that_fails_says_why(tmp_path: Path) -> None:
+    async with managed(tmp_path) as on:
+        judge = await on.sessions.create("sess_judge", CreateSession(agent="mock", directory=str(tmp_path)))
+        message = SendMessage(message='[text words=3] [error code=auth message="Nobody is logged in."]')
+        judgement = await verdict_in(on.sessions, judge.session_id, message)
+        assert judgement.verdict.result == "failed"
+        assert "Nobody is logged in." in judgement.verdict.explanation
 
 
 async def _judge_of(on: Managed, session_id: str) -> str | None:

@@ -9,7 +9,7 @@ from everyagent.errors import BadRequest, Conflict
 from everyagent.log.log import SessionRecord
 from everyagent.managed.agent import SessionAgent
 from everyagent.managed.agents import changed_for_session
-from everyagent.managed.budgets import refuse_blind
+from everyagent.managed.budgets import refuse_blind, refuse_spent
 from everyagent.managed.limits import merged_metadata
 from everyagent.managed.projection.commands import Changed, CommandFrame
 from everyagent.managed.projection.projector import Projector
@@ -77,6 +77,7 @@ class Changing:
             return UNSET
         if asked:
             refuse_blind(self._adapter, self._catalog, record.model, self._prices)
+            refuse_spent(asked, view.state.cost_usd + view.state.spent_usd)
         return budget
 
     def _told(self, record: SessionRecord) -> dict[str, object]:
