@@ -1,7 +1,7 @@
 """The evaluation of an outcome: given up at once when its session is interrupted, taken up again after a restart."""
 
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import cast
 
@@ -40,6 +40,13 @@ def judges(raw: Raw) -> list[Event]:
     return sorted(found, key=lambda each: str(each["sessionId"]))
 
 
+def eventually(check: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + LIMIT
+    while not check():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.02)
+
+
 def wait_for(raw: Raw, kind: str, count: int) -> list[Event]:
     deadline = time.monotonic() + LIMIT
     while len(found := [event for event in raw.events() if event["type"] == kind]) < count:
@@ -55,6 +62,7 @@ def test_a_daemon_that_dies_while_it_judges_is_followed_by_one_that_judges_anew(
     rubric = {"type": "text", "content": '[slow seconds=3] {"result": "satisfied", "explanation": "Good."}'}
     raw.send({"type": "user.define_outcome", "description": "A greeting. [hello]", "rubric": rubric})
     wait_for(raw, "span.outcome_evaluation_ongoing", 1)
+    eventually(lambda: len(judges(raw)) == 1, "no judge")
     if how == "killed":
         own.kill()
     else:
@@ -64,7 +72,7 @@ def test_a_daemon_that_dies_while_it_judges_is_followed_by_one_that_judges_anew(
     (end,) = wait_for(raw, "span.outcome_evaluation_end", 1)
     assert (end["result"], end["explanation"]) == ("satisfied", "Good.")
     assert len(wait_for(raw, "span.outcome_evaluation_start", 1)) == 1
-    assert [each["ended"] for each in judges(raw)] == [True, True], "none is left behind"
+    eventually(lambda: [each["ended"] for each in judges(raw)] == [True, True], "one is left behind")
     (evaluation,) = cast("list[Event]", raw.call("GET", raw.path)["outcome_evaluations"])
     assert evaluation["result"] == "satisfied"
     raw.close()
