@@ -1,4 +1,8 @@
 import pytest
+from hypothesis import settings
+
+settings.register_profile("everyagent", deadline=None)  # no test is about time
+settings.load_profile("everyagent")
 
 
 @pytest.fixture

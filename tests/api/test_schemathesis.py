@@ -34,7 +34,7 @@ CHECKS: list[CheckFunction] = [
     checks.unsupported_method,
 ]
 HEALTH = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large, HealthCheck.large_base_example]
-bounded = settings(max_examples=5, deadline=None, suppress_health_check=HEALTH, derandomize=True)
+bounded = settings(max_examples=5, suppress_health_check=HEALTH, derandomize=True)
 
 schema = schemathesis.openapi.from_dict(openapi_document())
 schema.config.generation.update(max_examples=5)

@@ -75,6 +75,20 @@ def test_a_turn_within_the_budget_ends_as_it_would_without_one(raw: Raw) -> None
     assert "session.usage" not in [event["type"] for event in raw.events()]
 
 
+@pytest.mark.parametrize("amount", ["0", "0.000000", NEXT_TO_NOTHING])
+def test_a_budget_that_is_used_up_already_is_refused(raw: Raw, daemon: DaemonProcess, amount: str) -> None:
+    raw.create(TOOLSET, budget=budget(PLENTY))
+    raw.say("[hello]")
+    raw.wait_idle("end_turn")
+    assert "more than that" in refused(daemon, raw.path, {"budget": budget(amount)})
+    raw.say("[hello]")
+    raw.wait_idle("end_turn")
+    made = raw.call("GET", raw.path)
+    again = {"agent": cast("Event", made["agent"])["id"], "environment_id": made["environment_id"]}
+    if float(amount) == 0:
+        assert "more than that" in refused(daemon, "/sessions", {**again, "budget": budget(amount)})
+
+
 @pytest.mark.parametrize(("agent", "model"), [("codex", "gpt-5.5"), ("amp", "amp"), ("opencode", "some/model")])
 def test_a_session_whose_cost_nobody_knows_cannot_have_a_budget(
     raw: Raw, daemon: DaemonProcess, agent: str, model: str

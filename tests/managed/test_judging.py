@@ -1,7 +1,7 @@
 """The evaluation of an outcome: given up at once when its session is interrupted, taken up again after a restart."""
 
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import cast
 
@@ -14,6 +14,8 @@ from everyagent.managed import Managed
 from everyagent.managed.incoming import TextRubric, UserDefineOutcome, UserInterrupt
 from everyagent.managed.session import SessionCreate
 from everyagent.managed.showing import state_of
+from everyagent.managed.verdicts import verdict_in
+from everyagent.model.sessions import CreateSession, SendMessage
 from everyagent.testing.daemon import DaemonProcess
 from tests.managed.conftest import rebuilt
 from tests.managed.ground import agent, environment, managed
@@ -38,6 +40,13 @@ def judges(raw: Raw) -> list[Event]:
     return sorted(found, key=lambda each: str(each["sessionId"]))
 
 
+def eventually(check: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + LIMIT
+    while not check():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.02)
+
+
 def wait_for(raw: Raw, kind: str, count: int) -> list[Event]:
     deadline = time.monotonic() + LIMIT
     while len(found := [event for event in raw.events() if event["type"] == kind]) < count:
@@ -53,6 +62,7 @@ def test_a_daemon_that_dies_while_it_judges_is_followed_by_one_that_judges_anew(
     rubric = {"type": "text", "content": '[slow seconds=3] {"result": "satisfied", "explanation": "Good."}'}
     raw.send({"type": "user.define_outcome", "description": "A greeting. [hello]", "rubric": rubric})
     wait_for(raw, "span.outcome_evaluation_ongoing", 1)
+    eventually(lambda: len(judges(raw)) == 1, "no judge")
     if how == "killed":
         own.kill()
     else:
@@ -62,7 +72,7 @@ def test_a_daemon_that_dies_while_it_judges_is_followed_by_one_that_judges_anew(
     (end,) = wait_for(raw, "span.outcome_evaluation_end", 1)
     assert (end["result"], end["explanation"]) == ("satisfied", "Good.")
     assert len(wait_for(raw, "span.outcome_evaluation_start", 1)) == 1
-    assert [each["ended"] for each in judges(raw)] == [True, True], "none is left behind"
+    eventually(lambda: [each["ended"] for each in judges(raw)] == [True, True], "one is left behind")
     (evaluation,) = cast("list[Event]", raw.call("GET", raw.path)["outcome_evaluations"])
     assert evaluation["result"] == "satisfied"
     raw.close()
@@ -88,6 +98,15 @@ async def test_an_interrupt_ends_the_evaluation_at_once(tmp_path: Path, monkeypa
                 await anyio.sleep(0.02)
         shown = await on.managed_sessions.retrieve(session.id)
         assert (shown.status, shown.outcome_evaluations[0].result) == ("idle", "interrupted")
+
+
+async def test_a_judge_that_fails_says_why(tmp_path: Path) -> None:
+    async with managed(tmp_path) as on:
+        judge = await on.sessions.create("sess_judge", CreateSession(agent="mock", directory=str(tmp_path)))
+        message = SendMessage(message='[text words=3] [error code=auth message="Nobody is logged in."]')
+        judgement = await verdict_in(on.sessions, judge.session_id, message)
+        assert judgement.verdict.result == "failed"
+        assert "Nobody is logged in." in judgement.verdict.explanation
 
 
 async def _judge_of(on: Managed, session_id: str) -> str | None:

@@ -126,3 +126,11 @@ def test_a_step_that_was_not_written_leaves_no_trace(case: Path) -> None:
             elif step:
                 pieces += [event.body for event in step.events]
     assert pieces == whole
+
+
+def test_a_turn_that_made_as_many_steps_as_it_may_is_no_turn_that_ended_well() -> None:
+    started = TurnStarted(turn_id="turn_1", input_item_ids=[])
+    ended = TurnEnded(turn_id="turn_1", stop_reason="max_turns")
+    events = [body for frame in told(projector(), [[started], [ended]]) for body in own(frame)]
+    assert b'"tool_use_limit_reached_error"' in events[-2]
+    assert b'"retries_exhausted"' in events[-1]

@@ -155,18 +155,20 @@ def test_work_outlives_the_daemon(tmp_path: Path) -> None:
 
 
 @contextmanager
-def worker(raw: Raw, daemon: DaemonProcess, folder: Path) -> Generator[None]:
+def worker(raw: Raw, daemon: DaemonProcess, folder: Path, sdk: Sdk = NEWEST) -> Generator[None]:
     """The real one, in a process and a folder of its own."""
     environment = {
         "PATH": os.environ["PATH"],
         "HOME": str(folder),
         "PYTHONPATH": str(NEWEST.installed()),
+        "SDK": str(NODE.installed()),
         "BASE_URL": f"{daemon.url}/anthropic",
         "ENVIRONMENT_ID": queue_of(raw).split("/")[2],
         "ENVIRONMENT_KEY": key_of(raw),
         "WORKDIR": str(folder),
     }
-    argv = [f"{sys.base_prefix}/bin/python3", "-s", str(FLOWS / "worker.py")]
+    python = [f"{sys.base_prefix}/bin/python3", "-s", str(FLOWS / "worker.py")]
+    argv = ["node", str(FLOWS / "worker.mjs")] if sdk == NODE else python
     with (folder / "worker.log").open("wb") as said:
         process = subprocess.Popen(argv, env=environment, stdout=said, stderr=said)
         try:
@@ -176,11 +178,14 @@ def worker(raw: Raw, daemon: DaemonProcess, folder: Path) -> Generator[None]:
             process.wait()
 
 
-def test_the_real_worker_carries_out_the_tools_of_a_session(raw: Raw, daemon: DaemonProcess, tmp_path: Path) -> None:
+@pytest.mark.parametrize("sdk", [NEWEST, NODE], ids=lambda sdk: sdk.name)
+def test_the_real_worker_carries_out_the_tools_of_a_session(
+    raw: Raw, daemon: DaemonProcess, tmp_path: Path, sdk: Sdk
+) -> None:
     raw.create(TOOLSET, environment=SELF_HOSTED)
     write = {"file_path": "made.txt", "content": "by the worker"}
     commands = '[custom name=bash input={"command":"pwd"}]'
-    with worker(raw, daemon, tmp_path):
+    with worker(raw, daemon, tmp_path, sdk):
         raw.say(f"[custom name=write input={json.dumps(write)}] {commands}")
         raw.wait_idle("end_turn")
         assert (tmp_path / "made.txt").read_text() == "by the worker"
@@ -194,12 +199,13 @@ def test_the_real_worker_carries_out_the_tools_of_a_session(raw: Raw, daemon: Da
         raw.wait_idle("end_turn")
 
 
+@pytest.mark.parametrize("sdk", [NEWEST, NODE], ids=lambda sdk: sdk.name)
 def test_what_is_always_asked_for_waits_for_the_user_also_with_a_worker(
-    raw: Raw, daemon: DaemonProcess, tmp_path: Path
+    raw: Raw, daemon: DaemonProcess, tmp_path: Path, sdk: Sdk
 ) -> None:
     raw.create(ASKING, environment=SELF_HOSTED)
     touch = '[custom name=bash input={"command":"touch made.txt"}]'
-    with worker(raw, daemon, tmp_path):
+    with worker(raw, daemon, tmp_path, sdk):
         for result in ("deny", "allow"):
             raw.say(touch)
             (use,) = required(raw.wait_idle("requires_action"))

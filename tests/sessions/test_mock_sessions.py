@@ -41,6 +41,5 @@ TestMockMachine = MockMachine.TestCase
 TestMockMachine.settings = settings(
     max_examples=60,
     stateful_step_count=15,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

@@ -119,7 +119,7 @@ class Told:
         return [str(violation) for violation in rules.finish()]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.lists(st.lists(DRAFTS, max_size=12), min_size=1, max_size=4))
 def test_any_drafts_in_any_order_become_a_stream_that_keeps_the_rules(turns: list[list[EventData]]) -> None:
     order, told = Order(), Told()

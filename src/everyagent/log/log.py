@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
 
 from everyagent.log.records import Records
 from everyagent.model.asks import AskKind
@@ -132,6 +133,10 @@ class SessionChanges(Struct, frozen=True, kw_only=True):
     open_turn: int | UnsetType = UNSET
     live: bool | UnsetType = UNSET
     config: bytes | UnsetType = UNSET
+
+    def applied_to(self, record: SessionRecord) -> SessionRecord:
+        given = {name: value for name in self.__struct_fields__ if (value := getattr(self, name)) is not UNSET}
+        return replace(record, **given)
 
 
 class Append(Struct, kw_only=True):

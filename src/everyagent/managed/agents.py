@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from everyagent.clock import rfc3339
@@ -159,7 +159,7 @@ class Agents:
             tools=old.tools if asked.tools is UNSET else resolved(asked.tools or []),
             mcp_servers=old.mcp_servers if asked.mcp_servers is UNSET else asked.mcp_servers or [],
             skills=old.skills if asked.skills is UNSET else await self._pin_skills(asked.skills or []),
-            metadata=_metadata(old.metadata, asked),
+            metadata=old.metadata if asked.metadata is UNSET else merged_metadata(old.metadata, asked.metadata),
             multiagent=multiagent,
             execution_identity=old.execution_identity
             if asked.execution_identity is UNSET
@@ -183,6 +183,10 @@ class Agents:
     async def _crew(self, asked: Multiagent | None, own: AgentReference) -> Multiagent | None:
         async def pin(reference: AgentReference) -> AgentReference:
             agent = await self.retrieve(reference.id, reference.version)
+            if agent.archived_at is not None:
+                raise BadRequest(f"The agent {agent.id} is archived: nobody works with it.", field="multiagent")
+            if agent.multiagent is not None:
+                raise BadRequest(f"The agent {agent.id} works with others itself.", field="multiagent")
             return AgentReference(id=agent.id, version=agent.version)
 
         return None if asked is None else await pinned(asked, own, pin)
@@ -204,13 +208,15 @@ class Agents:
 
 
 def changed_for_session(
-    agent: SessionAgent, tools: "Sequence[Tool] | None", mcp_servers: "Sequence[McpServer] | None"
+    agent: SessionAgent,
+    tools: "Sequence[Tool] | UnsetType | None",
+    mcp_servers: "Sequence[McpServer] | UnsetType | None",
 ) -> SessionAgent:
-    """A session's agent with other tools or servers; None leaves them."""
+    """A session's agent with other tools or servers: what is left out stays, null clears."""
     new = replace(
         agent,
-        tools=agent.tools if tools is None else resolved([*tools]),
-        mcp_servers=agent.mcp_servers if mcp_servers is None else [*mcp_servers],
+        tools=agent.tools if tools is UNSET else resolved([*(tools or ())]),
+        mcp_servers=agent.mcp_servers if mcp_servers is UNSET else [*(mcp_servers or ())],
     )
     _check_servers(new.tools, new.mcp_servers)
     return new
@@ -221,12 +227,6 @@ def _model(asked: str | ModelParams) -> ModelConfig:
         return ModelConfig(id=asked, speed="standard")
     effort = EffortType(type=asked.effort) if isinstance(asked.effort, str) else asked.effort
     return ModelConfig(id=asked.id, effort=effort, inference_geo=asked.inference_geo, speed=asked.speed or "standard")
-
-
-def _metadata(old: dict[str, str], asked: AgentUpdate) -> dict[str, str]:
-    if asked.metadata is UNSET:
-        return old
-    return merged_metadata(old, asked.metadata) if asked.metadata else {}
 
 
 def _check_servers(tools: Sequence[Tool], servers: Sequence[McpServer]) -> None:

@@ -1,7 +1,8 @@
-"""Budgets that can be kept: only a session whose cost will be known may have one."""
+"""Budgets that can be kept: of a session whose cost will be known, and more than it has cost already."""
 
 from everyagent.agents.adapter import Adapter, Catalog
 from everyagent.errors import BadRequest
+from everyagent.managed.session import Budget
 from everyagent.model.prices import Prices
 
 
@@ -15,5 +16,16 @@ def refuse_blind(adapter: Adapter, catalog: Catalog, model: str | None, prices: 
             f"daemon has no price for it. Give {chosen!r} a price in the daemon's prices.json (see `everyagent serve "
             "--prices`) and start it anew, or leave `budget` out.",
             field="budget",
-            error_code="budget_not_enforceable",
+            error_code="model_not_budgetable",
+        )
+
+
+def refuse_spent(budget: Budget, spent_usd: float) -> None:
+    """Raises if nothing of it is left."""
+    if float(budget.max_list_cost.amount) <= spent_usd * 100:
+        raise BadRequest(
+            f"The session has cost {spent_usd * 100:.4f} cents so far, and a budget must be more than that. To stop "
+            "it, send `user.interrupt`.",
+            field="budget",
+            error_code="budget_not_raised",
         )

@@ -1,8 +1,10 @@
 """A skill's files, checked and packed: one folder with a SKILL.md that says what it is."""
 
 import io
+import lzma
 import re
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
@@ -14,6 +16,9 @@ MAX_BYTES = 30 << 20
 MAX_FILES = 500
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 _FIELD = re.compile(r"^(?P<name>[A-Za-z_-]+):[ \t]*(?P<value>.*)$")
+#: What macOS puts into archives beside the files themselves.
+_NOISE = "__MACOSX/"
+_UNREADABLE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError, EOFError, OSError)
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -28,6 +33,8 @@ def packed(files: Mapping[str, bytes]) -> Bundle:
     if len(files) == 1 and next(iter(files)).endswith(".zip"):
         files = _unzipped(next(iter(files.values())))
     paths = {_checked(path): content for path, content in files.items()}
+    if below := sorted({*paths} & {parent for path in paths for parent in path.parents}):
+        raise BadRequest(f"{str(below[0])!r} cannot be a file and a folder.", field="files")
     tops = {path.parts[0] for path in paths}
     if len(tops) != 1 or PurePosixPath(*tops, "SKILL.md") not in paths:
         raise BadRequest("The files of a skill lie in one folder, with a SKILL.md directly in it.", field="files")
@@ -51,7 +58,7 @@ def unpack(archive: bytes, folder: Path) -> None:
 
 def front_matter(content: bytes) -> dict[str, str]:
     """The fields between the first two `---`: plain, quoted, or folded over indented lines."""
-    lines = content.decode("utf-8", "replace").splitlines()
+    lines = content.decode("utf-8-sig", "replace").splitlines()
     if not lines or lines[0].strip() != "---":
         return {}
     fields: dict[str, list[str]] = {}
@@ -75,7 +82,7 @@ def _unquoted(value: str) -> str:
 def _checked(path: str) -> PurePosixPath:
     pure = PurePosixPath(path.replace("\\", "/"))
     wrong = pure.is_absolute() or ".." in pure.parts or len(pure.parts) < 2 or any(ord(char) < 32 for char in path)
-    if wrong or len(path) > 500:
+    if wrong or len(path) > 500 or any(len(part.encode()) > 255 for part in pure.parts):
         raise BadRequest(f"{path[:100]!r} is no path inside of a skill's folder.", field="files")
     return pure
 
@@ -94,10 +101,11 @@ def _unzipped(content: bytes) -> dict[str, bytes]:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = [member for member in archive.infolist() if not member.is_dir()]
+            members = [member for member in members if not member.filename.startswith(_NOISE)]
             if len(members) > MAX_FILES or sum(member.file_size for member in members) > MAX_BYTES:
                 raise too_large()
             return {member.filename: archive.read(member) for member in members}
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:
+    except _UNREADABLE as error:
         raise BadRequest(f"The zip archive cannot be read: {error}.", field="files") from None
 
 

@@ -12,7 +12,7 @@ from everyagent.log.views import NewView
 from everyagent.managed.agent import SessionAgent
 from everyagent.managed.agents import Agents
 from everyagent.managed.beginnings import Beginnings
-from everyagent.managed.budgets import refuse_blind
+from everyagent.managed.budgets import refuse_blind, refuse_spent
 from everyagent.managed.coding_agents import coding_agent, model_for, variant_for
 from everyagent.managed.environment import Environment, SelfHosted
 from everyagent.managed.environments import Environments
@@ -88,8 +88,8 @@ class Creating:
                 msgspec.to_builtins(each) for each in await self._resources.give(session_id, asked.resources or [])
             ]
             directory = await asyncio.to_thread(self._workspaces.directory, session_id)
-            request = await self._request(agent, document, str(directory))
-            request = msgspec.structs.replace(request, title=asked.title, metadata=metadata)
+            request = await self._request(asked, agent, document, str(directory))
+            request = msgspec.structs.replace(request, metadata=metadata)
             await self._sessions.viewed.create(session_id, request, _view(document, agent), told)
         except BaseException:
             with anyio.CancelScope(shield=True):
@@ -99,14 +99,17 @@ class Creating:
             await self._beginnings.begin(session_id, events)
         return made[0]
 
-    async def _request(self, agent: SessionAgent, document: Document, directory: str) -> CreateSession:
+    async def _request(
+        self, asked: SessionCreate, agent: SessionAgent, document: Document, directory: str
+    ) -> CreateSession:
         """The universal session behind it."""
         default = self._sessions.ground.default_agent
         name = coding_agent(agent.model.id, await self._agents.metadata_of(agent.id, agent.version), default)
         adapter = self._sessions.agents.adapter(name)
         catalog: Catalog = await adapter.catalog()
         model = model_for(catalog, agent.model.id)
-        if document.budget:
+        if asked.budget:
+            refuse_spent(asked.budget, 0.0)
             refuse_blind(adapter, catalog, model, self._sessions.ground.prices)
         policies = policies_of(agent.tools, self_hosted=document.self_hosted)
         trusting = policies == ToolPolicies(default="allow")
@@ -119,6 +122,7 @@ class Creating:
             model=model,
             variant=variant_for(catalog, model, agent.model.effort.type if agent.model.effort else None),
             directory=directory,
+            title=asked.title,
             permission_mode=_mode(catalog, hosts, trusting=trusting),
             allowed_hosts=hosts,
             system_prompt=agent.system,

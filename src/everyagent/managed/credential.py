@@ -8,7 +8,9 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from everyagent.managed.limits import PageLimit
 
 DisplayName: TypeAlias = Annotated[str, Meta(min_length=1, max_length=255)]
-Secret: TypeAlias = Annotated[str, Meta(min_length=1, max_length=65_536)]
+#: What an environment variable can hold, and what the value of a header can.
+Secret: TypeAlias = Annotated[str, Meta(min_length=1, max_length=65_536, pattern=r"^[^\0]*$")]
+Token: TypeAlias = Annotated[str, Meta(max_length=65_536, pattern=r"^[!-~]+$")]
 ServerUrl: TypeAlias = Annotated[str, Meta(pattern="^https?://[^ ]+$", max_length=2048)]
 SecretName: TypeAlias = Annotated[str, Meta(pattern="^[A-Za-z_][A-Za-z0-9_]{0,254}$")]
 
@@ -73,14 +75,14 @@ class RefreshUpdate(Struct, frozen=True, kw_only=True):
 
 class OauthCreate(Struct, frozen=True, kw_only=True, tag="mcp_oauth"):
     mcp_server_url: ServerUrl
-    access_token: Secret
+    access_token: Token
     expires_at: datetime | None = None
     refresh: RefreshParams | None = None
 
 
 class BearerCreate(Struct, frozen=True, kw_only=True, tag="static_bearer"):
     mcp_server_url: ServerUrl
-    token: Secret
+    token: Token
 
 
 class Everywhere(Struct, frozen=True, kw_only=True, tag="unrestricted"):
@@ -107,13 +109,13 @@ class VariableCreate(Struct, frozen=True, kw_only=True, tag="environment_variabl
 
 
 class OauthUpdate(Struct, frozen=True, kw_only=True, tag="mcp_oauth"):
-    access_token: Secret | None = None
+    access_token: Token | None = None
     expires_at: datetime | UnsetType | None = UNSET
     refresh: RefreshUpdate | None = None
 
 
 class BearerUpdate(Struct, frozen=True, kw_only=True, tag="static_bearer"):
-    token: Secret | None = None
+    token: Token | None = None
 
 
 class VariableUpdate(Struct, frozen=True, kw_only=True, tag="environment_variable"):

@@ -109,11 +109,21 @@ class Environments:
 def _updated(old: EnvironmentBody, asked: EnvironmentUpdate) -> EnvironmentBody:
     return EnvironmentBody(
         name=asked.name or old.name,
-        config=_config(old.config, asked.config) if asked.config else old.config,
+        config=_config(old.config, _same_kind(old.config, asked.config)) if asked.config else old.config,
         description=old.description if asked.description is UNSET else asked.description or "",
         metadata=merged_metadata(old.metadata, asked.metadata) if asked.metadata else old.metadata,
         scope=asked.scope or old.scope,
     )
+
+
+def _same_kind(old: Config, asked: ConfigParams) -> ConfigParams:
+    if isinstance(old, SelfHosted) != isinstance(asked, SelfHosted):
+        raise BadRequest(
+            "An environment stays of its kind: `config.type` cannot change. Make another one.",
+            field="config.type",
+            error_code="invalid_config_type_change",
+        )
+    return asked
 
 
 def _config(old: Config, asked: ConfigParams) -> Config:

@@ -1,6 +1,7 @@
 """Files: uploaded by clients, copied for sessions, found in sessions' outputs."""
 
 import asyncio
+import hashlib
 import mimetypes
 import re
 import shutil
@@ -26,6 +27,7 @@ _SESSION_FILES = 4000
 _PIECE = 1 << 20
 _SECOND = 1_000_000
 _SWEEP_MICROS = 600 * _SECOND
+_NAME_BYTES = 255
 _UNSAFE = re.compile(r'[\x00-\x1f\x7f<>:"|?*\\/]')
 
 
@@ -54,7 +56,7 @@ class Files:
         self, uploaded: Uploaded, filename: str | None, media_type: str | None, expires_in: int | None = None
     ) -> File:
         await self._sweep()
-        name = checked_name(filename)
+        name = checked_name(filename) if filename else f"unnamed{mimetypes.guess_extension(media_type or '') or ''}"
         body = FileBody(
             filename=name,
             mime_type=_media_type(name, media_type),
@@ -107,7 +109,7 @@ class Files:
     async def path(self, file_id: str) -> tuple[File, Path]:
         """A copy of it that an agent can read, under its own name; it goes with the file."""
         file, content = await self.open(file_id)
-        target = self._folder / file.id / file.filename
+        target = self._folder / file.id / fitting(file.filename)
         with content:
             if not await asyncio.to_thread(target.exists):
                 await asyncio.to_thread(lay_down, content, target)
@@ -184,16 +186,24 @@ class Files:
 def lay_down(content: BinaryIO, target: Path) -> None:
     """Blocking. Whole or not at all, and not to be written to."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    draft = target.with_name(f".{target.name[:200]}.draft")
+    draft = target.with_name(f".{hashlib.blake2b(target.name.encode(), digest_size=8).hexdigest()}.draft")
     with draft.open("wb") as file:
         shutil.copyfileobj(content, file, _PIECE)
     draft.chmod(0o444)
     draft.replace(target)
 
 
-def checked_name(filename: str | None) -> str:
+def fitting(name: str) -> str:
+    """As much of a name as file systems take, with its suffix."""
+    pure = PurePosixPath(name)
+    suffix = pure.suffix if len(pure.suffix.encode()) < _NAME_BYTES // 2 else ""
+    stem = name.removesuffix(suffix).encode()[: _NAME_BYTES - len(suffix.encode())]
+    return stem.decode("utf-8", "ignore") + suffix
+
+
+def checked_name(filename: str) -> str:
     """The last part of it, without what no file system likes."""
-    name = _UNSAFE.sub("_", PurePosixPath((filename or "").replace("\\", "/")).name)
+    name = _UNSAFE.sub("_", PurePosixPath(filename.replace("\\", "/")).name)
     if not 1 <= len(name) <= 255 or name in (".", ".."):
         raise BadRequest("A file needs a name of 1 to 255 characters.", field="file")
     return name

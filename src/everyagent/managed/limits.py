@@ -29,8 +29,8 @@ def checked_metadata(metadata: dict[str, str]) -> dict[str, str]:
 
 
 def merged_metadata(old: dict[str, str], patch: dict[str, str | None] | None) -> dict[str, str]:
-    """Key by key; a value of null or of nothing removes its key."""
-    merged: dict[str, str | None] = {**old, **(patch or {})}
+    """Key by key; a value of null or of nothing removes its key, null in place of all of them everything."""
+    merged: dict[str, str | None] = {} if patch is None else {**old, **patch}
     return checked_metadata({key: value for key, value in merged.items() if value})
 
 

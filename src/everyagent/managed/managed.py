@@ -2,6 +2,7 @@
 
 from msgspec.structs import replace
 
+from everyagent.errors import BadRequest, Conflict
 from everyagent.managed.agents import Agents
 from everyagent.managed.beginnings import Beginnings
 from everyagent.managed.creating import Creating
@@ -90,9 +91,19 @@ class Managed:
         return replace(message, attachments=[await found(each) for each in message.attachments])
 
     async def give_file(self, session_id: str, asked: FileParams) -> Resource:
-        """Kept, and in the session's folder at once."""
+        """Kept, and in the session's folder at once; or neither."""
+        _, view = await self.sessions.viewed.find(session_id)
+        if view.status == "terminated":
+            raise BadRequest(f"The session {session_id} has ended: it stays as it is.", error_code="session_archived")
         resource = await self.resources.add(session_id, asked)
-        await self.workspaces.lay_out(session_id, resource)
+        try:
+            await self.workspaces.lay_out(session_id, resource)
+        except OSError as error:
+            await self.resources.delete(session_id, resource.id)
+            raise Conflict(
+                f"The file cannot lie at {resource.mount_path}: {error.strerror}. Choose another `mount_path`.",
+                field="mount_path",
+            ) from error
         return resource
 
     async def change_token(self, session_id: str, resource_id: str, token: str) -> Resource:

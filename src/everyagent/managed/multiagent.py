@@ -1,12 +1,13 @@
 """Which other agents an agent may work with: asked for by name, kept with their versions, shown whole in a session."""
 
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from everyagent.errors import BadRequest
 from everyagent.model.parts import Json
 
 
@@ -59,10 +60,12 @@ class Multiagent20261001(Struct, frozen=True, kw_only=True, tag="multiagent_2026
 Multiagent: TypeAlias = Coordinator | Multiagent20261001
 #: The version an agent has now, or an error if there is none such.
 Pin = Callable[[AgentReference], Awaitable[AgentReference]]
+T = TypeVar("T", AgentReference, AgentReference | Advisor)
 #: What a session shows of an agent it may work with.
 Show = Callable[[AgentReference], Awaitable[Json]]
 
 _OFF = Crew(type="disabled")
+_ON = Crew(type="enabled")
 
 
 async def pinned(multiagent: Multiagent, own: AgentReference, pin: Pin) -> Multiagent:
@@ -78,24 +81,33 @@ async def pinned(multiagent: Multiagent, own: AgentReference, pin: Pin) -> Multi
                 return own if member.id == own.id else await pin(member)
 
     async def crew(given: Crew | None) -> Crew:
-        if given is None or given.type == "disabled":
+        given = given or _ON
+        if given.type == "disabled":
             return _OFF
         return Crew(
             type="enabled",
             inline_agents=given.inline_agents or Switch(type="enabled"),
-            predefined_agents=[await fixed(member) for member in given.predefined_agents or ()],
+            predefined_agents=[*_distinct([await fixed(member) for member in given.predefined_agents or ()])],
         )
 
     match multiagent:
         case Coordinator():
             members = [each if isinstance(each, Advisor) else await fixed(each) for each in multiagent.agents]
-            return Coordinator(agents=[*members])
+            return Coordinator(agents=[*_distinct(members)])
         case Multiagent20261001():
             return Multiagent20261001(
                 advisor=multiagent.advisor or AdvisorSwitch(type="disabled"),
                 subagents=await crew(multiagent.subagents),
                 workflows=await crew(multiagent.workflows),
             )
+
+
+def _distinct(members: list[T]) -> list[T]:
+    names = [each.id if isinstance(each, AgentReference) else "an advisor" for each in members]
+    for name in names:
+        if names.count(name) > 1:
+            raise BadRequest(f"`multiagent` names {name} twice.", field="multiagent")
+    return members
 
 
 async def expanded(multiagent: Multiagent, show: Show) -> Json:

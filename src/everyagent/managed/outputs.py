@@ -68,14 +68,22 @@ def _found(folder: Path) -> Iterator[Output]:
         folders.sort()
         for name in sorted(names):
             path = Path(parent, name)
-            status = path.lstat()
+            try:
+                status = path.lstat()
+            except OSError:
+                continue  # gone again
             if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
                 continue
             count += 1
             if count > MAX_OUTPUTS:
                 return
-            source = f"{OUTPUTS}/{path.relative_to(folder).as_posix()}"
+            source = f"{OUTPUTS}/{_readable(path.relative_to(folder))}"
             yield Output(path=path, source=source, size=status.st_size, modified_ns=status.st_mtime_ns)
+
+
+def _readable(path: Path) -> str:
+    """Bytes of a name that are no UTF-8 are shown as `%` and their two digits."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace").replace("\\x", "%")
 
 
 def _open(path: Path) -> BinaryIO:

@@ -12,6 +12,8 @@ MAX_RESOURCES = 999
 UPLOADS = "/mnt/session/uploads"
 OUTPUTS = "/mnt/session/outputs"
 WORKSPACE = "/workspace"
+_PATH_BYTES = 1024
+_PART_BYTES = 255
 
 
 class BranchCheckout(Struct, frozen=True, kw_only=True, tag="branch"):
@@ -73,8 +75,18 @@ Resource: TypeAlias = FileResource | RepositoryResource
 
 
 def checked_mount(path: str, field: str = "mount_path") -> str:
-    """An absolute path that leads nowhere else."""
+    """An absolute path that leads nowhere else, and that a file system takes."""
     pure = PurePosixPath(path)
     if not pure.is_absolute() or ".." in pure.parts or len(pure.parts) < 2 or any(ord(char) < 32 for char in path):
         raise BadRequest(f"`{field}` must be an absolute path without `..`; {path!r} is not.", field=field)
+    if len(path.encode()) > _PATH_BYTES or any(len(part.encode()) > _PART_BYTES for part in pure.parts):
+        raise BadRequest(
+            f"`{field}` has at most {_PATH_BYTES} bytes, {_PART_BYTES} between two slashes; {path[:80]!r} has more.",
+            field=field,
+        )
     return "/" + "/".join(pure.parts[1:])
+
+
+def lies_in(path: str, other: str) -> bool:
+    """Whether it is the other, or below it."""
+    return path == other or path.startswith(f"{other}/")

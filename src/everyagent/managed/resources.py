@@ -25,6 +25,7 @@ from everyagent.managed.resource import (
     Resource,
     ResourceParams,
     checked_mount,
+    lies_in,
 )
 from everyagent.model.ids import new_id
 from everyagent.sessions.secrets import Vault
@@ -45,20 +46,23 @@ class Resources:
         given: list[Resource] = []
         try:
             for params in asked:
-                given.append(await self.add(session_id, params))
+                given.append(await self._add(session_id, params, given))
         except BaseException:
             await self.take_away(session_id)
             raise
         return given
 
     async def add(self, session_id: str, params: ResourceParams) -> Resource:
-        if await self._records.count(KIND, session_id) >= MAX_RESOURCES:
+        return await self._add(session_id, params, await self.of(session_id))
+
+    async def _add(self, session_id: str, params: ResourceParams, others: "Sequence[Resource]") -> Resource:
+        if len(others) >= MAX_RESOURCES:
             raise BadRequest(f"A session has at most {MAX_RESOURCES} resources.", field="resources")
         match params:
             case FileParams():
-                return await self._add_file(session_id, params)
+                return await self._add_file(session_id, params, others)
             case RepositoryParams():
-                return await self._add_repository(session_id, params)
+                return await self._add_repository(session_id, params, others)
             case _:
                 raise BadRequest("There are no memory stores here: give files instead.", field="resources")
 
@@ -105,20 +109,20 @@ class Resources:
         record = await self._find(session_id, resource_id)
         return None if record.secret is None else self._vault.unseal(record.secret, resource_id).decode()
 
-    async def _add_file(self, session_id: str, params: FileParams) -> Resource:
+    async def _add_file(self, session_id: str, params: FileParams, others: "Sequence[Resource]") -> Resource:
+        mount = _free(others, params.mount_path or f"{UPLOADS}/{params.file_id}")
         file = await self._files.copy(params.file_id, session_id)
-        mount = checked_mount(params.mount_path or f"{UPLOADS}/{params.file_id}")
-        if mount == OUTPUTS or mount.startswith(f"{OUTPUTS}/"):
-            raise BadRequest(f"Nothing can be mounted below {OUTPUTS}: it is the agent's.", field="mount_path")
         resource = FileResource(id=new_id("sesrsc_"), file_id=file.id, mount_path=mount, created_at="", updated_at="")
         return await self._insert(session_id, resource, None)
 
-    async def _add_repository(self, session_id: str, params: RepositoryParams) -> Resource:
+    async def _add_repository(
+        self, session_id: str, params: RepositoryParams, others: "Sequence[Resource]"
+    ) -> Resource:
         name = PurePosixPath(urlsplit(params.url).path).name.removesuffix(".git")
         resource = RepositoryResource(
             id=new_id("sesrsc_"),
             url=params.url,
-            mount_path=checked_mount(params.mount_path or f"{WORKSPACE}/{name}"),
+            mount_path=_free(others, params.mount_path or f"{WORKSPACE}/{name}"),
             checkout=params.checkout,
             created_at="",
             updated_at="",
@@ -138,9 +142,7 @@ class Resources:
                 )
             )
         except RecordExists:
-            raise BadRequest(
-                f"Two resources of a session cannot lie at {resource.mount_path!r}.", field="mount_path"
-            ) from None
+            raise _taken(resource.mount_path, resource.mount_path) from None
         return _resource(record)
 
     async def _find(self, session_id: str, resource_id: str) -> Record:
@@ -148,6 +150,24 @@ class Resources:
         if record.parent != session_id:
             raise NotFound(f"There is no resource {resource_id!r} in the session {session_id!r}.")
         return record
+
+
+def _free(others: Sequence[Resource], path: str) -> str:
+    """The path, if nothing else lies there, above or below."""
+    mount = checked_mount(path)
+    if lies_in(mount, OUTPUTS):
+        raise BadRequest(f"Nothing can be mounted below {OUTPUTS}: it is the agent's.", field="mount_path")
+    if lies_in(UPLOADS, mount) or lies_in(OUTPUTS, mount):
+        raise BadRequest(f"{mount} is a folder of every session: choose a path below it.", field="mount_path")
+    for other in others:
+        if lies_in(mount, other.mount_path) or lies_in(other.mount_path, mount):
+            raise _taken(mount, other.mount_path)
+    return mount
+
+
+def _taken(path: str, other: str) -> BadRequest:
+    where = f"at {path!r}" if path == other else f"at {path!r} and {other!r}"
+    return BadRequest(f"Two resources of a session cannot lie {where}.", field="mount_path")
 
 
 def _resource(record: Record) -> Resource:

@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from everyagent.managed.limits import PageLimit
+from everyagent.managed.limits import LongPageLimit
 
 
 class SkillSource(Struct, frozen=True, kw_only=True):
@@ -56,6 +56,6 @@ class VersionBody(Struct, frozen=True, kw_only=True):
 
 
 class SkillList(Struct, frozen=True, kw_only=True):
-    limit: PageLimit = 20
+    limit: LongPageLimit = 20
     page: str | None = None
     source: str | None = None

@@ -123,7 +123,11 @@ class Skills:
             except NotFound as error:
                 problems.append(error.detail)
                 continue
-            await asyncio.to_thread(_lay_out, content, [folder / version.name for folder in folders])
+            try:
+                await asyncio.to_thread(_lay_out, content, [folder / version.name for folder in folders])
+            except OSError as error:
+                problems.append(f"the skill {version.name} could not be laid out: {error.strerror}")
+                continue
             found.append((version.name, version.description))
         return LaidOut(found=found, problems=problems)
 

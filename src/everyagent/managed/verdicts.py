@@ -66,6 +66,9 @@ async def verdict_in(sessions: Sessions, judge: str, message: SendMessage) -> Ju
             match event.data:
                 case ItemCompleted(item=item) if item.kind == "message" and item.role == "assistant":
                     texts.append(text_of(item))
+                case TurnEnded(stop_reason="error") as ended:
+                    why = Verdict("failed", f"The judge could not do its work: {ended.error or 'its turn failed'}")
+                    return Judgement(why, model_usage(ended.usage), ended.cost_usd or 0.0)
                 case TurnEnded() as ended:
                     return Judgement(found_in("\n".join(texts)), model_usage(ended.usage), ended.cost_usd or 0.0)
                 case _ if event.type.endswith(".requested"):

@@ -80,12 +80,16 @@ class Workspaces:
         root = await asyncio.to_thread(self.directory, session_id)
         resources = await self._resources.of(session_id)
         repositories: list[RepositoryProblem] = []
+        unplaced: list[str] = []
         for resource in resources:
-            problem = await self.lay_out(session_id, resource)
-            repositories += [problem] if problem else []
+            try:
+                problem = await self.lay_out(session_id, resource)
+                repositories += [problem] if problem else []
+            except OSError as error:
+                unplaced.append(f"nothing could be laid at {resource.mount_path}: {error.strerror}")
         skills = await self._skills.lay_out(agent.skills, [root / folder for folder in SKILL_FOLDERS])
         given = await self._credentials.given_by(vault_ids)
-        env, problems = given.env, skills.problems
+        env, problems = given.env, [*unplaced, *skills.problems]
         if isinstance(environment.config, Cloud):
             packages, path = environment.config.packages, os.environ.get("PATH", os.defpath)
             installed = await in_thread(partial(install, packages, self._folder / "packages", path))

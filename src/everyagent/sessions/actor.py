@@ -17,7 +17,7 @@ from everyagent.errors import AgentFailed
 from everyagent.log.log import Input, Receipt, SessionRecord
 from everyagent.logs import get_logger
 from everyagent.model.asks import Answer, ToolAnswer
-from everyagent.model.events import PermissionRequested, SessionEnded, SessionStatus, SessionUpdated, ToolRequested
+from everyagent.model.events import PermissionRequested, SessionEnded, SessionStatus, ToolRequested
 from everyagent.model.ids import new_id
 from everyagent.model.sessions import SendMessage
 from everyagent.sessions import stories
@@ -30,6 +30,7 @@ from everyagent.sessions.refusals import cannot_steer, closed_ask
 from everyagent.sessions.scribe import Step
 from everyagent.sessions.toolcalls import Waiting
 from everyagent.sessions.turn import Turn
+from everyagent.sessions.updating import Update
 from everyagent.sessions.view import View
 from everyagent.sessions.world import World
 
@@ -120,17 +121,18 @@ class Actor:
             self._spawn(self.advance)
         return True
 
-    async def update(self, updated: SessionUpdated, change: Change, record: SessionRecord) -> None:
-        """`record` is the session's row as it will be."""
+    async def update(self, plan: Callable[[SessionRecord], Update | None]) -> None:
+        """`plan` sees the session's row as it is just before the step."""
         async with self._lock:
             self._journal.refuse_if_ended()
-            step = self._journal.begin("from_client", {"request": "update", "changes": updated})
-            step.tell([Woven(updated, True)])
-            step.change(config=record.config)
+            if (update := plan(self.record)) is None:
+                return
+            step = self._journal.begin("from_client", {"request": "update", "changes": update.updated})
+            step.tell([Woven(update.updated, True)])
+            step.change(config=update.config)
             await self._journal.write(step)
-            self._journal.record = record
-            conversation = self._link.conversation
-        if conversation and change != Change() and await self._told(conversation.change(change)) is False:
+            conversation = self._link.conversation if update.change != Change() else None
+        if conversation and await self._told(conversation.change(update.change)) is False:
             self._restart_when_idle = True
             self._spawn(self.hibernate, True)
 
@@ -362,7 +364,6 @@ class Actor:
                     step = self._journal.begin("daemon", {"cause": "command_failed", "detail": str(error)})
                     step.tell([Woven(stories.failure(error), True)])
                     self._journal.commit(step)
-            return None
 
     async def _after_turn(self) -> None:
         if self._restart_when_idle:

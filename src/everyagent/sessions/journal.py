@@ -19,7 +19,10 @@ logger = get_logger(__name__)
 
 
 class Journal:
-    """`lost` is called once, when the log refuses a step because somebody else writes to the session."""
+    """`record` is the session's row as it is once all steps so far are written.
+
+    `lost` is called once, when the log refuses a step because somebody else writes to the session.
+    """
 
     def __init__(self, record: SessionRecord, world: World, lost: Callable[[], None], view: View | None = None) -> None:
         self.record = record
@@ -27,6 +30,7 @@ class Journal:
         self.status: SessionStatus = record.status
         self._scribe = Scribe(record, world.clock, view, world.prices)
         self._status_before: SessionStatus = record.status
+        self._record_before = record
         self._log = world.log
         self._counts = world.counts
         self._max_waiting = world.policy.max_waiting_events
@@ -92,7 +96,7 @@ class Journal:
             await self._log.append(self._finished(step), patient=patient)
         except EveryagentError:
             step.undo()
-            self.status = self._status_before
+            self.status, self.record = self._status_before, self._record_before
             raise
 
     def commit(self, step: Step) -> None:
@@ -104,6 +108,9 @@ class Journal:
 
     def _finished(self, step: Step) -> Append:
         append = step.finish()
+        self._record_before = self.record
+        if append.changes:
+            self.record = append.changes.applied_to(self.record)
         self._counts.events[self.record.agent] += len(append.events)
         if step.stop_reason:
             self._counts.turns[self.record.agent, step.stop_reason] += 1

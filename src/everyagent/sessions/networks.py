@@ -19,6 +19,16 @@ async def keepable(hosts: Sequence[str] | None, permission_mode: str, agent: str
     if None in named:
         wrong = hosts[named.index(None)]
         raise BadRequest(f"{wrong!r} names no host. Write it as in example.org or *.example.org.", field=FIELD)
+    refuse_unkept(hosts, permission_mode, agent, catalog)
+    if catalog.sandbox == "shell" and (why := await no_shell()):
+        raise UnsupportedChoice(f"This machine cannot keep commands to some hosts: {why}", field=FIELD)
+    return [name for name in dict.fromkeys(named) if name]
+
+
+def refuse_unkept(hosts: Sequence[str] | None, permission_mode: str, agent: str, catalog: Catalog) -> None:
+    """If the agent cannot be kept to them, or not in this mode."""
+    if hosts is None:
+        return
     if catalog.sandbox is None:
         raise UnsupportedChoice(f"{agent} cannot be kept to some hosts. Leave `{FIELD}` out.", field=FIELD)
     modes = catalog.sandbox_modes
@@ -29,9 +39,6 @@ async def keepable(hosts: Sequence[str] | None, permission_mode: str, agent: str
             field="permissionMode",
             choices=modes,
         )
-    if catalog.sandbox == "shell" and (why := await no_shell()):
-        raise UnsupportedChoice(f"This machine cannot keep commands to some hosts: {why}", field=FIELD)
-    return [name for name in dict.fromkeys(named) if name]
 
 
 async def no_shell() -> str | None:

@@ -1,14 +1,13 @@
 """The facade: everything a client can ask of sessions, in the words of the API. Every face calls this."""
 
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
 import msgspec
-from msgspec import UNSET, Struct
+from msgspec import Struct
 from msgspec.structs import replace
 
-from everyagent.agents.adapter import Change
 from everyagent.errors import BadRequest
 from everyagent.log.log import (
     EventQuery,
@@ -19,7 +18,7 @@ from everyagent.log.log import (
     SessionRecord,
 )
 from everyagent.model.asks import Answer, ToolAnswer
-from everyagent.model.events import SessionStatus, SessionUpdated
+from everyagent.model.events import SessionStatus
 from everyagent.model.parts import Json
 from everyagent.model.sessions import (
     AskInfo,
@@ -33,7 +32,7 @@ from everyagent.model.sessions import (
     UpdateSession,
 )
 from everyagent.model.tools import CustomTool
-from everyagent.sessions.agents import Agents, choose
+from everyagent.sessions.agents import Agents
 from everyagent.sessions.attachments import checked
 from everyagent.sessions.config import config_of
 from everyagent.sessions.creation import Creation, InfoReceipt, with_info
@@ -42,12 +41,11 @@ from everyagent.sessions.ground import Ground
 from everyagent.sessions.info import info_of
 from everyagent.sessions.inputs import queued
 from everyagent.sessions.launching import Launcher
-from everyagent.sessions.networks import keepable
-from everyagent.sessions.policies import enforceable
 from everyagent.sessions.refusals import closed_ask, disk_full, offset_outside, session_ended
 from everyagent.sessions.supervisor import Supervisor
 from everyagent.sessions.tails import Tails, feed_position, type_numbers
 from everyagent.sessions.toolcalls import call_tool
+from everyagent.sessions.updating import update_of
 from everyagent.sessions.viewing import ViewedSessions
 
 
@@ -121,40 +119,8 @@ class Sessions:
         self._refuse_if_full()
         await self._writable(session_id)
         async with self._supervisor.hold(session_id) as actor:
-            record = actor.record
-            model = record.model if request.model is UNSET else request.model
-            keep_variant = request.model is UNSET or request.variant is not UNSET
             catalog = await actor.adapter.catalog()
-            choice = choose(
-                catalog,
-                model=model,
-                variant=request.variant if request.variant is not UNSET else record.variant if keep_variant else None,
-                agent_mode=record.agent_mode if request.agent_mode is UNSET else request.agent_mode,
-                permission_mode=record.permission_mode if request.permission_mode is UNSET else request.permission_mode,
-            )
-            metadata = record.metadata
-            if request.metadata is not UNSET:
-                merged = {**metadata, **request.metadata}
-                metadata = {key: value for key, value in merged.items() if value is not None}
-            new = replace(
-                record,
-                model=choice.model,
-                variant=choice.variant,
-                agent_mode=choice.agent_mode,
-                permission_mode=choice.permission_mode,
-                title=record.title if request.title is UNSET else request.title,
-                metadata=metadata,
-            )
-            updated = msgspec.convert(_changed(record, new, _ROW & {*SessionUpdated.__struct_fields__}), SessionUpdated)
-            change = msgspec.convert(_changed(record, new, _ROW & {*Change.__struct_fields__}), Change)
-            config = config_of(record)
-            await keepable(config.allowed_hosts, choice.permission_mode, actor.adapter.title, catalog)
-            if request.tool_policies is not UNSET and request.tool_policies != config.tool_policies:
-                policies = enforceable(request.tool_policies, actor.adapter, catalog, config.tools)
-                new = replace(new, config=msgspec.json.encode(replace(config, tool_policies=policies)))
-                updated, change = replace(updated, tool_policies=policies), replace(change, policies=policies)
-            if updated != SessionUpdated():
-                await actor.update(updated, change, new)
+            await actor.update(lambda record: update_of(record, request, actor.adapter, catalog))
         return await self.get(session_id)
 
     async def terminate(self, session_id: str) -> None:
@@ -313,10 +279,3 @@ class Sessions:
     def _refuse_if_full(self) -> None:
         if self._log.full:
             raise disk_full()
-
-
-_ROW = frozenset(SessionRecord.__struct_fields__)
-
-
-def _changed(old: SessionRecord, new: SessionRecord, names: Iterable[str]) -> dict[str, object]:
-    return {name: getattr(new, name) for name in names if getattr(new, name) != getattr(old, name)}

@@ -25,7 +25,7 @@ _OVERSPENT = b'{"cause":"budget_reached"}'
 
 
 class Batch(Struct, frozen=True, kw_only=True):
-    """`cause` is the frame: what the view makes it of. `updated` is told, and `record` the row as it will be.
+    """`cause` is the frame: what the view makes it of. `updated` is told; `config` is the row's, if it changes.
 
     `restart`: the agent must be started anew to know of it.
 
@@ -38,7 +38,7 @@ class Batch(Struct, frozen=True, kw_only=True):
     answers: Sequence[tuple[str, Answer]] = ()
     submission: Submission | None = None
     updated: SessionUpdated | None = None
-    record: SessionRecord | None = None
+    config: bytes | None = None
     restart: bool = False
     told: Callable[[], Receipt | None] | None = None
 
@@ -62,10 +62,12 @@ class ViewedActor(Actor):
     async def _prepared(self, record: SessionRecord) -> Launch:
         return await self._views.launch(record, await self._world.launch_for(record))
 
-    async def submit(self, plan: Callable[[], Batch]) -> None:
+    async def submit(self, plan: Callable[[View, SessionRecord], Batch | None]) -> None:
         """`plan` looks at the view and refuses what does not fit it; nothing changes between it and the step."""
         async with self._lock:
-            batch = plan()
+            batch = plan(self.view, self.record)
+            if batch is None:
+                return
             asks = self._journal.order.asks
             pending = [(asks.pending(ask_id), ask_id, answer) for ask_id, answer in batch.answers]
             for ask, ask_id, _ in pending:
@@ -79,8 +81,8 @@ class ViewedActor(Actor):
                 self._journal.set_status(step, "running" if self._turn else "idle")
             if batch.updated:
                 step.tell([Woven(batch.updated, True)])
-            if batch.record:
-                step.change(config=batch.record.config)
+            if batch.config:
+                step.change(config=batch.config)
             stopped = self._stopped_by(step, batch)
             begun = self._put(step, batch.submission, stopped)
             step.close()
@@ -93,7 +95,6 @@ class ViewedActor(Actor):
             for resolution in resolutions:
                 asks.forget(resolution)
             self._inputs.extend(step.inputs)
-            self._journal.record = batch.record or self.record
             conversation = self._link.conversation
         for ask, ask_id, answer in pending:
             await self._pass_on(ask_id, ask.key if ask else "", answer)
@@ -163,12 +164,14 @@ class ViewedActor(Actor):
 
     async def _cut_short(self) -> None:
         if self._turn and not self._turn.cancelled:
-            await self.submit(lambda: Batch(cause=_OVERSPENT, direction="daemon", interrupt=self.view.overspent))
+            await self.submit(
+                lambda _view, _record: Batch(cause=_OVERSPENT, direction="daemon", interrupt=self.view.overspent)
+            )
 
     async def _grant(self, ask_id: str) -> None:
         if self._journal.order.asks.pending(ask_id):
             yes = PermissionAnswer(reply="once")
-            await self.submit(lambda: Batch(cause=_GRANTED, direction="daemon", answers=[(ask_id, yes)]))
+            await self.submit(lambda _view, _record: Batch(cause=_GRANTED, direction="daemon", answers=[(ask_id, yes)]))
 
     async def _prompt(self, turn: Turn) -> None:
         try:

@@ -31,12 +31,15 @@ class ViewedSessions:
 
     async def submit(self, session_id: str, plan: Callable[[View], Batch]) -> None:
         """`plan` sees the view as it is just before the step; it may refuse by raising."""
+        await self.change(session_id, lambda view, _: plan(view))
+
+    async def change(self, session_id: str, plan: Callable[[View, SessionRecord], Batch | None]) -> None:
+        """The same for what depends on the session's row as well. None: nothing shall happen."""
         self._refuse_if_full()
         async with self._supervisor.hold(session_id) as actor:
             if not isinstance(actor, ViewedActor):
                 raise NotFound(f"There is no managed session {session_id!r}.")
-            view = actor.view
-            await actor.submit(lambda: plan(view))
+            await actor.submit(plan)
 
     async def find(self, session_id: str) -> tuple[SessionRecord, ViewRecord]:
         view = await self.log.view(session_id)

@@ -51,7 +51,6 @@ TestAmpMachine = AmpMachine.TestCase
 TestAmpMachine.settings = settings(
     max_examples=6,
     stateful_step_count=10,
-    deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

@@ -68,7 +68,6 @@ TestClaudeMachine = ClaudeMachine.TestCase
 TestClaudeMachine.settings = settings(
     max_examples=8,
     stateful_step_count=12,
-    deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

@@ -52,7 +52,6 @@ TestOpencodeMachine = OpencodeMachine.TestCase
 TestOpencodeMachine.settings = settings(
     max_examples=4,
     stateful_step_count=10,
-    deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

@@ -138,7 +138,11 @@ def delegates(client: Loose, talk: Talk) -> None:
     assert (primary.parent_thread_id, child.parent_thread_id, child.status) == (None, primary.id, "idle")
     inside = types(threads.events.list(child.id, session_id=talk.session_id))
     assert inside[0] == "agent.thread_message_received"
-    assert inside[-1] == "agent.thread_message_sent"
+    assert inside[-2:] == ["agent.thread_message_sent", "session.thread_status_idle"]
+    fared = [event.id for event in heard if event.type.startswith("session.thread_status_")]
+    assert [
+        event.id for event in threads.events.list(child.id, session_id=talk.session_id) if event.id in fared
+    ] == fared
     assert {"agent.message", "agent.tool_use", "agent.tool_result"} <= set(inside)
     pages = threads.events.list(child.id, session_id=talk.session_id, limit=2)
     assert types(pages) == inside

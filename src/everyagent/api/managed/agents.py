@@ -5,6 +5,7 @@ from msgspec import Struct
 from everyagent.api.routing import Call, Nothing, Routes
 from everyagent.errors import Conflict, NotFound
 from everyagent.managed.agent import Agent, AgentCreate, AgentList, AgentUpdate
+from everyagent.managed.agent_limits import limits_of_agent
 from everyagent.managed.limits import PageLimit
 from everyagent.managed.pages import Page
 
@@ -23,7 +24,9 @@ class VersionsQuery(Struct, frozen=True, kw_only=True):
 @routes.add("POST", "/anthropic/v1/agents", effect=True)
 async def create_managed_agent(call: Call[Nothing, AgentCreate]) -> Agent:
     """Make an agent, at version 1."""
-    return await call.managed.agents.create(call.body)
+    agent = await call.managed.agents.create(call.body)
+    call.warnings += limits_of_agent(agent)
+    return agent
 
 
 @routes.add("GET", "/anthropic/v1/agents")
@@ -41,7 +44,9 @@ async def retrieve_managed_agent(call: Call[VersionQuery, Nothing]) -> Agent:
 @routes.add("POST", "/anthropic/v1/agents/{agent_id}", NotFound, Conflict, effect=True)
 async def update_managed_agent(call: Call[Nothing, AgentUpdate]) -> Agent:
     """Make a new version. With `version`, only if that is still the newest one."""
-    return await call.managed.agents.update(call.path["agent_id"], call.body)
+    agent = await call.managed.agents.update(call.path["agent_id"], call.body)
+    call.warnings += limits_of_agent(agent)
+    return agent
 
 
 @routes.add("POST", "/anthropic/v1/agents/{agent_id}/archive", NotFound, effect=True)

@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from everyagent.api.routing import Call, Nothing, Routes
-from everyagent.errors import NotFound
+from everyagent.errors import Conflict, NotFound
 from everyagent.managed.environment import Deleted
 from everyagent.managed.limits import LongPageLimit
 from everyagent.managed.pages import Page
@@ -19,10 +19,9 @@ class ResourcesQuery(Struct, frozen=True, kw_only=True):
     page: str | None = None
 
 
-@routes.add("POST", _RESOURCES, NotFound, effect=True)
+@routes.add("POST", _RESOURCES, NotFound, Conflict, effect=True)
 async def add_session_resource(call: Call[Nothing, FileParams]) -> FileResource | RepositoryResource:
     """Give a file to a session, also while it runs."""
-    await call.sessions.get(call.path["session_id"])
     return await call.managed.give_file(call.path["session_id"], call.body)
 
 

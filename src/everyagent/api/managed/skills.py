@@ -12,7 +12,7 @@ from everyagent.api.streaming import Download
 from everyagent.errors import BadRequest, NotFound
 from everyagent.managed.bundle import MAX_BYTES, MAX_FILES, Bundle, packed, too_large
 from everyagent.managed.environment import Deleted
-from everyagent.managed.limits import PageLimit
+from everyagent.managed.limits import LongPageLimit
 from everyagent.managed.pages import Page
 from everyagent.managed.skill import OlderSkill, Skill, SkillList, SkillVersion
 
@@ -27,7 +27,7 @@ B = TypeVar("B")
 
 
 class VersionsQuery(Struct, frozen=True, kw_only=True):
-    limit: PageLimit | None = None
+    limit: LongPageLimit = 20
     page: str | None = None
 
 
@@ -70,7 +70,7 @@ async def create_skill_version(call: Call[Nothing, Upload]) -> SkillVersion:
 async def list_skill_versions(call: Call[VersionsQuery, Nothing]) -> Page[SkillVersion]:
     """A skill's versions, the newest first."""
     query = call.query
-    return await call.managed.skills.versions(call.path["skill_id"], limit=query.limit or 20, page=query.page)
+    return await call.managed.skills.versions(call.path["skill_id"], limit=query.limit, page=query.page)
 
 
 @routes.add("GET", _VERSION, NotFound)
@@ -111,8 +111,8 @@ async def _bundle(call: Call[Nothing, Upload]) -> tuple[Bundle, str | None]:
             display_name = await part.text() or None
     if not files:
         raise BadRequest("The form has no parts `files[]`.", field="files")
-    if display_name is not None and len(display_name) > 256:
-        raise BadRequest("`display_name` has at most 256 characters.", field="display_name")
+    if display_name is not None and (len(display_name) > 255 or len(display_name.splitlines()) > 1):
+        raise BadRequest("`display_name` is one line of at most 255 characters.", field="display_name")
     return packed(files), display_name
 
 

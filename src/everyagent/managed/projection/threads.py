@@ -45,7 +45,7 @@ class Threads:
                 created_at=teller.at,
                 updated_at=teller.at,
             )
-            self._tell(ThreadCreated, thread)
+            teller.tell(self._made(ThreadCreated, thread))
             self._hand_over(thread, call)
         if thread.status in ("idle", "rescheduling"):
             thread.status = "running"
@@ -123,21 +123,28 @@ class Threads:
         self._spans.close(None, failed=False, on=thread)
         thread.status = "idle"
         thread.updated_at = teller.at
-        teller.tell(
+        self._tell_both(
+            thread,
             ThreadIdle(
                 id=teller.new_id(),
                 processed_at=teller.time,
                 session_thread_id=thread.id,
                 agent_name=thread.name,
                 stop_reason=Stop(type="end_turn"),
-            )
+            ),
         )
 
     def _tell(self, kind: type[_Simple], thread: Thread) -> None:
-        teller = self._teller
-        teller.tell(
-            kind(id=teller.new_id(), processed_at=teller.time, session_thread_id=thread.id, agent_name=thread.name)
-        )
+        self._tell_both(thread, self._made(kind, thread))
+
+    def _made(self, kind: type[_Simple], thread: Thread) -> _Simple:
+        id, time = self._teller.new_id(), self._teller.time
+        return kind(id=id, processed_at=time, session_thread_id=thread.id, agent_name=thread.name)
+
+    def _tell_both(self, thread: Thread, event: Managed) -> None:
+        """How a thread fares is told on it, and to the session."""
+        self._teller.tell(event)
+        self._teller.tell_thread(thread.id, event)
 
     def _hand_over(self, thread: Thread, call: Use | None) -> None:
         """What it was asked to do, told on both sides."""

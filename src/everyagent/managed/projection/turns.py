@@ -142,9 +142,11 @@ class Turns:
             case "interrupted" | "terminated":
                 self._outcomes.leave("interrupted", "The turn was interrupted.")
                 self.rest_if_done()
+            case "max_turns":
+                self._statuses.fail(_LIMIT_REACHED, "exhausted")
+                self._outcomes.leave("failed", _LIMIT_REACHED.message)
+                self._statuses.rest(Stop(type="retries_exhausted"))
             case _:
-                if data.stop_reason == "max_turns":
-                    self._statuses.fail(_LIMIT_REACHED, "exhausted")
                 if not self._outcomes.start():
                     self.rest_if_done()
 

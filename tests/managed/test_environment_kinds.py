@@ -1,0 +1,18 @@
+"""An environment stays of the kind it was made as."""
+
+from pathlib import Path
+
+import pytest
+
+from everyagent.errors import BadRequest
+from everyagent.managed.environment import CloudParams, EnvironmentCreate, EnvironmentUpdate, SelfHosted
+from tests.managed.ground import managed
+
+
+async def test_a_cloud_does_not_become_self_hosted_nor_the_other_way_round(tmp_path: Path) -> None:
+    async with managed(tmp_path) as on:
+        for number, (kind, other) in enumerate(((CloudParams(), SelfHosted()), (SelfHosted(), CloudParams()))):
+            made = await on.environments.create(EnvironmentCreate(name=f"e{number}", config=kind))
+            with pytest.raises(BadRequest, match="stays of its kind"):
+                await on.environments.update(made.id, EnvironmentUpdate(config=other))
+            assert await on.environments.update(made.id, EnvironmentUpdate(config=kind, name=f"f{number}"))

@@ -1,0 +1,152 @@
+"""Files, mounts, skills and outputs as nobody means them: refused when they are given, or told of, never in the way."""
+
+import io
+import os
+import zipfile
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from everyagent.errors import BadRequest, Conflict, SessionNotFound
+from everyagent.managed import Managed
+from everyagent.managed.agent import AgentCreate, SkillParams
+from everyagent.managed.bundle import packed
+from everyagent.managed.credential import BearerCreate, VariableCreate
+from everyagent.managed.environment import EnvironmentCreate
+from everyagent.managed.file import File, FileList
+from everyagent.managed.resource import OUTPUTS, FileParams
+from everyagent.managed.session import SessionCreate
+from tests.managed import ground
+
+SKILL = b"---\nname: tidy\ndescription: Tidies.\n---\n"
+SESSION = "sesn_1"
+
+
+@pytest.fixture
+async def on(tmp_path: Path) -> AsyncGenerator[Managed]:
+    async with ground.managed(tmp_path) as managed:
+        yield managed
+
+
+async def uploaded(on: Managed, name: str | None, media_type: str | None = None) -> File:
+    async def pieces() -> AsyncIterator[bytes]:
+        yield b"content"
+
+    async with on.files.upload(pieces()) as upload:
+        return await on.files.add(upload, name, media_type)
+
+
+@pytest.mark.parametrize("name", [None, ""])
+@pytest.mark.parametrize(("media_type", "called"), [("text/csv", "unnamed.csv"), (None, "unnamed")])
+async def test_a_file_without_a_name_is_called_by_its_type(
+    on: Managed, name: str | None, media_type: str | None, called: str
+) -> None:
+    assert (await uploaded(on, name, media_type)).filename == called
+
+
+async def test_a_name_that_is_too_long_for_the_disk_is_cut_there(on: Managed) -> None:
+    file = await uploaded(on, "ü" * 250 + ".csv")
+    _, path = await on.files.path(file.id)
+    assert path.read_bytes() == b"content"
+    assert path.suffix == ".csv"
+
+
+@pytest.mark.parametrize("path", ["/" + "ü" * 128, "/" + "x" * 256, "/x" * 513, "/mnt/session/uploads", "/mnt"])
+async def test_nothing_is_mounted_where_it_cannot_lie(on: Managed, path: str) -> None:
+    file = await uploaded(on, "a")
+    with pytest.raises(BadRequest):
+        await on.resources.give(SESSION, [FileParams(file_id=file.id, mount_path=path)])
+    assert await on.resources.of(SESSION) == []
+
+
+@pytest.mark.parametrize("paths", [("/a", "/a/b"), ("/a/b", "/a")])
+async def test_nothing_is_mounted_below_a_file(on: Managed, paths: tuple[str, str]) -> None:
+    file = await uploaded(on, "a")
+    with pytest.raises(BadRequest, match=r"'/a.* and '/a"):
+        await on.resources.give(SESSION, [FileParams(file_id=file.id, mount_path=path) for path in paths])
+
+
+async def test_what_an_agent_put_in_the_way_keeps_a_file_out_and_nothing_else(on: Managed) -> None:
+    file = await uploaded(on, "a")
+    await on.resources.give(SESSION, [FileParams(file_id=file.id, mount_path="/data/in")])
+    (on.workspaces.directory(SESSION) / "data").write_text("the agent's own")
+    prepared = await on.workspaces.prepare(SESSION, await ground.agent(on), await ground.environment(on), [])
+    assert prepared.problems == ["nothing could be laid at /data/in: File exists"]
+
+
+async def test_a_file_that_finds_no_place_is_not_given(on: Managed) -> None:
+    agent = await on.agents.create(AgentCreate(name="a", model="mock-small"))
+    place = await on.environments.create(EnvironmentCreate(name="e"))
+    session = await on.managed_sessions.create(SessionCreate(agent=agent.id, environment_id=place.id))
+    file = await uploaded(on, "a")
+    (on.workspaces.directory(session.id) / "data").write_text("the agent's own")
+    with pytest.raises(Conflict, match="/data/in"):
+        await on.give_file(session.id, FileParams(file_id=file.id, mount_path="/data/in"))
+    assert await on.resources.of(session.id) == []
+    await on.managed_sessions.archive(session.id)
+    with pytest.raises(BadRequest, match="ended"):
+        await on.give_file(session.id, FileParams(file_id=file.id))
+    with pytest.raises(SessionNotFound):
+        await on.give_file("sesn_no", FileParams(file_id=file.id))
+
+
+def zipped(files: Mapping[str, bytes]) -> bytes:
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return held.getvalue()
+
+
+def test_an_archive_that_is_damaged_is_refused() -> None:
+    whole = zipped({"s/SKILL.md": SKILL, "s/a": os.urandom(2000).hex().encode()})
+    for place in range(30, len(whole), 97):
+        damaged = bytearray(whole)
+        damaged[place] ^= 0xFF
+        try:
+            packed({"s.zip": bytes(damaged)})
+        except BadRequest:
+            continue
+
+
+@pytest.mark.parametrize("files", [{"s/a": b"", "s/a/b": b""}, {f"s/{'ü' * 128}": b""}])
+def test_a_skill_that_no_disk_takes_is_refused(files: dict[str, bytes]) -> None:
+    with pytest.raises(BadRequest):
+        packed({"s/SKILL.md": SKILL, **files})
+
+
+def test_what_macos_and_windows_add_to_a_skill_does_no_harm() -> None:
+    archive = zipped({"__MACOSX/s/._SKILL.md": b"x", "s/SKILL.md": b"\xef\xbb\xbf" + SKILL.replace(b"\n", b"\r\n")})
+    assert packed({"s.zip": archive}).name == "tidy"
+
+
+async def test_a_skill_that_cannot_be_laid_out_is_told_of(on: Managed) -> None:
+    skill = await on.skills.create(packed({"s/SKILL.md": SKILL}), None)
+    (on.workspaces.directory(SESSION) / ".claude").write_text("the agent's own")
+    agent = await ground.agent(on, skills=[SkillParams(type="custom", skill_id=skill.id)])
+    prepared = await on.workspaces.prepare(SESSION, agent, await ground.environment(on), [])
+    assert prepared.problems == ["the skill tidy could not be laid out: Not a directory"]
+
+
+async def test_an_output_whose_name_is_no_text_is_listed_like_the_others(on: Managed) -> None:
+    on.workspaces.directory(SESSION)
+    folder = os.fsencode(on.workspaces.place(SESSION, OUTPUTS))
+    for name in (b"bad\xffname", b"plain"):
+        Path(os.fsdecode(folder + b"/" + name)).write_bytes(b"1")
+    for _ in range(2):
+        listed = await on.list_files(FileList(scope_id=SESSION))
+        assert sorted(file.filename for file in listed.data) == ["bad%ffname", "plain"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "auth"),
+    [
+        (VariableCreate, {"type": "environment_variable", "secret_name": "A", "secret_value": "a\0b"}),
+        (BearerCreate, {"type": "static_bearer", "mcp_server_url": "https://a.test", "token": "copied with its end\n"}),
+    ],
+)
+def test_a_secret_that_cannot_be_handed_on_is_refused(kind: type[msgspec.Struct], auth: dict[str, str]) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert({**auth, "networking": {"type": "unrestricted"}}, kind)

@@ -1,0 +1,79 @@
+"""What `sessions.update` and `agents.update` make of what is there, also when many ask at once."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+from msgspec import UNSET, UnsetType
+
+from everyagent.errors import BadRequest
+from everyagent.managed import Managed
+from everyagent.managed.agent import AgentCreate, AgentUpdate, McpServer, Tools
+from everyagent.managed.environment import EnvironmentCreate
+from everyagent.managed.session import SessionAgentUpdate, SessionCreate, SessionUpdate
+from everyagent.managed.tools import AgentToolset, McpToolset
+from everyagent.model.sessions import UpdateSession
+from tests.managed import ground
+
+MANY = 12
+
+
+@pytest.fixture
+async def on(tmp_path: Path) -> AsyncGenerator[Managed]:
+    async with ground.managed(tmp_path) as managed:
+        yield managed
+
+
+async def new_session(on: Managed, **metadata: str) -> str:
+    agent = await on.agents.create(AgentCreate(name="a", model="mock-small", tools=[AgentToolset()]))
+    place = await on.environments.create(EnvironmentCreate(name="e"))
+    asked = SessionCreate(agent=agent.id, environment_id=place.id, metadata=metadata)
+    return (await on.managed_sessions.create(asked)).id
+
+
+async def test_no_update_of_a_session_is_lost_when_many_come_at_once(on: Managed) -> None:
+    session_id = await new_session(on)
+    patches = [SessionUpdate(metadata={f"key{number}": str(number)}) for number in range(MANY)]
+    await asyncio.gather(*(on.managed_sessions.update(session_id, patch) for patch in patches))
+    session = await on.managed_sessions.retrieve(session_id)
+    assert session.metadata == {f"key{number}": str(number) for number in range(MANY)}
+
+
+async def test_nor_is_one_of_the_universal_api(on: Managed) -> None:
+    session_id = await new_session(on)
+    patches = [UpdateSession(metadata={f"key{number}": str(number)}) for number in range(MANY)]
+    await asyncio.gather(
+        *(on.sessions.update(session_id, patch) for patch in patches),
+        on.managed_sessions.update(session_id, SessionUpdate(title="Both", metadata={"managed": "too"})),
+    )
+    session = await on.managed_sessions.retrieve(session_id)
+    assert len(session.metadata) == MANY + 1
+    assert session.title == "Both"
+
+
+@pytest.mark.parametrize(
+    ("patch", "left"), [({}, {"kept": "yes"}), ({"kept": None}, {}), ({"more": "1"}, {"kept": "yes", "more": "1"})]
+)
+async def test_metadata_is_changed_key_by_key(on: Managed, patch: dict[str, str | None], left: dict[str, str]) -> None:
+    session_id = await new_session(on, kept="yes")
+    assert (await on.managed_sessions.update(session_id, SessionUpdate(metadata=patch))).metadata == left
+    agent = await on.agents.create(AgentCreate(name="a", model="mock-small", metadata={"kept": "yes"}))
+    assert (await on.agents.update(agent.id, AgentUpdate(metadata=patch))).metadata == left
+
+
+@pytest.mark.parametrize(
+    ("tools", "servers"),
+    [
+        (UNSET, [McpServer(name="docs", url="http://127.0.0.1/")]),
+        ([McpToolset(mcp_server_name="docs")], UNSET),
+        ([McpToolset(mcp_server_name="docs")], None),
+    ],
+)
+async def test_a_sessions_toolsets_and_servers_belong_together(
+    on: Managed, tools: Tools | UnsetType, servers: list[McpServer] | UnsetType | None
+) -> None:
+    session_id = await new_session(on)
+    asked = SessionUpdate(agent=SessionAgentUpdate(tools=tools, mcp_servers=servers))
+    with pytest.raises(BadRequest, match="docs"):
+        await on.managed_sessions.update(session_id, asked)
