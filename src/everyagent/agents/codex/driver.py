@@ -191,7 +191,7 @@ class CodexConversation:
         """What the thread's configuration adds to the user's."""
         gate = None if self._launch.policies == UNRESTRICTED else await self._gate.open()
         servers: dict[str, object] = {"mcp_servers": self._mcp} if self._mcp else {}
-        return servers | hooks.config(self._launch.policies, gate, self._token)
+        return servers | encode.shell(self._launch.env) | hooks.config(self._launch.policies, gate, self._token)
 
     @property
     def _thread(self) -> dict[str, object]:
