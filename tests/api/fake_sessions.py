@@ -265,6 +265,11 @@ class FakeSessions:
         self.effects.append("cancel")
         return False
 
+    async def cancel_subagent(self, session_id: str, item_id: str) -> bool:
+        await self.get(session_id)
+        self.effects.append(f"cancel {item_id}")
+        return True
+
     async def terminate(self, session_id: str) -> None:
         self.infos[session_id] = msgspec.structs.replace(await self.get(session_id), ended=True, status="ended")
 

@@ -22,6 +22,8 @@ async def test_a_session_is_made_shown_changed_and_deleted(served: Served) -> No
     assert (await served.client.patch("/v1/sessions/mine", json={"title": "x"})).json() == shown
     assert (await served.client.get("/v1/sessions")).json() == {"sessions": [shown], "nextPage": None}
     assert (await served.client.post("/v1/sessions/mine/cancel")).json() == {"cancelled": False}
+    alone = "/v1/sessions/mine/subagents/itm_1/cancel"
+    assert (await served.client.post(alone)).json() == {"cancelled": True}
     assert (await served.client.post("/v1/sessions/mine/fork", json={"sessionId": "fork"})).json()[
         "sessionId"
     ] == "fork"

@@ -27,6 +27,7 @@ SENT: list[tuple[Call[object], str]] = [
     (calls.delete("x"), "DELETE /v1/sessions/x"),
     (calls.send("x", "Hi", delivery="steer"), 'POST /v1/sessions/x/messages {"message":"Hi","delivery":"steer"}'),
     (calls.cancel("x"), "POST /v1/sessions/x/cancel {}"),
+    (calls.cancel_subagent("x", "itm_1"), "POST /v1/sessions/x/subagents/itm_1/cancel {}"),
     (calls.terminate("x"), "POST /v1/sessions/x/terminate {}"),
     (calls.fork("x", new_id="y", sequence=3), 'POST /v1/sessions/x/fork {"sessionId":"y","sequence":3}'),
     (calls.search("word", session_id="x"), "GET /v1/search?q=word&session=x"),

@@ -74,6 +74,9 @@ class RealModel(ABC):
     def delegate(self, *, when: str) -> None:  # noqa: B027
         """A helper is sent on the errand, and its answer repeated, where the agent has some."""
 
+    def wait_for_helper(self, command: str, *, when: str) -> None:  # noqa: B027
+        """A helper is sent to run a command, and waited for, where the agent has some."""
+
     def ask(self, *, when: str) -> bool:
         """A question: which colour?"""
         return False
@@ -122,6 +125,13 @@ class ClaudeModel(RealModel):
         task = {"description": "Count", "prompt": ERRAND, "subagent_type": "Explore", "run_in_background": False}
         self._script.add(scripted_replies.call("Agent", task, when=when), scripted_replies.say(FOUND, when=ERRAND))
         self.say("The helper says three.", when=FOUND)
+
+    def wait_for_helper(self, command: str, *, when: str) -> None:
+        task = {"description": "Count", "prompt": ERRAND, "subagent_type": "general-purpose"}
+        self._script.add(
+            scripted_replies.call("Agent", {**task, "run_in_background": False}, when=when),
+            scripted_replies.call("Bash", {"command": command}, when=ERRAND),
+        )
 
     def ask(self, *, when: str) -> bool:
         question = {"question": "Which colour?", "header": "Colour", "options": OPTIONS, "multiSelect": False}
@@ -180,6 +190,14 @@ class CodexModel(RealModel):
             said.say("The helper says three.", when="FINAL_ANSWER"),
         )
 
+    def wait_for_helper(self, command: str, *, when: str) -> None:
+        space, said = "collaboration", scripted_responses
+        self._script.add(
+            said.call("spawn_agent", {"task_name": "helper", "message": ERRAND}, namespace=space, when=when),
+            said.run(command, when="NEW_TASK"),
+            said.call("wait_agent", {"timeout_ms": 3_600_000}, namespace=space, when="/root/helper"),
+        )
+
     def ask(self, *, when: str) -> bool:
         question = {"id": "colour", "question": "Which colour?", "header": "Colour", "options": [*OPTIONS]}
         self._script.add(scripted_responses.call("request_user_input", {"questions": [question]}, when=when))
@@ -231,6 +249,10 @@ class OpencodeModel(RealModel):
             scripted_chat.say(FOUND, when=ERRAND),
             scripted_chat.say("The helper says three.", when=FOUND),
         )
+
+    def wait_for_helper(self, command: str, *, when: str) -> None:
+        task = {"description": "Count", "prompt": ERRAND, "subagent_type": "general"}
+        self._script.add(scripted_chat.call("task", {**task}, when=when), scripted_chat.run(command, when=ERRAND))
 
     def ask(self, *, when: str) -> bool:
         question = {"question": "Which colour?", "header": "Colour", "options": [*OPTIONS]}

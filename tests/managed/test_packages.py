@@ -103,6 +103,7 @@ def test_a_manager_that_the_machine_lacks_is_told(tmp_path: Path, monkeypatch: p
     limits = machine_limits(wanted)
     assert install(wanted, tmp_path / "packages", str(tmp_path), Child()).problems == limits
     assert [limit.split()[0] for limit in limits] == ["apt", "cargo", "gem", "go"]
+    assert "the daemon's machine has no apt and dpkg" in limits[0]
     assert "there is no gem on the daemon's machine" in limits[2]
 
 

@@ -182,10 +182,10 @@ async def test_skills_lie_where_agents_look_for_them(managed: Managed) -> None:
 
 
 async def test_packages_are_there_for_every_session_of_an_environment(managed: Managed) -> None:
-    environment = await ground.environment(managed, PackagesParams(pip=["iniconfig==2.3.0"], apt=["tree"]))
+    environment = await ground.environment(managed, PackagesParams(pip=["iniconfig==2.3.0"]))
     agent = await ground.agent(managed)
     prepared = await managed.workspaces.prepare(SESSION, agent, environment, [])
-    assert ["apt" in problem for problem in prepared.problems] == [True]
+    assert prepared.problems == []
     found = subprocess.run(
         ["python3", "-c", "import iniconfig; print(iniconfig.__file__)"],
         env=prepared.env,

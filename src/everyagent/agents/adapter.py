@@ -20,7 +20,7 @@ from everyagent.model.tools import CustomTool, McpServer
 class Capabilities(Struct, frozen=True, kw_only=True, rename="camel"):
     """What clients may expect of an agent. The daemon asks these flags, never the agent's name.
 
-    `cost`: it says what each turn cost, whatever the model.
+    `cost`: it says what each turn cost, whatever the model. `subagent_interrupt`: one sub-agent can be stopped alone.
     """
 
     plan_mode: bool = False
@@ -44,6 +44,7 @@ class Capabilities(Struct, frozen=True, kw_only=True, rename="camel"):
     variants: bool = False
     custom_tools: bool = False
     subagents: bool = False
+    subagent_interrupt: bool = False
     usage: bool = False
     cost: bool = False
     steering: bool = False
@@ -243,6 +244,13 @@ class Conversation(Protocol):
 
     async def interrupt(self) -> None:
         """Ask for the running turn to be stopped; its `TurnEnded` comes as usual."""
+        ...
+
+    async def interrupt_subagent(self, call: str) -> bool:
+        """Ask for what a sub-agent does to be stopped, by the key of the call that started it; the turn goes on.
+
+        Called only where `capabilities.subagent_interrupt`. The call's result comes as usual. False: it does not run.
+        """
         ...
 
     async def change(self, change: Change) -> bool:

@@ -98,6 +98,7 @@ class Client:
     delete = _Sent(calls.delete)
     send = _Sent(calls.send)
     cancel = _Sent(calls.cancel)
+    cancel_subagent = _Sent(calls.cancel_subagent)
     terminate = _Sent(calls.terminate)
     fork = _Sent(calls.fork)
     search = _Sent(calls.search)

@@ -89,6 +89,7 @@ class Planner:
         self._confirmed: set[str] = set()
         self._notes: list[str] = []
         self._interrupt = False
+        self._subagents: list[str] = []
 
     def plan(self, said: Sequence[Said], told: Callable[[], Receipt | None]) -> Batch:
         for index, each in enumerate(said):
@@ -98,6 +99,7 @@ class Planner:
         return Batch(
             cause=_encoded(Sent(events=self._sent, resumes=resumes)),
             interrupt=self._interrupt,
+            subagents=self._subagents,
             answers=list(self._answers.values()),
             submission=_submission(self._entries, queued) if self._entries else None,
             told=told,
@@ -112,8 +114,11 @@ class Planner:
                 self._entries.append(entry)
                 self._sent.append(SentEvent(event=event, item=entry.item_id))
             case UserInterrupt():
-                self._check_thread(event, index)
-                self._interrupt = True
+                alone = self._subagent(event, index)
+                if alone:
+                    self._subagents.append(alone)
+                else:
+                    self._interrupt = True
                 self._sent.append(SentEvent(event=event))
             case UserToolConfirmation() | UserToolResult():
                 self._answer(index, event, event.tool_use_id, said.images)
@@ -191,17 +196,15 @@ class Planner:
                 error_code="budget_reached",
             )
 
-    def _check_thread(self, event: UserInterrupt, index: int) -> None:
-        """Sub-agents run inside their agent's turn: there is no stopping one of them alone."""
+    def _subagent(self, event: UserInterrupt, index: int) -> str | None:
+        """The call whose sub-agent alone shall stop; None for all that the session does."""
         thread = event.session_thread_id
         if thread is None or thread == thread_id(self._session_id):
-            return
-        if thread not in {each.id for each in self._view.state.threads.values()}:
-            raise BadRequest(f"The session has no thread {thread!r}.", field=f"events[{index}].session_thread_id")
-        raise BadRequest(
-            "A sub-agent cannot be interrupted by itself here. Leave `session_thread_id` out to interrupt all.",
-            field=f"events[{index}].session_thread_id",
-        )
+            return None
+        for item_id, known in self._view.state.threads.items():
+            if known.id == thread:
+                return item_id
+        raise BadRequest(f"The session has no thread {thread!r}.", field=f"events[{index}].session_thread_id")
 
 
 def _not_open(event: ClientEvent, use_id: str, action: Action | None) -> str:

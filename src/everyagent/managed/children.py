@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import subprocess
+import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -12,6 +13,9 @@ from typing import IO, TypeVar
 from everyagent.errors import AgentFailed
 
 T = TypeVar("T")
+#: In bytes.
+_LAST_WORDS = 1000
+_TOLD = 16 * 1024 * 1024
 
 
 class Child:
@@ -46,6 +50,17 @@ class Child:
             raise
         finally:
             self._process = None
+
+    def told(self, argv: Sequence[str], *, environment: Mapping[str, str], limit: float, folder: Path) -> str:
+        """Blocking. What it said; raises `AgentFailed` with its last words when it fails."""
+        with tempfile.TemporaryFile() as said:
+            code = self.run(argv, environment=environment, said=said, limit=limit, folder=folder)
+            kept = _LAST_WORDS if code else _TOLD
+            said.seek(max(0, said.seek(0, os.SEEK_END) - kept))
+            words = said.read().decode("utf-8", "replace").strip()
+        if code:
+            raise AgentFailed(words)
+        return words
 
     def end(self) -> None:
         with self._lock:

@@ -1,13 +1,10 @@
 """An environment's packages, installed once into a folder of their own, whatever the number of sessions."""
 
-import fcntl
 import hashlib
 import os
 import shutil
 import subprocess
-import tempfile
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -15,8 +12,10 @@ from msgspec import Struct
 
 from everyagent.agents.packages import npm
 from everyagent.errors import AgentFailed
+from everyagent.managed import apt, unpacked
 from everyagent.managed.children import Child
 from everyagent.managed.environment import MANAGERS, Packages
+from everyagent.managed.only_one import only_one
 
 INSTALL_LIMIT_SECONDS = 900.0
 _TOLD = 1000
@@ -32,8 +31,10 @@ class Installed(Struct, frozen=True, kw_only=True):
 def machine_limits(packages: Packages) -> list[str]:
     """What of it cannot be had on this machine, known beforehand."""
     limits: list[str] = []
-    if packages.apt:
-        limits.append("apt packages are not installed: sessions run on the daemon's machine, as its user")
+    if packages.apt and not all(map(shutil.which, apt.PROGRAMS)):
+        limits.append("apt packages are not installed: the daemon's machine has no apt and dpkg")
+    elif unknown := [name for name in packages.apt if not apt.is_package(name)]:
+        limits.append(f"apt packages are not installed: {unknown[0]!a} is not the name of a Debian package")
     limits += [
         f"{manager} packages are not installed: there is no {manager} on the daemon's machine"
         for manager in ("cargo", "gem", "go")
@@ -49,7 +50,7 @@ def install(packages: Packages, folder: Path, path: str, child: Child) -> Instal
     places: list[str] = []
     for manager in MANAGERS:
         wanted: list[str] = getattr(packages, manager)
-        if not wanted or manager == "apt" or any(problem.startswith(manager) for problem in problems):
+        if not wanted or any(problem.startswith(f"{manager} ") for problem in problems):
             continue
         prefix = folder / f"{manager}-{_fingerprint(wanted)}"
         try:
@@ -57,35 +58,38 @@ def install(packages: Packages, folder: Path, path: str, child: Child) -> Instal
         except (subprocess.SubprocessError, OSError, AgentFailed) as error:
             problems.append(f"{manager} could not install {', '.join(wanted)}: {_told(error)}")
             continue
-        places.append(str(prefix / "bin"))
-        env |= _variables(manager, prefix)
+        found = _variables(manager, prefix)
+        places += found.pop("PATH", "").split(os.pathsep)
+        env |= found
+    places = [*filter(None, places)]
     return Installed(env=env | ({"PATH": os.pathsep.join([*places, path])} if places else {}), problems=problems)
 
 
 def _once(prefix: Path, manager: str, wanted: Sequence[str], child: Child) -> None:
     """Whoever comes second waits, and finds it done. It cannot be moved into place, so a mark says it is whole."""
-    with _only_one(prefix.with_name(f".{prefix.name}.lock")):
+    with only_one(prefix):
         if (prefix / ".whole").exists():
             return
         shutil.rmtree(prefix, ignore_errors=True)
         prefix.mkdir(parents=True)
         try:
-            for argv in _commands(manager, prefix, wanted):
-                with tempfile.TemporaryFile() as said:
-                    code = child.run(
-                        argv,
-                        environment=_install_environment(manager, prefix),
-                        said=said,
-                        limit=INSTALL_LIMIT_SECONDS,
-                        folder=prefix,
-                    )
-                    if code:
-                        said.seek(max(0, said.seek(0, os.SEEK_END) - _TOLD))
-                        raise AgentFailed(said.read().decode("utf-8", "replace").strip())
+            _fill(prefix, manager, wanted, child)
         except BaseException:
             shutil.rmtree(prefix, ignore_errors=True)
             raise
         (prefix / ".whole").touch()
+
+
+def _fill(prefix: Path, manager: str, wanted: Sequence[str], child: Child) -> None:
+    environment = _install_environment(manager, prefix)
+
+    def run(argv: Sequence[str], folder: Path) -> str:
+        return child.told(argv, environment=environment, limit=INSTALL_LIMIT_SECONDS, folder=folder)
+
+    if manager == "apt":
+        apt.fill(prefix, wanted, prefix.with_name("apt-lists"), run)
+    for argv in _commands(manager, prefix, wanted):
+        run(argv, prefix)
 
 
 def _commands(manager: str, prefix: Path, wanted: Sequence[str]) -> list[list[str]]:
@@ -101,34 +105,36 @@ def _commands(manager: str, prefix: Path, wanted: Sequence[str]) -> list[list[st
             return [["cargo", "install", "--root", str(prefix), "--", *wanted]]
         case "gem":
             return [["gem", "install", "--install-dir", str(prefix), "--bindir", str(prefix / "bin"), *wanted]]
-        case _:
+        case "go":
             return [["go", "install", "--", module if "@" in module else f"{module}@latest"] for module in wanted]
+        case _:
+            return []
 
 
 def _install_environment(manager: str, prefix: Path) -> dict[str, str]:
     passed = {name: value for name, value in os.environ.items() if not name.startswith("EVERYAGENT_")}
-    extra = {"go": {"GOBIN": str(prefix / "bin")}, "npm": {"npm_config_cache": str(prefix / ".cache")}}
+    extra = {
+        "apt": {"LC_ALL": "C"},
+        "go": {"GOBIN": str(prefix / "bin")},
+        "npm": {"npm_config_cache": str(prefix / ".cache")},
+    }
     return passed | extra.get(manager, {})
 
 
 def _variables(manager: str, prefix: Path) -> dict[str, str]:
+    """The session's own path is yet to be added."""
+    programs = {"PATH": str(prefix / "bin")}
     match manager:
+        case "apt":
+            return unpacked.variables(prefix)
         case "pip":
-            return {"VIRTUAL_ENV": str(prefix)}
+            return programs | {"VIRTUAL_ENV": str(prefix)}
         case "npm":
-            return {"NODE_PATH": str(prefix / "lib" / "node_modules")}
+            return programs | {"NODE_PATH": str(prefix / "lib" / "node_modules")}
         case "gem":
-            return {"GEM_PATH": str(prefix)}
+            return programs | {"GEM_PATH": str(prefix)}
         case _:
-            return {}
-
-
-@contextmanager
-def _only_one(path: Path) -> Generator[None]:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+            return programs
 
 
 def _fingerprint(wanted: Sequence[str]) -> str:

@@ -41,7 +41,7 @@ class Threads:
         if thread.parent_thread_id is None:
             raise BadRequest("The session's own thread is archived with it: archive the session.")
         if thread.status in AT_WORK:
-            raise Conflict(f"The thread {thread_id} is {thread.status}. Interrupt the session first.")
+            raise Conflict(f"The thread {thread_id} is {thread.status}. Interrupt it first.")
         if thread.archived_at is None:
             cause = msgspec.json.encode(CommandFrame(managed=ThreadArchived(thread=thread_id)))
             await self._viewed.submit(session_id, lambda _: Batch(cause=cause))

@@ -12,7 +12,7 @@ import anyio
 import msgspec
 from msgspec.structs import replace
 
-from everyagent.agents.adapter import Adapter, Change, Conversation, Death, Heard, NativeSession, Synthetic
+from everyagent.agents.adapter import Adapter, Change, Conversation, Death, Heard, NativeSession
 from everyagent.errors import AgentFailed
 from everyagent.log.log import Input, Receipt, SessionRecord
 from everyagent.logs import get_logger
@@ -26,7 +26,7 @@ from everyagent.sessions.inputs import prompt_of, user_item
 from everyagent.sessions.journal import Journal
 from everyagent.sessions.link import Ear, Link
 from everyagent.sessions.order import Order, Woven
-from everyagent.sessions.refusals import cannot_steer, closed_ask
+from everyagent.sessions.refusals import cannot_steer, cannot_stop_one, closed_ask
 from everyagent.sessions.scribe import Step
 from everyagent.sessions.toolcalls import Waiting
 from everyagent.sessions.turn import Turn
@@ -120,6 +120,13 @@ class Actor:
         else:
             self._spawn(self.advance)
         return True
+
+    async def cancel_subagent(self, item_id: str) -> bool:
+        """Stop the sub-agent that this call started; False if it does not run. The turn goes on."""
+        if not self.adapter.capabilities.subagent_interrupt:
+            raise cannot_stop_one(self.adapter.title)
+        key, conversation = self._journal.order.key_of(item_id), self._link.conversation
+        return bool(key and conversation and self._turn and await conversation.interrupt_subagent(key))
 
     async def update(self, plan: Callable[[SessionRecord], Update | None]) -> None:
         """`plan` sees the session's row as it is just before the step."""
@@ -301,7 +308,10 @@ class Actor:
             step = self._journal.listen()
             for said in batch:
                 step.cause(said.frame.direction, said.frame.body, said.frame.form)
-                self._take_in(step, said)
+                if turn and not turn.heard:
+                    turn.heard = any(not isinstance(draft, NativeSession) for draft in said.drafts)
+                if self._journal.take_in(step, said):
+                    self._session_over(step)
             if turn and not self._journal.order.turn_id:
                 self._turn_over(step)
                 self._spawn(self._after_turn)
@@ -310,23 +320,6 @@ class Actor:
             self._journal.settle(step)
             self._journal.commit(step)
         await self._journal.room()
-
-    def _take_in(self, step: Step, said: Heard) -> None:
-        order, turn = self._journal.order, self._turn
-        for draft in said.drafts:
-            match draft:
-                case NativeSession():
-                    step.native(draft.id)
-                    continue
-                case Synthetic():
-                    step.tell(order.apply(draft.data, synthetic=True))
-                case SessionEnded():
-                    step.tell(order.apply(draft))
-                    self._session_over(step)
-                case _:
-                    step.tell(order.apply(draft))
-            if turn:
-                turn.heard = True
 
     async def died(self, ear: Ear, death: Death) -> None:
         async with self._lock:

@@ -5,10 +5,11 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
+from everyagent.agents.adapter import Heard, NativeSession, Synthetic
 from everyagent.errors import EveryagentError
 from everyagent.log.log import Append, FrameDirection, SessionRecord
 from everyagent.logs import get_logger
-from everyagent.model.events import SessionStatus, SessionUpdated
+from everyagent.model.events import SessionEnded, SessionStatus, SessionUpdated
 from everyagent.sessions.order import Order, Woven
 from everyagent.sessions.refusals import session_ended
 from everyagent.sessions.scribe import Scribe, Step
@@ -75,6 +76,22 @@ class Journal:
         """After `session.ended` was told."""
         self.status = "ended"
         step.change(status="ended", live=False)
+
+    # -- hearing --------------------------------------------------------------------------------------------
+
+    def take_in(self, step: Step, said: Heard) -> bool:
+        """Tell what a frame means. True: its agent ended the session, and nothing follows that."""
+        for draft in said.drafts:
+            match draft:
+                case NativeSession():
+                    step.native(draft.id)
+                case Synthetic():
+                    step.tell(self.order.apply(draft.data, synthetic=True))
+                case _:
+                    step.tell(self.order.apply(draft))
+            if isinstance(draft, SessionEnded):
+                return True
+        return False
 
     # -- writing --------------------------------------------------------------------------------------------
 

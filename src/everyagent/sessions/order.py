@@ -92,6 +92,10 @@ class Order:
             woven += self._fail(key, why)
         return woven
 
+    def key_of(self, item_id: str) -> str | None:
+        """What the adapter calls an item."""
+        return next((key for key, universal in self._items.items() if universal == item_id), None)
+
     # -- what the agent says --------------------------------------------------------------------------------
 
     def apply(self, data: EventData, *, synthetic: bool = False) -> Weave:

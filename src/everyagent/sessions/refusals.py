@@ -33,6 +33,10 @@ def cannot_steer(title: str) -> UnsupportedChoice:
     )
 
 
+def cannot_stop_one(title: str) -> UnsupportedChoice:
+    return UnsupportedChoice(f"{title} cannot stop one of its sub-agents alone. Stop the whole turn instead.")
+
+
 def offset_outside(offset: int, head: int) -> OffsetOutOfRange:
     return OffsetOutOfRange(
         f"The offset {offset} is outside this session, whose last event is {head}. Give the last sequence you have "

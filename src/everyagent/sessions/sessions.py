@@ -166,6 +166,11 @@ class Sessions:
         actor = self._supervisor.live(session_id)
         return await actor.cancel() if actor else False
 
+    async def cancel_subagent(self, session_id: str, item_id: str) -> bool:
+        await self._writable(session_id)
+        actor = self._supervisor.live(session_id)
+        return await actor.cancel_subagent(item_id) if actor else False
+
     async def asks(self, session_id: str | None, *, pending: bool) -> "list[AskInfo]":
         session = (await self._log.session(session_id)).number if session_id else None
         return [

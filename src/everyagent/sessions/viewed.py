@@ -14,7 +14,7 @@ from everyagent.sessions.actor import Actor
 from everyagent.sessions.inputs import Entry, Submission, entries_of, prompt_of, user_item
 from everyagent.sessions.link import Ear
 from everyagent.sessions.order import Woven
-from everyagent.sessions.refusals import closed_ask
+from everyagent.sessions.refusals import cannot_stop_one, closed_ask
 from everyagent.sessions.scribe import Step
 from everyagent.sessions.turn import Turn
 from everyagent.sessions.view import View, Views
@@ -27,7 +27,7 @@ _OVERSPENT = b'{"cause":"budget_reached"}'
 class Batch(Struct, frozen=True, kw_only=True):
     """`cause` is the frame: what the view makes it of. `updated` is told; `config` is the row's, if it changes.
 
-    `restart`: the agent must be started anew to know of it.
+    `restart`: the agent must be started anew to know of it. `subagents` are the calls whose sub-agents shall stop.
 
     `told` is called when everything the batch gives rise to is told; its receipt commits with it.
     """
@@ -35,6 +35,7 @@ class Batch(Struct, frozen=True, kw_only=True):
     cause: bytes
     direction: FrameDirection = "from_client"
     interrupt: bool = False
+    subagents: Sequence[str] = ()
     answers: Sequence[tuple[str, Answer]] = ()
     submission: Submission | None = None
     updated: SessionUpdated | None = None
@@ -68,6 +69,8 @@ class ViewedActor(Actor):
             batch = plan(self.view, self.record)
             if batch is None:
                 return
+            if batch.subagents and not self.adapter.capabilities.subagent_interrupt:
+                raise cannot_stop_one(self.adapter.title)
             asks = self._journal.order.asks
             pending = [(asks.pending(ask_id), ask_id, answer) for ask_id, answer in batch.answers]
             for ask, ask_id, _ in pending:
@@ -98,6 +101,8 @@ class ViewedActor(Actor):
             conversation = self._link.conversation
         for ask, ask_id, answer in pending:
             await self._pass_on(ask_id, ask.key if ask else "", answer)
+        for call in batch.subagents:
+            self._spawn(self._stop_subagent, call)
         if batch.restart:
             self._restart_when_idle = True
             self._spawn(self.hibernate, True)
@@ -107,6 +112,9 @@ class ViewedActor(Actor):
             self._spawn(self._link.interrupt, conversation, stopped.over)
         else:
             self._spawn(self._after_turn if stopped else self.advance)
+
+    async def _stop_subagent(self, call: str) -> None:
+        await self._told(self.cancel_subagent(call))
 
     def _stopped_by(self, step: Step, batch: Batch) -> Turn | None:
         """The turn it interrupts; one that the agent has not been given yet ends here and now."""

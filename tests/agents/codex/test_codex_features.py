@@ -1,6 +1,7 @@
 """What the real program offers beyond turns: models, modes, images, instructions, environment, sub-agents."""
 
 import base64
+import os
 import shutil
 import zlib
 from pathlib import Path
@@ -154,6 +155,19 @@ def test_commands_run_in_the_directory_with_the_environment_of_the_session(sessi
     session.model.script.add(run("pwd; echo $COLOUR; env | grep -c ^EVERYAGENT_TOKEN"), say("Done."))
     session.create(permissionMode="bypass", env={"COLOUR": "blue"}).turn("Where?")
     assert outputs(session) == [f"{session.workspace}\nblue\n0\n"]
+
+
+def test_commands_find_what_lies_on_the_path_of_the_session(session: CodexSession) -> None:
+    """A profile that sets the path anew, as root's does on Debian, has no say in it."""
+    greet = session.workspace / "bin" / "greet"
+    greet.parent.mkdir()
+    greet.write_text("#!/bin/sh\necho hello from the path\n")
+    greet.chmod(0o755)
+    (session.home / ".profile").write_text("PATH=/usr/bin:/bin\n")
+    session.model.script.add(run("greet"), say("Done."))
+    path = f"{greet.parent}:{os.environ['PATH']}"
+    session.create(permissionMode="bypass", env={"PATH": path}).turn("Greet me")
+    assert outputs(session) == ["hello from the path\n"]
 
 
 def test_sessions_of_another_environment_have_another_process(session: CodexSession) -> None:

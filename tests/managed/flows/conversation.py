@@ -127,10 +127,8 @@ def delegates(client: Loose, talk: Talk) -> None:
         "session.status_idle",
     ]
     created = one(heard, "session.thread_created")
-    alone = {"type": "user.interrupt", "session_thread_id": created.session_thread_id}
-    error = refused(anthropic.BadRequestError, lambda: talk.send(alone))
-    assert "Leave `session_thread_id` out" in str(error)
-    refused(anthropic.BadRequestError, lambda: talk.send({**alone, "session_thread_id": "sthr_none"}))
+    nobody = {"type": "user.interrupt", "session_thread_id": "sthr_none"}
+    refused(anthropic.BadRequestError, lambda: talk.send(nobody))
     assert one(heard, "agent.thread_message_sent").to_session_thread_id == created.session_thread_id
     assert one(heard, "agent.thread_message_received").from_session_thread_id == created.session_thread_id
     threads = client.beta.sessions.threads
@@ -152,6 +150,24 @@ def delegates(client: Loose, talk: Talk) -> None:
         assert stream.response.status_code == 200
     assert threads.archive(child.id, session_id=talk.session_id).archived_at is not None
     assert talk.until("session.thread_status_terminated")
+    goes_on_without(client, talk)
+
+
+def goes_on_without(client: Loose, talk: Talk) -> None:
+    """A sub-agent is interrupted alone."""
+    talk.send(message('[subagent command="tail -f /dev/null"] [hello]'))
+    running = one(talk.until("session.thread_status_running"), "session.thread_status_running")
+    thread = running.session_thread_id
+    talk.send({"type": "user.interrupt", "session_thread_id": thread})
+    heard = talk.until("session.status_idle")
+    assert one(heard, "user.interrupt").session_thread_id == thread
+    order = types(heard)
+    assert order.index("session.thread_status_idle") < order.index("agent.message"), "and then its agent speaks"
+    assert one(heard, "agent.tool_result").is_error
+    assert heard[-1].stop_reason.type == "end_turn"
+    assert "user.interrupt" in types(client.beta.sessions.threads.events.list(thread, session_id=talk.session_id))
+    talk.send({"type": "user.interrupt", "session_thread_id": thread})
+    assert talk.until("user.interrupt")[-1].session_thread_id == thread, "there is nothing left to stop"
 
 
 def lists(client: Loose, session_id: object) -> None:

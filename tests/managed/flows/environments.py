@@ -38,7 +38,8 @@ def flow(client: Loose) -> None:
     assert changed.config.networking.type == "limited"
     assert changed.metadata == {"b": "2", "c": "3"}
     assert environments.retrieve(limited.id).description == "Little of the world."
-    raw = environments.with_raw_response.update(limited.id, config={"type": "cloud", "packages": {"apt": ["tree"]}})
+    nameless = {"type": "cloud", "packages": {"apt": ["No Package"]}}
+    raw = environments.with_raw_response.update(limited.id, config=nameless)
     assert "limited networking is not enforced" in raw.headers["x-everyagent-warning"]
     assert "apt packages are not installed" in raw.headers["x-everyagent-warning"]
     closed = {"type": "cloud", "networking": {"type": "limited"}, "packages": {"pip": ["attrs"]}}

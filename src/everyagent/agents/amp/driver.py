@@ -95,6 +95,10 @@ class AmpConversation:
             raise AgentFailed("Amp asks for permissions only, and this answers something else.")
         self._asks.answer(ask_key, answer)
 
+    async def interrupt_subagent(self, call: str) -> bool:
+        """Amp tells nothing of its sub-agents, and has no word for it."""
+        return False
+
     async def interrupt(self) -> None:
         """Amp ends with it, after it has told its server and its tools."""
         run = self._run

@@ -59,7 +59,8 @@ class Lapsed(msgspec.Struct, frozen=True):
 class Decoder:
     """`asides` is what the driver has to see to after each batch; it takes them out.
 
-    `mode` is the permission mode the agent is known to be in, `prompt` the uuid of the message it works on.
+    `mode` is the permission mode the agent is known to be in, `prompt` the uuid of the message it works on. `tasks`
+    are those that run, by the call that started them.
     """
 
     def __init__(self, mode: str = "default", policies: ToolPolicies = UNRESTRICTED) -> None:
@@ -69,6 +70,7 @@ class Decoder:
         self.asks: dict[str, Ask] = {}
         self.asides: list[wire.ControlReply | Unserved | Settled | Lapsed] = []
         self.history_lost = False
+        self.tasks: dict[str, str] = {}
         self._speech = Speech()
         self._session: str | None = None
         self._cost = 0.0
@@ -209,6 +211,15 @@ class Decoder:
             return notices.compacting(frame)
         return self._in_mode(frame.permissionMode)
 
+    def task_started(self, frame: wire.Task) -> Sequence[Draft]:
+        if frame.tool_use_id:
+            self.tasks[frame.tool_use_id] = frame.task_id
+        return notices.task_started(frame)
+
+    def task_ended(self, frame: wire.Task) -> Sequence[Draft]:
+        self.tasks.pop(frame.tool_use_id or "", None)
+        return notices.task_ended(frame)
+
     def _in_mode(self, mode: str | None) -> Sequence[Draft]:
         if mode is None or mode == self.mode:
             return ()
@@ -252,9 +263,9 @@ MAPPED: dict[str, Handler] = {
     "system/api_retry": _notice(wire.ApiRetry, _retry),
     "system/compact_boundary": _notice(wire.CompactBoundary, notices.compacted),
     "system/permission_denied": _notice(wire.PermissionDenied, notices.denied),
-    "system/task_started": _notice(wire.Task, notices.task_started),
+    "system/task_started": _typed(wire.Task, Decoder.task_started),
     "system/task_progress": _notice(wire.Task, notices.task_progress),
-    "system/task_notification": _notice(wire.Task, notices.task_ended),
+    "system/task_notification": _typed(wire.Task, Decoder.task_ended),
     "system/hook_started": _notice(wire.Hook, notices.hook_started),
     "system/hook_response": _notice(wire.Hook, notices.hook_ended),
     "system/informational": _sentence("informational"),

@@ -71,6 +71,12 @@ class ClaudeConversation:
     async def interrupt(self) -> None:
         await self._lines.tell(encode.interrupt(self._request_id()))
 
+    async def interrupt_subagent(self, call: str) -> bool:
+        task = self._decoder.tasks.get(call)
+        if task:
+            await self._lines.tell(encode.stop_task(self._request_id(), task))
+        return task is not None
+
     async def change(self, change: Change) -> bool:
         """False for what only a start can give: no permission checks, hooks, the model's own effort again."""
         applied = change.policies is UNSET or await self._change_policies(change.policies)

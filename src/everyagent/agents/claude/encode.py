@@ -32,6 +32,10 @@ def interrupt(request_id: str) -> bytes:
     return request(request_id, "interrupt", cancel_queued=True)
 
 
+def stop_task(request_id: str, task: str) -> bytes:
+    return request(request_id, "stop_task", task_id=task)
+
+
 def set_model(request_id: str, model: str | None) -> bytes:
     return request(request_id, "set_model", model=model)
 

@@ -31,7 +31,16 @@ class Unserved(Struct, frozen=True):
 
 
 class Stopped(Struct, frozen=True):
-    """A turn was interrupted; commands that it had started run on."""
+    """A turn of this thread was interrupted; commands that it had started run on."""
+
+    thread: str
 
 
-Aside: TypeAlias = Reply | Answered | Unserved | Stopped | Ruled
+class Halted(Struct, frozen=True):
+    """A sub-agent was stopped by us; whose thread made it may wait for it, and does not hear of that from Codex."""
+
+    parent: str
+    path: str
+
+
+Aside: TypeAlias = Reply | Answered | Unserved | Stopped | Halted | Ruled

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from everyagent.agents.adapter import Draft, Frame, Heard, NativeSession
 from everyagent.agents.codex import asks, failures, notices, requests, tools, wire
-from everyagent.agents.codex.asides import Answered, Aside, Reply, Stopped, Unserved
+from everyagent.agents.codex.asides import Answered, Aside, Halted, Reply, Stopped, Unserved
 from everyagent.agents.codex.asks import Ask
 from everyagent.agents.codex.ignored import IGNORED
 from everyagent.agents.codex.policies import CUSTOM_SERVER
@@ -125,6 +125,7 @@ class Decoder:
     def turn_started(self, notice: wire.TurnNotice) -> Sequence[Draft]:
         """A thread can be resumed from its first turn on, so that is when it is named."""
         if self._threads.is_child(notice.thread_id):
+            self._threads.subagents.works(notice.thread_id, notice.turn.id)
             return ()
         self.turn = notice.turn.id
         self.turns += 1
@@ -135,14 +136,27 @@ class Decoder:
         self._named = True
         return (NativeSession(notice.thread_id), begun)
 
+    def turn_of(self, thread: str) -> str | None:
+        """The one that runs, the session's or a sub-agent's."""
+        if not self._threads.is_child(thread):
+            return self.turn
+        running = self._threads.subagents.running(thread)
+        return running.turn if running else None
+
     def turn_completed(self, notice: wire.TurnNotice) -> Sequence[Draft]:
         turn, thread = notice.turn, notice.thread_id
-        if self._threads.is_child(thread):
-            return list(self._threads.ended(thread, _OPEN))
-        if self.turn and turn.id != self.turn:
+        if not self._threads.is_child(thread) and self.turn and turn.id != self.turn:
             return ()
         interrupted = turn.status == "interrupted"
         drafts = list(self._threads.ended(thread, "The turn was interrupted." if interrupted else _OPEN))
+        if interrupted:
+            self.asides.append(Stopped(thread))
+        if self._threads.is_child(thread):
+            halted = self._threads.subagents.rests(thread)
+            if halted and interrupted:
+                self.asides.append(Halted(halted.parent, halted.path))
+                drafts += self._threads.subagent_returned(thread, turn.status)
+            return drafts
         if self._unread:
             drafts += notices.record_unread(self.notice_key(), self._unread)
             self._unread = None
@@ -156,8 +170,6 @@ class Decoder:
                 drafts.append(failures.error(failure))
         error = failure.message if failure and turn.status == "failed" else None
         drafts.append(TurnEnded(turn_id="", stop_reason=reason, usage=self._meter.take(), error=error))
-        if interrupted:
-            self.asides.append(Stopped())
         self.turn, self._failure, self._diff, self._retries = None, None, "", 0
         self.rulings.turn_over()
         self._meter.running = False

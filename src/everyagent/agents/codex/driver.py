@@ -9,7 +9,7 @@ from anyio import to_thread
 
 from everyagent.agents.adapter import Change, Death, Heard, Launch, Listener, Prompt
 from everyagent.agents.codex import asks, attachments, catalog, encode, hooks, modes, rpc
-from everyagent.agents.codex.asides import Answered, Reply, Stopped, Unserved
+from everyagent.agents.codex.asides import Answered, Halted, Reply, Stopped, Unserved
 from everyagent.agents.codex.choices import Choices
 from everyagent.agents.codex.decode import Decoder
 from everyagent.agents.codex.exchange import Exchange
@@ -158,6 +158,13 @@ class CodexConversation:
             self._interrupted = turn
             await self._exchange.send("turn/interrupt", {**self._thread, "turnId": turn})
 
+    async def interrupt_subagent(self, call: str) -> bool:
+        """Its thread is one of the session's, with turns of its own."""
+        running = self._decoder.threads.subagents.halt(call)
+        if running:
+            await self._exchange.send("turn/interrupt", {"threadId": running.thread, "turnId": running.turn})
+        return running is not None
+
     async def change(self, change: Change) -> bool:
         """Everything is given to Codex anew with each turn, but what the thread's configuration says."""
         before, profile = hooks.config(self._launch.policies, *_DOOR), self._profile
@@ -196,7 +203,8 @@ class CodexConversation:
         """What the thread's configuration adds to the user's."""
         gate = None if self._launch.policies == UNRESTRICTED else await self._gate.open()
         servers: dict[str, object] = {"mcp_servers": self._mcp} if self._mcp else {}
-        return servers | hooks.config(self._launch.policies, gate, self._token) | self._profile
+        config = servers | encode.shell(self._launch.env) | self._profile
+        return config | hooks.config(self._launch.policies, gate, self._token)
 
     @property
     def _thread(self) -> dict[str, object]:
@@ -327,9 +335,21 @@ class CodexConversation:
                 case Unserved():
                     frame = rpc.refusal(aside.id, aside.method)
                 case Stopped():
-                    await self._try(self._exchange.send("thread/backgroundTerminals/clean", self._thread))
+                    stopped = {"threadId": aside.thread}
+                    await self._try(self._exchange.send("thread/backgroundTerminals/clean", stopped))
+                    continue
+                case Halted():
+                    await self._try(self._tell_of(aside))
                     continue
             await self._try(self._exchange.tell(frame))
+
+    async def _tell_of(self, halted: Halted) -> None:
+        """Who waits for a sub-agent would wait on; a message ends that."""
+        turn = self._decoder.turn_of(halted.parent)
+        if turn:
+            input = [encode.text(f"The user has stopped the sub-agent {halted.path}. Go on without its answer.")]
+            params = {"threadId": halted.parent, "expectedTurnId": turn, "input": input}
+            await self._exchange.send("turn/steer", params)
 
     async def _try(self, telling: Awaitable[object]) -> None:
         """What cannot be told has its reason in the app-server's end, and that is told."""

@@ -42,6 +42,11 @@ def open_thread(launch: Launch, config: Mapping[str, object]) -> tuple[str, dict
     return "thread/start", {**params, "experimentalRawEvents": True}
 
 
+def shell(env: Mapping[str, str]) -> dict[str, object]:
+    """A login shell forgets the path that a session was given: `/etc/profile` sets it anew."""
+    return {"allow_login_shell": False} if "PATH" in env else {}
+
+
 def start_turn(
     launch: Launch, opened: ThreadOpened, choice: Choice, standing: Choice, input: list[dict[str, object]], item_id: str
 ) -> dict[str, object]:

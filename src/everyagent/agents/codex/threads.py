@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from everyagent.agents import items
 from everyagent.agents.adapter import Draft, Synthetic
 from everyagent.agents.codex import tools
+from everyagent.agents.codex.subagents import Subagents
 from everyagent.agents.codex.tools import Call, result_key
 from everyagent.agents.codex.wire import Delta, ModelItemNotice, UserPart
 from everyagent.agents.codex.wire import Item as NativeItem
@@ -37,12 +38,10 @@ class Threads:
     def __init__(self) -> None:
         self.main: str | None = None
         self.calls: dict[str, Call] = {}
-        self._children: dict[str, str] = {}  # thread of a sub-agent -> key of the call that made it
-        self._spawned: dict[str, str] = {}  # the same, while the sub-agent has not returned
+        self.subagents = Subagents()
         self._streams: dict[str, Stream] = {}
         self._outputs: set[str] = set()  # keys of calls whose results have begun
         self._outlived: dict[str, NativeItem] = {}
-        self._last_words: dict[str, str] = {}  # what each sub-agent said last
         self._told: set[str] = set()  # keys of the calls of this turn that Codex has told an item of
         self._untold: dict[str, NativeItem] = {}  # calls of the model of which it has not, yet
         self._announced: set[str] = set()  # keys of calls that were told before Codex did
@@ -74,8 +73,7 @@ class Threads:
     def said_all(self, thread: str, item: NativeItem) -> Sequence[Draft]:
         key = self.key(thread, item.id)
         self._streams.pop(key, None)
-        if self.is_child(thread):
-            self._last_words[thread] = item.text
+        self.subagents.says(thread, item.text)
         said = items.message(
             key,
             native=item.id,
@@ -103,7 +101,7 @@ class Threads:
         call = Call(self.key(thread, item.id), item, thread, self.subagent(thread))
         self._tell(call.key)
         self.calls[call.key] = call
-        self._adopt(call.key, item.receiver_thread_ids)
+        self.subagents.adopt(call.key, item.receiver_thread_ids)
         if call.key in self._announced:
             self._announced.discard(call.key)
             return ()
@@ -126,7 +124,7 @@ class Threads:
         self._announced.discard(key)
         known = self.calls.pop(key, None)
         call = Call(key, item, thread, self.subagent(thread))
-        self._adopt(key, item.receiver_thread_ids)
+        self.subagents.adopt(key, item.receiver_thread_ids)
         drafts: list[Draft] = []
         if known is None or not tools.TYPES[item.type]:
             drafts.append(ItemCompleted(item=tools.call(call, complete=True)))
@@ -146,32 +144,32 @@ class Threads:
         """A sub-agent begins, is spoken to, or ends: its beginning is a call, its end that call's result."""
         child, key = item.agent_thread_id, self.key(thread, item.id)
         if item.kind == "started":
-            if child in self._children:
+            if not self.subagents.begin(child, key, thread, item.agent_path):
                 return ()
-            self._adopt(key, [child])
-            self._spawned[child] = key
             arguments = f'{{"agent":"{item.agent_path}"}}'
             part = ToolCallPart(name=tools.SPAWN, arguments=arguments, call_id=key)
             subagent = self.subagent(thread)
             return items.whole(items.call(key, part, native=item.id, subagent=subagent, status="completed"))
-        call = self._spawned.pop(child, None) if item.kind in ("completed", "interrupted") else None
-        if call:
-            words = self._last_words.pop(child, "")
-            return (ItemCompleted(item=self._sub_result(call, words, item.kind == "interrupted")),)
+        if item.kind in ("completed", "interrupted") and (told := self.subagent_returned(child, item.kind)):
+            return told
         label = f"Sub-agent {item.agent_path} {item.kind}"
         return items.notice(f"{key} {item.kind}", "subagent", label)
 
-    def _sub_result(self, call: str, words: str, interrupted: bool) -> Item:
-        part = ToolResultPart(call_id=call, output=words, is_error=interrupted)
-        return items.result(
-            result_key(call),
+    def subagent_returned(self, thread: str, how: str) -> Sequence[Draft]:
+        """The result of the call that made it, once."""
+        returned, interrupted = self.subagents.returns(thread), how == "interrupted"
+        if returned is None:
+            return ()
+        result = items.result(
+            result_key(returned.call),
             tools.SPAWN,
-            [part],
-            native=call,
+            [ToolResultPart(call_id=returned.call, output=returned.words, is_error=interrupted)],
+            native=returned.call,
             subagent=None,
             status="failed" if interrupted else "completed",
             error="The sub-agent was interrupted." if interrupted else None,
         )
+        return (ItemCompleted(item=result),)
 
     def echoed(self, thread: str, item: NativeItem) -> Sequence[Draft]:
         """The session's own messages are items already; what a sub-agent was told is not."""
@@ -318,11 +316,7 @@ class Threads:
     # -- sub-agents ---------------------------------------------------------------------------------------------
 
     def subagent(self, thread: str) -> str | None:
-        return self._children.get(thread) if self.is_child(thread) else None
-
-    def _adopt(self, key: str, threads: Sequence[str]) -> None:
-        for thread in threads:
-            self._children.setdefault(thread, key)
+        return self.subagents.call_of(thread) if self.is_child(thread) else None
 
 
 def _delta(key: str, native: str, text: str, index: int, kind: DeltaKind) -> ItemDelta:

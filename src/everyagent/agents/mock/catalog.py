@@ -25,6 +25,7 @@ CAPABILITIES = Capabilities(
     variants=True,
     custom_tools=True,
     subagents=True,
+    subagent_interrupt=True,
     usage=True,
     cost=True,
     steering=True,

@@ -18,6 +18,7 @@ from everyagent.model.events import (
     ItemStarted,
     ModelResponded,
     PermissionRequested,
+    PermissionResolved,
     QuestionRequested,
     Retry,
     TurnEnded,
@@ -121,6 +122,11 @@ def _permission(frame: wire.Permission) -> Sequence[Draft]:
     )
 
 
+def _withdrawn(frame: wire.Withdrawn) -> Sequence[Draft]:
+    why = "The agent no longer asks for it."
+    return (PermissionResolved(permission_id=frame.id, action="", status="denied", reply="reject", message=why),)
+
+
 def _questions(frame: wire.Questions) -> Sequence[Draft]:
     first = frame.questions[0]
     questions = [
@@ -178,6 +184,7 @@ _BY_TYPE: dict[str, Callable[[bytes], Sequence[Draft]]] = {
     "plan": _typed(wire.Plan, _plan),
     "compacted": _typed(wire.Compacted, _compacted),
     "permission": _typed(wire.Permission, _permission),
+    "withdrawn": _typed(wire.Withdrawn, _withdrawn),
     "question": _typed(wire.Questions, _questions),
     "error": _typed(wire.Error, _error),
     "responded": _typed(wire.Responded, _responded),

@@ -1,11 +1,15 @@
 """The conversation with one mock process."""
 
-from everyagent.agents.adapter import Change, Launch, Listener, Prompt
+from everyagent.agents.adapter import Change, Heard, Launch, Listener, Prompt
 from everyagent.agents.lines import Ending, Lines, Speech
 from everyagent.agents.mock import encode
 from everyagent.agents.mock.decode import decode
 from everyagent.model.asks import Answer
+from everyagent.model.events import ItemCompleted
+from everyagent.model.items import Item
+from everyagent.model.parts import ToolResultPart
 from everyagent.runtime.exit import Exit
+from everyagent.runtime.framing import Line
 from everyagent.runtime.process import Process
 
 #: The program's exit code when it has no memory of the session it should resume.
@@ -16,7 +20,8 @@ class MockConversation:
     """`run` is its own task."""
 
     def __init__(self, process: Process, listener: Listener) -> None:
-        self._lines = Lines(process, listener, Speech("The mock agent", decode, _ended))
+        self._helped: set[str] = set()  # calls that sub-agents work for
+        self._lines = Lines(process, listener, Speech("The mock agent", self._decode, _ended))
         self.run = self._lines.run
 
     async def begin(self, launch: Launch) -> None:
@@ -39,12 +44,30 @@ class MockConversation:
     async def interrupt(self) -> None:
         await self._lines.tell(encode.interrupt())
 
+    async def interrupt_subagent(self, call: str) -> bool:
+        if call in self._helped:
+            await self._lines.tell(encode.interrupt_subagent(call))
+        return call in self._helped
+
     async def change(self, change: Change) -> bool:
         await self._lines.tell(encode.change(change))
         return True
 
     async def close(self, *, force: bool = False) -> None:
         await self._lines.close(force=force)
+
+    def _decode(self, line: Line) -> Heard:
+        heard = decode(line)
+        match heard.drafts:
+            case [ItemCompleted(item=Item(kind="tool_call", name="task", item_id=call))]:
+                self._helped.add(call)
+            case [
+                ItemCompleted(item=Item(kind="tool_result", name="task", content=[ToolResultPart(call_id=call), *_]))
+            ]:
+                self._helped.discard(call)
+            case _:
+                pass
+        return heard
 
 
 def _ended(exit: Exit | None) -> Ending:

@@ -49,6 +49,10 @@ def interrupt() -> bytes:
     return _line("interrupt")
 
 
+def interrupt_subagent(call: str) -> bytes:
+    return _line("interrupt_subagent", call=call)
+
+
 def change(change: Change) -> bytes:
     fields = msgspec.structs.asdict(change)
     return _line("change", **{name: value for name, value in fields.items() if value is not msgspec.UNSET})

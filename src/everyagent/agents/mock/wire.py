@@ -120,6 +120,12 @@ class Permission(Frame, frozen=True):
     options: tuple[PermissionReply, ...] = ("once", "always", "reject")
 
 
+class Withdrawn(Frame, frozen=True):
+    """A permission that is no longer asked for."""
+
+    id: str
+
+
 class Option(Struct, frozen=True):
     label: str
     description: str | None = None

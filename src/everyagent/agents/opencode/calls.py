@@ -68,6 +68,9 @@ class Calls:
             key, native = tools.result_key(call.part.id), call.part.id
             yield ItemDelta(item_id=key, native_item_id=native, delta=new, content_index=0, kind="tool_output")
 
+    def is_open(self, key: str) -> bool:
+        return key in self._open
+
     def find(self, ref: ToolRef | None) -> Call | None:
         """The call that an ask is about."""
         if ref is None:

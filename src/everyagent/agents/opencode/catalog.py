@@ -28,6 +28,7 @@ CAPABILITIES = Capabilities(
     variants=True,
     custom_tools=True,
     subagents=True,
+    subagent_interrupt=True,
     usage=True,
     steering=True,
     resume=True,

@@ -101,6 +101,9 @@ class Decoder:
     def session(self, id: str) -> None:
         self._messages.main = id
 
+    def child(self, call: str) -> str | None:
+        return self._messages.child(call)
+
     def decode(self, said: Said) -> Heard:
         """Never fails: what it does not understand becomes an `Unparsed`, with the event as its frame."""
         if said.problem:

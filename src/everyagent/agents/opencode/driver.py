@@ -156,6 +156,13 @@ class OpencodeConversation:
             turn.interrupted = True
             await self._abort_begun()
 
+    async def interrupt_subagent(self, call: str) -> bool:
+        """It has a session of its own."""
+        child = self._decoder.child(call)
+        if child:
+            await self._ask("POST", f"/session/{child}/abort")
+        return child is not None
+
     async def change(self, change: Change) -> bool:
         """Everything is given to OpenCode anew with each turn; who is asked, is decided here."""
         self._launch = change.applied_to(self._launch)

@@ -286,6 +286,11 @@ class Messages:
 
     # -- sub-agents ---------------------------------------------------------------------------------------------
 
+    def child(self, call: str) -> str | None:
+        """The session of the sub-agent that works for a call."""
+        made = (session for session, key in self._children.items() if key == call)
+        return next(made, None) if self.calls.is_open(call) else None
+
     def subagent(self, session: str) -> str | None:
         return self._children.get(session) if session != self.main else None
 

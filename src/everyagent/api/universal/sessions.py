@@ -97,6 +97,20 @@ async def cancel_turn(call: Call[Nothing, Nothing]) -> Cancelled:
     return Cancelled(cancelled=await call.sessions.cancel(call.path["session_id"]))
 
 
+@routes.add(
+    "POST",
+    "/v1/sessions/{session_id}/subagents/{item_id}/cancel",
+    SessionNotFound,
+    UnsupportedChoice,
+    AgentFailed,
+    StorageFull,
+    effect=True,
+)
+async def cancel_subagent(call: Call[Nothing, Nothing]) -> Cancelled:
+    """Stop the sub-agent that a call started, by that call's item; the turn goes on."""
+    return Cancelled(cancelled=await call.sessions.cancel_subagent(call.path["session_id"], call.path["item_id"]))
+
+
 @routes.add("POST", "/v1/sessions/{session_id}/terminate", SessionNotFound, StorageFull, effect=True)
 async def terminate_session(call: Call[Nothing, Nothing]) -> None:
     """End the session, and everything its agent started. Ending it again changes nothing."""

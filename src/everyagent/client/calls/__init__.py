@@ -15,6 +15,7 @@ from everyagent.client.calls.files import (
 )
 from everyagent.client.calls.sessions import (
     cancel,
+    cancel_subagent,
     create,
     delete,
     fork,
@@ -34,6 +35,7 @@ __all__ = [
     "answer",
     "asks",
     "cancel",
+    "cancel_subagent",
     "create",
     "delete",
     "delete_file",

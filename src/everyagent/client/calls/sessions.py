@@ -127,6 +127,11 @@ def cancel(session_id: str) -> Call[bool]:
     return post(path("sessions", session_id, "cancel"), _was_cancelled)
 
 
+def cancel_subagent(session_id: str, item_id: str) -> Call[bool]:
+    """Stop the sub-agent that a call started, by the call's item; the turn goes on. False when it was not running."""
+    return post(path("sessions", session_id, "subagents", item_id, "cancel"), _was_cancelled)
+
+
 def terminate(session_id: str) -> Call[None]:
     """End the session and its whole process tree. Doing it twice changes nothing."""
     return post(path("sessions", session_id, "terminate"), nothing)

@@ -149,7 +149,7 @@ class Projector:
             self._actions.take_answer(sent.answers, sent.note, grant=sent.grant)
         if sent.confirms:
             self._actions.confirm(sent.confirms)
-        if isinstance(sent.event, UserInterrupt):
+        if isinstance(sent.event, UserInterrupt) and not self._threads.interrupted(sent.event):
             self._interrupted()
 
     def _interrupted(self) -> None:
@@ -182,7 +182,7 @@ class Projector:
             case universal.ItemStarted():
                 self._turns.go_on()
                 if data.item.subagent:
-                    self._thread(data.item.subagent)
+                    self._thread(data.item.subagent, begins=data.item.kind in ("message", "tool_call"))
                 elif data.item.kind == "message" and data.item.role == "assistant":
                     self._turns.speak()
             case universal.ItemCompleted():
@@ -267,9 +267,9 @@ class Projector:
         thread = self._thread(item.subagent)
         self._threads.tell_on(thread.id if thread else None, event)
 
-    def _thread(self, subagent: str | None) -> Thread | None:
+    def _thread(self, subagent: str | None, *, begins: bool = False) -> Thread | None:
         """Of the sub-agent that a call started."""
-        return self._threads.of(subagent, self._tools.started_by(subagent)) if subagent else None
+        return self._threads.of(subagent, self._tools.started_by(subagent), begins=begins) if subagent else None
 
     def _id(self, item: Item, kind: str) -> str:
         return event_id(self._teller.session_id, kind, item.item_id)

@@ -52,7 +52,7 @@ class Teller:
             self._supersede((again,))
         return self._add(TYPE_NUMBERS[str(type(event).__struct_config__.tag)], _encode(event))
 
-    def tell_thread(self, thread: str, event: Managed) -> None:
+    def tell_thread(self, thread: str, event: Managed | ClientEvent) -> None:
         self.state.hidden += 1
         self._add(ON_THREAD, _encode(OnThread(thread, msgspec.Raw(_encode(event)))))
 

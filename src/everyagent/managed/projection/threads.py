@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import TypeAlias
 
+from msgspec.structs import replace
+
 from everyagent.managed.blocks import MessageBlock, Text
 from everyagent.managed.events import (
     Managed,
@@ -15,6 +17,7 @@ from everyagent.managed.events import (
     ThreadRunning,
     ThreadTerminated,
 )
+from everyagent.managed.incoming import UserInterrupt
 from everyagent.managed.projection.naming import event_id, thread_id
 from everyagent.managed.projection.spans import Spans
 from everyagent.managed.projection.state import Thread, Use
@@ -32,8 +35,11 @@ class Threads:
         self._teller = teller
         self._spans = spans
 
-    def of(self, item_id: str, call: Use | None) -> Thread:
-        """The thread of the sub-agent that a call started; told of when it is new, or works again."""
+    def of(self, item_id: str, call: Use | None, *, begins: bool = False) -> Thread:
+        """The thread of the sub-agent that a call started; told of when it is new.
+
+        One that rests works again when something `begins` on it: what was cut off may be told after its end.
+        """
         teller, state = self._teller, self._teller.state
         thread = state.threads.get(item_id)
         if thread is None:
@@ -47,7 +53,8 @@ class Threads:
             )
             teller.tell(self._made(ThreadCreated, thread))
             self._hand_over(thread, call)
-        if thread.status in ("idle", "rescheduling"):
+            begins = True
+        if thread.status == "rescheduling" or (begins and thread.status == "idle"):
             thread.status = "running"
             thread.updated_at = teller.at
             self._tell(ThreadRunning, thread)
@@ -97,6 +104,15 @@ class Threads:
             )
             self.tell_on(thread.parent, received)
         self._rest(thread)
+
+    def interrupted(self, event: UserInterrupt) -> bool:
+        """One sub-agent alone; how it takes that, its agent tells. False: the event is about the whole session."""
+        known = self._known(event.session_thread_id)
+        if known is None:
+            return False
+        told = replace(event, processed_at=self._teller.time, session_thread_id=None)
+        self._teller.tell_thread(known.id, told)
+        return True
 
     def rest(self) -> None:
         """The turn is over, and so is what its sub-agents did."""

@@ -70,6 +70,9 @@ class _Agent:
                 case "interrupt":
                     for turn in list(self._unfinished):
                         turn.interrupt()
+                case "interrupt_subagent":
+                    for turn in list(self._unfinished):
+                        turn.interrupt_helper(str(frame.get("call")))
                 case "change":
                     self._settings.change(frame)
                 case other:

@@ -11,10 +11,11 @@ from everyagent.agents.mock.directives import Directive
 from everyagent.agents.mock.program.command import run_command
 from everyagent.agents.mock.program.outcome import Outcome
 from everyagent.agents.mock.program.policies import refusal, verdict
-from everyagent.agents.mock.program.turn import Turn
+from everyagent.agents.mock.program.turn import Interrupted, Turn
 
 #: The server of the session's custom tools: their policies are the daemon's business.
 CUSTOM = "everyagent"
+_STOPPED = "The sub-agent was interrupted."
 
 
 class Call(NamedTuple):
@@ -56,7 +57,11 @@ def _carry_out(turn: Turn, call: Call) -> None:
     refused = _refusal(turn, call)
     facts = {"id": call.result, "call": call.id, "message": call.message, "name": call.name, "subagent": call.subagent}
     turn.say("result.start", **facts)
-    outcome = Outcome(refused, is_error=True) if refused else call.run(turn, call)
+    try:
+        outcome = Outcome(refused, is_error=True) if refused else call.run(turn, call)
+    except Interrupted:
+        turn.last_words("result.end", **facts, **Outcome(_STOPPED, is_error=True).fields())
+        raise
     turn.say("result.end", **facts, **outcome.fields())
     if refused:
         turn.message(f"I did not run {call.name}: {refused}", subagent=call.subagent)
@@ -71,16 +76,21 @@ def _refusal(turn: Turn, call: Call) -> str | None:
         return f"refused: {refusal(call.name)}"
     if ruled == "allow" or (ruled == "auto" and not _would_ask(turn, call)):
         return None
-    reply = turn.ask(
-        "permission",
-        turn.new_id("perm"),
-        call=call.id,
-        tool=call.name,
-        action=f"{call.name}: {next(iter(call.input.values()))}",
-        input=call.input,
-        suggestions=[{"always": call.name}] if ruled == "auto" else [],
-        options=["once", "always", "reject"] if ruled == "auto" else ["once", "reject"],
-    )
+    ask = turn.new_id("perm")
+    try:
+        reply = turn.ask(
+            "permission",
+            ask,
+            call=call.id,
+            tool=call.name,
+            action=f"{call.name}: {next(iter(call.input.values()))}",
+            input=call.input,
+            suggestions=[{"always": call.name}] if ruled == "auto" else [],
+            options=["once", "always", "reject"] if ruled == "auto" else ["once", "reject"],
+        )
+    except Interrupted:
+        turn.last_words("withdrawn", id=ask)
+        raise
     if reply.get("reply") == "reject":
         why = reply.get("message")
         return f"rejected: {why}" if why else "rejected"
@@ -131,6 +141,12 @@ def _custom(turn: Turn, call: Call) -> Outcome:
 
 def _delegate(turn: Turn, call: Call) -> Outcome:
     """The sub-agent's own items name this call."""
+    if turn.help(call.id, lambda helper: _look_around(helper, call)):
+        return Outcome("The sub-agent looked around and is done.")
+    return Outcome(_STOPPED, is_error=True)
+
+
+def _look_around(turn: Turn, call: Call) -> None:
     if call.input.get("stumbles"):
         again = {"attempt": 1, "max": 1, "delay_ms": 0}
         message = "The model is overloaded; the sub-agent tries again."
@@ -139,7 +155,6 @@ def _delegate(turn: Turn, call: Call) -> Outcome:
     looking = Directive("tool", {"name": "bash", "command": call.input["command"]})
     play_tools(turn, [looking], subagent=call.id)
     turn.message("The sub-agent is done.", subagent=call.id)
-    return Outcome("The sub-agent looked around and is done.")
 
 
 class Plan(NamedTuple):

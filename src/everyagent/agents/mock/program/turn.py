@@ -45,12 +45,13 @@ class Turn:
         self.tokens_in = 0
         self.tokens_out = 0
         self.over = False
-        self._voice = voice
+        self.voice = voice
         self._lock = threading.Lock()
         self._interrupted = threading.Event()
         self._ids = 0
         self._waiting: dict[str, SimpleQueue[Reply | None]] = {}
         self._breakers: list[Callable[[], None]] = []
+        self._helpers: dict[str, Helper] = {}
 
     def new_id(self, prefix: str) -> str:
         with self._lock:
@@ -69,12 +70,12 @@ class Turn:
     def say(self, type: str, **fields: object) -> None:
         with self._lock:
             self.check()
-            self._voice.say(type, **fields)
+            self.voice.say(type, **fields)
 
     def write(self, lines: bytes) -> None:
         with self._lock:
             self.check()
-            self._voice.write(lines)
+            self.voice.write(lines)
 
     def stream(self, message: str, text: str, *, kind: str = "text", index: int = 0, delay: float = 0) -> str:
         """Word by word. Returns the text."""
@@ -132,12 +133,12 @@ class Turn:
         if self._interrupted.is_set():
             breaker()
 
-    def answer(self, id: str, reply: Reply) -> bool:
-        """False if nobody waits for it."""
+    def answer(self, id: str, reply: Reply) -> None:
         waiting = self._waiting.get(id)
         if waiting:
             waiting.put(reply)
-        return waiting is not None
+        for helper in list(self._helpers.values()):
+            helper.answer(id, reply)
 
     def interrupt(self) -> None:
         if self.deaf:
@@ -148,11 +149,35 @@ class Turn:
         for waiting in list(self._waiting.values()):
             waiting.put(None)
 
+    def help(self, call: str, work: "Callable[[Helper], None]") -> bool:
+        """Have a sub-agent do it. False if it alone was interrupted."""
+        helper = self._helpers[call] = Helper(self)
+        try:
+            work(helper)
+        except Interrupted:
+            self.check()
+            return False
+        finally:
+            del self._helpers[call]
+            with self._lock:
+                self.tokens_in += helper.tokens_in
+                self.tokens_out += helper.tokens_out
+        return True
+
+    def interrupt_helper(self, call: str) -> None:
+        for helper in list(self._helpers.values()):
+            helper.interrupt_helper(call)
+        if call in self._helpers:
+            self._helpers[call].interrupt()
+
+    def last_words(self, type: str, **fields: object) -> None:
+        """Said although it is interrupted. An interrupted turn has none: its end is the end of all that is in it."""
+
     def end(self, stop: str, **fields: object) -> None:
         """The last thing said in the turn; threads of it that still run fall silent."""
         with self._lock:
             self.over = True
-            self._voice.say("turn.end", stop=stop, **fields)
+            self.voice.say("turn.end", stop=stop, **fields)
 
     def _wait_for(self, id: str, begin: Callable[[], None]) -> Reply:
         waiting: SimpleQueue[Reply | None] = SimpleQueue()
@@ -165,3 +190,30 @@ class Turn:
         if reply is None:
             raise Interrupted
         return reply
+
+
+class Helper(Turn):
+    """A sub-agent's part of a turn: interrupted with it, or alone."""
+
+    def __init__(self, whole: Turn) -> None:
+        super().__init__(whole.prompt, whole.number, whole.settings, whole.memory, whole.voice)
+        self._whole = whole
+        whole.breakable(self.interrupt)
+
+    def new_id(self, prefix: str) -> str:
+        return self._whole.new_id(prefix)
+
+    def check(self) -> None:
+        self._whole.check()
+        super().check()
+
+    def say(self, type: str, **fields: object) -> None:
+        self.check()
+        self._whole.say(type, **fields)
+
+    def write(self, lines: bytes) -> None:
+        self.check()
+        self._whole.write(lines)
+
+    def last_words(self, type: str, **fields: object) -> None:
+        self._whole.say(type, **fields)

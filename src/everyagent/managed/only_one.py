@@ -1,0 +1,15 @@
+"""One at a time, of all threads and processes, fills a folder."""
+
+import fcntl
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def only_one(folder: Path) -> Generator[None]:
+    """Blocking. The lock lies beside the folder, which may come and go."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_name(f".{folder.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

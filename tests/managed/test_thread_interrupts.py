@@ -1,0 +1,97 @@
+"""One sub-agent is interrupted by the id of its thread: it stops with all it runs, and the agent goes on without it."""
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from everyagent.testing.daemon import DaemonProcess
+from tests.agents.stage import daemon_of
+from tests.managed.conftest import rebuilt
+from tests.managed.raw import ASKING, LIMIT, TOOLSET, Event, Raw, required, texts
+from tests.managed.real_models import RealModel, real_model
+from tests.managed.test_managed_on_real_agents import SURROUNDINGS, of
+
+
+def until(met: Callable[[], object]) -> None:
+    deadline = time.monotonic() + LIMIT
+    while not met():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def runs(word: str) -> bool:
+    """A process has this word for an argument."""
+    for pid in filter(str.isdecimal, os.listdir("/proc")):
+        try:
+            if word.encode() in Path("/proc", pid, "cmdline").read_bytes().split(b"\0"):
+                return True
+        except OSError:
+            continue
+    return False
+
+
+def names_of_waiting(raw: Raw) -> list[str]:
+    """The calls that wait to be allowed; all but the helper's command are."""
+    events = raw.events()
+    last = [event for event in events if str(event["type"]).startswith("session.status_")][-1]
+    if last["type"] != "session.status_idle" or "event_ids" not in str(last["stop_reason"]):
+        return []
+    uses = {str(use["id"]): str(use["name"]) for use in of(events, "agent.tool_use")}
+    waiting = [each for each in required(last) if each in uses]
+    for each in waiting:
+        if uses[each] != "bash":
+            raw.send({"type": "user.tool_confirmation", "tool_use_id": each, "result": "allow"})
+    return [uses[each] for each in waiting]
+
+
+def has_ended(raw: Raw) -> bool:
+    names_of_waiting(raw)
+    idle = of(raw.events(), "session.status_idle")
+    return raw.status() == "idle" and bool(idle) and "end_turn" in str(idle[-1]["stop_reason"])
+
+
+def on_thread(raw: Raw, thread: str) -> list[Event]:
+    return cast("list[Event]", raw.call("GET", f"{raw.path}/threads/{thread}/events")["data"])
+
+
+@pytest.mark.parametrize("agent", ["claude", "codex", "opencode"])
+def test_a_helper_is_stopped_and_its_agent_goes_on(agent: str, tmp_path: Path) -> None:
+    """One that is at work, and one that waits to be allowed."""
+    for folder in ("home", "daemon", "agent"):
+        (tmp_path / folder).mkdir()
+    around = SURROUNDINGS[agent](tmp_path / "home")
+    with daemon_of(tmp_path / "daemon", **around) as daemon:
+        with real_model(agent, daemon, tmp_path / "agent") as scene:
+            is_stopped(daemon, scene, TOOLSET, tmp_path / "watched")
+            is_stopped(daemon, scene, ASKING, tmp_path / "watched by nobody")
+        daemon.stop()
+        assert rebuilt(daemon)
+
+
+def is_stopped(daemon: DaemonProcess, scene: RealModel, toolset: Mapping[str, object], watched: Path) -> None:
+    watched.touch()
+    scene.wait_for_helper(f"tail -f '{watched}'", when="Ask a helper")
+    scene.say("I go on without.")
+    with closing(Raw(daemon)) as raw:
+        vaults, model = [raw.vault(scene.environment)], scene.helpers or scene.model
+        raw.create(toolset, agent=scene.agent, model=model, vault_ids=vaults)
+        raw.say("Ask a helper")
+        if toolset is ASKING:
+            until(lambda: "bash" in names_of_waiting(raw))
+        else:
+            until(lambda: runs(str(watched)) and of(raw.events(), "session.thread_created"))
+        (created,) = of(raw.events(), "session.thread_created")
+        thread = str(created["session_thread_id"])
+        (echo,) = raw.send({"type": "user.interrupt", "session_thread_id": thread})
+        assert (echo["type"], echo["session_thread_id"]) == ("user.interrupt", thread)
+        until(lambda: has_ended(raw))
+        assert "I go on without." in texts(raw.events())
+        until(lambda: not runs(str(watched)))
+        (idle,) = of(raw.events(), "session.thread_status_idle")
+        assert idle["session_thread_id"] == thread
+        assert "user.interrupt" in [event["type"] for event in on_thread(raw, thread)]
