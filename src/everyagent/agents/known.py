@@ -8,11 +8,14 @@ from anyio.abc import TaskGroup
 
 from everyagent.agents.adapter import Adapter, AgentState
 from everyagent.agents.lazy import LazyAdapter
+from everyagent.agents.surroundings import Surroundings
 from everyagent.runtime.warden import Warden
 
 
 def known_adapters(tasks: TaskGroup, folder: Path, warden: Warden | None = None) -> Sequence[Adapter]:
     """What an adapter does beside its conversations runs in `tasks`. `folder` is where agents are installed."""
+
+    around = Surroundings(tasks, folder, warden=warden)
 
     def mock() -> Adapter:
         from everyagent.agents.mock.adapter import MockAdapter
@@ -22,22 +25,22 @@ def known_adapters(tasks: TaskGroup, folder: Path, warden: Warden | None = None)
     def claude() -> Adapter:
         from everyagent.agents.claude.adapter import ClaudeAdapter
 
-        return ClaudeAdapter(tasks, folder, warden=warden)
+        return ClaudeAdapter(around)
 
     def codex() -> Adapter:
         from everyagent.agents.codex.adapter import CodexAdapter
 
-        return CodexAdapter(tasks, folder, warden=warden)
+        return CodexAdapter(around)
 
     def opencode() -> Adapter:
         from everyagent.agents.opencode.adapter import OpencodeAdapter
 
-        return OpencodeAdapter(tasks, folder, warden=warden)
+        return OpencodeAdapter(around)
 
     def amp() -> Adapter:
         from everyagent.agents.amp.adapter import AmpAdapter
 
-        return AmpAdapter(tasks, folder, warden=warden)
+        return AmpAdapter(around)
 
     async def state_of(agent: str) -> AgentState:
         return await _state(agent, folder)

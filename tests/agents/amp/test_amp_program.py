@@ -19,6 +19,7 @@ from everyagent.agents.amp import program
 from everyagent.agents.amp.adapter import AmpAdapter
 from everyagent.agents.amp.launch import Door, Files
 from everyagent.agents.packages import Program
+from everyagent.agents.surroundings import Surroundings
 from everyagent.errors import AgentFailed, AgentNotInstalled, AgentNotLoggedIn
 from everyagent.model.asks import PermissionAnswer, QuestionAnswer
 from everyagent.model.policies import UNRESTRICTED, ToolPolicies
@@ -49,7 +50,9 @@ def launch(folder: Path, **fields: object) -> Launch:
 @asynccontextmanager
 async def adapter(folder: Path, **environment: str) -> AsyncGenerator[AmpAdapter]:
     async with anyio.create_task_group() as nursery:
-        made = AmpAdapter(nursery, folder, environment={"PATH": "/bin", "HOME": str(folder), **environment})
+        made = AmpAdapter(
+            Surroundings(nursery, folder, environment={"PATH": "/bin", "HOME": str(folder), **environment})
+        )
         try:
             yield made
         finally:
@@ -200,7 +203,7 @@ async def test_installing_fetches_exactly_the_pinned_version(tmp_path: Path, mon
     )
     monkeypatch.setenv("PATH", f"{tmp_path / 'npm'}:{os.environ['PATH']}")
     wanted = Program(package="@ampcode/cli-linux-x64", version=program.TESTED_VERSION, member="package/amp")
-    monkeypatch.setattr(program, "IDENTITY", program.IDENTITY._replace(pinned=lambda: wanted))
+    monkeypatch.setattr(AmpAdapter, "identity", program.IDENTITY._replace(pinned=lambda: wanted))
     async with adapter(tmp_path / "agents", PATH="/nowhere") as made:
         state = await made.install(reinstall=False)
     assert state.path == str(tmp_path / "agents" / "amp" / program.TESTED_VERSION / "amp")

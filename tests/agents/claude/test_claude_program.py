@@ -19,6 +19,7 @@ from everyagent.agents.claude import launch as launching
 from everyagent.agents.claude import program
 from everyagent.agents.claude.adapter import ClaudeAdapter
 from everyagent.agents.packages import Program
+from everyagent.agents.surroundings import Surroundings
 from everyagent.errors import AgentFailed, AgentNotInstalled
 from everyagent.model.tools import CustomTool, McpLocal, McpRemote
 
@@ -39,7 +40,9 @@ def launch(folder: Path, **fields: object) -> Launch:
 @asynccontextmanager
 async def adapter(folder: Path, **environment: str) -> AsyncGenerator[ClaudeAdapter]:
     async with anyio.create_task_group() as nursery:
-        made = ClaudeAdapter(nursery, folder, environment={"PATH": "/nowhere", "HOME": str(folder), **environment})
+        made = ClaudeAdapter(
+            Surroundings(nursery, folder, environment={"PATH": "/nowhere", "HOME": str(folder), **environment})
+        )
         try:
             yield made
         finally:
@@ -269,7 +272,7 @@ def test_a_program_that_is_not_what_was_tested_is_not_installed(wrong: dict[str,
 async def test_installing_puts_the_pinned_version_into_the_data_folder(
     registry: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(program, "IDENTITY", program.IDENTITY._replace(pinned=wanted))
+    monkeypatch.setattr(ClaudeAdapter, "identity", program.IDENTITY._replace(pinned=wanted))
     async with adapter(tmp_path / "agents") as made:
         assert not (await made.state()).installed
         state = await made.install(reinstall=False)

@@ -15,6 +15,7 @@ from everyagent.agents.adapter import Launch
 from everyagent.agents.codex import program
 from everyagent.agents.codex.adapter import CodexAdapter
 from everyagent.agents.packages import Program
+from everyagent.agents.surroundings import Surroundings
 from everyagent.errors import AgentFailed, AgentNotInstalled
 
 SCRIPT = f"#!/bin/sh\necho 'codex-cli {program.TESTED_VERSION}'\n"
@@ -25,7 +26,9 @@ FILES = {f"{ROOT}/bin/codex": SCRIPT, f"{ROOT}/path/rg": "#!/bin/sh\n", "package
 @asynccontextmanager
 async def adapter(folder: Path, **environment: str) -> AsyncGenerator[CodexAdapter]:
     async with anyio.create_task_group() as nursery:
-        made = CodexAdapter(nursery, folder, environment={"PATH": "/nowhere", "HOME": str(folder), **environment})
+        made = CodexAdapter(
+            Surroundings(nursery, folder, environment={"PATH": "/nowhere", "HOME": str(folder), **environment})
+        )
         try:
             yield made
         finally:
@@ -46,7 +49,7 @@ async def test_the_pinned_version_is_installed_with_what_it_needs_beside_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = npm_with(FILES, tmp_path, monkeypatch)
-    monkeypatch.setattr(program, "IDENTITY", program.IDENTITY._replace(pinned=wanted))
+    monkeypatch.setattr(CodexAdapter, "identity", program.IDENTITY._replace(pinned=wanted))
     async with adapter(tmp_path / "agents") as made:
         assert not (await made.state()).installed
         state = await made.install(reinstall=False)

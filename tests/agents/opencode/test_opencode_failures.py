@@ -13,6 +13,7 @@ from everyagent.agents.adapter import Launch, Prompt
 from everyagent.agents.opencode import failures, program
 from everyagent.agents.opencode.adapter import OpencodeAdapter
 from everyagent.agents.opencode.failures import RETRY_LIMIT
+from everyagent.agents.surroundings import Surroundings
 from everyagent.model.events import Error, TurnEnded
 from everyagent.testing.chat_server import ChatServer
 from everyagent.testing.scripted_chat import Completion, call, fail, run, say
@@ -76,7 +77,7 @@ async def test_a_program_that_tries_more_often_than_it_may_is_stopped(
     )
     ear = Ear()
     async with anyio.create_task_group() as nursery:
-        adapter = OpencodeAdapter(nursery, tmp_path / "agents", environment=environment)
+        adapter = OpencodeAdapter(Surroundings(nursery, tmp_path / "agents", environment=environment))
         try:
             conversation = await adapter.open(launch, ear)
             await conversation.prompt(Prompt(item_id="itm_1", text="Hello"))

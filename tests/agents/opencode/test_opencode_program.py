@@ -17,6 +17,7 @@ from everyagent.agents.opencode import launch as launching
 from everyagent.agents.opencode.adapter import OpencodeAdapter
 from everyagent.agents.opencode.server import OpencodeServer
 from everyagent.agents.servers import Kind
+from everyagent.agents.surroundings import Surroundings
 from everyagent.errors import AgentFailed, AgentNotInstalled
 from everyagent.model.tools import CustomTool, McpLocal, McpRemote
 from everyagent.runtime.warden import Warden
@@ -49,7 +50,9 @@ def content(environment: dict[str, str]) -> dict[str, object]:
 @asynccontextmanager
 async def adapter(folder: Path, **environment: str) -> AsyncGenerator[OpencodeAdapter]:
     async with anyio.create_task_group() as nursery:
-        made = OpencodeAdapter(nursery, folder, environment={"PATH": "/nowhere", "HOME": str(folder), **environment})
+        made = OpencodeAdapter(
+            Surroundings(nursery, folder, environment={"PATH": "/nowhere", "HOME": str(folder), **environment})
+        )
         try:
             yield made
         finally:

@@ -1,60 +1,26 @@
 """Codex as an adapter: sessions share app-servers, and a pinned version can be installed."""
 
-import os
-from collections.abc import Mapping
-from pathlib import Path
-
-from anyio.abc import TaskGroup
-
-from everyagent.agents.adapter import AgentState, Capabilities, Catalog, Launch, Listener
+from everyagent.agents.adapter import Catalog, Launch, Listener
 from everyagent.agents.codex import catalog, program
 from everyagent.agents.codex import launch as launching
 from everyagent.agents.codex.driver import CodexConversation
 from everyagent.agents.codex.server import AppServer
 from everyagent.agents.gate import Gate
-from everyagent.agents.installed import Installed
+from everyagent.agents.program_adapter import ProgramAdapter
 from everyagent.agents.servers import Kind, Servers
+from everyagent.agents.surroundings import Surroundings
 from everyagent.errors import AgentFailed
-from everyagent.runtime.warden import Warden
 
 
-class CodexAdapter:
-    """Conversations and app-servers run as tasks of `nursery`. `folder` is where agents are installed.
+class CodexAdapter(ProgramAdapter):
+    identity = program.IDENTITY
+    offered = catalog.CAPABILITIES
+    unasked = catalog.UNASKED
 
-    `environment` is the daemon's own. Without a `warden` it brings its own, and closes it.
-    """
-
-    name = program.IDENTITY.name
-    title = program.IDENTITY.title
-
-    def __init__(
-        self,
-        nursery: TaskGroup,
-        folder: Path,
-        *,
-        environment: Mapping[str, str] | None = None,
-        warden: Warden | None = None,
-    ) -> None:
-        self._nursery = nursery
-        self._environment = os.environ if environment is None else environment
-        self._warden = warden or Warden()
-        self._owns_warden = warden is None
+    def __init__(self, around: Surroundings) -> None:
+        super().__init__(around)
         self._servers = Servers(self._start)
-        self._gate = Gate(nursery)
-        self._program = Installed(program.IDENTITY, folder, self._environment)
-
-    @property
-    def capabilities(self) -> Capabilities:
-        return catalog.CAPABILITIES
-
-    async def state(self) -> AgentState:
-        return await self._program.state()
-
-    async def catalog(self) -> Catalog:
-        return await self._program.catalog(self._ask, catalog.UNASKED)
-
-    async def install(self, *, reinstall: bool) -> AgentState:
-        return await self._program.install(reinstall=reinstall)
+        self._gate = Gate(around.nursery)
 
     async def open(self, launch: Launch, listener: Listener) -> CodexConversation:
         binary = self._program.located()
@@ -72,8 +38,7 @@ class CodexAdapter:
     async def close(self) -> None:
         await self._servers.close()
         await self._gate.close()
-        if self._owns_warden:
-            await self._warden.close()
+        await super().close()
 
     async def _start(self, kind: Kind) -> AppServer:
         return await AppServer.ready(kind, self._nursery, self._warden)

@@ -1,60 +1,32 @@
 """OpenCode as an adapter: sessions share servers, and a pinned version can be installed."""
 
-import os
 from collections.abc import Mapping
-from pathlib import Path
 
 from anyio import to_thread
-from anyio.abc import TaskGroup
 
 from everyagent.agents import packages
-from everyagent.agents.adapter import AgentState, Capabilities, Catalog, Launch, Listener
-from everyagent.agents.installed import Installed
+from everyagent.agents.adapter import AgentState, Catalog, Launch, Listener
 from everyagent.agents.opencode import catalog, dependencies, program
 from everyagent.agents.opencode import launch as launching
 from everyagent.agents.opencode.driver import OpencodeConversation
 from everyagent.agents.opencode.guards import Guards
 from everyagent.agents.opencode.server import OpencodeServer
+from everyagent.agents.program_adapter import ProgramAdapter
 from everyagent.agents.servers import Kind, Servers
+from everyagent.agents.surroundings import Surroundings
 from everyagent.errors import AgentFailed
-from everyagent.runtime.warden import Warden
 
 
-class OpencodeAdapter:
-    """Conversations and servers run as tasks of `nursery`. `folder` is where agents are installed.
+class OpencodeAdapter(ProgramAdapter):
+    identity = program.IDENTITY
+    offered = catalog.CAPABILITIES
+    unasked = catalog.UNASKED
 
-    `environment` is the daemon's own. Without a `warden` it brings its own, and closes it.
-    """
-
-    name = program.IDENTITY.name
-    title = program.IDENTITY.title
-
-    def __init__(
-        self,
-        nursery: TaskGroup,
-        folder: Path,
-        *,
-        environment: Mapping[str, str] | None = None,
-        warden: Warden | None = None,
-    ) -> None:
-        self._nursery = nursery
-        self._folder = folder / self.name
-        self._environment = os.environ if environment is None else environment
-        self._warden = warden or Warden()
-        self._owns_warden = warden is None
+    def __init__(self, around: Surroundings) -> None:
+        super().__init__(around)
+        self._folder = around.folder / self.name
         self._servers = Servers(self._start)
-        self._guards = Guards(nursery)
-        self._program = Installed(program.IDENTITY, folder, self._environment)
-
-    @property
-    def capabilities(self) -> Capabilities:
-        return catalog.CAPABILITIES
-
-    async def state(self) -> AgentState:
-        return await self._program.state()
-
-    async def catalog(self) -> Catalog:
-        return await self._program.catalog(self._ask, catalog.UNASKED)
+        self._guards = Guards(around.nursery)
 
     async def install(self, *, reinstall: bool) -> AgentState:
         """With ripgrep, where the machine has none."""
@@ -76,8 +48,7 @@ class OpencodeAdapter:
     async def close(self) -> None:
         await self._servers.close()
         await self._guards.close()
-        if self._owns_warden:
-            await self._warden.close()
+        await super().close()
 
     def _kind(self, binary: str, launch: Launch | None = None, door: Mapping[str, str] | None = None) -> Kind:
         """Blocking."""

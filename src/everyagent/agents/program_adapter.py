@@ -1,0 +1,49 @@
+"""What adapters of programs have in common: where the program is, what it offers, who minds its processes."""
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+from everyagent.agents.adapter import AgentState, Capabilities, Catalog, Conversation, Launch, Listener
+from everyagent.agents.installed import Identity, Installed
+from everyagent.agents.surroundings import Surroundings
+from everyagent.runtime.warden import Warden
+
+
+class ProgramAdapter(ABC):
+    identity: ClassVar[Identity]
+    offered: ClassVar[Capabilities]
+    #: What is offered where the program is not there to be asked.
+    unasked: ClassVar[Catalog]
+
+    def __init__(self, around: Surroundings) -> None:
+        self.name = self.identity.name
+        self.title = self.identity.title
+        self._nursery = around.nursery
+        self._environment = around.environment
+        self._warden = around.warden or Warden()
+        self._owns_warden = around.warden is None
+        self._program = Installed(self.identity, around.folder, around.environment)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self.offered
+
+    async def state(self) -> AgentState:
+        return await self._program.state()
+
+    async def catalog(self) -> Catalog:
+        return await self._program.catalog(self._ask, self.unasked)
+
+    async def install(self, *, reinstall: bool) -> AgentState:
+        return await self._program.install(reinstall=reinstall)
+
+    @abstractmethod
+    async def open(self, launch: Launch, listener: Listener) -> Conversation: ...
+
+    async def _ask(self, path: str) -> Catalog:
+        """Start the program only to hear what it offers, if it has anything to tell."""
+        return self.unasked
+
+    async def close(self) -> None:
+        if self._owns_warden:
+            await self._warden.close()
