@@ -60,6 +60,11 @@ class Keys:
             or (method == "GET" and readable)
         )
 
+    def session_of(self, key: str) -> str | None:
+        """The session whose worker has it."""
+        claims = self._claims(key) if key.startswith(PREFIX) else None
+        return claims.session if claims else None
+
     def _made(self, claims: _Claims) -> str:
         told = msgspec.json.encode(claims)
         return f"{PREFIX}{_unpadded(told)}.{_unpadded(hmac.digest(self._seal, told, 'sha256'))}"

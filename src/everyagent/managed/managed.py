@@ -13,6 +13,9 @@ from everyagent.managed.file import FileList, FilePage
 from everyagent.managed.files import Files
 from everyagent.managed.judging import Judging
 from everyagent.managed.keys import Keys
+from everyagent.managed.memory.memories import Memories
+from everyagent.managed.memory.stores import MemoryStores
+from everyagent.managed.memory.versions import Versions
 from everyagent.managed.prompts import Prompts
 from everyagent.managed.queue import WorkQueue
 from everyagent.managed.resource import FileParams, Resource
@@ -40,6 +43,9 @@ class Managed:
         self.files = Files(records, ground.folder / "attachments", ground.clock)
         self.vaults = Vaults(records)
         self.credentials = Credentials(records, self.vaults, ground.vault, ground.clock)
+        self.memory_stores = MemoryStores(records, ground.locks)
+        self.memories = Memories(records, self.memory_stores, ground.locks)
+        self.memory_versions = Versions(records, self.memory_stores, ground.locks, ground.clock)
         self.resources = Resources(records, self.files, ground.vault)
         self.workspaces = Workspaces(
             ground.folder,
