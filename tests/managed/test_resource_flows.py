@@ -51,6 +51,11 @@ def test_every_sdk_gives_sessions_what_they_work_on(sdk: Sdk, daemon: DaemonProc
     assert TOKEN not in daemon.output()
 
 
+@pytest.mark.parametrize("sdk", PYTHON, ids=lambda sdk: sdk.name)
+def test_every_sdk_gives_sessions_memory(sdk: Sdk, daemon: DaemonProcess) -> None:
+    parity.check(sdk, "remembering", "mock", sdk.run("remembering", daemon.url, agent="mock"))
+
+
 def test_the_npm_sdk_gets_what_it_expects(daemon: DaemonProcess) -> None:
     with mcp_stage() as stage:
         parity.check(NODE, "resources", "mock", NODE.run("resources", daemon.url, mcp=stage.url))

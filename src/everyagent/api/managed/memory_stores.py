@@ -58,6 +58,7 @@ async def delete_memory_store(call: Call[Nothing, Nothing]) -> Deleted:
 @routes.add("POST", _STORE + "/archive", NotFound, effect=True)
 async def archive_memory_store(call: Call[Nothing, Nothing]) -> MemoryStore:
     """From now on nothing in it is made or changed, and no new session gets it."""
+    await call.managed.mounts.settle(_store(call.path))
     return await call.managed.memory_stores.archive(_store(call.path))
 
 
@@ -73,12 +74,15 @@ async def create_memory(call: Call[WrittenView, MemoryCreate]) -> Memory:
 @routes.add("GET", _STORE + "/memories", NotFound)
 async def list_memories(call: Call[MemoryList, Nothing]) -> Page[Memory | MemoryPrefix]:
     """Memories by path; with a `depth`, what lies deeper is told by its folder."""
+    if call.query.page is None:
+        await call.managed.mounts.settle(_store(call.path))
     return await call.managed.memories.list(_store(call.path), call.query)
 
 
 @routes.add("GET", _MEMORY, NotFound)
 async def retrieve_memory(call: Call[OneView, Nothing]) -> Memory:
     """A memory."""
+    await call.managed.mounts.settle(_store(call.path))
     return await call.managed.memories.retrieve(_store(call.path), call.path["memory_id"], call.query.view)
 
 
@@ -103,6 +107,8 @@ async def delete_memory(call: Call[MemoryDelete, Nothing]) -> Deleted:
 @routes.add("GET", _STORE + "/memory_versions", NotFound)
 async def list_memory_versions(call: Call[VersionList, Nothing]) -> Page[MemoryVersion]:
     """Every change of the store's memories, the newest first."""
+    if call.query.page is None:
+        await call.managed.mounts.settle(_store(call.path))
     return await call.managed.memory_versions.list(_store(call.path), call.query)
 
 
