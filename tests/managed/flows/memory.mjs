@@ -31,8 +31,42 @@ export default async function flow(client, { Anthropic }) {
   assert.equal((await memoryVersions.retrieve(made.memory_version_id, there)).content, null);
   await refused(BadRequestError, () => memoryVersions.redact(changed.memory_version_id, there));
 
+  await remembering(client.beta, store);
   assert.equal((await memories.delete(made.id, there)).type, "memory_deleted");
   assert.ok((await stores.archive(store.id)).archived_at);
   assert.equal((await stores.delete(store.id)).type, "memory_store_deleted");
   await refused(NotFoundError, () => stores.retrieve(store.id));
+}
+
+// A session reads a memory, and leaves one.
+async function remembering(beta, store) {
+  const environment = await beta.environments.create({ name: `node memory ${Date.now()}` });
+  const agent = await beta.agents.create({
+    name: "Node",
+    model: "mock-small",
+    metadata: { "everyagent.agent": "mock" },
+    tools: [{ type: "agent_toolset_20260401" }],
+  });
+  const command = "cd mnt/memory/node-s-notes; cat a/b.md; echo third > c.md";
+  const session = await beta.sessions.create({
+    agent: agent.id,
+    environment_id: environment.id,
+    resources: [{ type: "memory_store", memory_store_id: store.id, instructions: "Write." }],
+    initial_events: [{ type: "user.message", content: [{ type: "text", text: `[tool command="${command}"]` }] }],
+  });
+  const { mount_path, access } = session.resources[0];
+  assert.deepEqual([mount_path, access], ["/mnt/memory/node-s-notes", "read_write"]);
+  const heard = [];
+  const deadline = Date.now() + 60_000;
+  while (!heard.some((event) => event.type === "session.status_idle")) {
+    assert.ok(Date.now() < deadline, "the session does not come to rest");
+    heard.splice(0, heard.length, ...(await all(beta.sessions.events.list(session.id))));
+  }
+  assert.equal(heard.find((event) => event.type === "agent.tool_result").content[0].text, "second");
+  const versions = await all(beta.memoryStores.memoryVersions.list(store.id, { session_id: session.id, view: "full" }));
+  assert.deepEqual(versions.map((each) => [each.path, each.content]), [["/c.md", "third\n"]]);
+  assert.deepEqual(
+    (await all(beta.sessions.list({ memory_store_id: store.id }))).map((each) => each.id),
+    [session.id],
+  );
 }
