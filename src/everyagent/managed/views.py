@@ -1,6 +1,6 @@
 """Where the views of managed sessions come from, and what their agents are started with."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -68,16 +68,17 @@ class ManagedViews:
         if isinstance(view, Projector) and view.document.self_hosted:
             await self._managed.queue.turn_begins(view.document.environment_id, session_id)
         else:
-            await self._tell_of_memory(session_id, await self._managed.mounts.turn_begins(session_id))
+            await self._remember(session_id, self._managed.mounts.turn_begins)
 
     async def turn_over(self, session_id: str) -> None:
         if not document_of(await self._viewed.log.view(session_id)).self_hosted:
-            await self._tell_of_memory(session_id, await self._managed.mounts.turn_over(session_id))
+            await self._remember(session_id, self._managed.mounts.turn_over)
         await self._managed.judging.turn_over(session_id)
 
-    async def _tell_of_memory(self, session_id: str, problems: Sequence[str]) -> None:
+    async def _remember(self, session_id: str, kept: Callable[[str], Awaitable[Sequence[str]]]) -> None:
+        """Whatever comes of it, the session goes on."""
         try:
-            await self._tell(session_id, [_failure(each) for each in problems])
+            await self._tell(session_id, [_failure(each) for each in await kept(session_id)])
         except EveryagentError as error:
             logger.warning("memory is not what it should be", session=session_id, why=str(error))
 

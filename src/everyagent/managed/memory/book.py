@@ -1,6 +1,7 @@
 """What a store's memories are while they are changed: says of each change what it would do, or why not. Pure."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias, assert_never
 
@@ -10,7 +11,7 @@ from msgspec import Struct
 from everyagent.errors import BadRequest, MemoryChanged, MemoryPathTaken, NotFound
 from everyagent.log.records import Record
 from everyagent.managed.memory.memory import MAX_BYTES, MAX_MEMORIES, MemoryBody, Operation
-from everyagent.managed.memory.paths import checked_path, in_the_way
+from everyagent.managed.memory.paths import checked_path, folders_of
 from everyagent.model.ids import new_id
 
 
@@ -59,7 +60,11 @@ class Planned(NamedTuple):
 class Book:
     def __init__(self, store_id: str, records: Iterable[Record]) -> None:
         self._store_id = store_id
-        self._held = {record.id: held(record) for record in records}
+        self._held: dict[str, Held] = {}
+        self._ids: dict[str, str] = {}
+        self._folders: Counter[str] = Counter()
+        for record in records:
+            self._add(held(record))
 
     def by_path(self) -> dict[str, Held]:
         return {each.path: each for each in self._held.values()}
@@ -73,7 +78,7 @@ class Book:
                 return self._update(change)
             case Remove():
                 before = self.at(change.id, change.expected)
-                del self._held[before.id]
+                self._drop(before)
                 return Planned("deleted", before, None, None)
             case _:
                 assert_never(change)
@@ -81,10 +86,9 @@ class Book:
     def _create(self, change: Create) -> Planned:
         if len(self._held) >= MAX_MEMORIES:
             raise BadRequest(f"A memory store has at most {MAX_MEMORIES} memories.", error_code="memory_limit_reached")
-        memory_id = new_id("mem_")
-        self._refuse_taken(checked_path(change.path), memory_id)
-        after = _with(change.content, memory_id, change.path, None)
-        self._held[memory_id] = after
+        self._refuse_taken(checked_path(change.path))
+        after = _with(change.content, new_id("mem_"), change.path, None)
+        self._add(after)
         return Planned("created", None, after, change.content)
 
     def _update(self, change: Update) -> Planned:
@@ -96,8 +100,13 @@ class Book:
         if (after.path, after.sha256) == (before.path, before.sha256):
             return Planned(None, before, before, None)
         self.at(change.id, change.expected)
-        self._refuse_taken(path, before.id)
-        self._held[before.id] = after
+        self._drop(before)
+        try:
+            self._refuse_taken(path)
+        except MemoryPathTaken:
+            self._add(before)
+            raise
+        self._add(after)
         return Planned("modified", before, after, None if after.sha256 == before.sha256 else change.content)
 
     def at(self, memory_id: str, expected: str | None = None) -> Held:
@@ -112,13 +121,24 @@ class Book:
             )
         return found
 
-    def _refuse_taken(self, path: str, memory_id: str) -> None:
-        others = {each.path: each.id for each in self._held.values() if each.id != memory_id}
-        taken = path if path in others else in_the_way(path, others)
+    def _add(self, memory: Held) -> None:
+        self._held[memory.id] = memory
+        self._ids[memory.path] = memory.id
+        self._folders.update(folders_of(memory.path))
+
+    def _drop(self, memory: Held) -> None:
+        del self._held[memory.id], self._ids[memory.path]
+        self._folders.subtract(folders_of(memory.path))
+
+    def _refuse_taken(self, path: str) -> None:
+        """A path is no file and folder at once."""
+        taken = next((each for each in (path, *folders_of(path)) if each in self._ids), None)
+        if taken is None and self._folders[path]:
+            taken = next(each for each in self._ids if each.startswith(f"{path}/"))
         if taken is not None:
             raise MemoryPathTaken(
-                f"{path!r} cannot be: the memory {others[taken]} lies at {taken!r}.",
-                conflicting_memory_id=others[taken],
+                f"{path!r} cannot be: the memory {self._ids[taken]} lies at {taken!r}.",
+                conflicting_memory_id=self._ids[taken],
                 conflicting_path=taken,
             )
 

@@ -8,10 +8,9 @@ import msgspec
 from everyagent.log.records import Change, Delete, Insert, Records, Replace, Uploaded
 from everyagent.managed.memory.book import Held, Planned
 from everyagent.managed.memory.memory import Actor, MemoryBody, VersionBody
+from everyagent.managed.memory.stores import MEMORY_KIND, VERSION_KIND
 from everyagent.model.ids import new_id
 
-KIND = "memory"
-VERSION_KIND = "memory_version"
 #: Belongs to a version, and owns its content.
 CONTENT_KIND = "memory_content"
 
@@ -46,7 +45,7 @@ def changes_of(store_id: str, planned: Planned, actor: Actor, uploaded: Uploaded
     version_id = after.version_id if after else new_id("memver_")
     version = Insert(kind=VERSION_KIND, id=version_id, parent=store_id, body=msgspec.json.encode(body))
     if after is None:
-        return [Delete(kind=KIND, id=latest.id), version]
+        return [Delete(kind=MEMORY_KIND, id=latest.id), version]
     content = Insert(
         kind=CONTENT_KIND,
         id=content_id(version_id),
@@ -61,5 +60,5 @@ def changes_of(store_id: str, planned: Planned, actor: Actor, uploaded: Uploaded
 def _memory(store_id: str, after: Held) -> Insert | Replace:
     body = msgspec.json.encode(MemoryBody(version_id=after.version_id, sha256=after.sha256, size=after.size))
     if after.record is None:
-        return Insert(kind=KIND, id=after.id, parent=store_id, key=after.path, body=body)
-    return Replace(kind=KIND, id=after.id, version=after.record.version, body=body, key=after.path)
+        return Insert(kind=MEMORY_KIND, id=after.id, parent=store_id, key=after.path, body=body)
+    return Replace(kind=MEMORY_KIND, id=after.id, version=after.record.version, body=body, key=after.path)

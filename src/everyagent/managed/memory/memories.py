@@ -9,7 +9,7 @@ from everyagent.log import records as log
 from everyagent.log.records import RecordQuery, Records
 from everyagent.managed.environment import Deleted
 from everyagent.managed.memory.book import Book, Change, Create, Held, Remove, Update, held
-from everyagent.managed.memory.contents import KIND, bytes_of, changes_of, once
+from everyagent.managed.memory.contents import bytes_of, changes_of, once
 from everyagent.managed.memory.memory import (
     MAX_FULL_PAGE,
     MAX_MEMORIES,
@@ -22,7 +22,7 @@ from everyagent.managed.memory.memory import (
     View,
 )
 from everyagent.managed.memory.paths import cursor_of, entries, place_of
-from everyagent.managed.memory.stores import MemoryStores, archived
+from everyagent.managed.memory.stores import MEMORY_KIND, MemoryStores, archived
 from everyagent.managed.pages import Page
 from everyagent.sessions.locks import Locks
 
@@ -111,7 +111,7 @@ class Memories:
                     uploaded = await uploads.enter_async_context(self._records.upload(once(planned.content)))
                 writes += changes_of(store_id, planned, actor, uploaded)
                 outcomes.append(planned.after)
-            written = {record.id: record for record in await self._records.write(*writes) if record.kind == KIND}
+            written = {record.id: record for record in await self._records.write(*writes) if record.kind == MEMORY_KIND}
         return [held(written[each.id]) if isinstance(each, Held) and each.id in written else each for each in outcomes]
 
     async def _one(self, store_id: str, change: Change, actor: Actor, view: View) -> Memory:
@@ -123,7 +123,7 @@ class Memories:
 
     async def _book(self, store_id: str) -> Book:
         await self._stores.retrieve(store_id)
-        wanted = RecordQuery(kind=KIND, parent=store_id, limit=MAX_MEMORIES)
+        wanted = RecordQuery(kind=MEMORY_KIND, parent=store_id, limit=MAX_MEMORIES)
         return Book(store_id, await self._records.page(wanted))
 
     async def _shown(self, store_id: str, memory: Held, view: View) -> Memory:

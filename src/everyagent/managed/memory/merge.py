@@ -4,12 +4,13 @@ Nothing is lost by it: what both changed is written over in the store, where the
 changed and the other deleted stays.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import TypeAlias
 
 from msgspec import Struct
 
 from everyagent.managed.memory.book import Held
+from everyagent.managed.memory.paths import folders_of
 
 
 class Same(Struct, frozen=True, kw_only=True):
@@ -68,7 +69,7 @@ def merge(
     remote: Mapping[str, Held],
     *,
     frozen: bool,
-    blind: Collection[str] = (),
+    blind: Set[str] = frozenset(),
 ) -> list[Step]:
     """`base` is what both had when they were last the same; digests by path, as in `local`.
 
@@ -86,9 +87,9 @@ def merge(
     return [*_moved(steps, local)]
 
 
-def hidden(path: str, blind: Collection[str]) -> bool:
-    """At or below one of these."""
-    return any(path == each or path.startswith(each.rstrip("/") + "/") for each in blind)
+def hidden(path: str, blind: Set[str]) -> bool:
+    """At or below one of these; the empty one is the root."""
+    return bool(blind) and not blind.isdisjoint((path, *folders_of(path)))
 
 
 def _step(path: str, base: str | None, local: str | None, remote: Held | None, *, frozen: bool) -> Step | None:

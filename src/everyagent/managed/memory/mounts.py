@@ -85,7 +85,7 @@ class Mounts:
         """The stores have what the agent left."""
         async with self._alone(session_id) as mounts:
             problems = await self._sync(session_id, mounts, telling=True)
-            if await self._rests(session_id):
+            if mounts and await self._rests(session_id):
                 await self._close(mounts)
             return problems
 
@@ -101,7 +101,10 @@ class Mounts:
         """The store has what the agents of all its sessions have written until now."""
         wanted = RecordQuery(kind=OPEN_KIND, parent=store_id, limit=_MOST)
         for record in await self._records.page(wanted):
-            await self._take_up(record.key or "", [record])
+            try:
+                await self._take_up(record.key or "", [record])
+            except EveryagentError as error:
+                logger.warning("what a session wrote waits", session=record.key, store=store_id, why=str(error))
 
     async def recover(self, left: Sequence[Record]) -> None:
         """What agents had written when a daemon died."""

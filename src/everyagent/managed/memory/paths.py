@@ -12,7 +12,7 @@ from everyagent.errors import BadRequest
 MAX_PATH_BYTES = 1024
 MAX_SEGMENTS = 20
 MOUNTS = "/mnt/memory"
-_SLUG_CHARS = 64
+_SLUG_CHARS = 200
 #: Control and format characters, surrogates, and the separators of lines and paragraphs.
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
@@ -41,13 +41,12 @@ def checked_path(path: str) -> str:
     return path
 
 
-def in_the_way(path: str, taken: Iterable[str]) -> str | None:
-    """One of the paths that cannot be beside this one, as files and folders cannot."""
-    return next((each for each in taken if _same_place(each, path)), None)
-
-
-def _same_place(one: str, other: str) -> bool:
-    return one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")
+def folders_of(path: str) -> Iterator[str]:
+    """Those it lies in, from the root, which is empty, down to its own."""
+    at = path.find("/")
+    while at >= 0:
+        yield path[:at]
+        at = path.find("/", at + 1)
 
 
 def mount_path(name: str, store_id: str, taken: Iterable[str]) -> str:

@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 
 from everyagent.managed.limits import PageLimit
 
-StoreName: TypeAlias = Annotated[str, Meta(min_length=1, max_length=255, pattern="^[^\\x00-\\x1f\\x7f-\\x9f]*$")]
+StoreName: TypeAlias = Annotated[str, Meta(min_length=1, max_length=255)]
 StoreDescription: TypeAlias = Annotated[str, Meta(max_length=1024)]
 
 

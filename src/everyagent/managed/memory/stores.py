@@ -1,5 +1,7 @@
 """Memory stores: made, changed, archived, deleted."""
 
+import unicodedata
+
 import msgspec
 
 from everyagent.clock import rfc3339
@@ -13,6 +15,9 @@ from everyagent.model.ids import new_id
 from everyagent.sessions.locks import Locks
 
 KIND = "memory_store"
+MEMORY_KIND = "memory"
+VERSION_KIND = "memory_version"
+_SLICE = 500
 
 
 class MemoryStores:
@@ -22,7 +27,9 @@ class MemoryStores:
 
     async def create(self, asked: StoreCreate) -> MemoryStore:
         body = StoreBody(
-            name=asked.name, description=asked.description or "", metadata=checked_metadata(asked.metadata or {})
+            name=_checked(asked.name),
+            description=asked.description or "",
+            metadata=checked_metadata(asked.metadata or {}),
         )
         (record,) = await self._records.write(Insert(kind=KIND, id=new_id("memstore_"), body=msgspec.json.encode(body)))
         return _store(record)
@@ -53,7 +60,7 @@ class MemoryStores:
             record = await self._records.find(KIND, store_id)
             old = msgspec.json.decode(record.body, type=StoreBody)
             new = StoreBody(
-                name=asked.name or old.name,
+                name=_checked(asked.name) if asked.name else old.name,
                 description=old.description if asked.description is None else asked.description,
                 metadata=merged_metadata(old.metadata, asked.metadata) if asked.metadata else old.metadata,
             )
@@ -81,10 +88,24 @@ class MemoryStores:
             return _store(record)
 
     async def delete(self, store_id: str) -> Deleted:
-        """With its memories and all their versions."""
+        """With its memories and all their versions, slice by slice: others want to write meanwhile.
+
+        One that was cut off is to be asked for again.
+        """
         async with self._locks.hold(store_id):
+            await self._records.find(KIND, store_id)
+            for kind in (VERSION_KIND, MEMORY_KIND):
+                wanted = RecordQuery(kind=kind, parent=store_id, limit=_SLICE)
+                while found := await self._records.page(wanted):
+                    await self._records.write(*(Delete(kind=kind, id=record.id) for record in found))
             await self._records.write(Delete(kind=KIND, id=store_id))
         return Deleted(id=store_id, type="memory_store_deleted")
+
+
+def _checked(name: str) -> str:
+    if any(unicodedata.category(char) == "Cc" for char in name):
+        raise BadRequest("A memory store's name has no control characters.", field="name")
+    return name
 
 
 def archived(store_id: str) -> BadRequest:

@@ -33,7 +33,7 @@ class Sync:
         """What folder and store have in common then. `frozen` says why nothing goes into the store."""
         scan = await asyncio.to_thread(self._folder.scan, before)
         remote = await self._memories.held(self._store_id)
-        blind = ["/"] if scan.over else [*scan.refused]
+        blind = {""} if scan.over else set(scan.refused)
         self._tell_refused(scan)
         self._common = {
             path: seen for path, seen in before.items() if path in scan.files or path in remote or hidden(path, blind)

@@ -7,7 +7,7 @@ from everyagent.clock import Clock, rfc3339
 from everyagent.errors import BadRequest, NotFound, RecordNotFound
 from everyagent.log.records import Delete, Record, RecordQuery, Records, Replace
 from everyagent.managed.memory.book import held
-from everyagent.managed.memory.contents import CONTENT_KIND, KIND, VERSION_KIND, bytes_of, content_id
+from everyagent.managed.memory.contents import CONTENT_KIND, bytes_of, content_id
 from everyagent.managed.memory.memory import (
     MAX_FULL_PAGE,
     Actor,
@@ -18,7 +18,7 @@ from everyagent.managed.memory.memory import (
     VersionList,
     View,
 )
-from everyagent.managed.memory.stores import MemoryStores
+from everyagent.managed.memory.stores import MEMORY_KIND, VERSION_KIND, MemoryStores
 from everyagent.managed.pages import Page, cursor, micros, position
 from everyagent.sessions.locks import Locks
 
@@ -92,7 +92,7 @@ class Versions:
 
     async def _latest(self, memory_id: str) -> str | None:
         try:
-            return held(await self._records.find(KIND, memory_id)).version_id
+            return held(await self._records.find(MEMORY_KIND, memory_id)).version_id
         except RecordNotFound:
             return None
 
