@@ -13,7 +13,7 @@ from everyagent.managed.memory.memory import Actor
 from everyagent.managed.memory.merge import Drop, Erase, Leave, Move, Pull, Push, Same, hidden, merge
 
 #: As many texts are held at once.
-_BATCH = 50
+_BATCH = 20
 _SHOWN = 200
 T = TypeVar("T")
 
