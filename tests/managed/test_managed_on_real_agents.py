@@ -106,7 +106,7 @@ def raw(staged: tuple[str, DaemonProcess]) -> Generator[Raw]:
     client.close()
 
 
-def begin(raw: Raw, scene: RealModel, tools: Sequence[object], **more: object) -> None:
+def begin(raw: Raw, scene: RealModel, tools: Sequence[object], resources: Sequence[object] = ()) -> None:
     """What the agent needs to reach its model comes out of a vault."""
     vault = raw.call("POST", "/vaults", {"display_name": "model"})
     for name, value in scene.environment.items():
@@ -117,7 +117,8 @@ def begin(raw: Raw, scene: RealModel, tools: Sequence[object], **more: object) -
             "networking": {"type": "unrestricted"},
         }
         raw.call("POST", f"/vaults/{vault['id']}/credentials", {"auth": auth})
-    raw.create(*tools, agent=scene.agent, model=scene.model, vault_ids=[vault["id"]], **more)
+    given = {"vault_ids": [vault["id"]], "resources": list(resources)}
+    raw.create(*tools, agent=scene.agent, model=scene.model, **given)
 
 
 def of(events: list[Event], kind: str) -> list[Event]:
@@ -227,7 +228,7 @@ def test_an_agent_remembers_what_another_session_was_told(
     with real_model(agent, daemon, tmp_path) as scene:
         scene.run(f"cat {folder}/cake.md && echo and tea >> {folder}/cake.md && echo new > {folder}/new.md")
         scene.say("Remembered.", when="Ada likes cake.")
-        begin(raw, scene, [TOOLSET], resources=[{"type": "memory_store", "memory_store_id": store["id"]}])
+        begin(raw, scene, [TOOLSET], [{"type": "memory_store", "memory_store_id": store["id"]}])
         raw.say("Ada likes tea, too.")
         raw.wait_idle("end_turn")
         assert "What Ada likes." in scene.heard(), "the model is told what there is"

@@ -142,11 +142,11 @@ async def test_an_archived_store_is_read_and_not_written(managed: Managed) -> No
     (folder / "new.md").write_text("new")
     await managed.memory_stores.archive(store.id)
     assert await managed.mounts.turn_over(SESSION) == [
-        "the memory store 'Notes': /a.md is what the store has again: the store is archived",
+        "the memory store 'Notes': /a.md is not kept: the store is archived",
         "the memory store 'Notes': /new.md is not kept: the store is archived",
     ]
     assert await texts(managed, store) == {"/a.md": "1"}
-    assert (folder / "new.md").read_text() == "new"
+    assert [(folder / name).read_text() for name in ("a.md", "new.md")] == ["2", "new"]
     with pytest.raises(BadRequest, match="archived"):
         await give(managed, store, session_id="sesn_2")
 
@@ -282,3 +282,18 @@ async def test_a_session_that_goes_takes_its_folder_along_though_nobody_may_writ
     await managed.workspaces.remove(SESSION)
     assert not folder.exists()
     assert await managed.mounts.access(SESSION) == {}
+
+
+async def test_what_is_wrong_is_told_though_a_reader_of_the_store_found_out_first(managed: Managed) -> None:
+    store = await store_of(managed, a="1", b="2")
+    folder = await give(managed, store)
+    await managed.mounts.turn_begins(SESSION)
+    for path in folder.iterdir():
+        path.unlink()
+    await managed.mounts.settle(store.id)
+    assert sorted(path.name for path in folder.iterdir()) == ["a.md", "b.md"]
+    (problem,) = await managed.mounts.turn_over(SESSION)
+    assert problem == (
+        "the memory store 'Notes': every file was gone at once, so all are there again: delete them one by one"
+    )
+    assert await turn(managed) == []

@@ -5,7 +5,7 @@ changed and the other deleted stays.
 """
 
 from collections.abc import Iterator, Mapping, Set
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -41,7 +41,7 @@ class Erase(Struct, frozen=True, kw_only=True):
 
 
 class Pull(Struct, frozen=True, kw_only=True):
-    """The store's goes into the folder; `undone`: the agent had no right to what it did there."""
+    """The store's goes into the folder; `undone`: in place of what the agent had no right to write."""
 
     path: str
     memory: Held
@@ -55,11 +55,13 @@ class Drop(Struct, frozen=True, kw_only=True):
 
 
 class Leave(Struct, frozen=True, kw_only=True):
-    """The agent's, where it may not write: it stays in the folder, and nowhere else."""
+    """The agent's, where nothing is kept any more: it stays in the folder, and nowhere else."""
 
     path: str
 
 
+#: Why nothing may be written to a store: the session never could, or nobody can any more.
+Frozen: TypeAlias = Literal["read_only", "archived"]
 Step: TypeAlias = Same | Push | Move | Erase | Pull | Drop | Leave
 
 
@@ -68,15 +70,15 @@ def merge(
     local: Mapping[str, str],
     remote: Mapping[str, Held],
     *,
-    frozen: bool,
+    frozen: Frozen | None,
     blind: Set[str] = frozenset(),
 ) -> list[Step]:
     """`base` is what both had when they were last the same; digests by path, as in `local`.
 
     `frozen`: nothing goes into the store. `blind` are paths at and below which nobody could look.
     """
-    if len(base) > 1 and not local:
-        base = {}  # all gone at once: the folder was, not its memories
+    if wiped(base, local):
+        base = {}
     paths = sorted({*base, *local, *remote})
     steps = [
         step
@@ -87,12 +89,17 @@ def merge(
     return [*_moved(steps, local)]
 
 
+def wiped(base: Mapping[str, str], local: Mapping[str, str]) -> bool:
+    """All gone at once: the folder was, not its memories."""
+    return len(base) > 1 and not local
+
+
 def hidden(path: str, blind: Set[str]) -> bool:
     """At or below one of these; the empty one is the root."""
     return bool(blind) and not blind.isdisjoint((path, *folders_of(path)))
 
 
-def _step(path: str, base: str | None, local: str | None, remote: Held | None, *, frozen: bool) -> Step | None:
+def _step(path: str, base: str | None, local: str | None, remote: Held | None, *, frozen: Frozen | None) -> Step | None:
     theirs = remote.sha256 if remote else None
     if local == theirs:
         return Same(path=path) if local is not None else None
@@ -102,9 +109,11 @@ def _step(path: str, base: str | None, local: str | None, remote: Held | None, *
         return Leave(path=path) if frozen else Push(path=path, over=None)
     if local == base or (local is None and theirs != base):
         return Pull(path=path, memory=remote)
-    if frozen:
-        return Pull(path=path, memory=remote, undone=local is not None)
-    return Push(path=path, over=remote) if local is not None else Erase(path=path, memory=remote)
+    if local is None:
+        return Pull(path=path, memory=remote) if frozen else Erase(path=path, memory=remote)
+    if frozen == "read_only":
+        return Pull(path=path, memory=remote, undone=True)
+    return Leave(path=path) if frozen else Push(path=path, over=remote)
 
 
 def _moved(steps: list[Step], local: Mapping[str, str]) -> Iterator[Step]:

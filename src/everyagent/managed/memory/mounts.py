@@ -14,6 +14,8 @@ from everyagent.logs import get_logger
 from everyagent.managed.memory.folder import Folder, Seen
 from everyagent.managed.memory.memories import Memories
 from everyagent.managed.memory.memory import SessionActor
+from everyagent.managed.memory.merge import Frozen
+from everyagent.managed.memory.store import MemoryStore
 from everyagent.managed.memory.stores import MemoryStores
 from everyagent.managed.memory.syncing import Sync
 from everyagent.managed.resource import MAX_MEMORY_STORES, MemoryStoreResource
@@ -24,17 +26,22 @@ KIND = "session_memory"
 OPEN_KIND = "open_session_memory"
 _MOST = 10_000
 _TOLD = 20
+_MOST_NEWS = 2 * _TOLD
 logger = get_logger(__name__)
 
 
 class MountBody(msgspec.Struct, frozen=True, kw_only=True):
-    """`files` are what the folder and the store had in common last; `told` is what is wrong, as the session knows."""
+    """`files` are what the folder and the store had in common last.
+
+    `told` is what is wrong, as the session knows; `untold` what was found out when nobody could tell it.
+    """
 
     name: str
     mount_path: str
     read_only: bool
     files: dict[str, Seen] = {}
     told: list[str] = []
+    untold: list[str] = []
 
 
 def mounted(session_id: str, resource: MemoryStoreResource) -> Insert:
@@ -101,10 +108,7 @@ class Mounts:
         """The store has what the agents of all its sessions have written until now."""
         wanted = RecordQuery(kind=OPEN_KIND, parent=store_id, limit=_MOST)
         for record in await self._records.page(wanted):
-            try:
-                await self._take_up(record.key or "", [record])
-            except EveryagentError as error:
-                logger.warning("what a session wrote waits", session=record.key, store=store_id, why=str(error))
+            await self._take_up(record.key or "", [record])
 
     async def recover(self, left: Sequence[Record]) -> None:
         """What agents had written when a daemon died."""
@@ -129,6 +133,8 @@ class Mounts:
                 await self._records.write(Delete(kind=OPEN_KIND, id=record.id))
             except RecordNotFound:
                 continue  # it was not open, or its store is gone
+            except EveryagentError as error:
+                logger.info("a session's memory stays open", session=record.parent, why=str(error))
 
     async def _of(self, session_id: str) -> list[Record]:
         wanted = RecordQuery(kind=KIND, parent=session_id, order="asc", limit=MAX_MEMORY_STORES)
@@ -152,8 +158,7 @@ class Mounts:
             store = await self._stores.retrieve(store_id)
             folder = Folder(self._place(session_id, "/"), body.mount_path.split("/")[1:], read_only=body.read_only)
             sync = Sync(self._memories, store_id, folder, SessionActor(session_id=session_id))
-            frozen = "it is read-only" if body.read_only else "the store is archived" if store.archived_at else None
-            files = await sync.run(body.files, frozen)
+            files = await sync.run(body.files, _frozen(body, store))
             problems = [f"the memory store {body.name!r}: {each}" for each in sync.problems]
         except RecordNotFound:
             files = body.files
@@ -166,17 +171,27 @@ class Mounts:
             problems = [f"the memory store {body.name!r} and {body.mount_path} could not be made the same: {error}"]
         if len(problems) > _TOLD:
             problems = [*problems[:_TOLD], f"the memory store {body.name!r}: {len(problems) - _TOLD} more like these"]
-        told = problems if telling else body.told
-        if (files, told) != (body.files, body.told):
-            await self._keep(record, replace(body, files=files, told=told))
-        return [each for each in problems if each not in body.told] if telling else []
+        news = [*dict.fromkeys(each for each in (*body.untold, *problems) if each not in body.told)][:_MOST_NEWS]
+        told, untold = (problems, []) if telling else (body.told, news)
+        await self._keep(record, body, replace(body, files=files, told=told, untold=untold))
+        return news if telling else []
 
-    async def _keep(self, record: Record, body: MountBody) -> None:
-        change = Replace(kind=KIND, id=record.id, version=record.version, body=msgspec.json.encode(body))
+    async def _keep(self, record: Record, old: MountBody, new: MountBody) -> None:
+        """If it cannot be kept, the next time looks at more than it would have to."""
+        if new == old:
+            return
         try:
-            await self._records.write(change)
-        except RecordNotFound:
-            logger.info("a session went while its memory was kept", session=record.parent)
+            await self._records.write(
+                Replace(kind=KIND, id=record.id, version=record.version, body=msgspec.json.encode(new))
+            )
+        except EveryagentError as error:
+            logger.info("what a session's memory is was not kept", session=record.parent, why=str(error))
+
+
+def _frozen(body: MountBody, store: MemoryStore) -> Frozen | None:
+    if body.read_only:
+        return "read_only"
+    return "archived" if store.archived_at else None
 
 
 def _id(session_id: str, store_id: str) -> str:

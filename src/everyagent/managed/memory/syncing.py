@@ -10,11 +10,12 @@ from everyagent.managed.memory.book import Change, Create, Remove, Update
 from everyagent.managed.memory.folder import MAX_ENTRIES, Folder, Scan, Seen
 from everyagent.managed.memory.memories import Memories
 from everyagent.managed.memory.memory import Actor
-from everyagent.managed.memory.merge import Drop, Erase, Leave, Move, Pull, Push, Same, hidden, merge
+from everyagent.managed.memory.merge import Drop, Erase, Frozen, Leave, Move, Pull, Push, Same, hidden, merge, wiped
 
 #: As many texts are held at once.
 _BATCH = 20
 _SHOWN = 200
+_WHY: dict[Frozen, str] = {"read_only": "the store is read-only here", "archived": "the store is archived"}
 T = TypeVar("T")
 
 
@@ -29,24 +30,26 @@ class Sync:
         self._common: dict[str, Seen] = {}
         self.problems: list[str] = []
 
-    async def run(self, before: Mapping[str, Seen], frozen: str | None) -> dict[str, Seen]:
-        """What folder and store have in common then. `frozen` says why nothing goes into the store."""
+    async def run(self, before: Mapping[str, Seen], frozen: Frozen | None) -> dict[str, Seen]:
+        """What folder and store have in common then."""
         scan = await asyncio.to_thread(self._folder.scan, before)
         remote = await self._memories.held(self._store_id)
         blind = {""} if scan.over else set(scan.refused)
-        self._tell_refused(scan)
         self._common = {
             path: seen for path, seen in before.items() if path in scan.files or path in remote or hidden(path, blind)
         }
         base, local = ({path: seen.sha256 for path, seen in files.items()} for files in (before, scan.files))
-        steps = merge(base, local, remote, frozen=frozen is not None, blind=blind)
+        steps = merge(base, local, remote, frozen=frozen, blind=blind)
+        self._tell_refused(scan)
+        if wiped(base, local) and remote and not blind:
+            self.problems.append("every file was gone at once, so all are there again: delete them one by one")
         self._common |= {step.path: scan.files[step.path] for step in steps if isinstance(step, Same)}
         for step in steps:
             match step:
                 case Leave():
-                    self.problems.append(f"{step.path} is not kept: {frozen}")
+                    self.problems.append(f"{step.path} is not kept: {_WHY[frozen or 'archived']}")
                 case Pull(undone=True):
-                    self.problems.append(f"{step.path} is what the store has again: {frozen}")
+                    self.problems.append(f"{step.path} is what the store has again: {_WHY['read_only']}")
                 case _:
                     continue
         await self._settle([step for step in steps if isinstance(step, Erase | Move)], scan)
