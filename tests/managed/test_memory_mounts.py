@@ -10,6 +10,7 @@ import pytest
 from everyagent.errors import BadRequest, MemoryPathTaken, RecordNotFound
 from everyagent.log.records import RecordQuery
 from everyagent.managed import Managed
+from everyagent.managed.environment import EnvironmentCreate, SelfHosted
 from everyagent.managed.memory import book
 from everyagent.managed.memory.memory import (
     ApiActor,
@@ -271,6 +272,9 @@ async def test_the_agent_is_told_where_its_memory_is(managed: Managed) -> None:
     assert lines[first + 1 : first + 3] == ["  What Ada likes.", "  Ask her first."]
     assert "Memory '規則', read-only: nothing you write there is kept: " in lines[first + 3]
     assert lines[first + 3].endswith(rules.id.lower().replace("_", "-"))
+    hosted = await managed.environments.create(EnvironmentCreate(name="hosted", config=SelfHosted()))
+    note = (await managed.workspaces.prepare(SESSION, agent, hosted, [])).note
+    assert 'Memory "Ada\'s", to read and write: /mnt/memory/ada-s\n' in note, "on the worker's machine"
 
 
 async def test_a_session_that_goes_takes_its_folder_along_though_nobody_may_write_to_it(managed: Managed) -> None:

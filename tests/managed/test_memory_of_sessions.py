@@ -78,6 +78,13 @@ def test_what_an_agent_wrote_when_the_daemon_was_killed_is_kept(tmp_path: Path) 
     assert rebuilt(own)
 
 
+def test_a_memory_is_changed_as_the_documentation_has_it_too(raw: Raw) -> None:
+    store = store_of(raw)
+    made = raw.call("POST", f"{store}/memories", {"path": "/a.md", "content": "1"})
+    changed = raw.call("PATCH", f"{store}/memories/{made['id']}?view=full", {"content": "2"})
+    assert (changed["id"], changed["content"]) == (made["id"], "2")
+
+
 def test_a_session_goes_on_though_its_store_is_deleted(raw: Raw) -> None:
     store = store_of(raw, a="1")
     raw.create(TOOLSET, WEATHER, resources=[resource(store)])

@@ -95,6 +95,12 @@ async def update_memory(call: Call[WrittenView, MemoryUpdate]) -> Memory:
     )
 
 
+@routes.add("PATCH", _MEMORY, NotFound, Conflict, effect=True)
+async def patch_memory(call: Call[WrittenView, MemoryUpdate]) -> Memory:
+    """The same, for those who call it so."""
+    return await update_memory(call)
+
+
 @routes.add("DELETE", _MEMORY, NotFound, Conflict)
 async def delete_memory(call: Call[MemoryDelete, Nothing]) -> Deleted:
     """Delete a memory; its versions stay."""
