@@ -301,3 +301,12 @@ async def test_what_is_wrong_is_told_though_a_reader_of_the_store_found_out_firs
         "the memory store 'Notes': every file was gone at once, so all are there again: delete them one by one"
     )
     assert await turn(managed) == []
+
+
+async def test_what_a_session_left_whose_turn_was_cut_off_is_there_for_the_next(managed: Managed) -> None:
+    store = await store_of(managed, a="1")
+    mine, yours = await give(managed, store), await give(managed, store, session_id="sesn_2")
+    await managed.mounts.turn_begins(SESSION)
+    (mine / "new.md").write_text("mine")
+    await managed.mounts.turn_begins("sesn_2")
+    assert (yours / "new.md").read_text() == "mine"

@@ -78,6 +78,15 @@ def test_what_an_agent_wrote_when_the_daemon_was_killed_is_kept(tmp_path: Path) 
     assert rebuilt(own)
 
 
+@pytest.mark.parametrize("end", ["[error code=overloaded]", "[crash]", "[hello]"])
+def test_what_an_agent_wrote_is_kept_however_its_turn_ends(raw: Raw, end: str) -> None:
+    store = store_of(raw, a="1")
+    raw.create(TOOLSET, resources=[resource(store)])
+    raw.say(f'[tool command="echo 2 > mnt/memory/notes/a.md"] {end}')
+    until(lambda: raw.status() == "idle" and len(raw.events()) > 1, "it does not end")
+    until(lambda: texts(raw, store) == {"/a.md": "2\n"}, "it is not there")
+
+
 def test_a_memory_is_changed_as_the_documentation_has_it_too(raw: Raw) -> None:
     store = store_of(raw)
     made = raw.call("POST", f"{store}/memories", {"path": "/a.md", "content": "1"})

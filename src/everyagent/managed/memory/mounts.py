@@ -81,7 +81,12 @@ class Mounts:
         return {record.key or "": not _body(record).read_only for record in await self._of(session_id)}
 
     async def turn_begins(self, session_id: str) -> list[str]:
-        """The agent finds what is in its stores now. What is wrong, and was not told yet."""
+        """The agent finds what is in its stores now, also what others left there whose turn was cut off.
+
+        Tells what is wrong, and was not told yet.
+        """
+        for store_id in await self.access(session_id):
+            await self.settle(store_id, running=False)
         async with self._alone(session_id) as mounts:
             for record in mounts:
                 if not _body(record).read_only:
@@ -104,11 +109,12 @@ class Mounts:
                 await self._sync(session_id, mounts, telling=False)
             await self._close(mounts)
 
-    async def settle(self, store_id: str) -> None:
-        """The store has what the agents of all its sessions have written until now."""
+    async def settle(self, store_id: str, *, running: bool = True) -> None:
+        """The store has what the agents of all its sessions, or of those at rest, have written until now."""
         wanted = RecordQuery(kind=OPEN_KIND, parent=store_id, limit=_MOST)
         for record in await self._records.page(wanted):
-            await self._take_up(record.key or "", [record])
+            if running or await self._rests(record.key or ""):
+                await self._take_up(record.key or "", [record])
 
     async def recover(self, left: Sequence[Record]) -> None:
         """What agents had written when a daemon died."""
