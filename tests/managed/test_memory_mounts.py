@@ -253,8 +253,8 @@ async def test_a_session_has_eight_stores_at_most_and_nothing_else_there(managed
         FileParams(file_id="file_x", mount_path="/mnt/memory/store-1/x"),
         RepositoryParams(url="https://example.com/a", mount_path="/mnt/memory"),
     ):
-        with pytest.raises((BadRequest, RecordNotFound)):
-            await managed.resources.add(SESSION, params)
+        with pytest.raises(BadRequest, match="for memory stores"):
+            await managed.resources.give("sesn_2", [params])
 
 
 async def test_the_agent_is_told_where_its_memory_is(managed: Managed) -> None:
