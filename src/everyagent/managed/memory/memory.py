@@ -9,7 +9,7 @@ from everyagent.managed.limits import PageLimit
 
 MAX_MEMORIES = 2000
 MAX_BYTES = 102_400
-#: Of the versions of a store; a page with content has at most this many.
+#: A page with content has at most this many.
 MAX_FULL_PAGE = 20
 View: TypeAlias = Literal["basic", "full"]
 Operation: TypeAlias = Literal["created", "modified", "deleted"]
