@@ -82,12 +82,15 @@ class ManagedSessionViews:
         await self._views.turn_over(session_id)
 
     async def recover(self, log: SqliteLog, tasks: anyio.abc.TaskGroup) -> None:
-        """Go on with what a dead daemon was judging, and with sessions it was making."""
+        """Go on with what a dead daemon was judging, with sessions it was making, with memory it had not yet kept."""
         for view in await log.views(ViewQuery(statuses=["running"], limit=_MOST)):
             tasks.start_soon(self._guarded, self.turn_over, view.session_id)
         unfinished = await log.records.page(RecordQuery(kind="session_beginning", order="asc", limit=_MOST))
         if unfinished:
             tasks.start_soon(self._guarded, self._managed.beginnings.recover, unfinished)
+        memory = await log.records.page(RecordQuery(kind="open_session_memory", order="asc", limit=_MOST))
+        if memory:
+            tasks.start_soon(self._guarded, self._managed.mounts.recover, memory)
 
     async def _guarded(self, function: Callable[[T], Awaitable[None]], what: T) -> None:
         """What cannot be taken up again keeps nothing else from it."""

@@ -17,6 +17,8 @@ EveryagentError
 │   ├── KeyReused             an Idempotency-Key that came with another request
 │   ├── RecordExists          its id or its unique name is taken
 │   ├── RecordChanged         somebody else changed it since it was read
+│   ├── MemoryChanged         its content is not what the request says it must be
+│   ├── MemoryPathTaken       another memory lies at, above or below that path
 │   └── LogConflict           somebody else wrote to the session's log
 │       └── LogFenced         a newer owner has taken the session over
 ├── TooLarge 413
@@ -122,6 +124,14 @@ class RecordExists(Conflict):
 
 class RecordChanged(Conflict):
     code, title = "record_changed", "Changed Meanwhile"
+
+
+class MemoryChanged(Conflict):
+    code, title = "memory_precondition_failed", "Memory Changed"
+
+
+class MemoryPathTaken(Conflict):
+    code, title = "memory_path_conflict", "Memory Path Taken"
 
 
 class LogConflict(Conflict):

@@ -107,7 +107,8 @@ class ClaudeModel(RealModel):
         self._script.add(scripted_replies.call("mcp__sums__add", SUM, when=when))
 
     def heard(self) -> str:
-        return msgspec.json.encode(self._script.requests[-1].messages).decode()
+        last = self._script.requests[-1]
+        return msgspec.json.encode([last.system, last.messages]).decode()
 
     def hold(self, *, when: str) -> None:
         self._script.add(scripted_replies.say(LONG, when=when, held=2))

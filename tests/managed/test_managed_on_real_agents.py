@@ -106,7 +106,7 @@ def raw(staged: tuple[str, DaemonProcess]) -> Generator[Raw]:
     client.close()
 
 
-def begin(raw: Raw, scene: RealModel, tools: Sequence[object]) -> None:
+def begin(raw: Raw, scene: RealModel, tools: Sequence[object], resources: Sequence[object] = ()) -> None:
     """What the agent needs to reach its model comes out of a vault."""
     vault = raw.call("POST", "/vaults", {"display_name": "model"})
     for name, value in scene.environment.items():
@@ -117,7 +117,8 @@ def begin(raw: Raw, scene: RealModel, tools: Sequence[object]) -> None:
             "networking": {"type": "unrestricted"},
         }
         raw.call("POST", f"/vaults/{vault['id']}/credentials", {"auth": auth})
-    raw.create(*tools, agent=scene.agent, model=scene.model, vault_ids=[vault["id"]])
+    given = {"vault_ids": [vault["id"]], "resources": list(resources)}
+    raw.create(*tools, agent=scene.agent, model=scene.model, **given)
 
 
 def of(events: list[Event], kind: str) -> list[Event]:
@@ -214,3 +215,26 @@ def test_the_newest_sdk_sees_the_whole_flow(staged: tuple[str, DaemonProcess], t
             can=can,
         )
     parity.check(NEWEST, "real", agent, report)
+
+
+def test_an_agent_remembers_what_another_session_was_told(
+    staged: tuple[str, DaemonProcess], raw: Raw, tmp_path: Path
+) -> None:
+    agent, daemon = staged
+    store = raw.call("POST", "/memory_stores", {"name": f"Notes of {agent}", "description": "What Ada likes."})
+    memories = f"/memory_stores/{store['id']}/memories"
+    raw.call("POST", memories, {"path": "/cake.md", "content": "Ada likes cake."})
+    folder = f"mnt/memory/notes-of-{agent}"
+    with real_model(agent, daemon, tmp_path) as scene:
+        scene.run(f"cat {folder}/cake.md && echo and tea >> {folder}/cake.md && echo new > {folder}/new.md")
+        scene.say("Remembered.", when="Ada likes cake.")
+        begin(raw, scene, [TOOLSET], [{"type": "memory_store", "memory_store_id": store["id"]}])
+        raw.say("Ada likes tea, too.")
+        raw.wait_idle("end_turn")
+        assert "What Ada likes." in scene.heard(), "the model is told what there is"
+    assert "Remembered." in texts(raw.events())
+    listed = cast("list[Event]", raw.call("GET", f"{memories}?view=full")["data"])
+    told = {str(each["path"]): str(each["content"]) for each in listed}
+    assert told == {"/cake.md": "Ada likes cake.and tea\n", "/new.md": "new\n"}
+    versions = f"/memory_stores/{store['id']}/memory_versions?session_id={raw.session_id}"
+    assert len(cast("list[Event]", raw.call("GET", versions)["data"])) == 2

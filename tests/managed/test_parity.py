@@ -27,7 +27,7 @@ SDKS = {
     "node-1.8.0": "npm 1.8",
 }
 #: Resources of the API that are not there, as the page says.
-NOT_THERE = ("beta.memory_stores.", "beta.deployments.")
+NOT_THERE = ("beta.deployments.",)
 #: Why an agent does not give rise to an event.
 CANNOT: dict[str, tuple[tuple[str, ...], str]] = {
     "workflow_run.": (("mock", "amp", "claude", "codex", "opencode"), "there are no workflows here"),

@@ -1,4 +1,4 @@
-"""Agents, environments, files, vaults and skills, as each of the real SDKs uses them, with strict validation."""
+"""Everything beside sessions, as each of the real SDKs uses it, with strict validation."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from tests.managed.mcp_stage import mcp_stage
 from tests.managed.sdks import NODE, PYTHON, Sdk
 
 
-@pytest.mark.parametrize("flow", ["agents", "files", "skills"])
+@pytest.mark.parametrize("flow", ["agents", "files", "skills", "memory"])
 @pytest.mark.parametrize("sdk", PYTHON, ids=lambda sdk: sdk.name)
 def test_every_sdk_gets_what_it_expects_of(flow: str, sdk: Sdk, daemon: DaemonProcess) -> None:
     parity.check(sdk, flow, "mock", sdk.run(flow, daemon.url))
@@ -51,9 +51,18 @@ def test_every_sdk_gives_sessions_what_they_work_on(sdk: Sdk, daemon: DaemonProc
     assert TOKEN not in daemon.output()
 
 
+@pytest.mark.parametrize("sdk", PYTHON, ids=lambda sdk: sdk.name)
+def test_every_sdk_gives_sessions_memory(sdk: Sdk, daemon: DaemonProcess) -> None:
+    parity.check(sdk, "remembering", "mock", sdk.run("remembering", daemon.url, agent="mock"))
+
+
 def test_the_npm_sdk_gets_what_it_expects(daemon: DaemonProcess) -> None:
     with mcp_stage() as stage:
         parity.check(NODE, "resources", "mock", NODE.run("resources", daemon.url, mcp=stage.url))
+
+
+def test_the_npm_sdk_keeps_memories(daemon: DaemonProcess) -> None:
+    parity.check(NODE, "memory", "mock", NODE.run("memory", daemon.url))
 
 
 def test_the_npm_sdk_works_with_sessions(daemon: DaemonProcess, tmp_path: Path) -> None:

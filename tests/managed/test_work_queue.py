@@ -69,7 +69,7 @@ def test_a_key_opens_what_it_is_for_and_nothing_else(raw: Raw, daemon: DaemonPro
     until(lambda: len(works(raw)) == 1, "no work")
     answer = ask(daemon, other, "GET", f"{queue}/poll")
     work = cast("Event", answer.json())
-    token = json.loads(base64.urlsafe_b64decode(str(work["secret"]) + "=="))["sessions_token"]
+    token = token_of(work)
     own = f"{queue}/{work['id']}"
     for method, path in (("POST", f"{own}/ack"), ("POST", f"{own}/heartbeat"), ("GET", own), ("GET", raw.path)):
         assert status(daemon, token, method, path) == 200, path
@@ -93,9 +93,16 @@ def test_a_key_opens_what_it_is_for_and_nothing_else(raw: Raw, daemon: DaemonPro
     raw.send({"type": "user.interrupt"})
 
 
-def ask(daemon: DaemonProcess, token: str, method: str, path: str) -> httpx2.Response:
+def token_of(work: Event) -> str:
+    """What the worker that polled it may use."""
+    secret = base64.urlsafe_b64decode(str(work["secret"]) + "==")
+    return cast("dict[str, str]", json.loads(secret))["sessions_token"]
+
+
+def ask(daemon: DaemonProcess, token: str, method: str, path: str, body: object = None) -> httpx2.Response:
     headers = [(b"authorization", f"Bearer {token}".encode())]
-    return httpx2.request(method, f"{daemon.url}/anthropic/v1{path}", headers=headers, timeout=LIMIT)
+    url = f"{daemon.url}/anthropic/v1{path}"
+    return httpx2.request(method, url, headers=headers, json=body, timeout=LIMIT)
 
 
 def status(daemon: DaemonProcess, token: str, method: str, path: str) -> int:

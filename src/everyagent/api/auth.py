@@ -59,7 +59,7 @@ class Gate:
         raise Forbidden(f"This daemon does not listen as {host!r}. Use the address it printed at its start.", host=host)
 
     def _check_token(self, token: bytes, scope: Scope) -> None:
-        given = list(_tokens(scope["headers"]))
+        given = list(tokens(scope["headers"]))
         if not given:
             raise Unauthorized(
                 "This needs the daemon's token: `Authorization: Bearer <token>` or `x-api-key: <token>`."
@@ -70,7 +70,7 @@ class Gate:
             raise Unauthorized("The token is wrong. `everyagent token` prints the right one.")
 
 
-def _tokens(headers: list[tuple[bytes, bytes]]) -> Iterable[bytes]:
+def tokens(headers: list[tuple[bytes, bytes]]) -> Iterable[bytes]:
     for name, value in headers:
         if name == b"x-api-key":
             yield value.strip()

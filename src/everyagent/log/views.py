@@ -59,11 +59,15 @@ class ViewRecord(Struct, frozen=True, kw_only=True):
 
 
 class ViewQuery(Struct, frozen=True, kw_only=True):
-    """`after` and `before` are sessions' numbers, exclusive; times are microseconds, `since` inclusive, `until` not."""
+    """`after` and `before` are sessions' numbers, exclusive; times are microseconds, `since` inclusive, `until` not.
+
+    `owning` narrows it to sessions to which a record of this kind and key belongs.
+    """
 
     statuses: Sequence[str] = ()
     agent_id: str | None = None
     agent_version: int | None = None
+    owning: tuple[str, str] | None = None
     since: int | None = None
     until: int | None = None
     archived: bool = False

@@ -16,16 +16,21 @@ from everyagent.sessions.secrets import Vault
 PREFIX = "sk-everyagent-"
 _WORK_MICROS = 24 * 3600 * 1_000_000
 _ROOT = "/anthropic/v1"
+_MEMORY = re.compile(rf"{_ROOT}/memory_stores/([^/]+)(?:/(memories|memory_versions)(?:/[^/]+)?)?")
 _READABLE = re.compile(rf"{_ROOT}/skills(/.*)?")
 
 
 class _Claims(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`work`, with its session and the time it ends, is there in the key of one piece of work."""
+    """`work`, with its session and the time it ends, is there in the key of one piece of work.
+
+    `memory` are the session's stores, and whether it may write to them.
+    """
 
     environment: str
     work: str | None = None
     session: str | None = None
     ends_at: int = 0
+    memory: dict[str, bool] = {}
 
 
 class Keys:
@@ -37,10 +42,11 @@ class Keys:
         """Opens its work, and no session."""
         return self._made(_Claims(environment=environment_id))
 
-    def secret(self, environment_id: str, work_id: str, session_id: str) -> str:
-        """What a worker gets with a piece of work: for a day it opens that, its session's events, and skills."""
+    def secret(self, environment_id: str, work_id: str, session_id: str, memory: dict[str, bool]) -> str:
+        """What a worker gets with its work. For a day it opens that, the session's events and memory, and skills."""
         ends_at = self._clock.micros() + _WORK_MICROS
-        token = self._made(_Claims(environment=environment_id, work=work_id, session=session_id, ends_at=ends_at))
+        claims = _Claims(environment=environment_id, work=work_id, session=session_id, ends_at=ends_at, memory=memory)
+        token = self._made(claims)
         return _unpadded(msgspec.json.encode({"sessions_token": token}))
 
     def opens(self, key: str, method: str, path: str) -> bool:
@@ -58,7 +64,13 @@ class Keys:
             path.startswith((f"{own}/", f"{session}/events"))
             or path == f"{session}/stream"
             or (method == "GET" and readable)
+            or _opens_memory(claims.memory, method, path)
         )
+
+    def session_of(self, key: str) -> str | None:
+        """The session whose worker has it."""
+        claims = self._claims(key) if key.startswith(PREFIX) else None
+        return claims.session if claims else None
 
     def _made(self, claims: _Claims) -> str:
         told = msgspec.json.encode(claims)
@@ -74,6 +86,14 @@ class Keys:
             return msgspec.json.decode(claims, type=_Claims)
         except (binascii.Error, ValueError):
             return None
+
+
+def _opens_memory(stores: dict[str, bool], method: str, path: str) -> bool:
+    """All of it to read; memories to write, where the session may."""
+    match = _MEMORY.fullmatch(path)
+    if match is None or match[1] not in stores:
+        return False
+    return method == "GET" or (stores[match[1]] and match[2] == "memories")
 
 
 def _unpadded(data: bytes) -> str:

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from everyagent.errors import BadRequest, Conflict
+from everyagent.errors import BadRequest, Conflict, SessionNotFound
 from everyagent.managed.agents import Agents
 from everyagent.managed.beginnings import Beginnings
 from everyagent.managed.creating import Creating
@@ -13,6 +13,10 @@ from everyagent.managed.file import FileList, FilePage
 from everyagent.managed.files import Files
 from everyagent.managed.judging import Judging
 from everyagent.managed.keys import Keys
+from everyagent.managed.memory.memories import Memories
+from everyagent.managed.memory.mounts import Mounts
+from everyagent.managed.memory.stores import MemoryStores
+from everyagent.managed.memory.versions import Versions
 from everyagent.managed.prompts import Prompts
 from everyagent.managed.queue import WorkQueue
 from everyagent.managed.resource import FileParams, Resource
@@ -34,13 +38,15 @@ class Managed:
         self.sessions = sessions
         self.skills = Skills(records)
         self.keys = Keys(ground.vault, ground.clock)
-        self.queue = WorkQueue(sessions.viewed, records, self.keys, ground.clock)
         self.agents = Agents(records, self.skills.pinned)
         self.environments = Environments(records)
         self.files = Files(records, ground.folder / "attachments", ground.clock)
         self.vaults = Vaults(records)
         self.credentials = Credentials(records, self.vaults, ground.vault, ground.clock)
-        self.resources = Resources(records, self.files, ground.vault)
+        self.memory_stores = MemoryStores(records, ground.locks)
+        self.memories = Memories(records, self.memory_stores, ground.locks)
+        self.memory_versions = Versions(records, self.memory_stores, ground.locks, ground.clock)
+        self.resources = Resources(records, self.files, self.memory_stores, ground.vault)
         self.workspaces = Workspaces(
             ground.folder,
             files=self.files,
@@ -48,6 +54,15 @@ class Managed:
             credentials=self.credentials,
             skills=self.skills,
         )
+        self.mounts = Mounts(
+            records,
+            self.memory_stores,
+            self.memories,
+            ground.locks,
+            place=self.workspaces.place,
+            rests=self._rests,
+        )
+        self.queue = WorkQueue(sessions.viewed, records, self.keys, self.mounts.access, ground.clock)
         prompts = Prompts(self.files)
         self.talking = Talking(sessions.viewed, prompts)
         self.beginnings = Beginnings(sessions, records, self.talking, self.workspaces)
@@ -67,7 +82,14 @@ class Managed:
             ),
             resources=self.resources,
             workspaces=self.workspaces,
+            mounts=self.mounts,
         )
+
+    async def _rests(self, session_id: str) -> bool:
+        try:
+            return (await self.sessions.get(session_id)).status not in ("running", "waiting")
+        except SessionNotFound:
+            return True
 
     async def list_files(self, asked: FileList) -> FilePage:
         """A session's outputs are looked for first."""

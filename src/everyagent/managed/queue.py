@@ -1,6 +1,8 @@
 """The work of self-hosted environments: queued when a session's turn begins, leased by workers, given to others when
 these are gone. Every change is of one version of a record, so nothing is lost between those who make them."""
 
+from collections.abc import Awaitable, Callable
+
 import anyio
 import msgspec
 from msgspec.structs import replace
@@ -35,13 +37,20 @@ _PAGE = 1000
 _WORKER_CHARS = 256
 
 
+#: The memory stores of a session, and whether it may write to them.
+MemoryAccess = Callable[[str], Awaitable[dict[str, bool]]]
+
+
 class WorkQueue:
     """A session has one open piece of work at most, under its id as the key; what is stopped is archived."""
 
-    def __init__(self, viewed: ViewedSessions, records: Records, keys: Keys, clock: Clock) -> None:
+    def __init__(
+        self, viewed: ViewedSessions, records: Records, keys: Keys, memory: MemoryAccess, clock: Clock
+    ) -> None:
         self._viewed = viewed
         self._records = records
         self._keys = keys
+        self._memory = memory
         self._clock = clock
         self._workers: dict[str, dict[str, int]] = {}
 
@@ -85,7 +94,8 @@ class WorkQueue:
                 (claimed,) = await self._records.write(_replaced(record, fresh))
             except (RecordChanged, RecordNotFound):
                 continue
-            return shown(claimed, fresh, self._keys.secret(environment_id, record.id, body.session_id))
+            memory = await self._memory(body.session_id)
+            return shown(claimed, fresh, self._keys.secret(environment_id, record.id, body.session_id, memory))
         return None
 
     async def ack(self, environment_id: str, work_id: str) -> Work:

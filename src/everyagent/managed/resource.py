@@ -1,7 +1,7 @@
-"""What a session is given to work on, as clients see it: files and repositories, and where they lie."""
+"""What a session is given to work on, as clients see it: files, repositories and memory, and where they lie."""
 
 from pathlib import PurePosixPath
-from typing import Annotated, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
@@ -9,6 +9,7 @@ from everyagent.errors import BadRequest
 
 MountPath: TypeAlias = Annotated[str, Meta(min_length=1, max_length=1024)]
 MAX_RESOURCES = 999
+MAX_MEMORY_STORES = 8
 UPLOADS = "/mnt/session/uploads"
 OUTPUTS = "/mnt/session/outputs"
 WORKSPACE = "/workspace"
@@ -24,6 +25,7 @@ class CommitCheckout(Struct, frozen=True, kw_only=True, tag="commit"):
     sha: Annotated[str, Meta(pattern="^[0-9a-fA-F]{7,64}$")]
 
 
+Access: TypeAlias = Literal["read_write", "read_only"]
 Checkout: TypeAlias = BranchCheckout | CommitCheckout
 
 
@@ -40,9 +42,11 @@ class RepositoryParams(Struct, frozen=True, kw_only=True, tag="github_repository
 
 
 class MemoryStoreParams(Struct, frozen=True, kw_only=True, tag="memory_store"):
-    """Known, and refused: there are no memory stores here."""
+    """For the whole life of the session."""
 
     memory_store_id: str
+    access: Access | None = None
+    instructions: Annotated[str, Meta(max_length=4096)] | None = None
 
 
 ResourceParams: TypeAlias = FileParams | RepositoryParams | MemoryStoreParams
@@ -71,7 +75,18 @@ class RepositoryResource(Struct, frozen=True, kw_only=True, tag="github_reposito
     updated_at: str
 
 
-Resource: TypeAlias = FileResource | RepositoryResource
+class MemoryStoreResource(Struct, frozen=True, kw_only=True, tag="memory_store"):
+    """Name and description are the store's when the session was made. Its id is the store's."""
+
+    memory_store_id: str
+    access: Access
+    instructions: str | None
+    name: str
+    description: str
+    mount_path: str
+
+
+Resource: TypeAlias = FileResource | RepositoryResource | MemoryStoreResource
 
 
 def checked_mount(path: str, field: str = "mount_path") -> str:

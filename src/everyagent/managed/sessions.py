@@ -11,12 +11,14 @@ from everyagent.log.views import ViewQuery, ViewRecord
 from everyagent.managed.changing import Changing
 from everyagent.managed.creating import Creating
 from everyagent.managed.environment import Deleted
+from everyagent.managed.memory.mounts import KIND as MOUNT_KIND
+from everyagent.managed.memory.mounts import Mounts
 from everyagent.managed.pages import cursor, position
 from everyagent.managed.projection.commands import Archived, CommandFrame
 from everyagent.managed.projection.projector import Projector
 from everyagent.managed.resources import Resources
 from everyagent.managed.session import Session, SessionCreate, SessionList, SessionUpdate, TwoWayPage
-from everyagent.managed.showing import shown
+from everyagent.managed.showing import document_of, shown
 from everyagent.managed.talking import time_bounds
 from everyagent.managed.workspace import Workspaces
 from everyagent.model.parts import Object
@@ -32,12 +34,14 @@ class ManagedSessions:
         creating: Creating,
         resources: Resources,
         workspaces: Workspaces,
+        mounts: Mounts,
     ) -> None:
         self._sessions = sessions
         self._viewed = sessions.viewed
         self._creating = creating
         self._resources = resources
         self._workspaces = workspaces
+        self._mounts = mounts
 
     async def create(self, asked: SessionCreate, receipt: Callable[[Session], Receipt] | None = None) -> Session:
         """It is made in one transaction with its receipt."""
@@ -50,7 +54,7 @@ class ManagedSessions:
 
     async def list(self, asked: SessionList) -> TwoWayPage[Session]:
         """A page before the first is null; cursors know whether they lead on or back."""
-        if asked.deployment_id or asked.memory_store_id:
+        if asked.deployment_id:
             return TwoWayPage(data=[], next_page=None, prev_page=None)
         back = asked.page is not None and asked.page.startswith(_BACK)
         place = position(asked.page.removeprefix(_BACK), asked.order) if asked.page else None
@@ -60,6 +64,7 @@ class ManagedSessions:
             statuses=asked.statuses,
             agent_id=asked.agent_id,
             agent_version=asked.agent_version,
+            owning=(MOUNT_KIND, asked.memory_store_id) if asked.memory_store_id else None,
             since=since,
             until=until,
             archived=asked.include_archived,
@@ -99,15 +104,22 @@ class ManagedSessions:
         if view.archived_at is None:
             if view.status != "terminated":
                 await self._viewed.submit(session_id, lambda view: _archiving(session_id, cast("Projector", view)))
+            await self._keep_memory(view)
             await self._sessions.terminate(session_id)
         return await self.retrieve(session_id)
 
     async def delete(self, session_id: str) -> Deleted:
         _, view = await self._viewed.find(session_id)
         _refuse_if_running(session_id, view.status, "deleted")
+        await self._keep_memory(view)
         await self._sessions.delete(session_id)
         await self._workspaces.remove(session_id)
         return Deleted(id=session_id, type="session_deleted")
+
+    async def _keep_memory(self, view: ViewRecord) -> None:
+        """What the agent wrote after its last turn; a worker's machine has memory of its own."""
+        if not document_of(view).self_hosted:
+            await self._mounts.last(view.session_id)
 
 
 _BACK = "back_"

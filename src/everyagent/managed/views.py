@@ -1,11 +1,14 @@
 """Where the views of managed sessions come from, and what their agents are started with."""
 
+from collections.abc import Awaitable, Callable, Sequence
+
 import msgspec
 from msgspec.structs import replace
 
 from everyagent.agents.adapter import Launch
-from everyagent.errors import SessionNotFound
+from everyagent.errors import EveryagentError, SessionNotFound
 from everyagent.log.log import SessionRecord
+from everyagent.logs import get_logger
 from everyagent.managed.agent import SessionAgent
 from everyagent.managed.environment import Environment
 from everyagent.managed.events import Failure, Retrying
@@ -20,6 +23,8 @@ from everyagent.sessions.viewed import Batch
 
 _UNLIMITED = "The network of this session is not limited: its commands reach what the daemon's machine reaches."
 _CLOSED = "The environment's network does not reach this server. Allow its host, or set `allow_mcp_servers`."
+_RETRYING = Retrying(type="retrying")
+logger = get_logger(__name__)
 
 
 class ManagedViews:
@@ -48,7 +53,7 @@ class ManagedViews:
         )
         if limited(environment.config) and launch.hosts is None:
             prepared = replace(prepared, problems=[*prepared.problems, _UNLIMITED])
-        await self._tell_problems(record.session_id, prepared)
+        await self._tell(record.session_id, _failures(prepared))
         prompts = (launch.system_prompt, prepared.note)
         return replace(
             launch,
@@ -62,21 +67,40 @@ class ManagedViews:
         """Where the client's own machine carries out the tools, a worker of it is called for."""
         if isinstance(view, Projector) and view.document.self_hosted:
             await self._managed.queue.turn_begins(view.document.environment_id, session_id)
+        else:
+            await self._remember(session_id, self._managed.mounts.turn_begins)
 
     async def turn_over(self, session_id: str) -> None:
+        if not document_of(await self._viewed.log.view(session_id)).self_hosted:
+            await self._remember(session_id, self._managed.mounts.turn_over)
         await self._managed.judging.turn_over(session_id)
 
-    async def _tell_problems(self, session_id: str, prepared: Prepared) -> None:
-        retrying = Retrying(type="retrying")
-        errors = [Failure(type="unknown_error", message=each, retry_status=retrying) for each in prepared.problems]
-        errors += [
-            Failure(type=each.type, message=each.message, repository_url=each.repository_url, retry_status=retrying)
-            for each in prepared.repositories
-        ]
-        errors += [
-            Failure(type="mcp_connection_failed_error", message=_CLOSED, mcp_server_name=name, retry_status=retrying)
-            for name in prepared.unreached
-        ]
+    async def _remember(self, session_id: str, kept: Callable[[str], Awaitable[Sequence[str]]]) -> None:
+        """Whatever comes of it, the session goes on."""
+        try:
+            await self._tell(session_id, [_failure(each) for each in await kept(session_id)])
+        except EveryagentError as error:
+            logger.warning("memory is not what it should be", session=session_id, why=str(error))
+
+    async def _tell(self, session_id: str, errors: Sequence[Failure]) -> None:
         if errors:
-            cause = msgspec.json.encode(CommandFrame(managed=Troubled(errors=errors)))
+            cause = msgspec.json.encode(CommandFrame(managed=Troubled(errors=[*errors])))
             await self._viewed.submit(session_id, lambda _: Batch(cause=cause, direction="daemon"))
+
+
+def _failure(message: str) -> Failure:
+    return Failure(type="unknown_error", message=message, retry_status=_RETRYING)
+
+
+def _failures(prepared: Prepared) -> list[Failure]:
+    return [
+        *(_failure(each) for each in prepared.problems),
+        *(
+            Failure(type=each.type, message=each.message, repository_url=each.repository_url, retry_status=_RETRYING)
+            for each in prepared.repositories
+        ),
+        *(
+            Failure(type="mcp_connection_failed_error", message=_CLOSED, mcp_server_name=name, retry_status=_RETRYING)
+            for name in prepared.unreached
+        ),
+    ]

@@ -1,6 +1,6 @@
 """Where a managed session works: one folder, with its files, repositories and skills in it, and a word about it.
 
-Paths of the API (`/mnt/session/uploads/…`, `/workspace/…`) are real folders below that one.
+Paths of the API (`/mnt/session/uploads/…`, `/mnt/memory/…`, `/workspace/…`) are real folders below that one.
 """
 
 import asyncio
@@ -17,13 +17,21 @@ from everyagent.errors import NotFound
 from everyagent.managed.agent import SessionAgent
 from everyagent.managed.children import in_thread
 from everyagent.managed.credentials import Credentials
-from everyagent.managed.environment import Cloud, Environment
+from everyagent.managed.environment import Cloud, Environment, SelfHosted
 from everyagent.managed.files import Files, lay_down
+from everyagent.managed.memory.note import memory_note
 from everyagent.managed.networking import limited, reaches
 from everyagent.managed.outputs import Outputs
 from everyagent.managed.packages import install, machine_limits
 from everyagent.managed.repositories import RepositoryProblem, clone
-from everyagent.managed.resource import OUTPUTS, UPLOADS, FileResource, RepositoryResource, Resource
+from everyagent.managed.resource import (
+    OUTPUTS,
+    UPLOADS,
+    FileResource,
+    MemoryStoreResource,
+    RepositoryResource,
+    Resource,
+)
 from everyagent.managed.resources import Resources
 from everyagent.managed.skills import Skills
 from everyagent.model.tools import McpRemote, McpServer
@@ -99,7 +107,7 @@ class Workspaces:
             directory=root,
             env=env,
             mcp={server.name: _server(server.url, given.bearers) for server in servers},
-            note=_note(root, resources, skills.found),
+            note=_note(root, resources, skills.found, hosted=isinstance(environment.config, SelfHosted)),
             problems=problems,
             repositories=repositories,
             unreached=[server.name for server in agent.mcp_servers if server not in servers],
@@ -119,6 +127,8 @@ class Workspaces:
             case RepositoryResource():
                 token = await self._resources.token(session_id, resource.id)
                 return await in_thread(partial(clone, resource, token, target))
+            case MemoryStoreResource():
+                return None  # laid out turn by turn, by its mount
 
     async def take_back(self, session_id: str, resource: Resource) -> None:
         """A resource that was deleted."""
@@ -151,7 +161,8 @@ def _server(url: str, bearers: dict[str, str]) -> McpRemote:
     return McpRemote(url=url, headers={"Authorization": f"Bearer {token}"} if token else {})
 
 
-def _note(root: Path, resources: Sequence[Resource], skills: Sequence[tuple[str, str]]) -> str:
+def _note(root: Path, resources: Sequence[Resource], skills: Sequence[tuple[str, str]], *, hosted: bool) -> str:
+    """Where the client's own machine carries out the tools, memory lies there."""
     lines = [
         f"Your working directory is {root}. Paths that begin with /mnt/session or /workspace mean {root}/mnt/session "
         f"and {root}/workspace.",
@@ -160,16 +171,21 @@ def _note(root: Path, resources: Sequence[Resource], skills: Sequence[tuple[str,
     lines += [
         f"{'File' if isinstance(each, FileResource) else f'Repository {each.url}'}: {place(root, each.mount_path)}"
         for each in resources
+        if not isinstance(each, MemoryStoreResource)
     ]
     lines += [
         f"Skill {name}: {description} (see {root / SKILL_FOLDERS[0] / name / 'SKILL.md'})"
         for name, description in skills
     ]
+    lines += memory_note(resources, lambda path: path if hosted else str(place(root, path)))
     return "\n".join(lines)
 
 
 def _remove(target: Path) -> None:
+    """Also folders that nobody may write to."""
     if target.is_dir() and not target.is_symlink():
+        for parent, *_ in os.walk(target):
+            os.chmod(parent, 0o700)
         shutil.rmtree(target, ignore_errors=True)
     else:
         target.unlink(missing_ok=True)

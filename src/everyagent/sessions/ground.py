@@ -2,11 +2,12 @@
 
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from everyagent.clock import Clock
 from everyagent.log.records import Records
 from everyagent.model.prices import UNPRICED, Prices
+from everyagent.sessions.locks import Locks
 from everyagent.sessions.secrets import Vault
 
 
@@ -17,3 +18,4 @@ class Ground(Struct, frozen=True, kw_only=True):
     clock: Clock
     default_agent: str
     prices: Prices = UNPRICED
+    locks: Locks = field(default_factory=Locks)

@@ -8,6 +8,8 @@ from everyagent.errors import (
     Conflict,
     EveryagentError,
     Forbidden,
+    MemoryChanged,
+    MemoryPathTaken,
     MethodNotAllowed,
     NotFound,
     PreconditionFailed,
@@ -20,11 +22,16 @@ from everyagent.errors import (
 
 
 class ErrorBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`details` are the error's own facts, with `error_code` where the API has one for it."""
+    """`details` are the error's own facts, with `error_code` where the API has one for it.
+
+    `conflicting_*` tell which memory is in the way.
+    """
 
     type: str
     message: str
     details: dict[str, object] | None = None
+    conflicting_memory_id: str | None = None
+    conflicting_path: str | None = None
 
 
 class ErrorEnvelope(msgspec.Struct, frozen=True, kw_only=True, tag="error"):
@@ -33,7 +40,7 @@ class ErrorEnvelope(msgspec.Struct, frozen=True, kw_only=True, tag="error"):
 
 
 def error_response(error: EveryagentError, request_id: str) -> Response:
-    body = ErrorBody(type=error_type(error), message=error.detail, details=_details(error))
+    body = ErrorBody(type=error_type(error), message=error.detail, details=_details(error), **_in_the_way(error))
     return Response(
         msgspec.json.encode(ErrorEnvelope(error=body, request_id=request_id)),
         error.status,
@@ -52,6 +59,10 @@ def error_type(error: EveryagentError) -> str:
             return "permission_error"
         case NotFound():
             return "not_found_error"
+        case MemoryChanged():
+            return "memory_precondition_failed_error"
+        case MemoryPathTaken():
+            return "memory_path_conflict_error"
         case Conflict():
             return "conflict_error"
         case Unavailable():
@@ -63,6 +74,12 @@ def error_type(error: EveryagentError) -> str:
 def _details(error: EveryagentError) -> dict[str, object] | None:
     details = {"error_code": error.code} | error.facts
     return {name: value for name, value in details.items() if value is not None}
+
+
+def _in_the_way(error: EveryagentError) -> dict[str, str]:
+    if not isinstance(error, MemoryPathTaken):
+        return {}
+    return {name: str(error.facts[name]) for name in ("conflicting_memory_id", "conflicting_path")}
 
 
 def _headers(error: EveryagentError) -> dict[str, str]:

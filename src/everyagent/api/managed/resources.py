@@ -1,4 +1,4 @@
-"""The resources of a session: files and repositories it works on."""
+"""The resources of a session: files, repositories and memory stores it works on."""
 
 from msgspec import Struct
 
@@ -7,7 +7,7 @@ from everyagent.errors import Conflict, NotFound
 from everyagent.managed.environment import Deleted
 from everyagent.managed.limits import LongPageLimit
 from everyagent.managed.pages import Page
-from everyagent.managed.resource import FileParams, FileResource, RepositoryResource, ResourceUpdate
+from everyagent.managed.resource import FileParams, Resource, ResourceUpdate
 
 routes = Routes("managed sessions")
 _RESOURCES = "/anthropic/v1/sessions/{session_id}/resources"
@@ -20,15 +20,13 @@ class ResourcesQuery(Struct, frozen=True, kw_only=True):
 
 
 @routes.add("POST", _RESOURCES, NotFound, Conflict, effect=True)
-async def add_session_resource(call: Call[Nothing, FileParams]) -> FileResource | RepositoryResource:
+async def add_session_resource(call: Call[Nothing, FileParams]) -> Resource:
     """Give a file to a session, also while it runs."""
     return await call.managed.give_file(call.path["session_id"], call.body)
 
 
 @routes.add("GET", _RESOURCES, NotFound)
-async def list_session_resources(
-    call: Call[ResourcesQuery, Nothing],
-) -> Page[FileResource | RepositoryResource]:
+async def list_session_resources(call: Call[ResourcesQuery, Nothing]) -> Page[Resource]:
     """What a session was given, the first first."""
     await call.sessions.get(call.path["session_id"])
     query = call.query
@@ -36,13 +34,13 @@ async def list_session_resources(
 
 
 @routes.add("GET", _RESOURCE, NotFound)
-async def retrieve_session_resource(call: Call[Nothing, Nothing]) -> FileResource | RepositoryResource:
+async def retrieve_session_resource(call: Call[Nothing, Nothing]) -> Resource:
     """One of them."""
     return await call.managed.resources.retrieve(call.path["session_id"], call.path["resource_id"])
 
 
 @routes.add("POST", _RESOURCE, NotFound, effect=True)
-async def update_session_resource(call: Call[Nothing, ResourceUpdate]) -> FileResource | RepositoryResource:
+async def update_session_resource(call: Call[Nothing, ResourceUpdate]) -> Resource:
     """Another token for a repository; one that could not be cloned before is tried again."""
     token = call.body.authorization_token
     return await call.managed.change_token(call.path["session_id"], call.path["resource_id"], token)

@@ -6,6 +6,7 @@ from everyagent.api.managed import (
     environments,
     events,
     files,
+    memory_stores,
     resources,
     sessions,
     skills,
@@ -28,6 +29,7 @@ ROUTES: tuple[Route, ...] = tuple(
         files.routes,
         vaults.routes,
         skills.routes,
+        memory_stores.routes,
         about.routes,
     )
     for route in table.all

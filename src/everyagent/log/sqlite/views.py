@@ -104,6 +104,9 @@ def listing(connection: Connection, query: ViewQuery) -> list[ViewRecord]:
     if query.statuses:
         conditions.append(f"views.status IN ({', '.join('?' * len(query.statuses))})")
         values += query.statuses
+    if query.owning:
+        conditions.append("EXISTS (SELECT 1 FROM records WHERE parent = session_id AND kind = ? AND key = ?)")
+        values += query.owning
     if not query.archived:
         conditions.append("views.archived_at IS NULL")
     where = f"WHERE {' AND '.join(conditions)} " if conditions else ""

@@ -6,6 +6,7 @@ import pytest
 
 from everyagent.errors import LogConflict, SessionNotFound
 from everyagent.log.log import Append, EventQuery, Input, Log, SessionRecord
+from everyagent.log.records import Insert
 from everyagent.log.views import SUPERSEDED, VIEW, NewView, ViewQuery, ViewStep
 from everyagent.testing.log_rules.samples import (
     LIMIT,
@@ -148,6 +149,16 @@ class ViewingRules:
         assert await ids(ViewQuery(before=two.number)) == ["one"]
         assert await ids(ViewQuery(since=START + 1, archived=True)) == []
         assert await ids(ViewQuery(until=START + 1, limit=1)) == ["two", "one"]
+
+    async def test_views_are_listed_by_what_belongs_to_their_sessions(self, log: Log) -> None:
+        for name in ("one", "two", "three"):
+            await viewed_session(log, name, new_view("agent_1", 1))
+        of_one = Insert(kind="thing", id="a", parent="one", key="same", body=b"{}")
+        of_two = Insert(kind="thing", id="b", parent="two", key="other", body=b"{}")
+        of_three = Insert(kind="another", id="c", parent="three", key="same", body=b"{}")
+        await log.records.write(of_one, of_two, of_three)
+        assert [found.session_id for found in await log.views(ViewQuery(owning=("thing", "same")))] == ["one"]
+        assert await log.views(ViewQuery(owning=("thing", "none"))) == []
 
     async def test_a_view_can_be_written_anew(self, log: Log) -> None:
         session = await viewed_session(log)

@@ -1,0 +1,15 @@
+"""Who asks: whoever has the daemon's token, or a session, by the key of its worker."""
+
+from starlette.types import Scope
+
+from everyagent.api.auth import tokens
+from everyagent.managed.keys import Keys
+from everyagent.managed.memory.memory import Actor, ApiActor, SessionActor
+
+
+def actor_of(scope: Scope, keys: Keys) -> Actor:
+    """Of a request that was let in."""
+    for token in tokens(scope["headers"]):
+        if session_id := keys.session_of(token.decode("latin-1")):
+            return SessionActor(session_id=session_id)
+    return ApiActor()

@@ -1,0 +1,208 @@
+"""The memory stores of sessions as their agents have them: folders that are the same as the store turn by turn."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from everyagent.errors import EveryagentError, RecordExists, RecordNotFound
+from everyagent.log.records import Delete, Insert, Record, RecordQuery, Records, Replace
+from everyagent.logs import get_logger
+from everyagent.managed.memory.folder import Folder, Seen
+from everyagent.managed.memory.memories import Memories
+from everyagent.managed.memory.memory import SessionActor
+from everyagent.managed.memory.merge import Frozen
+from everyagent.managed.memory.store import MemoryStore
+from everyagent.managed.memory.stores import MemoryStores
+from everyagent.managed.memory.syncing import Sync
+from everyagent.managed.resource import MAX_MEMORY_STORES, MemoryStoreResource
+from everyagent.sessions.locks import Locks
+
+KIND = "session_memory"
+#: Belongs to a store: a session may have changed something that the store does not know yet.
+OPEN_KIND = "open_session_memory"
+_MOST = 10_000
+_TOLD = 20
+_MOST_NEWS = 2 * _TOLD
+logger = get_logger(__name__)
+
+
+class MountBody(msgspec.Struct, frozen=True, kw_only=True):
+    """`files` are what the folder and the store had in common last.
+
+    `told` is what is wrong, as the session knows; `untold` what was found out when nobody could tell it.
+    """
+
+    name: str
+    mount_path: str
+    read_only: bool
+    files: dict[str, Seen] = {}
+    told: list[str] = []
+    untold: list[str] = []
+
+
+def mounted(session_id: str, resource: MemoryStoreResource) -> Insert:
+    """What is kept of it; its key is the store."""
+    body = MountBody(name=resource.name, mount_path=resource.mount_path, read_only=resource.access == "read_only")
+    return Insert(
+        kind=KIND,
+        id=_id(session_id, resource.memory_store_id),
+        parent=session_id,
+        key=resource.memory_store_id,
+        body=msgspec.json.encode(body),
+    )
+
+
+class Mounts:
+    """`place` says where a path of the API lies for a session, `rests` whether no turn of it runs."""
+
+    def __init__(
+        self,
+        records: Records,
+        stores: MemoryStores,
+        memories: Memories,
+        locks: Locks,
+        *,
+        place: Callable[[str, str], Path],
+        rests: Callable[[str], Awaitable[bool]],
+    ) -> None:
+        self._records = records
+        self._stores = stores
+        self._memories = memories
+        self._locks = locks
+        self._place = place
+        self._rests = rests
+
+    async def access(self, session_id: str) -> dict[str, bool]:
+        """The session's stores, and whether it may write to them."""
+        return {record.key or "": not _body(record).read_only for record in await self._of(session_id)}
+
+    async def turn_begins(self, session_id: str) -> list[str]:
+        """The agent finds what is in its stores now, also what others left there whose turn was cut off.
+
+        Tells what is wrong, and was not told yet.
+        """
+        for store_id in await self.access(session_id):
+            await self.settle(store_id, running=False)
+        async with self._alone(session_id) as mounts:
+            for record in mounts:
+                if not _body(record).read_only:
+                    await self._open(session_id, record.key or "")
+            return await self._sync(session_id, mounts, telling=True)
+
+    async def turn_over(self, session_id: str) -> list[str]:
+        """The stores have what the agent left."""
+        async with self._alone(session_id) as mounts:
+            problems = await self._sync(session_id, mounts, telling=True)
+            if mounts and await self._rests(session_id):
+                await self._close(mounts)
+            return problems
+
+    async def last(self, session_id: str) -> None:
+        """The session works no more. Where there is no folder, there is nothing to keep."""
+        async with self._alone(session_id) as mounts:
+            folders = [self._place(session_id, _body(record).mount_path) for record in mounts]
+            if await asyncio.to_thread(lambda: any(folder.is_dir() for folder in folders)):
+                await self._sync(session_id, mounts, telling=False)
+            await self._close(mounts)
+
+    async def settle(self, store_id: str, *, running: bool = True) -> None:
+        """The store has what the agents of all its sessions, or of those at rest, have written until now."""
+        wanted = RecordQuery(kind=OPEN_KIND, parent=store_id, limit=_MOST)
+        for record in await self._records.page(wanted):
+            if running or await self._rests(record.key or ""):
+                await self._take_up(record.key or "", [record])
+
+    async def recover(self, left: Sequence[Record]) -> None:
+        """What agents had written when a daemon died."""
+        for session_id in dict.fromkeys(record.key or "" for record in left):
+            await self._take_up(session_id, [record for record in left if record.key == session_id])
+
+    async def _take_up(self, session_id: str, marks: Sequence[Record]) -> None:
+        async with self._alone(session_id) as mounts:
+            await self._sync(session_id, mounts, telling=False)
+            if await self._rests(session_id):
+                await self._close(marks)
+
+    @asynccontextmanager
+    async def _alone(self, session_id: str) -> AsyncGenerator[list[Record]]:
+        """With the session's mounts, one at a time."""
+        async with self._locks.hold(f"memory of {session_id}"):
+            yield await self._of(session_id)
+
+    async def _close(self, mounts: Sequence[Record]) -> None:
+        for record in mounts:
+            try:
+                await self._records.write(Delete(kind=OPEN_KIND, id=record.id))
+            except RecordNotFound:
+                continue  # it was not open, or its store is gone
+            except EveryagentError as error:
+                logger.info("a session's memory stays open", session=record.parent, why=str(error))
+
+    async def _of(self, session_id: str) -> list[Record]:
+        wanted = RecordQuery(kind=KIND, parent=session_id, order="asc", limit=MAX_MEMORY_STORES)
+        return await self._records.page(wanted)
+
+    async def _open(self, session_id: str, store_id: str) -> None:
+        try:
+            await self._stores.retrieve(store_id)
+            await self._records.write(
+                Insert(kind=OPEN_KIND, id=_id(session_id, store_id), parent=store_id, key=session_id, body=b"{}")
+            )
+        except (RecordExists, RecordNotFound):
+            return  # open already, or gone: then there is nothing to keep up with
+
+    async def _sync(self, session_id: str, mounts: Sequence[Record], *, telling: bool) -> list[str]:
+        return [problem for record in mounts for problem in await self._sync_one(session_id, record, telling=telling)]
+
+    async def _sync_one(self, session_id: str, record: Record, *, telling: bool) -> list[str]:
+        body, store_id = _body(record), record.key or ""
+        try:
+            store = await self._stores.retrieve(store_id)
+            folder = Folder(self._place(session_id, "/"), body.mount_path.split("/")[1:], read_only=body.read_only)
+            sync = Sync(self._memories, store_id, folder, SessionActor(session_id=session_id))
+            files = await sync.run(body.files, _frozen(body, store))
+            problems = [f"the memory store {body.name!r}: {each}" for each in sync.problems]
+        except RecordNotFound:
+            files = body.files
+            problems = [
+                f"the memory store {body.name!r} was deleted: what is in {body.mount_path} is kept nowhere else"
+            ]
+        except (EveryagentError, OSError) as error:
+            logger.warning("a memory store and its folder differ", session=session_id, store=store_id, why=str(error))
+            files = body.files
+            problems = [f"the memory store {body.name!r} and {body.mount_path} could not be made the same: {error}"]
+        if len(problems) > _TOLD:
+            problems = [*problems[:_TOLD], f"the memory store {body.name!r}: {len(problems) - _TOLD} more like these"]
+        news = [*dict.fromkeys(each for each in (*body.untold, *problems) if each not in body.told)][:_MOST_NEWS]
+        told, untold = (problems, []) if telling else (body.told, news)
+        await self._keep(record, body, replace(body, files=files, told=told, untold=untold))
+        return news if telling else []
+
+    async def _keep(self, record: Record, old: MountBody, new: MountBody) -> None:
+        """If it cannot be kept, the next time looks at more than it would have to."""
+        if new == old:
+            return
+        try:
+            await self._records.write(
+                Replace(kind=KIND, id=record.id, version=record.version, body=msgspec.json.encode(new))
+            )
+        except EveryagentError as error:
+            logger.info("what a session's memory is was not kept", session=record.parent, why=str(error))
+
+
+def _frozen(body: MountBody, store: MemoryStore) -> Frozen | None:
+    if body.read_only:
+        return "read_only"
+    return "archived" if store.archived_at else None
+
+
+def _id(session_id: str, store_id: str) -> str:
+    return f"{session_id}.{store_id}"
+
+
+def _body(record: Record) -> MountBody:
+    return msgspec.json.decode(record.body, type=MountBody)
