@@ -1,7 +1,7 @@
 """An interrupt with a message in the same request: the session goes on with it, and does not rest in between."""
 
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 
 import pytest
 
@@ -29,11 +29,15 @@ def rests(raw: Raw) -> int:
     return kinds(raw).count("session.status_idle")
 
 
-def wait_for_answer(raw: Raw) -> None:
+def until(raw: Raw, check: Callable[[], bool]) -> None:
     deadline = time.monotonic() + LIMIT
-    while "Hello!" not in texts(raw.events()) or kinds(raw)[-1] != "session.status_idle":
+    while not check():
         assert time.monotonic() < deadline, kinds(raw)
         time.sleep(0.02)
+
+
+def wait_for_answer(raw: Raw) -> None:
+    until(raw, lambda: "Hello!" in texts(raw.events()) and kinds(raw)[-1] == "session.status_idle")
 
 
 def test_a_turn_that_has_just_begun_is_redirected(raw: Raw) -> None:
@@ -47,10 +51,7 @@ def test_a_turn_that_has_just_begun_is_redirected(raw: Raw) -> None:
 def test_a_turn_that_runs_is_redirected(raw: Raw) -> None:
     raw.create(TOOLSET)
     raw.say('[tool command="echo hi"] [slow seconds=600]')
-    deadline = time.monotonic() + LIMIT
-    while "agent.tool_result" not in kinds(raw):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    until(raw, lambda: "agent.tool_result" in kinds(raw))
     raw.send(*REDIRECT)
     wait_for_answer(raw)
     assert rests(raw) == 1
@@ -60,10 +61,7 @@ def test_a_session_that_is_judged_is_redirected(raw: Raw) -> None:
     raw.create(TOOLSET)
     rubric = {"type": "text", "content": "[slow seconds=2]"}
     raw.send({"type": "user.define_outcome", "description": "Be there.", "rubric": rubric})
-    deadline = time.monotonic() + LIMIT
-    while "span.outcome_evaluation_ongoing" not in kinds(raw):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    until(raw, lambda: "span.outcome_evaluation_ongoing" in kinds(raw))
     raw.send(*REDIRECT)
     wait_for_answer(raw)
     assert rests(raw) == 1

@@ -44,9 +44,7 @@ class ManagedSessions:
         return await self._creating.create(asked, receipt)
 
     async def retrieve(self, session_id: str) -> Session:
-        record, view = await self._viewed.find(session_id)
-        resources = [_builtins(each) for each in await self._resources.of(session_id)]
-        return shown(record, view, resources, self._viewed.clock.micros())
+        return await self._shown(await self._viewed.log.view(session_id))
 
     async def list(self, asked: SessionList) -> TwoWayPage[Session]:
         """A page before the first is null; cursors know whether they lead on or back."""
