@@ -66,7 +66,6 @@ class Managed:
                 beginnings=self.beginnings,
             ),
             resources=self.resources,
-            workspaces=self.workspaces,
         )
 
     async def list_files(self, asked: FileList) -> FilePage:

@@ -18,7 +18,6 @@ from everyagent.managed.resources import Resources
 from everyagent.managed.session import Session, SessionCreate, SessionList, SessionUpdate, TwoWayPage
 from everyagent.managed.showing import shown
 from everyagent.managed.talking import time_bounds
-from everyagent.managed.workspace import Workspaces
 from everyagent.model.parts import Object
 from everyagent.sessions import Sessions
 from everyagent.sessions.viewed import Batch
@@ -31,13 +30,11 @@ class ManagedSessions:
         *,
         creating: Creating,
         resources: Resources,
-        workspaces: Workspaces,
     ) -> None:
         self._sessions = sessions
         self._viewed = sessions.viewed
         self._creating = creating
         self._resources = resources
-        self._workspaces = workspaces
 
     async def create(self, asked: SessionCreate, receipt: Callable[[Session], Receipt] | None = None) -> Session:
         """It is made in one transaction with its receipt."""
@@ -95,8 +92,7 @@ class ManagedSessions:
         """It ends, and can still be read. One that runs must be interrupted first."""
         _, view = await self._viewed.find(session_id)
         if view.archived_at is None:
-            if view.status != "terminated":
-                await self._viewed.submit(session_id, lambda view: _archiving(session_id, cast("Projector", view)))
+            await self._viewed.submit(session_id, lambda view: _archiving(session_id, cast("Projector", view)))
             await self._sessions.terminate(session_id)
         return await self.retrieve(session_id)
 
@@ -104,7 +100,6 @@ class ManagedSessions:
         _, view = await self._viewed.find(session_id)
         _refuse_if_running(session_id, view.status, "deleted")
         await self._sessions.delete(session_id)
-        await self._workspaces.remove(session_id)
         return Deleted(id=session_id, type="session_deleted")
 
 
@@ -113,7 +108,7 @@ _BACK = "back_"
 
 def _archiving(session_id: str, view: Projector) -> Batch:
     _refuse_if_running(session_id, view.state.status, "archived")
-    return Batch(cause=msgspec.json.encode(CommandFrame(managed=Archived())))
+    return Batch(cause=msgspec.json.encode(CommandFrame(managed=Archived())), late=True)
 
 
 def _refuse_if_running(session_id: str, status: str, what: str) -> None:

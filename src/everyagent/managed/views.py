@@ -66,6 +66,9 @@ class ManagedViews:
     async def turn_over(self, session_id: str) -> None:
         await self._managed.judging.turn_over(session_id)
 
+    async def going(self, session_id: str) -> None:
+        await self._managed.workspaces.remove(session_id)
+
     async def _tell_problems(self, session_id: str, prepared: Prepared) -> None:
         retrying = Retrying(type="retrying")
         errors = [Failure(type="unknown_error", message=each, retry_status=retrying) for each in prepared.problems]
