@@ -7,6 +7,7 @@ import pytest
 
 from everyagent.managed import Managed
 from everyagent.managed.agent import AgentCreate
+from everyagent.managed.credential import VaultCreate
 from everyagent.managed.environment import EnvironmentCreate
 from everyagent.managed.file import FileList
 from everyagent.managed.rebuild import kept_events, rebuild
@@ -58,3 +59,14 @@ async def test_a_session_that_has_ended_by_itself_can_be_archived(on: Managed) -
     again = await rebuild(log, session.id)
     assert again.differs_from(await kept_events(log, record.number), view) is None
     assert again.step.archived_at == view.archived_at
+
+
+@pytest.mark.parametrize("how", ["deleted", "archived"])
+async def test_a_session_outlives_its_vault(on: Managed, how: str) -> None:
+    vault = await on.vaults.create(VaultCreate(display_name="v"))
+    await (on.vaults.delete(vault.id) if how == "deleted" else on.vaults.archive(vault.id))
+    place = await ground.environment(on)
+    prepared = await on.workspaces.prepare("sesn_1", await ground.agent(on), place, [vault.id])
+    (problem,) = prepared.problems
+    assert vault.id in problem
+    assert "works without" in problem

@@ -30,7 +30,7 @@ async def list_session_resources(
     call: Call[ResourcesQuery, Nothing],
 ) -> Page[FileResource | RepositoryResource]:
     """What a session was given, the first first."""
-    await call.sessions.get(call.path["session_id"])
+    await call.sessions.viewed.find(call.path["session_id"])
     query = call.query
     return await call.managed.resources.list(call.path["session_id"], limit=query.limit, page=query.page)
 
