@@ -43,6 +43,8 @@ T = TypeVar("T")
 #: As many as a daemon could be at when it died.
 _MOST = 10_000
 logger = get_logger(__name__)
+#: The ids of sessions that have a view begin with it.
+_MANAGED = "sesn_"
 
 
 class Running(Struct, frozen=True, kw_only=True):
@@ -70,7 +72,7 @@ class ManagedSessionViews:
         return ManagedViews(self._managed)
 
     async def open(self, record: SessionRecord) -> View | None:
-        return await self._views.open(record) if record.session_id.startswith("sesn_") else None
+        return await self._views.open(record) if record.session_id.startswith(_MANAGED) else None
 
     async def launch(self, record: SessionRecord, launch: Launch) -> Launch:
         return await self._views.launch(record, launch)
@@ -80,6 +82,10 @@ class ManagedSessionViews:
 
     async def turn_over(self, session_id: str) -> None:
         await self._views.turn_over(session_id)
+
+    async def going(self, session_id: str) -> None:
+        if session_id.startswith(_MANAGED):
+            await self._views.going(session_id)
 
     async def recover(self, log: SqliteLog, tasks: anyio.abc.TaskGroup) -> None:
         """Go on with what a dead daemon was judging, with sessions it was making, with memory it had not yet kept."""

@@ -233,8 +233,8 @@ async def test_credentials_reach_the_servers_and_the_environment_they_are_for(ma
             assert prepared.mcp == {"docs": McpRemote(url=f"{stage.url}/mcp", headers=bearer)}
         assert len(stage.renewals) == 1, "renewed once, and good for an hour"
     await managed.vaults.archive(vault.id)
-    with pytest.raises(BadRequest, match="archived"):
-        await managed.workspaces.prepare(SESSION, agent, environment, [vault.id])
+    without = await managed.workspaces.prepare(SESSION, agent, environment, [vault.id, second.id])
+    assert (without.env, len(without.problems)) == ({"KEY": "two"}, 1)
 
 
 async def test_outputs_are_files_of_the_session(managed: Managed, tmp_path: Path) -> None:

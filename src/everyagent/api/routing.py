@@ -198,9 +198,13 @@ class Routes:
 
 
 class Router:
-    """Finds the route of a request: fixed paths at once, paths with parameters by their patterns."""
+    """Finds the route of a request: fixed paths at once, paths with parameters by their patterns.
 
-    def __init__(self, routes: Iterable[Route]) -> None:
+    `document` is where the routes are described.
+    """
+
+    def __init__(self, routes: Iterable[Route], document: str = "/openapi.json") -> None:
+        self._document = document
         self._fixed: dict[str, dict[str, Route]] = {}
         patterns: dict[str, dict[str, Route]] = {}
         for route in routes:
@@ -226,7 +230,7 @@ class Router:
         for pattern, methods in self._patterns:
             if match := pattern.match(path):
                 return methods, match.groupdict()
-        raise NotFound(f"There is nothing at {path}. GET /openapi.json lists every route.", path=path)
+        raise NotFound(f"There is nothing at {path}. GET {self._document} lists every route.", path=path)
 
 
 def _alternatives(hint: object) -> tuple[object, ...]:

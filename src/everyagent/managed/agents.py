@@ -26,6 +26,7 @@ from everyagent.managed.agent import (
     SessionAgent,
     SkillParams,
 )
+from everyagent.managed.archiving import archived
 from everyagent.managed.limits import checked_metadata, merged_metadata
 from everyagent.managed.multiagent import AgentReference, Multiagent, expanded, pinned
 from everyagent.managed.pages import Page, micros, page_of
@@ -117,14 +118,7 @@ class Agents:
         raise RecordChanged(f"The agent {agent_id} is changed by too many at once. Try again.")
 
     async def archive(self, agent_id: str) -> Agent:
-        record = await self._records.find(KIND, agent_id)
-        while record.archived_at is None:
-            try:
-                (record,) = await self._records.write(
-                    Replace(kind=KIND, id=agent_id, version=record.version, body=record.body, archived=True)
-                )
-            except RecordChanged:
-                record = await self._records.find(KIND, agent_id)
+        record = await archived(self._records, KIND, agent_id)
         return _agent(record, _body(record))
 
     async def for_session(self, choice: AgentChoice) -> SessionAgent:

@@ -41,10 +41,14 @@ logger = get_logger(__name__)
 
 
 class Given(msgspec.Struct, frozen=True, kw_only=True):
-    """What a session's vaults hold: variables by name, and bearer tokens by the URL of their MCP server."""
+    """What a session's vaults hold: variables by name, and bearer tokens by the URL of their MCP server.
+
+    `problems` say which vaults are gone.
+    """
 
     env: dict[str, str]
     bearers: dict[str, str]
+    problems: list[str]
 
 
 class Credentials:
@@ -141,8 +145,13 @@ class Credentials:
         """For a session. Of two with one key the first vault's is taken; an OAuth token near its end is renewed."""
         env: dict[str, str] = {}
         bearers: dict[str, str] = {}
+        problems: list[str] = []
         for vault_id in vault_ids:
-            await self._vaults.open(vault_id)
+            try:
+                await self._vaults.open(vault_id)
+            except (NotFound, BadRequest) as error:
+                problems.append(f"{error.detail} The session works without what was in it.")
+                continue
             wanted = RecordQuery(kind=CREDENTIAL_KIND, parent=vault_id, limit=MAX_IN_A_VAULT)
             for record in await self._records.page(wanted):
                 match _body(record).auth:
@@ -153,7 +162,7 @@ class Credentials:
                     case Oauth(mcp_server_url=url) as auth:
                         record = (await self._renew(record))[0] if self._ends_soon(auth) else record
                         bearers.setdefault(url, self._opened(record).value)
-        return Given(env=env, bearers=bearers)
+        return Given(env=env, bearers=bearers, problems=problems)
 
     async def _renew(self, record: Record) -> tuple[Record, RefreshOutcome]:
         body, secrets = _body(record), self._opened(record)

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from everyagent.clock import rfc3339
 from everyagent.errors import BadRequest, RecordChanged
 from everyagent.log.records import Delete, Insert, Record, RecordQuery, Records, Replace
+from everyagent.managed.archiving import archived
 from everyagent.managed.environment import (
     MANAGERS,
     Cloud,
@@ -89,17 +90,7 @@ class Environments:
             return _environment(record)
 
     async def archive(self, environment_id: str) -> Environment:
-        record = await self._records.find(KIND, environment_id)
-        while record.archived_at is None:
-            try:
-                (record,) = await self._records.write(
-                    Replace(
-                        kind=KIND, id=environment_id, version=record.version, body=record.body, key=None, archived=True
-                    )
-                )
-            except RecordChanged:
-                record = await self._records.find(KIND, environment_id)
-        return _environment(record)
+        return _environment(await archived(self._records, KIND, environment_id))
 
     async def delete(self, environment_id: str) -> Deleted:
         await self._records.write(Delete(kind=KIND, id=environment_id))

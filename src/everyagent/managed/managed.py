@@ -81,7 +81,6 @@ class Managed:
                 beginnings=self.beginnings,
             ),
             resources=self.resources,
-            workspaces=self.workspaces,
             mounts=self.mounts,
         )
 

@@ -59,7 +59,7 @@ class Prompts:
         source: ImageSource | DocumentSource = block.source
         match source:
             case Base64Source():
-                attachments.append(Attachment(data=source.data, mime=source.media_type, filename=title))
+                attachments.append(Attachment(data=_sound(source.data), mime=source.media_type, filename=title))
             case PlainTextSource():
                 texts.append(f"<document title={title or 'document'!r}>\n{source.data}\n</document>")
             case UrlSource():
@@ -78,10 +78,10 @@ class Prompts:
         for block in content:
             match block:
                 case Image(source=Base64Source() as source):
-                    found.append(ToolImage(mime=source.media_type, data=_sound(source.data)))
+                    found.append(ToolImage(mime=_pictured(source.media_type), data=_sound(source.data)))
                 case Image(source=FileSource() as source):
                     file, data = await self._read(source.file_id)
-                    found.append(ToolImage(mime=file.mime_type, data=_encoded(data)))
+                    found.append(ToolImage(mime=_pictured(file.mime_type), data=_encoded(data)))
                 case _:
                     continue
         return found
@@ -162,8 +162,14 @@ def _sound(data: str) -> str:
     try:
         base64.b64decode(data, validate=True)
     except ValueError as error:
-        raise BadRequest(f"The data of an image is not base64: {error}.", field="events") from error
+        raise BadRequest(f"The `data` of a block is not base64: {error}.", field="events") from error
     return data
+
+
+def _pictured(media_type: str) -> str:
+    if not media_type.startswith("image/"):
+        raise BadRequest(f"An `image` cannot be {media_type}. Send it as a `document`.", field="events")
+    return media_type
 
 
 def _encoded(data: bytes) -> str:

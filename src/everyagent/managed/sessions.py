@@ -20,7 +20,6 @@ from everyagent.managed.resources import Resources
 from everyagent.managed.session import Session, SessionCreate, SessionList, SessionUpdate, TwoWayPage
 from everyagent.managed.showing import document_of, shown
 from everyagent.managed.talking import time_bounds
-from everyagent.managed.workspace import Workspaces
 from everyagent.model.parts import Object
 from everyagent.sessions import Sessions
 from everyagent.sessions.viewed import Batch
@@ -33,14 +32,12 @@ class ManagedSessions:
         *,
         creating: Creating,
         resources: Resources,
-        workspaces: Workspaces,
         mounts: Mounts,
     ) -> None:
         self._sessions = sessions
         self._viewed = sessions.viewed
         self._creating = creating
         self._resources = resources
-        self._workspaces = workspaces
         self._mounts = mounts
 
     async def create(self, asked: SessionCreate, receipt: Callable[[Session], Receipt] | None = None) -> Session:
@@ -48,9 +45,7 @@ class ManagedSessions:
         return await self._creating.create(asked, receipt)
 
     async def retrieve(self, session_id: str) -> Session:
-        record, view = await self._viewed.find(session_id)
-        resources = [_builtins(each) for each in await self._resources.of(session_id)]
-        return shown(record, view, resources, self._viewed.clock.micros())
+        return await self._shown(await self._viewed.log.view(session_id))
 
     async def list(self, asked: SessionList) -> TwoWayPage[Session]:
         """A page before the first is null; cursors know whether they lead on or back."""
@@ -102,24 +97,17 @@ class ManagedSessions:
         """It ends, and can still be read. One that runs must be interrupted first."""
         _, view = await self._viewed.find(session_id)
         if view.archived_at is None:
-            if view.status != "terminated":
-                await self._viewed.submit(session_id, lambda view: _archiving(session_id, cast("Projector", view)))
-            await self._keep_memory(view)
+            await self._viewed.submit(session_id, lambda view: _archiving(session_id, cast("Projector", view)))
+            if not document_of(view).self_hosted:
+                await self._mounts.last(session_id)
             await self._sessions.terminate(session_id)
         return await self.retrieve(session_id)
 
     async def delete(self, session_id: str) -> Deleted:
         _, view = await self._viewed.find(session_id)
         _refuse_if_running(session_id, view.status, "deleted")
-        await self._keep_memory(view)
         await self._sessions.delete(session_id)
-        await self._workspaces.remove(session_id)
         return Deleted(id=session_id, type="session_deleted")
-
-    async def _keep_memory(self, view: ViewRecord) -> None:
-        """What the agent wrote after its last turn; a worker's machine has memory of its own."""
-        if not document_of(view).self_hosted:
-            await self._mounts.last(view.session_id)
 
 
 _BACK = "back_"
@@ -127,7 +115,7 @@ _BACK = "back_"
 
 def _archiving(session_id: str, view: Projector) -> Batch:
     _refuse_if_running(session_id, view.state.status, "archived")
-    return Batch(cause=msgspec.json.encode(CommandFrame(managed=Archived())))
+    return Batch(cause=msgspec.json.encode(CommandFrame(managed=Archived())), late=True)
 
 
 def _refuse_if_running(session_id: str, status: str, what: str) -> None:

@@ -75,6 +75,16 @@ class ManagedViews:
             await self._remember(session_id, self._managed.mounts.turn_over)
         await self._managed.judging.turn_over(session_id)
 
+    async def going(self, session_id: str) -> None:
+        """What its agent wrote last is remembered; the rest was the session's own."""
+        try:
+            document = document_of(await self._viewed.log.view(session_id))
+        except SessionNotFound:
+            return  # a universal session, whatever its name
+        if not document.self_hosted:
+            await self._managed.mounts.last(session_id)
+        await self._managed.workspaces.remove(session_id)
+
     async def _remember(self, session_id: str, kept: Callable[[str], Awaitable[Sequence[str]]]) -> None:
         """Whatever comes of it, the session goes on."""
         try:

@@ -97,7 +97,7 @@ class Workspaces:
                 unplaced.append(f"nothing could be laid at {resource.mount_path}: {error.strerror}")
         skills = await self._skills.lay_out(agent.skills, [root / folder for folder in SKILL_FOLDERS])
         given = await self._credentials.given_by(vault_ids)
-        env, problems = given.env, [*unplaced, *skills.problems]
+        env, problems = given.env, [*unplaced, *skills.problems, *given.problems]
         if isinstance(environment.config, Cloud):
             packages, path = environment.config.packages, os.environ.get("PATH", os.defpath)
             installed = await in_thread(partial(install, packages, self._folder / "packages", path))

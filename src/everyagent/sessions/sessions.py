@@ -131,7 +131,7 @@ class Sessions:
     async def delete(self, session_id: str) -> None:
         """End it, then forget it: its events are gone."""
         await self.terminate(session_id)
-        self._supervisor.forget(session_id)
+        await self._supervisor.forget(session_id)
         await self._log.delete(session_id)
 
     # -- talking --------------------------------------------------------------------------------------------

@@ -84,7 +84,10 @@ class Supervisor:
             return Actor(record, adapter, self._world, inputs)
         return ViewedActor(record, adapter, self._world, inputs, view, self._views)
 
-    def forget(self, session_id: str) -> None:
+    async def forget(self, session_id: str) -> None:
+        """It has ended, and will be deleted."""
+        if self._views:
+            await self._views.going(session_id)
         self._actors.pop(session_id, None)
 
     def _spawn(self, function: Callable[..., object], *args: object) -> None:

@@ -60,3 +60,7 @@ class Views(Protocol):
     async def turn_over(self, session_id: str) -> None:
         """A turn of a session with a view has ended, and is on disk."""
         ...
+
+    async def going(self, session_id: str) -> None:
+        """A session has ended and will be deleted now: what else belongs to it goes, too."""
+        ...

@@ -28,6 +28,7 @@ class Batch(Struct, frozen=True, kw_only=True):
     """`cause` is the frame: what the view makes it of. `updated` is told; `config` is the row's, if it changes.
 
     `restart`: the agent must be started anew to know of it. `subagents` are the calls whose sub-agents shall stop.
+    `late`: it may come after the session's end.
 
     `told` is called when everything the batch gives rise to is told; its receipt commits with it.
     """
@@ -41,6 +42,7 @@ class Batch(Struct, frozen=True, kw_only=True):
     updated: SessionUpdated | None = None
     config: bytes | None = None
     restart: bool = False
+    late: bool = False
     told: Callable[[], Receipt | None] | None = None
 
 
@@ -76,7 +78,8 @@ class ViewedActor(Actor):
             for ask, ask_id, _ in pending:
                 if ask is None:
                     raise await closed_ask(self._log, self.record.number, ask_id)
-            self._journal.refuse_if_ended()
+            if not batch.late:
+                self._journal.refuse_if_ended()
             resolutions = [asks.resolve(ask_id, answer) for _, ask_id, answer in pending]
             step = self._journal.begin(batch.direction, batch.cause)
             step.tell([Woven(resolution, True) for resolution in resolutions])

@@ -204,8 +204,9 @@ def delegates(client: Loose, talk: Talk, *, asked: bool) -> list[Loose]:
     answers = [event for event in heard if event.type == "agent.thread_message_received"]
     assert "There are three." in answers[-1].content[0].text
     inside = list(client.beta.sessions.threads.events.list(thread, session_id=talk.session_id))
-    assert "There are three." in str(inside[-1].content)
+    assert "There are three." in str(inside[-2].content)
     kinds = types(inside)
+    assert kinds[-1] == "session.thread_status_idle"
     assert kinds.count("span.model_request_start") == kinds.count("span.model_request_end") >= 1
     client.beta.sessions.threads.archive(thread, session_id=talk.session_id)
     talk.until("session.thread_status_terminated")

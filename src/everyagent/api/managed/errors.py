@@ -13,6 +13,7 @@ from everyagent.errors import (
     MethodNotAllowed,
     NotFound,
     PreconditionFailed,
+    RecordNotFound,
     StorageFull,
     TooLarge,
     Unauthorized,
@@ -72,7 +73,8 @@ def error_type(error: EveryagentError) -> str:
 
 
 def _details(error: EveryagentError) -> dict[str, object] | None:
-    details = {"error_code": error.code} | error.facts
+    kind = error.facts.get("kind") if isinstance(error, RecordNotFound) else None
+    details = {"error_code": f"{kind}_not_found" if kind else error.code} | error.facts
     return {name: value for name, value in details.items() if value is not None}
 
 

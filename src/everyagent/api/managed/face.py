@@ -15,7 +15,7 @@ from everyagent.sessions import Sessions
 class ManagedFace:
     def __init__(self, sessions: Sessions) -> None:
         self.managed = Managed(sessions)
-        self.router = Router(ROUTES)
+        self.router = Router(ROUTES, "/anthropic/openapi.json")
 
     def query(self, raw: bytes, route: Route, ignored: list[str]) -> Struct:
         return reading.read_query(raw, route.query, ignored)

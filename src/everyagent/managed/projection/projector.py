@@ -132,7 +132,7 @@ class Projector:
             case Evaluated():
                 if not self._outcomes.judged(command):
                     self._turns.check_budget()
-                    self._turns.rest_if_done()
+                    self._turns.done()
                 elif command.item:
                     self.state.taken.append(command.item)
             case _:
@@ -161,7 +161,7 @@ class Projector:
         if evaluated:
             self._outcomes.leave("interrupted", "The session was interrupted.")
         if parked or evaluated:
-            self._turns.rest_if_done()
+            self._turns.done()
 
     def _changed(self, command: Changed) -> None:
         document = self._document
@@ -287,6 +287,7 @@ class Projector:
             number = self._teller.echo(sent.event, processed=processed)
             self.state.queued.setdefault(sent.item or "", []).append(number)
         self._arriving = []
+        self._turns.settle()
         self._actions.settle()
         if self._updates:
             updates, self._updates = self._updates, {}

@@ -39,11 +39,13 @@ class Turns:
         self._tools = tools
         self._threads = threads
         self._outcomes = outcomes
+        self._done = False
 
     def start(self) -> None:
         self._teller.state.turn = True
         self._teller.state.notes = []
         self._teller.state.stopping = False
+        self._done = False
         self._statuses.run()
         self._spans.open()
 
@@ -106,6 +108,7 @@ class Turns:
         self._rest(data)
 
     def end_session(self, data: SessionEnded) -> None:
+        self.settle()
         state = self._teller.state
         error, state.held = state.held, None
         self._outcomes.leave("interrupted", "The session ended.")
@@ -115,9 +118,14 @@ class Turns:
         self._spans.close(None, failed=data.reason == "error")
         self._statuses.end()
 
-    def rest_if_done(self) -> None:
-        """Nothing more to do: unless something waits for its turn."""
-        if not self._teller.state.queued:
+    def done(self) -> None:
+        """Nothing more to do, unless what else came with the frame says otherwise."""
+        self._done = True
+
+    def settle(self) -> None:
+        """At the end of a frame: idle, if nothing waits for its turn."""
+        done, self._done = self._done, False
+        if done and not self._teller.state.queued:
             self._statuses.rest(Stop(type="end_turn"))
 
     def check_budget(self) -> None:
@@ -141,14 +149,14 @@ class Turns:
                 self._statuses.rest(Stop(type="refusal"), StopDetails(explanation=data.error))
             case "interrupted" | "terminated":
                 self._outcomes.leave("interrupted", "The turn was interrupted.")
-                self.rest_if_done()
+                self.done()
             case "max_turns":
                 self._statuses.fail(_LIMIT_REACHED, "exhausted")
                 self._outcomes.leave("failed", _LIMIT_REACHED.message)
                 self._statuses.rest(Stop(type="retries_exhausted"))
             case _:
                 if not self._outcomes.start():
-                    self.rest_if_done()
+                    self.done()
 
     def _count(self, state: State, data: TurnEnded) -> None:
         """What the agent says of the whole turn counts; else what its requests add up to."""

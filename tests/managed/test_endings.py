@@ -1,0 +1,72 @@
+"""Sessions that end: archived whatever they ended of, and deleted with all that is theirs, through either API."""
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from everyagent.managed import Managed
+from everyagent.managed.agent import AgentCreate
+from everyagent.managed.credential import VaultCreate
+from everyagent.managed.environment import EnvironmentCreate
+from everyagent.managed.file import FileList
+from everyagent.managed.rebuild import kept_events, rebuild
+from everyagent.managed.resource import FileParams
+from everyagent.managed.session import Session, SessionCreate, SessionList
+from tests.managed import ground
+
+
+@pytest.fixture
+async def on(tmp_path: Path) -> AsyncGenerator[Managed]:
+    async with ground.managed(tmp_path) as managed:
+        yield managed
+
+
+async def new_session(on: Managed) -> Session:
+    async def pieces() -> AsyncIterator[bytes]:
+        yield b"content"
+
+    async with on.files.upload(pieces()) as upload:
+        file = await on.files.add(upload, "a", None)
+    agent = await on.agents.create(AgentCreate(name="a", model="mock-small"))
+    place = await on.environments.create(EnvironmentCreate(name="e"))
+    resources = [FileParams(file_id=file.id)]
+    return await on.managed_sessions.create(
+        SessionCreate(agent=agent.id, environment_id=place.id, resources=[*resources])
+    )
+
+
+@pytest.mark.parametrize("universal", [True, False])
+async def test_a_session_is_deleted_with_all_that_is_its_own(on: Managed, universal: bool) -> None:
+    session = await new_session(on)
+    folder = on.workspaces.directory(session.id)
+    assert len((await on.list_files(FileList(scope_id=session.id))).data) == 1
+    await (on.sessions.delete(session.id) if universal else on.managed_sessions.delete(session.id))
+    assert not folder.exists()
+    assert await on.resources.of(session.id) == []
+    assert (await on.files.list(FileList(scope_id=session.id))).data == []
+
+
+async def test_a_session_that_has_ended_by_itself_can_be_archived(on: Managed) -> None:
+    session = await new_session(on)
+    await on.sessions.terminate(session.id)
+    archived = await on.managed_sessions.archive(session.id)
+    assert (archived.status, archived.archived_at is None) == ("terminated", False)
+    assert await on.managed_sessions.archive(session.id) == archived
+    assert (await on.managed_sessions.list(SessionList())).data == []
+    log = on.sessions.viewed.log
+    record, view = await on.sessions.viewed.find(session.id)
+    again = await rebuild(log, session.id)
+    assert again.differs_from(await kept_events(log, record.number), view) is None
+    assert again.step.archived_at == view.archived_at
+
+
+@pytest.mark.parametrize("how", ["deleted", "archived"])
+async def test_a_session_outlives_its_vault(on: Managed, how: str) -> None:
+    vault = await on.vaults.create(VaultCreate(display_name="v"))
+    await (on.vaults.delete(vault.id) if how == "deleted" else on.vaults.archive(vault.id))
+    place = await ground.environment(on)
+    prepared = await on.workspaces.prepare("sesn_1", await ground.agent(on), place, [vault.id])
+    (problem,) = prepared.problems
+    assert vault.id in problem
+    assert "works without" in problem

@@ -1,0 +1,76 @@
+"""An interrupt with a message in the same request: the session goes on with it, and does not rest in between."""
+
+import time
+from collections.abc import Callable, Generator
+
+import pytest
+
+from everyagent.testing.daemon import DaemonProcess
+from tests.managed.raw import ASKING, LIMIT, TOOLSET, Event, Raw, texts
+
+REDIRECT: list[Event] = [
+    {"type": "user.interrupt"},
+    {"type": "user.message", "content": [{"type": "text", "text": "[hello]"}]},
+]
+
+
+@pytest.fixture
+def raw(daemon: DaemonProcess) -> Generator[Raw]:
+    client = Raw(daemon)
+    yield client
+    client.close()
+
+
+def kinds(raw: Raw) -> list[object]:
+    return [event["type"] for event in raw.events()]
+
+
+def rests(raw: Raw) -> int:
+    return kinds(raw).count("session.status_idle")
+
+
+def until(raw: Raw, check: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + LIMIT
+    while not check():
+        assert time.monotonic() < deadline, kinds(raw)
+        time.sleep(0.02)
+
+
+def wait_for_answer(raw: Raw) -> None:
+    until(raw, lambda: "Hello!" in texts(raw.events()) and kinds(raw)[-1] == "session.status_idle")
+
+
+def test_a_turn_that_has_just_begun_is_redirected(raw: Raw) -> None:
+    raw.create(TOOLSET)
+    raw.say("[slow seconds=600]")
+    raw.send(*REDIRECT)
+    wait_for_answer(raw)
+    assert rests(raw) == 1
+
+
+def test_a_turn_that_runs_is_redirected(raw: Raw) -> None:
+    raw.create(TOOLSET)
+    raw.say('[tool command="echo hi"] [slow seconds=600]')
+    until(raw, lambda: "agent.tool_result" in kinds(raw))
+    raw.send(*REDIRECT)
+    wait_for_answer(raw)
+    assert rests(raw) == 1
+
+
+def test_a_session_that_is_judged_is_redirected(raw: Raw) -> None:
+    raw.create(TOOLSET)
+    rubric = {"type": "text", "content": "[slow seconds=2]"}
+    raw.send({"type": "user.define_outcome", "description": "Be there.", "rubric": rubric})
+    until(raw, lambda: "span.outcome_evaluation_ongoing" in kinds(raw))
+    raw.send(*REDIRECT)
+    wait_for_answer(raw)
+    assert rests(raw) == 1
+
+
+def test_a_session_that_requires_an_action_is_redirected(raw: Raw) -> None:
+    raw.create(ASKING)
+    raw.say("[tool]")
+    raw.wait_idle("requires_action")
+    raw.send(*REDIRECT)
+    wait_for_answer(raw)
+    assert rests(raw) == 2

@@ -1,0 +1,64 @@
+"""What clients are told when something is not there, or not what they call it."""
+
+from collections.abc import Generator
+
+import httpx2
+import pytest
+
+from everyagent.testing.daemon import DaemonProcess
+from tests.managed.raw import TOOLSET, WEATHER, Event, Raw, required
+
+JUNK = {"type": "base64", "media_type": "image/png", "data": "?"}
+
+
+@pytest.fixture
+def raw(daemon: DaemonProcess) -> Generator[Raw]:
+    client = Raw(daemon)
+    yield client
+    client.close()
+
+
+def refusal(daemon: DaemonProcess, method: str, path: str, body: object = None) -> tuple[int, Event]:
+    answer = httpx2.request(method, f"{daemon.url}/anthropic/v1{path}", json=body, headers=daemon.headers, timeout=60)
+    return answer.status_code, answer.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("/environments/env_no", "environment_not_found"),
+        ("/agents/agent_no", "agent_not_found"),
+        ("/files/file_no", "file_not_found"),
+        ("/sessions/sesn_no", "session_not_found"),
+    ],
+)
+def test_what_is_not_there_is_called_by_its_kind(daemon: DaemonProcess, path: str, code: str) -> None:
+    status, error = refusal(daemon, "GET", path)
+    assert (status, error["type"]) == (404, "not_found_error")
+    assert isinstance(error["details"], dict)
+    assert error["details"]["error_code"] == code
+
+
+def test_a_path_that_leads_nowhere_says_where_all_are_described(daemon: DaemonProcess) -> None:
+    _, error = refusal(daemon, "GET", "/nowhere")
+    assert "GET /anthropic/openapi.json" in str(error["message"])
+
+
+def test_content_that_is_not_what_it_is_called_is_refused_in_the_words_of_the_client(
+    raw: Raw, daemon: DaemonProcess
+) -> None:
+    raw.create(TOOLSET, WEATHER)
+    said = {"type": "user.message", "content": [{"type": "image", "source": JUNK}]}
+    status, error = refusal(daemon, "POST", f"{raw.path}/events", {"events": [said]})
+    assert (status, "`data` of a block" in str(error["message"])) == (400, True)
+    raw.say('[custom name=get_weather input={"city":"Oslo"}]')
+    (use,) = required(raw.wait_idle("requires_action"))
+    source = {"type": "file", "file_id": raw.upload("a.txt", b"no image")}
+    result = {
+        "type": "user.custom_tool_result",
+        "custom_tool_use_id": use,
+        "content": [{"type": "image", "source": source}],
+    }
+    status, error = refusal(daemon, "POST", f"{raw.path}/events", {"events": [result]})
+    assert (status, "text/plain" in str(error["message"])) == (400, True)
+    assert required(raw.wait_idle("requires_action")) == [use], "it still waits"
