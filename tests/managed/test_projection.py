@@ -14,12 +14,18 @@ from everyagent.managed.projection.state import State
 from everyagent.model.events import (
     DATA_BY_TYPE,
     EventData,
+    ItemCompleted,
     ItemDelta,
+    ItemStarted,
+    ModelResponded,
     SessionStarted,
     SessionUpdated,
     TurnEnded,
     TurnStarted,
 )
+from everyagent.model.items import Item
+from everyagent.model.parts import TextPart
+from everyagent.model.usage import Usage
 from everyagent.testing.managed_rules import ManagedRules
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -134,3 +140,34 @@ def test_a_turn_that_made_as_many_steps_as_it_may_is_no_turn_that_ended_well() -
     events = [body for frame in told(projector(), [[started], [ended]]) for body in own(frame)]
     assert b'"tool_use_limit_reached_error"' in events[-2]
     assert b'"retries_exhausted"' in events[-1]
+
+
+def test_what_a_sub_agent_says_it_says_within_a_request_to_its_model() -> None:
+    call = Item(
+        item_id="itm_call",
+        native_item_id=None,
+        parent_id=None,
+        kind="tool_call",
+        role="assistant",
+        status="in_progress",
+        content=[],
+    )
+    begun: list[EventData] = [TurnStarted(turn_id="turn_1", input_item_ids=[]), ItemStarted(item=call)]
+    frames = [begun]
+    for name in ("one", "two"):
+        said = Item(
+            item_id=f"itm_{name}",
+            native_item_id=None,
+            parent_id=None,
+            kind="message",
+            role="assistant",
+            status="completed",
+            content=[TextPart(text=name)],
+            subagent="itm_call",
+        )
+        frames += [[ItemStarted(item=said)], [ItemCompleted(item=said)]]
+        frames.append([ModelResponded(usage=Usage(output_tokens=1), subagent="itm_call")])
+    bodies = [event.body for frame in told(projector(), frames) for event in frame if event.type == ON_THREAD]
+    kinds = [msgspec.json.decode(body)["event"]["type"] for body in bodies]
+    spoken = ["span.model_request_start", "agent.message", "span.model_request_end"]
+    assert kinds == ["session.thread_status_running", *spoken, *spoken]

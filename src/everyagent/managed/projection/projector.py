@@ -181,10 +181,9 @@ class Projector:
         match data:
             case universal.ItemStarted():
                 self._turns.go_on()
-                if data.item.subagent:
-                    self._thread(data.item.subagent, begins=data.item.kind in ("message", "tool_call"))
-                elif data.item.kind == "message" and data.item.role == "assistant":
-                    self._turns.speak()
+                thread = self._thread(data.item.subagent, begins=data.item.kind in ("message", "tool_call"))
+                if data.item.kind == "message" and data.item.role == "assistant":
+                    self._turns.speak(thread)
             case universal.ItemCompleted():
                 self._turns.go_on()
                 self._item(data.item)

@@ -75,10 +75,10 @@ class Turns:
             self._statuses.run()
             self._spans.open()
 
-    def speak(self) -> None:
+    def speak(self, thread: Thread | None) -> None:
         """The model says something, so it was asked."""
         if self._teller.state.turn:
-            self._spans.open()
+            self._spans.open(thread)
 
     def responded(self, data: ModelResponded, thread: Thread | None) -> None:
         state = self._teller.state
