@@ -150,3 +150,10 @@ async def test_an_output_whose_name_is_no_text_is_listed_like_the_others(on: Man
 def test_a_secret_that_cannot_be_handed_on_is_refused(kind: type[msgspec.Struct], auth: dict[str, str]) -> None:
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert({**auth, "networking": {"type": "unrestricted"}}, kind)
+
+
+async def test_a_skill_whose_versions_are_all_gone_says_so(on: Managed) -> None:
+    skill = await on.skills.create(packed({"s/SKILL.md": SKILL}), None)
+    await on.skills.delete_version(skill.id, "latest")
+    with pytest.raises(BadRequest, match="all were deleted"):
+        await ground.agent(on, skills=[SkillParams(type="custom", skill_id=skill.id)])

@@ -56,6 +56,8 @@ class SessionUpdate(Struct, frozen=True, kw_only=True):
 
 
 class SessionList(Struct, frozen=True, kw_only=True):
+    """`agent_version` counts together with `agent_id` only."""
+
     agent_id: str | None = None
     agent_version: int | None = None
     created_at_gt: datetime | None = None

@@ -58,7 +58,7 @@ class ManagedSessions:
         query = ViewQuery(
             statuses=asked.statuses,
             agent_id=asked.agent_id,
-            agent_version=asked.agent_version,
+            agent_version=asked.agent_version if asked.agent_id else None,
             owning=(MOUNT_KIND, asked.memory_store_id) if asked.memory_store_id else None,
             since=since,
             until=until,

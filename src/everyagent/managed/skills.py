@@ -134,6 +134,8 @@ class Skills:
     async def _find_version(self, skill_id: str, version_id: str) -> Record:
         if version_id == "latest":
             version_id = (await self.retrieve(skill_id)).latest_version_id
+            if not version_id:
+                raise NotFound(f"The skill {skill_id!r} has no version: all were deleted.")
         try:
             record = await self._records.find(VERSION_KIND, version_id)
         except RecordNotFound:
