@@ -114,6 +114,7 @@ def test_what_packages_say_of_places_below_the_root_is_meant_where_they_are(tmp_
         "etc/ld.so.conf.d/greet.conf": b"# ours\n/usr/lib/greeter\n",
         "usr/lib/greeter/libgreet.so.1": b"",
         "usr/lib/python3/dist-packages/greeting.py": b"WORDS = 'hello from a module'\n",
+        "usr/lib/git-core/git-greet": script("hello"),
     }
     chosen = (
         "update-alternatives --install /usr/bin/hi hi /usr/share/greeter/greet.basic 30 \\\n"
@@ -130,6 +131,7 @@ def test_what_packages_say_of_places_below_the_root_is_meant_where_they_are(tmp_
     assert f"libdir={root}/lib\n" in (Path(env["PKG_CONFIG_PATH"]) / "greet.pc").read_text()
     assert str(root / "lib/greeter") in env["LD_LIBRARY_PATH"].split(":")
     assert env["XDG_DATA_DIRS"] == f"{root}/share:/usr/local/share:/usr/share"
+    assert "GIT_EXEC_PATH" not in env, "git itself is the machine's"
     assert not [*tmp_path.rglob("escaped")]
 
 

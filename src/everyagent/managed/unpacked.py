@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 _LIBRARIES = ("usr/lib/*-linux-*", "lib/*-linux-*", "usr/lib", "lib")
-#: By which variable programs look for what, and where packages put it. What is not there is left out.
+#: By which variable programs look for what, and where packages put it. What is not there is left out. A file stands for
+#: its folder, where that is the only one looked into: a package that merely adds to it must not hide the machine's own.
 _FOUND_BY: dict[str, Sequence[str]] = {
     "PATH": ("usr/bin", "bin", "usr/games", "usr/sbin", "sbin", "usr/lib/jvm/*/bin"),
     "LD_LIBRARY_PATH": _LIBRARIES,
@@ -18,8 +19,8 @@ _FOUND_BY: dict[str, Sequence[str]] = {
     "PYTHONPATH": ("usr/lib/python3/dist-packages",),
     "RUBYLIB": ("usr/lib/ruby/vendor_ruby",),
     "XDG_DATA_DIRS": ("usr/share",),
-    "GIT_EXEC_PATH": ("usr/lib/git-core",),
-    "TESSDATA_PREFIX": ("usr/share/tesseract-ocr/*/tessdata",),
+    "GIT_EXEC_PATH": ("usr/lib/git-core/git",),
+    "TESSDATA_PREFIX": ("usr/share/tesseract-ocr/*/tessdata/osd.traineddata",),
 }
 #: Where programs look when nobody names a folder, and no longer do when somebody does.
 _DEFAULTS = {"XDG_DATA_DIRS": ("/usr/local/share", "/usr/share")}
@@ -37,7 +38,7 @@ def settle(root: Path, scripts: Iterable[bytes]) -> None:
         for path in (Path(folder, name) for name in (*folders, *files)):
             if path.is_symlink():
                 _turn(path, root)
-            elif path.parent.name == "pkgconfig":
+            elif path.suffix == ".pc" and path.is_file():
                 path.write_bytes(_PLACE.sub(lambda found: found[1] + os.fsencode(root), path.read_bytes()))
     for link, path in (found for script in scripts for found in _ALTERNATIVE.findall(script)):
         _choose(root / os.fsdecode(link)[1:], root / os.fsdecode(path)[1:], root)
@@ -68,7 +69,7 @@ def variables(root: Path) -> dict[str, str]:
 
 
 def _folders(root: Path, pattern: str) -> list[Path]:
-    return sorted(path for path in root.glob(pattern) if path.is_dir())
+    return sorted(path if path.is_dir() else path.parent for path in root.glob(pattern))
 
 
 def _named_libraries(root: Path) -> Iterator[Path]:
