@@ -110,7 +110,7 @@ class Proxy:
                 return await (_through(next_proxy, request) if next_proxy else _straight(request))
         except (OSError, TimeoutError, EOFError, asyncio.LimitOverrunError) as error:
             raise Refused(
-                "502 Bad Gateway", f"{request.host} cannot be reached: {error or 'it took too long'}."
+                "502 Bad Gateway", f"{request.host} cannot be reached: {str(error) or 'it took too long'}."
             ) from error
 
 

@@ -1,7 +1,7 @@
 """A shell whose commands reach their own loopback, some hosts through a proxy, and nothing else.
 
 For agents that have no sandbox of their own but start their commands with a shell that can be chosen. It limits the
-network, not the files: what is done with a socket that has a name in the file system is not stopped.
+network, not the files: a command may change what others run, or use a socket that lies in the file system.
 """
 
 import os
