@@ -13,6 +13,7 @@ from everyagent.agents.claude import encode
 from everyagent.agents.claude.asks import FormAsk, PermissionAsk, PlanAsk
 from everyagent.agents.claude.attachments import content
 from everyagent.agents.claude.decode import IGNORED, MAPPED, Decoder, Lapsed, Unserved
+from everyagent.agents.claude.speech import REMEMBERED
 from everyagent.errors import AgentFailed
 from everyagent.model.asks import PermissionAnswer, QuestionAnswer, ToolAnswer
 from everyagent.model.events import (
@@ -92,6 +93,16 @@ def test_an_unknown_request_is_refused_so_that_the_agent_does_not_wait() -> None
     assert decoded(decoder, type="control_request", request_id="r", request={"subtype": "mcp_message"}) == []
     assert decoder.asides == [Unserved("r", "mcp_message")]
     assert b'"error"' in encode.refuse("r", "mcp_message")
+
+
+def test_tasks_that_never_end_are_not_remembered_without_a_bound() -> None:
+    decoder = Decoder()
+    for number in range(REMEMBERED + 10):
+        decoded(decoder, type="system", subtype="task_started", task_id=f"t{number}", tool_use_id=f"c{number}")
+    assert len(decoder.tasks) == REMEMBERED
+    assert decoder.tasks[f"c{REMEMBERED + 9}"] == f"t{REMEMBERED + 9}"
+    decoded(decoder, type="system", subtype="task_notification", task_id="t20", tool_use_id="c20", status="completed")
+    assert "c20" not in decoder.tasks
 
 
 def test_a_withdrawn_question_is_resolved() -> None:

@@ -11,7 +11,7 @@ from everyagent.agents.adapter import Draft, Frame, Heard, NativeSession
 from everyagent.agents.claude import asks, failures, notices, policies, turns, wire
 from everyagent.agents.claude.asks import Ask
 from everyagent.agents.claude.modes import updated
-from everyagent.agents.claude.speech import Speech
+from everyagent.agents.claude.speech import Speech, keep
 from everyagent.agents.unparsed import BROKEN, unparsed
 from everyagent.model.events import Error, TurnEnded, TurnStarted
 from everyagent.model.parts import TextPart
@@ -213,7 +213,7 @@ class Decoder:
 
     def task_started(self, frame: wire.Task) -> Sequence[Draft]:
         if frame.tool_use_id:
-            self.tasks[frame.tool_use_id] = frame.task_id
+            keep(self.tasks, frame.tool_use_id, frame.task_id)
         return notices.task_started(frame)
 
     def task_ended(self, frame: wire.Task) -> Sequence[Draft]:

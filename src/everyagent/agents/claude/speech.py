@@ -181,7 +181,7 @@ class Speech:
         parts = [_part(block) for block in blocks if not block.type.endswith(("tool_use", "tool_result"))]
         drafts: list[Draft] = []
         again = self._last.get(speaker) == key
-        _keep(self._last, speaker, key)
+        keep(self._last, speaker, key)
         if parts or not again:
             own = f"{key} {frame.uuid}" if again else key
             drafts += items.whole(items.message(own, native=own, subagent=speaker, content=parts, status="completed"))
@@ -202,7 +202,7 @@ class Speech:
         return (ItemStarted(item=begun), ItemCompleted(item=item))
 
     def _call(self, block: wire.Block, message: str, speaker: str | None) -> Sequence[Draft]:
-        _keep(self.calls, block.id, called(block, message))
+        keep(self.calls, block.id, called(block, message))
         item = _called(block, bytes(block.input).decode(), message, speaker, "completed")
         return (ItemCompleted(item=item), *self._plans(block))
 
@@ -220,7 +220,7 @@ class Speech:
                 plan = plan_of(block.input)
                 if not plan:
                     return ()
-                _keep(self.plans, block.id, plan)
+                keep(self.plans, block.id, plan)
                 parts = [StatusPart(label="Plan", detail=plan)]
                 return _status(f"{block.id} plan", "plan", parts)
             case _:
@@ -243,7 +243,8 @@ def _status(key: str, name: str, parts: Sequence[StatusPart]) -> Sequence[Draft]
     return items.whole(items.status(key, name, parts, native=key))
 
 
-def _keep(memory: dict[K, V], key: K, value: V) -> None:
+def keep(memory: dict[K, V], key: K, value: V) -> None:
+    """However much an agent says, no more than the newest are remembered."""
     memory[key] = value
     if len(memory) > REMEMBERED:
         del memory[next(iter(memory))]
