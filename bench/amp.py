@@ -13,8 +13,8 @@ from everyagent.agents.amp.decode import Decoder
 from everyagent.clock import SystemClock
 from everyagent.log.log import SessionRecord
 from everyagent.runtime.framing import Line
-from everyagent.sessions.order import Order
-from everyagent.sessions.scribe import Scribe
+from everyagent.sessions.machine.sequencer import Sequencer
+from everyagent.sessions.machine.step import Scribe
 
 RECORDED = Path(__file__).parents[1] / "tests" / "golden" / "amp"
 A_MESSAGE = Standard(bar=60, goal=30, best="low")
@@ -62,7 +62,7 @@ def _micros(cases: list[list[Line]]) -> float:
     """As an actor does it, from the line to the bytes that are stored; each case is a session."""
     began = time.process_time()
     for lines in cases:
-        decoder, order = Decoder(), Order()
+        decoder, order = Decoder(), Sequencer()
         record = SessionRecord(
             number=1, session_id="s", agent="amp", created_at=0, updated_at=0, config=b"{}", secrets=None
         )

@@ -4,14 +4,14 @@ from pathlib import Path
 
 from tests.agents.codex.codex_stage import CodexSession, codex_binary
 from tests.agents.stage import daemon_of
+from tests.scripted.responses_server import ResponsesServer
+from tests.scripted.scripted_responses import say
 
 from bench.figure import Figure, Standard
 from bench.machine import load_average, resident_bytes
 from bench.plan import Plan
 from bench.served import folder
 from everyagent.agents.codex import program
-from everyagent.testing.responses_server import ResponsesServer
-from everyagent.testing.scripted_responses import say
 
 SESSIONS = 20
 WEIGHT = Standard(bar=250, goal=200, best="low")

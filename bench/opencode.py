@@ -9,14 +9,14 @@ from bench.figure import Figure, Standard, Unmeasured
 from bench.machine import load_average
 from bench.plan import Plan
 from everyagent.agents.adapter import NativeSession, Synthetic
-from everyagent.agents.opencode import said
-from everyagent.agents.opencode.decode import Decoder
-from everyagent.agents.opencode.routing import Router
+from everyagent.agents.opencode.decode.decoder import Decoder
+from everyagent.agents.opencode.protocol import native_event
+from everyagent.agents.opencode.protocol.routing import Router
 from everyagent.clock import SystemClock
 from everyagent.log.log import SessionRecord
 from everyagent.runtime.framing import LineSplitter
-from everyagent.sessions.order import Order
-from everyagent.sessions.scribe import Scribe
+from everyagent.sessions.machine.sequencer import Sequencer
+from everyagent.sessions.machine.step import Scribe
 
 RECORDED = Path(__file__).parents[1] / "tests" / "golden" / "opencode"
 AN_EVENT = Standard(bar=60, goal=30, best="low")
@@ -56,7 +56,7 @@ def _events(folder: Path) -> list[bytes]:
 
 
 def _sessions(events: list[bytes]) -> list[str]:
-    heads = [said.read(event[6:-2]) for event in events]
+    heads = [native_event.read(event[6:-2]) for event in events]
     return list(dict.fromkeys(head.session for head in heads if head.session))
 
 
@@ -67,7 +67,7 @@ def _micros(cases: list[list[bytes]]) -> float:
     for events, sessions in zip(cases, owners, strict=True):
         router, splitter = Router[str](), LineSplitter()
         decoders = {session: Decoder() for session in sessions}
-        orders = {session: Order() for session in sessions}
+        orders = {session: Sequencer() for session in sessions}
         for session, decoder in decoders.items():
             router.own(session, session)
             decoder.session = session
@@ -79,10 +79,10 @@ def _micros(cases: list[list[bytes]]) -> float:
         step = Scribe(record, SystemClock()).begin()
         for event in events:
             for line in splitter.feed(event):
-                body = said.event(line)
+                body = native_event.event(line)
                 if body is None:
                     continue
-                for session, each in router.route(said.read(body)):
+                for session, each in router.route(native_event.read(body)):
                     step.cause("from_agent", body)
                     order = orders[session]
                     for draft in decoders[session].decode(each).drafts:

@@ -14,27 +14,27 @@ import anyio.abc
 from msgspec import Struct
 
 from everyagent.agents.adapter import Adapter, AgentState, Launch
-from everyagent.agents.known import known_adapters
+from everyagent.agents.registry import known_adapters
 from everyagent.api.app import create_app
 from everyagent.api.context import ApiSettings
 from everyagent.api.server import listen, serve
 from everyagent.clock import Clock, SystemClock
 from everyagent.config import Settings, ensure_token, is_loopback, read_prices
 from everyagent.log.log import SessionRecord
+from everyagent.log.projections import ProjectionQuery
 from everyagent.log.records import RecordQuery
 from everyagent.log.sqlite.log import SqliteLog
-from everyagent.log.views import ViewQuery
 from everyagent.logs import get_logger
 from everyagent.runtime.memory import tune
 from everyagent.runtime.warden import Warden
 from everyagent.sessions import Agents, Sessions
 from everyagent.sessions.creation import Creation
-from everyagent.sessions.ground import Ground
-from everyagent.sessions.launching import Launcher
-from everyagent.sessions.policy import Policy
-from everyagent.sessions.secrets import Vault
+from everyagent.sessions.launch.launcher import Launcher
+from everyagent.sessions.launch.secrets import Vault
+from everyagent.sessions.limits import Limits
+from everyagent.sessions.machine.projection import Projection, Projections
+from everyagent.sessions.services import Services
 from everyagent.sessions.supervisor import Supervisor
-from everyagent.sessions.view import View, Views
 
 if TYPE_CHECKING:
     from everyagent.managed.managed import Managed
@@ -66,18 +66,18 @@ class ManagedSessionViews:
         return Managed(self.sessions)
 
     @cached_property
-    def _views(self) -> Views:
-        from everyagent.managed.views import ManagedViews
+    def _views(self) -> Projections:
+        from everyagent.managed.sessions.session_setup import ManagedViews
 
         return ManagedViews(self._managed)
 
-    async def open(self, record: SessionRecord) -> View | None:
+    async def open(self, record: SessionRecord) -> Projection | None:
         return await self._views.open(record) if record.session_id.startswith(_MANAGED) else None
 
     async def launch(self, record: SessionRecord, launch: Launch) -> Launch:
         return await self._views.launch(record, launch)
 
-    async def turn_begins(self, view: View, session_id: str) -> None:
+    async def turn_begins(self, view: Projection, session_id: str) -> None:
         await self._views.turn_begins(view, session_id)
 
     async def turn_over(self, session_id: str) -> None:
@@ -89,7 +89,7 @@ class ManagedSessionViews:
 
     async def recover(self, log: SqliteLog, tasks: anyio.abc.TaskGroup) -> None:
         """Go on with what a dead daemon was judging, with sessions it was making, with memory it had not yet kept."""
-        for view in await log.views(ViewQuery(statuses=["running"], limit=_MOST)):
+        for view in await log.views(ProjectionQuery(statuses=["running"], limit=_MOST)):
             tasks.start_soon(self._guarded, self.turn_over, view.session_id)
         unfinished = await log.records.page(RecordQuery(kind="session_beginning", order="asc", limit=_MOST))
         if unfinished:
@@ -110,7 +110,7 @@ class ManagedSessionViews:
 async def sessions_of(
     settings: Settings,
     *,
-    policy: Policy,
+    policy: Limits,
     clock: Clock | None = None,
     url: str | None = None,
     adapters: Callable[[anyio.abc.TaskGroup], Sequence[Adapter]] | None = None,
@@ -131,7 +131,7 @@ async def sessions_of(
                 fetched=lambda agent: _fetched(settings.data_dir / "agents" / agent),
             )
             vault = Vault.open(settings.data_dir / "vault.key")
-            ground = Ground(
+            services = Services(
                 folder=settings.data_dir,
                 records=log.records,
                 vault=vault,
@@ -165,7 +165,7 @@ async def sessions_of(
                 supervisor=supervisor,
                 creation=creation,
                 launcher=launcher,
-                ground=ground,
+                services=services,
             )
             try:
                 await supervisor.recover()
@@ -188,7 +188,7 @@ async def run(
     *,
     ready: Callable[[Running], None],
     found: Callable[[Mapping[str, AgentState]], None] | None = None,
-    policy: Policy | None = None,
+    policy: Limits | None = None,
 ) -> None:
     """Serve until cancelled or told to stop by SIGINT or SIGTERM.
 
@@ -198,7 +198,7 @@ async def run(
     sys.setswitchinterval(0.0005)
     tune()
     token = ensure_token(settings)
-    policy = policy or Policy(idle_timeout=settings.idle_timeout)
+    policy = policy or Limits(idle_timeout=settings.idle_timeout)
     with listen(settings.host, settings.port) as listener:
         host = settings.host if is_loopback(settings.host) else "127.0.0.1"
         url = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"

@@ -9,7 +9,7 @@ from everyagent.model.asks import Answer
 from everyagent.model.events import Envelope, Event, PermissionRequested, QuestionRequested, SessionStarted
 from everyagent.model.items import Item
 from everyagent.model.parts import TextPart
-from everyagent.sessions.order import Order, Woven
+from everyagent.sessions.machine.sequencer import Emission, Sequencer
 from everyagent.testing.rules import Rules
 
 
@@ -19,10 +19,10 @@ class ToldSession:
     def __init__(self, native: str | None = None) -> None:
         self.events: list[Event] = []
         self.native = native
-        self.order = Order(self._id)
+        self.order = Sequencer(self._id)
         self._counts: dict[str, int] = {}
         self._asked: dict[str, str] = {}  # the adapter's key of an ask -> the universal one
-        self.tell([Woven(SessionStarted(), True)])
+        self.tell([Emission(SessionStarted(), True)])
 
     def _id(self, prefix: str) -> str:
         self._counts[prefix] = self._counts.get(prefix, 0) + 1
@@ -48,14 +48,14 @@ class ToldSession:
             case Synthetic():
                 self.tell(self.order.apply(draft.data, synthetic=True))
             case PermissionRequested() | QuestionRequested():
-                woven = self.order.apply(draft)
+                emissions = self.order.apply(draft)
                 key = draft.permission_id if isinstance(draft, PermissionRequested) else draft.question_id
-                for data, _ in woven:
+                for data, _ in emissions:
                     if isinstance(data, PermissionRequested):
                         self._asked[key] = data.permission_id
                     elif isinstance(data, QuestionRequested):
                         self._asked[key] = data.question_id
-                self.tell(woven)
+                self.tell(emissions)
             case _:
                 self.tell(self.order.apply(draft))
 
@@ -64,14 +64,14 @@ class ToldSession:
         if self.order.asks.pending(ask_id):
             resolved = self.order.asks.resolve(ask_id, answer)
             self.order.asks.forget(resolved)
-            self.tell([Woven(resolved, True)])
+            self.tell([Emission(resolved, True)])
 
     def cut(self) -> None:
         """The agent's process ended."""
         self.tell(self.order.end_turn("error", "The process ended."))
 
-    def tell(self, woven: Iterable[Woven]) -> None:
-        for data, synthetic in woven:
+    def tell(self, emissions: Iterable[Emission]) -> None:
+        for data, synthetic in emissions:
             sequence = len(self.events) + 1
             self.events.append(
                 Envelope(

@@ -42,8 +42,8 @@ from everyagent.model.tools import CustomTool
 from everyagent.model.usage import Usage
 from everyagent.sessions import AgentInfo, EventsRequest, Installing, JoinedPage
 from everyagent.sessions.counts import Counts
-from everyagent.sessions.ground import Ground
-from everyagent.sessions.secrets import Vault
+from everyagent.sessions.launch.secrets import Vault
+from everyagent.sessions.services import Services
 
 MODES = [Mode(id="default", name="Default", description="Ask for what matters.")]
 
@@ -127,7 +127,7 @@ class FakeTail:
 class FakeSessions:
     def __init__(self, directory: Path) -> None:
         self.agents = FakeAgents()
-        self.ground = Ground(
+        self.services = Services(
             folder=directory,
             records=cast(Records, NoRecords()),
             vault=Vault(directory / "vault.key", bytes(32)),

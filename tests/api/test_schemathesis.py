@@ -20,7 +20,7 @@ from everyagent.api.routes import openapi_document
 from everyagent.config import Settings
 from everyagent.daemon import sessions_of
 from everyagent.sessions import Sessions
-from everyagent.sessions.policy import Policy
+from everyagent.sessions.limits import Limits
 from tests.api.fake_sessions import FakeSessions
 from tests.api.served import TOKEN, serve_anywhere
 
@@ -92,7 +92,7 @@ async def fake_sessions(directory: Path) -> AsyncGenerator[Sessions]:
 
 def real_sessions(directory: Path) -> AbstractAsyncContextManager[Sessions]:
     data = Settings(data_dir=directory.parent / "data", default_agent="mock")
-    return sessions_of(data, policy=Policy())
+    return sessions_of(data, policy=Limits())
 
 
 @contextmanager

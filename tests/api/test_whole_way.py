@@ -17,14 +17,14 @@ from everyagent.daemon import sessions_of
 from everyagent.model.decoding import decode_event
 from everyagent.model.events import ItemCompleted, TurnEnded
 from everyagent.model.parts import FileRefPart
-from everyagent.sessions.policy import Policy
+from everyagent.sessions.limits import Limits
 from tests.api.served import TOKEN, serve_anywhere
 
 
 @pytest.fixture
 async def client(tmp_path: Path) -> AsyncIterator[httpx2.AsyncClient]:
     settings = Settings(data_dir=tmp_path / "data", default_agent="mock")
-    async with sessions_of(settings, policy=Policy()) as sessions, anyio.create_task_group() as tasks:
+    async with sessions_of(settings, policy=Limits()) as sessions, anyio.create_task_group() as tasks:
         app = create_app(sessions, ApiSettings(token=TOKEN))
 
         async def run(*, task_status: anyio.abc.TaskStatus[int]) -> None:

@@ -14,11 +14,6 @@ from everyagent.agents.claude import program as claude_program
 from everyagent.agents.claude.asks import APPROVE_EDITS
 from everyagent.agents.codex import program as codex_program
 from everyagent.agents.opencode import program as opencode_program
-from everyagent.testing import scripted_chat, scripted_replies, scripted_responses, scripted_turns
-from everyagent.testing.amp_server import AmpServer
-from everyagent.testing.chat_server import ChatServer
-from everyagent.testing.messages_server import MessagesServer
-from everyagent.testing.responses_server import ResponsesServer
 from tests.agents.amp.amp_stage import AmpSession, amp_binary
 from tests.agents.claude.claude_stage import ClaudeSession, claude_binary
 from tests.agents.codex.codex_stage import CodexSession, codex_binary
@@ -27,6 +22,11 @@ from tests.agents.stage import Model, Stage, daemon_of
 from tests.inspector.looking import Daemon, enter, until
 from tests.inspector.test_sessions import choose
 from tests.managed.real_models import AmpModel, ClaudeModel, CodexModel, OpencodeModel
+from tests.scripted import scripted_chat, scripted_replies, scripted_responses, scripted_turns
+from tests.scripted.amp_server import AmpServer
+from tests.scripted.chat_server import ChatServer
+from tests.scripted.messages_server import MessagesServer
+from tests.scripted.responses_server import ResponsesServer
 
 COMMAND = "echo made > made.txt && cat made.txt"
 

@@ -8,17 +8,17 @@ from typing import ClassVar
 
 import msgspec
 
-from everyagent.testing import scripted_chat, scripted_replies, scripted_responses, scripted_turns
-from everyagent.testing.amp_server import AmpServer
-from everyagent.testing.chat_server import ChatServer
 from everyagent.testing.daemon import DaemonProcess
-from everyagent.testing.messages_server import MessagesServer
-from everyagent.testing.responses_server import ResponsesServer
 from tests.agents.amp.amp_stage import AmpSession
 from tests.agents.claude.claude_stage import ClaudeSession
 from tests.agents.codex.codex_stage import CodexSession
 from tests.agents.opencode.opencode_stage import MODEL as OPENCODE_MODEL
 from tests.agents.opencode.opencode_stage import OpencodeSession
+from tests.scripted import scripted_chat, scripted_replies, scripted_responses, scripted_turns
+from tests.scripted.amp_server import AmpServer
+from tests.scripted.chat_server import ChatServer
+from tests.scripted.messages_server import MessagesServer
+from tests.scripted.responses_server import ResponsesServer
 
 CITY = {"city": "Oslo"}
 SUM = {"a": 2, "b": 3}

@@ -2,10 +2,10 @@
 
 import pytest
 
-from everyagent.managed.answers import answer_to, chosen, note_of
-from everyagent.managed.incoming import UserCustomToolResult, UserToolConfirmation
+from everyagent.managed.outcomes.verdict import found_in
 from everyagent.managed.projection.state import Action
-from everyagent.managed.verdicts import found_in
+from everyagent.managed.sessions.answers import answer_to, chosen, note_of
+from everyagent.managed.sessions.client_events import UserCustomToolResult, UserToolConfirmation
 from everyagent.model.asks import PermissionAnswer, QuestionAnswer, ToolAnswer
 
 QUESTIONS: list[dict[str, object]] = [{"prompt": "Which?", "header": "Colour"}, {"prompt": "What else?"}]

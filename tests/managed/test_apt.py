@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from everyagent.managed.children import Child
-from everyagent.managed.environment import Packages
-from everyagent.managed.packages import Installed, install, machine_limits
+from everyagent.managed.packages.install import Installed, install, machine_limits
+from everyagent.managed.packages.subprocesses import Child
+from everyagent.managed.resources.environments.shape import Packages
 from tests.agents.stage import daemon_of
 from tests.managed.apt_stage import LACKS, REAL, AptStage, library
 from tests.managed.raw import TOOLSET, Event, Raw

@@ -11,7 +11,7 @@ from everyagent.config import ConfigError, Settings, read_prices
 from everyagent.model.events import EventData, ModelResponded, SessionUpdated, TurnEnded, TurnStarted
 from everyagent.model.prices import Price, Prices
 from everyagent.model.usage import Usage
-from everyagent.sessions.till import Till
+from everyagent.sessions.machine.costs import Costs
 from everyagent.testing.daemon import TOKEN, DaemonProcess
 from tests.managed.raw import TOOLSET, Event, Raw
 
@@ -133,8 +133,8 @@ def test_prices_that_cannot_be_read_are_refused_by_name(tmp_path: Path, text: st
 
 
 def rung(*told: EventData) -> list[EventData]:
-    till = Till(Prices({"m": Price(input=2, output=10), "agent": Price(input=1, output=1)}), "agent", "m")
-    return [till.told(each) for each in told]
+    costs = Costs(Prices({"m": Price(input=2, output=10), "agent": Price(input=1, output=1)}), "agent", "m")
+    return [costs.told(each) for each in told]
 
 
 TURN = TurnStarted(turn_id="t", input_item_ids=[])

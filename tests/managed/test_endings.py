@@ -6,19 +6,19 @@ from pathlib import Path
 import pytest
 
 from everyagent.managed import Managed
-from everyagent.managed.agent import AgentCreate
-from everyagent.managed.credential import VaultCreate
-from everyagent.managed.environment import EnvironmentCreate
-from everyagent.managed.file import FileList
-from everyagent.managed.rebuild import kept_events, rebuild
-from everyagent.managed.resource import FileParams
-from everyagent.managed.session import Session, SessionCreate, SessionList
-from tests.managed import ground
+from everyagent.managed.projection.rebuild import kept_events, rebuild
+from everyagent.managed.resources.agents.shape import AgentCreate
+from everyagent.managed.resources.environments.shape import EnvironmentCreate
+from everyagent.managed.resources.files.shape import FileList
+from everyagent.managed.resources.vaults.shape import VaultCreate
+from everyagent.managed.sessions.shape import Session, SessionCreate, SessionList
+from everyagent.managed.workspace.shape import FileParams
+from tests.managed import services
 
 
 @pytest.fixture
 async def on(tmp_path: Path) -> AsyncGenerator[Managed]:
-    async with ground.managed(tmp_path) as managed:
+    async with services.managed(tmp_path) as managed:
         yield managed
 
 
@@ -65,8 +65,8 @@ async def test_a_session_that_has_ended_by_itself_can_be_archived(on: Managed) -
 async def test_a_session_outlives_its_vault(on: Managed, how: str) -> None:
     vault = await on.vaults.create(VaultCreate(display_name="v"))
     await (on.vaults.delete(vault.id) if how == "deleted" else on.vaults.archive(vault.id))
-    place = await ground.environment(on)
-    prepared = await on.workspaces.prepare("sesn_1", await ground.agent(on), place, [vault.id])
+    place = await services.environment(on)
+    prepared = await on.workspaces.prepare("sesn_1", await services.agent(on), place, [vault.id])
     (problem,) = prepared.problems
     assert vault.id in problem
     assert "works without" in problem

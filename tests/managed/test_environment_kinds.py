@@ -5,8 +5,13 @@ from pathlib import Path
 import pytest
 
 from everyagent.errors import BadRequest
-from everyagent.managed.environment import CloudParams, EnvironmentCreate, EnvironmentUpdate, SelfHosted
-from tests.managed.ground import managed
+from everyagent.managed.resources.environments.shape import (
+    CloudParams,
+    EnvironmentCreate,
+    EnvironmentUpdate,
+    SelfHosted,
+)
+from tests.managed.services import managed
 
 
 async def test_a_cloud_does_not_become_self_hosted_nor_the_other_way_round(tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ import anyio
 import pytest
 
 from everyagent.errors import NotFound
-from everyagent.managed.file import FileList
-from everyagent.managed.resource import FileParams
-from tests.managed import ground
+from everyagent.managed.resources.files.shape import FileList
+from everyagent.managed.workspace.shape import FileParams
+from tests.managed import services
 
 HOUR = 3600
 SESSION = "sesn_1"
@@ -25,7 +25,7 @@ class MovedClock:
 
 async def test_a_file_is_there_until_its_time_is_over(tmp_path: Path) -> None:
     clock = MovedClock()
-    async with ground.managed(tmp_path, clock=clock) as on:
+    async with services.managed(tmp_path, clock=clock) as on:
 
         async def pieces() -> AsyncIterator[bytes]:
             yield b"for an hour, and no longer"

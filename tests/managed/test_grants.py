@@ -2,9 +2,9 @@
 
 import msgspec
 
-from everyagent.managed.incoming import UserToolConfirmation
 from everyagent.managed.projection.commands import CommandFrame, Sent, SentEvent
 from everyagent.managed.projection.projector import Projector
+from everyagent.managed.sessions.client_events import UserToolConfirmation
 from everyagent.model.events import (
     EventData,
     PermissionRequested,

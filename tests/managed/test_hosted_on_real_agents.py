@@ -8,12 +8,7 @@ from typing import NamedTuple
 import msgspec
 import pytest
 
-from everyagent.testing import scripted_chat, scripted_replies, scripted_responses, scripted_turns
-from everyagent.testing.amp_server import AmpServer
-from everyagent.testing.chat_server import ChatServer
 from everyagent.testing.daemon import DaemonProcess
-from everyagent.testing.messages_server import MessagesServer
-from everyagent.testing.responses_server import ResponsesServer
 from tests.agents.amp.amp_stage import AmpSession
 from tests.agents.claude.claude_stage import ClaudeSession
 from tests.agents.codex.codex_stage import CodexSession
@@ -24,6 +19,11 @@ from tests.managed import parity
 from tests.managed.conftest import rebuilt
 from tests.managed.sdks import NEWEST, PYTHON, Sdk
 from tests.managed.test_managed_on_real_agents import SURROUNDINGS
+from tests.scripted import scripted_chat, scripted_replies, scripted_responses, scripted_turns
+from tests.scripted.amp_server import AmpServer
+from tests.scripted.chat_server import ChatServer
+from tests.scripted.messages_server import MessagesServer
+from tests.scripted.responses_server import ResponsesServer
 
 OWN = "touch own.txt"
 UNAME = {"command": "uname"}

@@ -11,15 +11,15 @@ import pytest
 from everyagent.errors import SessionNotFound
 from everyagent.log.sqlite.log import SqliteLog
 from everyagent.managed import Managed
-from everyagent.managed.incoming import TextRubric, UserDefineOutcome, UserInterrupt
-from everyagent.managed.session import SessionCreate
-from everyagent.managed.showing import state_of
-from everyagent.managed.verdicts import verdict_in
+from everyagent.managed.outcomes.verdict import verdict_in
+from everyagent.managed.sessions.client_events import TextRubric, UserDefineOutcome, UserInterrupt
+from everyagent.managed.sessions.presentation import state_of
+from everyagent.managed.sessions.shape import SessionCreate
 from everyagent.model.sessions import CreateSession, SendMessage
 from everyagent.testing.daemon import DaemonProcess
 from tests.managed.conftest import rebuilt
-from tests.managed.ground import agent, environment, managed
 from tests.managed.raw import TOOLSET, Event, Raw
+from tests.managed.services import agent, environment, managed
 
 LIMIT = 60.0
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everyagent.managed.memory.book import Held
+from everyagent.managed.memory.changes import Held
 from everyagent.managed.memory.merge import Drop, Erase, Frozen, Leave, Move, Pull, Push, Same, merge
 
 PATHS = ["/a", "/b", "/c/d"]

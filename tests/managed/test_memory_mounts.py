@@ -10,9 +10,8 @@ import pytest
 from everyagent.errors import BadRequest, MemoryPathTaken, RecordNotFound
 from everyagent.log.records import RecordQuery
 from everyagent.managed import Managed
-from everyagent.managed.environment import EnvironmentCreate, SelfHosted
-from everyagent.managed.memory import book
-from everyagent.managed.memory.memory import (
+from everyagent.managed.memory import changes
+from everyagent.managed.memory.memory_shape import (
     ApiActor,
     Memory,
     MemoryCreate,
@@ -22,9 +21,10 @@ from everyagent.managed.memory.memory import (
     SessionActor,
     VersionList,
 )
-from everyagent.managed.memory.store import MemoryStore, StoreCreate
-from everyagent.managed.resource import FileParams, MemoryStoreParams, RepositoryParams
-from tests.managed import ground
+from everyagent.managed.memory.store_shape import MemoryStore, StoreCreate
+from everyagent.managed.resources.environments.shape import EnvironmentCreate, SelfHosted
+from everyagent.managed.workspace.shape import FileParams, MemoryStoreParams, RepositoryParams
+from tests.managed import services
 
 ME = ApiActor()
 SESSION = "sesn_1"
@@ -32,7 +32,7 @@ SESSION = "sesn_1"
 
 @pytest.fixture
 async def managed(tmp_path: Path) -> AsyncGenerator[Managed]:
-    async with ground.managed(tmp_path) as made:
+    async with services.managed(tmp_path) as made:
         yield made
 
 
@@ -198,7 +198,7 @@ async def test_a_folder_and_a_file_at_one_path_are_told(managed: Managed) -> Non
 
 
 async def test_a_full_store_says_so(managed: Managed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(book, "MAX_MEMORIES", 2)
+    monkeypatch.setattr(changes, "MAX_MEMORIES", 2)
     store = await store_of(managed, a="1")
     folder = await give(managed, store)
     await managed.mounts.turn_begins(SESSION)
@@ -219,17 +219,17 @@ async def test_of_many_who_want_one_path_one_gets_it(managed: Managed) -> None:
 
 
 async def test_memory_outlives_the_daemon_and_what_it_had_not_kept_yet(tmp_path: Path) -> None:
-    async with ground.managed(tmp_path) as managed:
+    async with services.managed(tmp_path) as managed:
         store = await store_of(managed, a="1", b="2")
         folder = await give(managed, store)
         await managed.mounts.turn_begins(SESSION)
         (folder / "a.md").write_text("changed")
         (folder / "b.md").unlink()
-    async with ground.managed(tmp_path) as managed:
-        left = await managed.sessions.ground.records.page(RecordQuery(kind="open_session_memory"))
+    async with services.managed(tmp_path) as managed:
+        left = await managed.sessions.services.records.page(RecordQuery(kind="open_session_memory"))
         await managed.mounts.recover(left)
         assert await texts(managed, store) == {"/a.md": "changed"}
-        assert await managed.sessions.ground.records.page(RecordQuery(kind="open_session_memory")) == []
+        assert await managed.sessions.services.records.page(RecordQuery(kind="open_session_memory")) == []
 
 
 async def test_a_redacted_text_is_nowhere_on_the_disk(managed: Managed, tmp_path: Path) -> None:
@@ -265,7 +265,7 @@ async def test_the_agent_is_told_where_its_memory_is(managed: Managed) -> None:
         MemoryStoreParams(memory_store_id=rules.id, access="read_only"),
     ]
     await managed.resources.give(SESSION, asked)
-    agent, place = await ground.agent(managed), await ground.environment(managed)
+    agent, place = await services.agent(managed), await services.environment(managed)
     prepared = await managed.workspaces.prepare(SESSION, agent, place, [])
     lines = prepared.note.splitlines()
     first = lines.index(f'Memory "Ada\'s", to read and write: {prepared.directory}/mnt/memory/ada-s')

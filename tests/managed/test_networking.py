@@ -12,10 +12,10 @@ from typing import cast
 
 import pytest
 
-from everyagent.managed.agent import McpServer
-from everyagent.managed.environment import Cloud, Limited
-from everyagent.managed.judging import JUDGES
-from everyagent.managed.networking import REGISTRIES, hosts_of, reaches
+from everyagent.managed.outcomes.judge import JUDGES
+from everyagent.managed.resources.agents.shape import McpServer
+from everyagent.managed.resources.environments.networking import REGISTRIES, hosts_of, reaches
+from everyagent.managed.resources.environments.shape import Cloud, Limited
 from everyagent.testing.daemon import DaemonProcess
 from tests.agents.offline import needs_isolation
 from tests.agents.stage import daemon_of

@@ -11,14 +11,14 @@ import pytest
 
 from everyagent.errors import BadRequest, Conflict, SessionNotFound
 from everyagent.managed import Managed
-from everyagent.managed.agent import AgentCreate, SkillParams
-from everyagent.managed.bundle import packed
-from everyagent.managed.credential import BearerCreate, VariableCreate
-from everyagent.managed.environment import EnvironmentCreate
-from everyagent.managed.file import File, FileList
-from everyagent.managed.resource import OUTPUTS, FileParams
-from everyagent.managed.session import SessionCreate
-from tests.managed import ground
+from everyagent.managed.resources.agents.shape import AgentCreate, SkillParams
+from everyagent.managed.resources.environments.shape import EnvironmentCreate
+from everyagent.managed.resources.files.shape import File, FileList
+from everyagent.managed.resources.skills.bundle import packed
+from everyagent.managed.resources.vaults.shape import BearerCreate, VariableCreate
+from everyagent.managed.sessions.shape import SessionCreate
+from everyagent.managed.workspace.shape import OUTPUTS, FileParams
+from tests.managed import services
 
 SKILL = b"---\nname: tidy\ndescription: Tidies.\n---\n"
 SESSION = "sesn_1"
@@ -26,7 +26,7 @@ SESSION = "sesn_1"
 
 @pytest.fixture
 async def on(tmp_path: Path) -> AsyncGenerator[Managed]:
-    async with ground.managed(tmp_path) as managed:
+    async with services.managed(tmp_path) as managed:
         yield managed
 
 
@@ -72,7 +72,7 @@ async def test_what_an_agent_put_in_the_way_keeps_a_file_out_and_nothing_else(on
     file = await uploaded(on, "a")
     await on.resources.give(SESSION, [FileParams(file_id=file.id, mount_path="/data/in")])
     (on.workspaces.directory(SESSION) / "data").write_text("the agent's own")
-    prepared = await on.workspaces.prepare(SESSION, await ground.agent(on), await ground.environment(on), [])
+    prepared = await on.workspaces.prepare(SESSION, await services.agent(on), await services.environment(on), [])
     assert prepared.problems == ["nothing could be laid at /data/in: File exists"]
 
 
@@ -125,8 +125,8 @@ def test_what_macos_and_windows_add_to_a_skill_does_no_harm() -> None:
 async def test_a_skill_that_cannot_be_laid_out_is_told_of(on: Managed) -> None:
     skill = await on.skills.create(packed({"s/SKILL.md": SKILL}), None)
     (on.workspaces.directory(SESSION) / ".claude").write_text("the agent's own")
-    agent = await ground.agent(on, skills=[SkillParams(type="custom", skill_id=skill.id)])
-    prepared = await on.workspaces.prepare(SESSION, agent, await ground.environment(on), [])
+    agent = await services.agent(on, skills=[SkillParams(type="custom", skill_id=skill.id)])
+    prepared = await on.workspaces.prepare(SESSION, agent, await services.environment(on), [])
     assert prepared.problems == ["the skill tidy could not be laid out: Not a directory"]
 
 
@@ -156,4 +156,4 @@ async def test_a_skill_whose_versions_are_all_gone_says_so(on: Managed) -> None:
     skill = await on.skills.create(packed({"s/SKILL.md": SKILL}), None)
     await on.skills.delete_version(skill.id, "latest")
     with pytest.raises(BadRequest, match="all were deleted"):
-        await ground.agent(on, skills=[SkillParams(type="custom", skill_id=skill.id)])
+        await services.agent(on, skills=[SkillParams(type="custom", skill_id=skill.id)])

@@ -11,14 +11,14 @@ from pathlib import Path
 import anyio
 import pytest
 
-from everyagent.managed.blocks import Text
-from everyagent.managed.children import Child
-from everyagent.managed.environment import CloudParams, EnvironmentCreate, Packages, PackagesParams
-from everyagent.managed.incoming import UserInterrupt, UserMessage
-from everyagent.managed.packages import install, machine_limits
-from everyagent.managed.session import EventList, SessionCreate
-from everyagent.sessions.policy import Policy
-from tests.managed import ground
+from everyagent.managed.packages.install import install, machine_limits
+from everyagent.managed.packages.subprocesses import Child
+from everyagent.managed.resources.environments.shape import CloudParams, EnvironmentCreate, Packages, PackagesParams
+from everyagent.managed.sessions.blocks import Text
+from everyagent.managed.sessions.client_events import UserInterrupt, UserMessage
+from everyagent.managed.sessions.shape import EventList, SessionCreate
+from everyagent.sessions.limits import Limits
+from tests.managed import services
 
 LIMIT = 60.0
 MANIFEST = """\
@@ -113,8 +113,8 @@ async def test_a_session_prepares_for_as_long_as_it_takes(tmp_path: Path, monkey
     stand_in(tmp_path / "bin", "gem", f"sleep {limit + 2}")
     stand_in(tmp_path / "bin", "go", "echo no such module; exit 1")
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
-    async with ground.managed(tmp_path, policy=Policy(open_limit=limit)) as on:
-        chosen = await ground.agent(on)
+    async with services.managed(tmp_path, policy=Limits(open_limit=limit)) as on:
+        chosen = await services.agent(on)
         packages = PackagesParams(gem=["rack"], go=["example.org/tool"])
         config = CloudParams(packages=packages)
         place = await on.environments.create(EnvironmentCreate(name="slow", config=config))
@@ -140,9 +140,9 @@ async def test_a_daemon_that_stops_does_not_wait_for_a_package_manager(
     stand_in(tmp_path / "bin", "gem", f"echo $$ > {pid}; sleep 600")
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     with anyio.fail_after(LIMIT):
-        async with ground.managed(tmp_path, policy=Policy(close_limit=0.5)) as on:
-            chosen = await ground.agent(on)
-            place = await ground.environment(on, PackagesParams(gem=["rack"]))
+        async with services.managed(tmp_path, policy=Limits(close_limit=0.5)) as on:
+            chosen = await services.agent(on)
+            place = await services.environment(on, PackagesParams(gem=["rack"]))
             hello = UserMessage(content=[Text(text="[hello]")])
             asked = SessionCreate(agent=chosen.id, environment_id=place.id, initial_events=[hello])
             session = await on.managed_sessions.create(asked)

@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from everyagent.log.log import NewEvent
-from everyagent.managed.events import ON_THREAD
 from everyagent.managed.projection.document import Document
+from everyagent.managed.projection.events import ON_THREAD
 from everyagent.managed.projection.projector import Projector
 from everyagent.managed.projection.state import State
 from everyagent.model.events import (

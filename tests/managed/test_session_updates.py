@@ -9,19 +9,19 @@ from msgspec import UNSET, UnsetType
 
 from everyagent.errors import BadRequest
 from everyagent.managed import Managed
-from everyagent.managed.agent import AgentCreate, AgentUpdate, McpServer, Tools
-from everyagent.managed.environment import EnvironmentCreate
-from everyagent.managed.session import SessionAgentUpdate, SessionCreate, SessionUpdate
-from everyagent.managed.tools import AgentToolset, McpToolset
+from everyagent.managed.resources.agents.shape import AgentCreate, AgentUpdate, McpServer, Tools
+from everyagent.managed.resources.agents.tools import AgentToolset, McpToolset
+from everyagent.managed.resources.environments.shape import EnvironmentCreate
+from everyagent.managed.sessions.shape import SessionAgentUpdate, SessionCreate, SessionUpdate
 from everyagent.model.sessions import UpdateSession
-from tests.managed import ground
+from tests.managed import services
 
 MANY = 12
 
 
 @pytest.fixture
 async def on(tmp_path: Path) -> AsyncGenerator[Managed]:
-    async with ground.managed(tmp_path) as managed:
+    async with services.managed(tmp_path) as managed:
         yield managed
 
 

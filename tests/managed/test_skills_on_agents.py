@@ -10,22 +10,22 @@ import pytest
 
 from everyagent.agents.claude import program as claude
 from everyagent.agents.codex import program as codex
-from everyagent.managed.agent import SkillParams
-from everyagent.managed.bundle import packed
+from everyagent.managed.resources.agents.shape import SkillParams
+from everyagent.managed.resources.skills.bundle import packed
 from tests.agents import stage
 from tests.agents.amp.amp_stage import amp_binary
 from tests.agents.opencode.opencode_stage import opencode_binary
-from tests.managed import ground
+from tests.managed import services
 
 SKILL = b"---\nname: tidy-corners\ndescription: Tidies corners.\n---\n"
 
 
 @pytest.fixture
 async def workspace(tmp_path: Path) -> Path:
-    async with ground.managed(tmp_path) as managed:
+    async with services.managed(tmp_path) as managed:
         skill = await managed.skills.create(packed({"t/SKILL.md": SKILL}), None)
-        agent = await ground.agent(managed, skills=[SkillParams(type="custom", skill_id=skill.id)])
-        prepared = await managed.workspaces.prepare("sesn_1", agent, await ground.environment(managed), [])
+        agent = await services.agent(managed, skills=[SkillParams(type="custom", skill_id=skill.id)])
+        prepared = await managed.workspaces.prepare("sesn_1", agent, await services.environment(managed), [])
         return prepared.directory
 
 

@@ -11,9 +11,11 @@ import pytest
 
 from everyagent.errors import BadRequest, NotFound
 from everyagent.managed import Managed
-from everyagent.managed.agent import SkillParams
-from everyagent.managed.bundle import packed
-from everyagent.managed.credential import (
+from everyagent.managed.resources.agents.shape import SkillParams
+from everyagent.managed.resources.environments.shape import PackagesParams
+from everyagent.managed.resources.files.shape import File, FileList
+from everyagent.managed.resources.skills.bundle import packed
+from everyagent.managed.resources.vaults.shape import (
     BasicAuthParams,
     BearerCreate,
     CredentialCreate,
@@ -23,9 +25,7 @@ from everyagent.managed.credential import (
     VariableCreate,
     VaultCreate,
 )
-from everyagent.managed.environment import PackagesParams
-from everyagent.managed.file import File, FileList
-from everyagent.managed.resource import (
+from everyagent.managed.workspace.shape import (
     BranchCheckout,
     CommitCheckout,
     FileParams,
@@ -34,7 +34,7 @@ from everyagent.managed.resource import (
     RepositoryResource,
 )
 from everyagent.model.tools import McpRemote
-from tests.managed import ground
+from tests.managed import services
 from tests.managed.git_stage import TOKEN, git_stage
 from tests.managed.mcp_stage import mcp_stage
 
@@ -44,7 +44,7 @@ SKILL = b"---\nname: tidy\ndescription: Tidies.\n---\n"
 
 @pytest.fixture
 async def managed(tmp_path: Path) -> AsyncIterator[Managed]:
-    async with ground.managed(tmp_path) as managed:
+    async with services.managed(tmp_path) as managed:
         yield managed
 
 
@@ -63,7 +63,7 @@ async def test_files_lie_where_they_were_mounted_and_cannot_be_written(managed: 
     )
     await managed.files.delete(file.id)
     prepared = await managed.workspaces.prepare(
-        SESSION, await ground.agent(managed), await ground.environment(managed), []
+        SESSION, await services.agent(managed), await services.environment(managed), []
     )
     first = prepared.directory / "mnt/session/uploads" / file.id
     second = prepared.directory / "workspace/in/data.csv"
@@ -122,7 +122,7 @@ async def test_repositories_are_cloned_and_their_token_is_nowhere(managed: Manag
             ],
         )
         prepared = await managed.workspaces.prepare(
-            SESSION, await ground.agent(managed), await ground.environment(managed), []
+            SESSION, await services.agent(managed), await services.environment(managed), []
         )
     assert prepared.repositories == []
     workspace = prepared.directory / "workspace"
@@ -152,7 +152,7 @@ async def test_a_repository_that_cannot_be_had_is_told_with_its_kind(managed: Ma
         }
         await managed.resources.give(SESSION, [*asked.values()])
         prepared = await managed.workspaces.prepare(
-            SESSION, await ground.agent(managed), await ground.environment(managed), []
+            SESSION, await services.agent(managed), await services.environment(managed), []
         )
         assert [problem.type for problem in prepared.repositories] == [*asked]
         assert "wrong-token" not in repr(prepared.repositories)
@@ -166,14 +166,14 @@ async def test_a_repository_that_cannot_be_had_is_told_with_its_kind(managed: Ma
 
 async def test_skills_lie_where_agents_look_for_them(managed: Managed) -> None:
     skill = await managed.skills.create(packed({"t/SKILL.md": SKILL, "t/run.sh": b"echo"}), None)
-    agent = await ground.agent(
+    agent = await services.agent(
         managed,
         skills=[
             SkillParams(type="custom", skill_id=skill.id),
             SkillParams(type="anthropic", skill_id="pptx", version="1"),
         ],
     )
-    prepared = await managed.workspaces.prepare(SESSION, agent, await ground.environment(managed), [])
+    prepared = await managed.workspaces.prepare(SESSION, agent, await services.environment(managed), [])
     for folder in (".claude/skills", ".agents/skills"):
         assert (prepared.directory / folder / "tidy/SKILL.md").read_bytes() == SKILL
         assert (prepared.directory / folder / "tidy/run.sh").exists()
@@ -182,8 +182,8 @@ async def test_skills_lie_where_agents_look_for_them(managed: Managed) -> None:
 
 
 async def test_packages_are_there_for_every_session_of_an_environment(managed: Managed) -> None:
-    environment = await ground.environment(managed, PackagesParams(pip=["iniconfig==2.3.0"]))
-    agent = await ground.agent(managed)
+    environment = await services.environment(managed, PackagesParams(pip=["iniconfig==2.3.0"]))
+    agent = await services.agent(managed)
     prepared = await managed.workspaces.prepare(SESSION, agent, environment, [])
     assert prepared.problems == []
     found = subprocess.run(
@@ -193,14 +193,14 @@ async def test_packages_are_there_for_every_session_of_an_environment(managed: M
         text=True,
         check=True,
     )
-    assert str(managed.sessions.ground.folder) in found.stdout
+    assert str(managed.sessions.services.folder) in found.stdout
     again = await managed.workspaces.prepare("sesn_2", agent, environment, [])
     assert again.env == prepared.env
 
 
 async def test_a_package_that_cannot_be_had_is_told(managed: Managed) -> None:
-    environment = await ground.environment(managed, PackagesParams(pip=["no-such-package-anywhere-1234==9"]))
-    prepared = await managed.workspaces.prepare(SESSION, await ground.agent(managed), environment, [])
+    environment = await services.environment(managed, PackagesParams(pip=["no-such-package-anywhere-1234==9"]))
+    prepared = await managed.workspaces.prepare(SESSION, await services.agent(managed), environment, [])
     assert "no-such-package-anywhere-1234" in prepared.problems[0]
     assert "PATH" not in prepared.env
 
@@ -224,8 +224,8 @@ async def test_credentials_reach_the_servers_and_the_environment_they_are_for(ma
         ends = datetime.now(UTC) + timedelta(seconds=1)
         oauth = OauthCreate(mcp_server_url=f"{stage.url}/mcp", access_token="old", expires_at=ends, refresh=refresh)
         await managed.credentials.create(vault.id, CredentialCreate(auth=oauth))
-        agent = await ground.agent(managed, mcp=f"{stage.url}/mcp")
-        environment = await ground.environment(managed)
+        agent = await services.agent(managed, mcp=f"{stage.url}/mcp")
+        environment = await services.environment(managed)
         for _ in range(2):
             prepared = await managed.workspaces.prepare(SESSION, agent, environment, [vault.id, second.id])
             assert prepared.env == {"KEY": "one"}

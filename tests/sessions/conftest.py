@@ -11,7 +11,7 @@ from everyagent.model.decoding import decode_event
 from everyagent.model.events import Envelope, EventData
 from everyagent.model.sessions import CreateSession, SendMessage, SessionInfo
 from everyagent.sessions import EventsRequest, Sessions
-from everyagent.sessions.policy import Policy
+from everyagent.sessions.limits import Limits
 
 LIMIT_SECONDS = 30
 
@@ -69,7 +69,7 @@ def opened(tmp_path: Path) -> Opened:
     @asynccontextmanager
     async def open_sessions(**limits: float) -> AsyncGenerator[Sessions]:
         settings = Settings(data_dir=tmp_path / "data", default_agent="mock")
-        policy = Policy(**({"retry_delay": 0.01, "sweep_every": 0.05} | limits))  # pyright: ignore[reportArgumentType]
+        policy = Limits(**({"retry_delay": 0.01, "sweep_every": 0.05} | limits))  # pyright: ignore[reportArgumentType]
         async with sessions_of(settings, policy=policy) as sessions:
             yield sessions
 

@@ -15,8 +15,8 @@ from everyagent.model.items import Item
 from everyagent.model.parts import FileRefPart, ImagePart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
 from everyagent.model.sessions import SessionInfo
 from everyagent.model.usage import Usage
-from everyagent.sessions.export import ExportFormat, html, jsonl, markdown, open_export
-from everyagent.sessions.export.containment import contained
+from everyagent.sessions.history.export import ExportFormat, html, jsonl, markdown, open_export
+from everyagent.sessions.history.export.containment import contained
 from everyagent.testing.sample import sample_session, spoken, stamped
 
 INFO = SessionInfo(

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from everyagent.agents.lines import Ending
+from everyagent.agents.line_conversation import Ending
 from everyagent.agents.mock import driver as mock_driver
 from everyagent.agents.mock.adapter import MockAdapter
 from everyagent.errors import AgentNotLoggedIn

@@ -27,7 +27,7 @@ from everyagent.model.events import (
 )
 from everyagent.model.items import text_of
 from everyagent.model.sessions import ForkSession, SendMessage, UpdateSession
-from everyagent.sessions.policy import Policy
+from everyagent.sessions.limits import Limits
 from everyagent.testing.rules import check
 
 from .conftest import Opened, Talk
@@ -301,7 +301,7 @@ async def test_a_change_that_only_a_restart_applies_restarts_the_idle_agent(
 ) -> None:
     monkeypatch.setattr(mock_adapter, "MockConversation", Unchangeable)
     settings = Settings(data_dir=tmp_path / "data")
-    async with sessions_of(settings, policy=Policy()) as sessions:
+    async with sessions_of(settings, policy=Limits()) as sessions:
         talk = await create(sessions)
         await talk.say("hello")
         await sessions.update(talk.id, UpdateSession(model="mock-large"))
@@ -391,7 +391,7 @@ class Broken(MockAdapter):
 async def test_an_agent_that_cannot_be_looked_at_does_not_hide_the_others(tmp_path: Path) -> None:
     settings = Settings(data_dir=tmp_path / "data")
     async with sessions_of(
-        settings, policy=Policy(), adapters=lambda tasks: [Broken(tasks), MockAdapter(tasks)]
+        settings, policy=Limits(), adapters=lambda tasks: [Broken(tasks), MockAdapter(tasks)]
     ) as sessions:
         broken, mock = await sessions.agents.infos()
         assert "nobody thought of this" in (broken.problem or "")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from everyagent.errors import VaultError
 from everyagent.model.tools import McpLocal, McpRemote
-from everyagent.sessions.secrets import Vault, redacted
+from everyagent.sessions.launch.secrets import Vault, redacted
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def test_a_damaged_key_file_is_an_error_that_says_what_to_do(path: Path):
 
 
 def test_importing_the_vault_does_not_import_cryptography():
-    program = "import sys, everyagent.sessions.secrets; sys.exit('cryptography' in sys.modules)"
+    program = "import sys, everyagent.sessions.launch.secrets; sys.exit('cryptography' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], timeout=30, check=False).returncode == 0
 
 

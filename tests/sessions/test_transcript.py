@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from everyagent.model.events import EventData, ItemCompleted, SessionStarted, TurnEnded
 from everyagent.model.items import Item
 from everyagent.model.parts import TextPart, ToolCallPart, ToolResultPart
-from everyagent.sessions.transcript import TRANSCRIBED, as_seed, transcript
-from everyagent.sessions.transcript.entries import Called, Failed, Noted, Returned, Said
+from everyagent.sessions.history.transcript import TRANSCRIBED, as_seed, transcript
+from everyagent.sessions.history.transcript.entries import Called, Failed, Noted, Returned, Said
 from everyagent.testing.sample import sample_session, stamped
 
 

@@ -4,8 +4,8 @@ from abc import ABC, abstractmethod
 from typing import ClassVar
 
 from everyagent.agents.adapter import AgentState, Capabilities, Catalog, Conversation, Launch, Listener
+from everyagent.agents.adapter_context import Surroundings
 from everyagent.agents.installed import Identity, Installed
-from everyagent.agents.surroundings import Surroundings
 from everyagent.runtime.warden import Warden
 
 

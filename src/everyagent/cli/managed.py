@@ -10,9 +10,9 @@ from everyagent import config
 from everyagent.cli.exits import Exit
 from everyagent.cli.screen import say
 from everyagent.clock import SystemClock
+from everyagent.log.projections import ProjectionQuery
 from everyagent.log.sqlite.log import SqliteLog
-from everyagent.log.views import ViewQuery
-from everyagent.managed.rebuild import NotRebuildable, kept_events, rebuild
+from everyagent.managed.projection.rebuild import NotRebuildable, kept_events, rebuild
 
 app = App(name="managed", help="Managed sessions: prove, or make anew, what they tell.")
 
@@ -59,7 +59,7 @@ async def _rebuild(folder: Path, only: str | None, *, check: bool) -> int:
             wrong += 1
             say(f"{session_id}: {difference}")
             if not check:
-                await log.rewrite_view(view.session, made.step, made.times)
+                await log.rewrite_projection(view.session, made.step, made.times)
     finally:
         await log.close()
     done = "differ" if check else "were written anew"
@@ -70,7 +70,7 @@ async def _rebuild(folder: Path, only: str | None, *, check: bool) -> int:
 async def _all(log: SqliteLog) -> list[str]:
     found: list[str] = []
     after = 0
-    while page := await log.views(ViewQuery(archived=True, order="asc", after=after, limit=500)):
+    while page := await log.views(ProjectionQuery(archived=True, order="asc", after=after, limit=500)):
         found += [view.session_id for view in page]
         after = page[-1].session
     return found

@@ -29,7 +29,7 @@ def rotate(*, data_dir: Path | None = None) -> None:
 
 async def _rotate(folder: Path) -> int:
     from everyagent.log.sqlite.log import SqliteLog
-    from everyagent.sessions.secrets import Vault
+    from everyagent.sessions.launch.secrets import Vault
 
     log = await SqliteLog.open(folder, SystemClock())
     try:

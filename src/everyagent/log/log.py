@@ -18,7 +18,7 @@ from everyagent.model.sessions import FrameInfo, SearchHit
 from everyagent.model.usage import Usage
 
 if TYPE_CHECKING:
-    from everyagent.log.views import NewView, ViewQuery, ViewRecord, ViewStep
+    from everyagent.log.projections import NewProjection, ProjectionQuery, ProjectionRecord, ProjectionStep
 
 FrameDirection: TypeAlias = Literal["from_agent", "to_agent", "from_client", "daemon"]
 FrameForm: TypeAlias = Literal["json", "text", "bytes"]
@@ -154,7 +154,7 @@ class Append(Struct, kw_only=True):
     inputs: Sequence[Input] = ()
     taken_inputs: Sequence[str] = ()
     receipt: Receipt | None = None
-    view: "ViewStep | None" = None
+    view: "ProjectionStep | None" = None
 
 
 class EventQuery(Struct, frozen=True, kw_only=True):
@@ -264,7 +264,7 @@ class Log(Protocol):
         events: Sequence[NewEvent],
         frames: Sequence[NewFrame] = (),
         receipt: Receipt | None = None,
-        view: "NewView | None" = None,
+        view: "NewProjection | None" = None,
     ) -> SessionRecord:
         """A new session with its first events (from sequence 1); `record.number` is ignored and given anew."""
         ...
@@ -299,15 +299,15 @@ class Log(Protocol):
         """The same by the session's id (`query.session` is not looked at), and quicker; or what its view shows."""
         ...
 
-    async def view(self, session_id: str) -> "ViewRecord":
+    async def view(self, session_id: str) -> "ProjectionRecord":
         """`SessionNotFound` also for a session that has none."""
         ...
 
-    async def views(self, query: "ViewQuery") -> "list[ViewRecord]":
+    async def views(self, query: "ProjectionQuery") -> "list[ProjectionRecord]":
         """At most `limit + 1`, like `sessions`."""
         ...
 
-    async def rewrite_view(self, session: int, step: "ViewStep", times: Sequence[int]) -> None:
+    async def rewrite_projection(self, session: int, step: "ProjectionStep", times: Sequence[int]) -> None:
         """Put a whole view, made anew, in place of what is there; `times` are those of its events."""
         ...
 

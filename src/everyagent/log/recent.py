@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from weakref import ReferenceType, ref
 
 from everyagent.log.chunk import EventChunk
-from everyagent.log.views import VIEW
+from everyagent.log.projections import PROJECTION
 
 #: Small chunks that a reader lacks are handed to it in pieces of about this size.
 JOINED_BYTES = 64 << 10
@@ -41,7 +41,7 @@ class Recent:
             ring = self._rings.setdefault(chunk.session, _Ring())
             ring.head = chunk.last
             ring.chunks[chunk.first - 1] = chunk
-            if not chunk.session & VIEW:
+            if not chunk.session & PROJECTION:
                 self.commit = chunk.commit
                 self._by_commit[chunk.commit] = chunk
             self._order.append(chunk)

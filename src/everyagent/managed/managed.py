@@ -3,52 +3,52 @@
 from msgspec.structs import replace
 
 from everyagent.errors import BadRequest, Conflict, SessionNotFound
-from everyagent.managed.agents import Agents
-from everyagent.managed.beginnings import Beginnings
-from everyagent.managed.creating import Creating
-from everyagent.managed.credentials import Credentials
-from everyagent.managed.environment import Deleted
-from everyagent.managed.environments import Environments
-from everyagent.managed.file import FileList, FilePage
-from everyagent.managed.files import Files
-from everyagent.managed.judging import Judging
-from everyagent.managed.keys import Keys
 from everyagent.managed.memory.memories import Memories
 from everyagent.managed.memory.mounts import Mounts
 from everyagent.managed.memory.stores import MemoryStores
 from everyagent.managed.memory.versions import Versions
-from everyagent.managed.prompts import Prompts
-from everyagent.managed.queue import WorkQueue
-from everyagent.managed.resource import FileParams, Resource
-from everyagent.managed.resources import Resources
-from everyagent.managed.sessions import ManagedSessions
-from everyagent.managed.skills import Skills
-from everyagent.managed.talking import Talking
-from everyagent.managed.threads import Threads
-from everyagent.managed.vaults import Vaults
-from everyagent.managed.workspace import Workspaces
+from everyagent.managed.outcomes.judge import Judging
+from everyagent.managed.resources.agents.store import Agents
+from everyagent.managed.resources.environments.shape import Deleted
+from everyagent.managed.resources.environments.store import Environments
+from everyagent.managed.resources.files.shape import FileList, FilePage
+from everyagent.managed.resources.files.store import Files
+from everyagent.managed.resources.skills.store import Skills
+from everyagent.managed.resources.vaults.credentials import Credentials
+from everyagent.managed.resources.vaults.store import Vaults
+from everyagent.managed.sessions.conversation import Talking
+from everyagent.managed.sessions.creation import Creating
+from everyagent.managed.sessions.initial_events import Beginnings
+from everyagent.managed.sessions.prompts import Prompts
+from everyagent.managed.sessions.sessions import ManagedSessions
+from everyagent.managed.sessions.threads import Threads
+from everyagent.managed.work_queue.keys import Keys
+from everyagent.managed.work_queue.queue import WorkQueue
+from everyagent.managed.workspace.shape import FileParams, Resource
+from everyagent.managed.workspace.store import Resources
+from everyagent.managed.workspace.workspace import Workspaces
 from everyagent.model.sessions import Attachment, SendMessage
 from everyagent.sessions import Sessions
 
 
 class Managed:
     def __init__(self, sessions: Sessions) -> None:
-        ground = sessions.ground
-        records = ground.records
+        services = sessions.services
+        records = services.records
         self.sessions = sessions
         self.skills = Skills(records)
-        self.keys = Keys(ground.vault, ground.clock)
+        self.keys = Keys(services.vault, services.clock)
         self.agents = Agents(records, self.skills.pinned)
         self.environments = Environments(records)
-        self.files = Files(records, ground.folder / "attachments", ground.clock)
+        self.files = Files(records, services.folder / "attachments", services.clock)
         self.vaults = Vaults(records)
-        self.credentials = Credentials(records, self.vaults, ground.vault, ground.clock)
-        self.memory_stores = MemoryStores(records, ground.locks)
-        self.memories = Memories(records, self.memory_stores, ground.locks)
-        self.memory_versions = Versions(records, self.memory_stores, ground.locks, ground.clock)
-        self.resources = Resources(records, self.files, self.memory_stores, ground.vault)
+        self.credentials = Credentials(records, self.vaults, services.vault, services.clock)
+        self.memory_stores = MemoryStores(records, services.locks)
+        self.memories = Memories(records, self.memory_stores, services.locks)
+        self.memory_versions = Versions(records, self.memory_stores, services.locks, services.clock)
+        self.resources = Resources(records, self.files, self.memory_stores, services.vault)
         self.workspaces = Workspaces(
-            ground.folder,
+            services.folder,
             files=self.files,
             resources=self.resources,
             credentials=self.credentials,
@@ -58,11 +58,11 @@ class Managed:
             records,
             self.memory_stores,
             self.memories,
-            ground.locks,
+            services.locks,
             place=self.workspaces.place,
             rests=self._rests,
         )
-        self.queue = WorkQueue(sessions.viewed, records, self.keys, self.mounts.access, ground.clock)
+        self.queue = WorkQueue(sessions.viewed, records, self.keys, self.mounts.access, services.clock)
         prompts = Prompts(self.files)
         self.talking = Talking(sessions.viewed, prompts)
         self.beginnings = Beginnings(sessions, records, self.talking, self.workspaces)

@@ -20,36 +20,41 @@ from everyagent.model.asks import Answer, ToolAnswer
 from everyagent.model.events import PermissionRequested, SessionEnded, SessionStatus, ToolRequested
 from everyagent.model.ids import new_id
 from everyagent.model.sessions import SendMessage
-from everyagent.sessions import stories
-from everyagent.sessions.asks import ask_id_of
-from everyagent.sessions.inputs import prompt_of, user_item
-from everyagent.sessions.journal import Journal
-from everyagent.sessions.link import Ear, Link
-from everyagent.sessions.order import Order, Woven
+from everyagent.sessions.agent_link import Ear, Link
+from everyagent.sessions.machine import endings
+from everyagent.sessions.machine.asks import ask_id_of
+from everyagent.sessions.machine.messages import prompt_of, user_item
+from everyagent.sessions.machine.projection import Projection
+from everyagent.sessions.machine.sequencer import Emission, Sequencer
+from everyagent.sessions.machine.session_update import Update
+from everyagent.sessions.machine.step import Step
+from everyagent.sessions.machine.turn import Turn
+from everyagent.sessions.machine.writer import Journal
 from everyagent.sessions.refusals import cannot_steer, cannot_stop_one, closed_ask
-from everyagent.sessions.scribe import Step
-from everyagent.sessions.toolcalls import Waiting
-from everyagent.sessions.turn import Turn
-from everyagent.sessions.updating import Update
-from everyagent.sessions.view import View
-from everyagent.sessions.world import World
+from everyagent.sessions.session_context import SessionContext
+from everyagent.sessions.tool_calls import Waiting
 
 logger = get_logger(__name__)
 
 
 class Actor:
     def __init__(
-        self, record: SessionRecord, adapter: Adapter, world: World, inputs: Sequence[Input], view: View | None = None
+        self,
+        record: SessionRecord,
+        adapter: Adapter,
+        context: SessionContext,
+        inputs: Sequence[Input],
+        view: Projection | None = None,
     ) -> None:
         self.users = 0
         self.idle_since = anyio.current_time()
-        self._log = world.log
-        self._policy = world.policy
-        self._spawn = world.spawn
-        self._launch_for = world.launch_for
-        self._counts = world.counts
-        self._journal = Journal(record, world, self._disown, view)
-        self._link = Link(adapter, self, world.policy)
+        self._log = context.log
+        self._policy = context.policy
+        self._spawn = context.spawn
+        self._launch_for = context.launch_for
+        self._counts = context.counts
+        self._journal = Journal(record, context, self._disown, view)
+        self._link = Link(adapter, self, context.policy)
         self._inputs = deque(inputs)
         self._turn: Turn | None = None
         self._waiting = Waiting()
@@ -135,7 +140,7 @@ class Actor:
             if (update := plan(self.record)) is None:
                 return
             step = self._journal.begin("from_client", {"request": "update", "changes": update.updated})
-            step.tell([Woven(update.updated, True)])
+            step.tell([Emission(update.updated, True)])
             step.change(config=update.config)
             await self._journal.write(step)
             conversation = self._link.conversation if update.change != Change() else None
@@ -152,7 +157,7 @@ class Actor:
                 raise await closed_ask(self._log, self.record.number, ask_id)
             resolution = asks.resolve(ask_id, answer)
             step = self._journal.begin("from_client", msgspec.json.encode(answer))
-            step.tell([Woven(resolution, True)])
+            step.tell([Emission(resolution, True)])
             if len(asks) == 1:
                 self._journal.set_status(step, "running" if self._turn else "idle")
             await self._journal.write(step)
@@ -171,11 +176,11 @@ class Actor:
             if not self._turn:
                 return None
             step = self._journal.begin("from_agent", {"ask": request})
-            woven = self._journal.order.apply(request)
-            step.tell(woven)
+            emissions = self._journal.order.apply(request)
+            step.tell(emissions)
             self._journal.settle(step)
             await self._journal.write(step, patient=True)
-            asked = next(data for data, _ in woven if isinstance(data, type(request)))
+            asked = next(data for data, _ in emissions if isinstance(data, type(request)))
             waiting = self._waiting.wait_for(ask_id_of(asked))
         return await waiting
 
@@ -187,7 +192,7 @@ class Actor:
                 return
             step = self._journal.begin("from_client", {"request": "terminate"})
             step.tell(self._journal.order.end_turn("terminated", "The session was terminated."))
-            step.tell([Woven(SessionEnded(reason="terminated", terminated_by="daemon"), True)])
+            step.tell([Emission(SessionEnded(reason="terminated", terminated_by="daemon"), True)])
             self._session_over(step)
             self._turn_over(step)
             await self._journal.write(step, patient=True)
@@ -204,12 +209,12 @@ class Actor:
                 step.change(live=False)
                 await self._journal.write(step)
 
-    async def recover(self, order: Order) -> None:
+    async def recover(self, order: Sequencer) -> None:
         """Tell the end of what another daemon left open; `order` has observed the open turn."""
         async with self._lock:
             self._journal.order = order
             step = self._journal.begin("daemon", {"cause": "daemon_restarted"})
-            step.tell(stories.restarted(order))
+            step.tell(endings.restarted(order))
             self._journal.settle(step, "hibernated")
             step.change(live=False)
             await self._journal.write(step, patient=True)
@@ -272,7 +277,7 @@ class Actor:
                 return
             logger.warning("an agent did not take its turn", session=self.record.session_id, exc_info=error)
             step = self._journal.begin("daemon", {"cause": "prompt_failed", "detail": str(error)})
-            step.tell(stories.not_started(self._journal.order, error, cancelled=turn.cancelled))
+            step.tell(endings.not_started(self._journal.order, error, cancelled=turn.cancelled))
             self._turn_over(step)
             self._journal.commit(step)
         self._spawn(self.advance)
@@ -334,15 +339,15 @@ class Actor:
             step.change(live=False)
             if turn and death.history_lost and turn.may_go_on(death):
                 step.native(None)
-                step.tell([Woven(stories.history_lost(), True)])
+                step.tell([Emission(endings.history_lost(), True)])
                 self._spawn(self._again, turn, 0)
             elif turn and turn.tries < self._policy.retries and turn.worth_a_try(death):
                 turn.tries += 1
                 delay = self._policy.retry_delay * 2 ** (turn.tries - 1)
-                step.tell([Woven(stories.retrying(death, turn.tries, self._policy.retries, delay), True)])
+                step.tell([Emission(endings.retrying(death, turn.tries, self._policy.retries, delay), True)])
                 self._spawn(self._again, turn, delay)
             else:
-                step.tell(stories.death(self._journal.order, death, cancelled=bool(turn and turn.cancelled)))
+                step.tell(endings.death(self._journal.order, death, cancelled=bool(turn and turn.cancelled)))
                 self._turn_over(step, "hibernated")
             self._journal.commit(step)
         self._spawn(self.advance)
@@ -355,7 +360,7 @@ class Actor:
             async with self._lock:
                 if not self._journal.ended:
                     step = self._journal.begin("daemon", {"cause": "command_failed", "detail": str(error)})
-                    step.tell([Woven(stories.failure(error), True)])
+                    step.tell([Emission(endings.failure(error), True)])
                     self._journal.commit(step)
 
     async def _after_turn(self) -> None:

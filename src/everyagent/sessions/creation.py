@@ -11,21 +11,21 @@ from msgspec.structs import replace
 from everyagent.clock import Clock
 from everyagent.errors import BadRequest, OffsetOutOfRange
 from everyagent.log.log import Append, EventQuery, Log, Receipt, SessionRecord, StoredEvent
-from everyagent.log.views import NewView
+from everyagent.log.projections import NewProjection
 from everyagent.model.events import SessionStarted
 from everyagent.model.ids import new_id
 from everyagent.model.parts import Json
 from everyagent.model.sessions import CreateSession, ForkOrigin, ForkSession, SessionInfo
-from everyagent.sessions.agents import Agents, Choice, choose
-from everyagent.sessions.config import SessionConfig, SessionSecrets, config_of
-from everyagent.sessions.fork import retell
-from everyagent.sessions.info import info_of
-from everyagent.sessions.launching import Launcher
-from everyagent.sessions.networks import keepable
-from everyagent.sessions.order import Woven
-from everyagent.sessions.policies import enforceable
-from everyagent.sessions.scribe import Scribe
-from everyagent.sessions.secrets import redacted
+from everyagent.sessions.history.fork import retell
+from everyagent.sessions.history.info import info_of
+from everyagent.sessions.launch.agents import Agents, Choice, choose
+from everyagent.sessions.launch.allowed_hosts import keepable
+from everyagent.sessions.launch.config import SessionConfig, SessionSecrets, config_of
+from everyagent.sessions.launch.launcher import Launcher
+from everyagent.sessions.launch.secrets import redacted
+from everyagent.sessions.launch.tool_policies import enforceable
+from everyagent.sessions.machine.sequencer import Emission
+from everyagent.sessions.machine.step import Scribe
 
 _SESSION_ID = re.compile(r"[A-Za-z0-9._~:-]{1,128}")
 InfoReceipt = Callable[[SessionInfo], Receipt]
@@ -49,7 +49,7 @@ class Creation:
         session_id: str | None,
         request: CreateSession,
         receipt: RecordReceipt | None,
-        view: NewView | None = None,
+        view: NewProjection | None = None,
     ) -> SessionInfo:
         agent = request.agent or self._default_agent
         adapter = self._agents.adapter(agent)
@@ -78,7 +78,7 @@ class Creation:
             cause["view"] = msgspec.Raw(view.document)
         step = Scribe(record, self._clock).begin()
         step.cause("from_client", msgspec.json.encode(cause))
-        step.tell([Woven(SessionStarted(metadata=_started(agent, choice)), True)])
+        step.tell([Emission(SessionStarted(metadata=_started(agent, choice)), True)])
         return await self._write(record, step.finish(), receipt, view)
 
     async def fork(self, session_id: str, request: ForkSession, receipt: RecordReceipt | None) -> SessionInfo:
@@ -120,7 +120,7 @@ class Creation:
         return past
 
     async def _write(
-        self, record: SessionRecord, append: Append, receipt: RecordReceipt | None, view: NewView | None = None
+        self, record: SessionRecord, append: Append, receipt: RecordReceipt | None, view: NewProjection | None = None
     ) -> SessionInfo:
         head, frame = append.events[-1].sequence, append.frames[-1].number
         record = replace(record, last_sequence=head, last_frame=frame, last_at=append.at)

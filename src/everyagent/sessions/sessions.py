@@ -32,21 +32,21 @@ from everyagent.model.sessions import (
     UpdateSession,
 )
 from everyagent.model.tools import CustomTool
-from everyagent.sessions.agents import Agents
-from everyagent.sessions.attachments import checked
-from everyagent.sessions.config import config_of
 from everyagent.sessions.creation import Creation, InfoReceipt, with_info
-from everyagent.sessions.export import Export, ExportFormat, open_export
-from everyagent.sessions.ground import Ground
-from everyagent.sessions.info import info_of
-from everyagent.sessions.inputs import queued
-from everyagent.sessions.launching import Launcher
+from everyagent.sessions.history.export import Export, ExportFormat, open_export
+from everyagent.sessions.history.info import info_of
+from everyagent.sessions.history.tails import Tails, feed_position, type_numbers
+from everyagent.sessions.launch.agents import Agents
+from everyagent.sessions.launch.attachments import checked
+from everyagent.sessions.launch.config import config_of
+from everyagent.sessions.launch.launcher import Launcher
+from everyagent.sessions.machine.messages import queued
+from everyagent.sessions.machine.projected_sessions import ProjectedSessions
+from everyagent.sessions.machine.session_update import update_of
 from everyagent.sessions.refusals import closed_ask, disk_full, offset_outside, session_ended
+from everyagent.sessions.services import Services
 from everyagent.sessions.supervisor import Supervisor
-from everyagent.sessions.tails import Tails, feed_position, type_numbers
-from everyagent.sessions.toolcalls import call_tool
-from everyagent.sessions.updating import update_of
-from everyagent.sessions.viewing import ViewedSessions
+from everyagent.sessions.tool_calls import call_tool
 
 
 class EventsRequest(Struct, frozen=True, kw_only=True):
@@ -71,16 +71,16 @@ class Sessions:
         supervisor: Supervisor,
         creation: Creation,
         launcher: Launcher,
-        ground: Ground,
+        services: Services,
     ) -> None:
         self.agents = agents
-        self.ground = ground
+        self.services = services
         self._launcher = launcher
         self._log = log
         self._supervisor = supervisor
         self._creation = creation
         self._tails = Tails(log)
-        self.viewed = ViewedSessions(log, supervisor, creation, ground.clock)
+        self.viewed = ProjectedSessions(log, supervisor, creation, services.clock)
 
     def live(self) -> int:
         """How many sessions have an agent running now."""

@@ -14,13 +14,13 @@ from everyagent.logs import get_logger
 from everyagent.model.decoding import UnknownData, decode_event
 from everyagent.model.prices import UNPRICED, Prices
 from everyagent.sessions.actor import Actor
-from everyagent.sessions.agents import Agents
-from everyagent.sessions.launching import Launcher
-from everyagent.sessions.order import Order
-from everyagent.sessions.policy import Policy
-from everyagent.sessions.view import Views
-from everyagent.sessions.viewed import ViewedActor
-from everyagent.sessions.world import World
+from everyagent.sessions.launch.agents import Agents
+from everyagent.sessions.launch.launcher import Launcher
+from everyagent.sessions.limits import Limits
+from everyagent.sessions.machine.projected_actor import ProjectedActor
+from everyagent.sessions.machine.projection import Projections
+from everyagent.sessions.machine.sequencer import Sequencer
+from everyagent.sessions.session_context import SessionContext
 
 logger = get_logger(__name__)
 
@@ -34,16 +34,16 @@ class Supervisor:
         launcher: Launcher,
         tasks: anyio.abc.TaskGroup,
         clock: Clock,
-        policy: Policy,
+        policy: Limits,
         prices: Prices = UNPRICED,
-        views: Views | None = None,
+        views: Projections | None = None,
     ) -> None:
         self._log = log
         self._agents = agents
         self._tasks = tasks
         self._views = views
         self._policy = policy
-        self._world = World(log, clock, policy, agents.counts, self._spawn, launcher.launch_for, prices)
+        self._world = SessionContext(log, clock, policy, agents.counts, self._spawn, launcher.launch_for, prices)
         self._actors: dict[str, Actor] = {}
         self._loading: dict[str, asyncio.Lock] = {}
         self._closing = False
@@ -82,7 +82,7 @@ class Supervisor:
         view = await self._views.open(record) if self._views else None
         if view is None or self._views is None:
             return Actor(record, adapter, self._world, inputs)
-        return ViewedActor(record, adapter, self._world, inputs, view, self._views)
+        return ProjectedActor(record, adapter, self._world, inputs, view, self._views)
 
     async def forget(self, session_id: str) -> None:
         """It has ended, and will be deleted."""
@@ -119,8 +119,8 @@ class Supervisor:
                 await actor.recover(await self._observed(record))
             self._spawn(actor.advance)
 
-    async def _observed(self, record: SessionRecord) -> Order:
-        order = Order()
+    async def _observed(self, record: SessionRecord) -> Sequencer:
+        order = Sequencer()
         after = record.open_turn - 1
         while record.open_turn:
             page = await self._log.events(EventQuery(session=record.number, after=after, limit=1000))

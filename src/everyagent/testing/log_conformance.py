@@ -12,11 +12,11 @@ from collections.abc import AsyncIterator
 import pytest
 
 from everyagent.log.log import Log
+from everyagent.testing.log_rules.projecting import ViewingRules
 from everyagent.testing.log_rules.reading import ReadingRules
 from everyagent.testing.log_rules.recording import RecordingRules
 from everyagent.testing.log_rules.samples import LogStore
 from everyagent.testing.log_rules.tailing import TailingRules
-from everyagent.testing.log_rules.viewing import ViewingRules
 from everyagent.testing.log_rules.writing import WritingRules
 
 __all__ = ["LogConformance", "LogStore"]

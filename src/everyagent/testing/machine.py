@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from everyagent.agents.adapter import Adapter
-from everyagent.agents.known import known_adapters
+from everyagent.agents.registry import known_adapters
 from everyagent.config import Settings, default_data_dir
 from everyagent.daemon import sessions_of
 from everyagent.errors import AskClosed, AskNotFound, UnsupportedChoice
@@ -25,7 +25,7 @@ from everyagent.model.asks import Answer, PermissionAnswer, QuestionAnswer, Tool
 from everyagent.model.events import QuestionRequested
 from everyagent.model.sessions import AskInfo, CreateSession, SendMessage, SessionInfo
 from everyagent.sessions import EventsRequest, Sessions
-from everyagent.sessions.policy import Policy
+from everyagent.sessions.limits import Limits
 from everyagent.testing.rules import Rules
 
 #: No step of any agent may take longer than this.
@@ -50,7 +50,7 @@ class SessionMachine(RuleBasedStateMachine):
     slow_prompts: ClassVar[st.SearchStrategy[str]]
     env: ClassVar[dict[str, str]] = {}
     adapters: ClassVar[Callable[[anyio.abc.TaskGroup], Sequence[Adapter]]] = staticmethod(_installed_adapters)
-    policy: ClassVar[Policy] = Policy(retry_delay=0.01, interrupt_grace=5, sweep_every=0.05)
+    policy: ClassVar[Limits] = Limits(retry_delay=0.01, interrupt_grace=5, sweep_every=0.05)
 
     def __init__(self) -> None:
         super().__init__()

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from everyagent.managed.events import Stop
+from everyagent.managed.projection.events import Stop
 from everyagent.model.parts import Object
 
 _STATUSES = {

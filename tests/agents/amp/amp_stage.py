@@ -2,11 +2,11 @@
 
 import msgspec
 from tests.agents.stage import Stage, tested_binary
+from tests.scripted.amp_server import AmpServer
+from tests.scripted.amp_thread import AmpThread
 
 from everyagent.agents.amp import program
 from everyagent.model.parts import FileRefPart, ToolResultPart
-from everyagent.testing.amp_server import AmpServer
-from everyagent.testing.amp_thread import AmpThread
 
 KEY = "sgamp_user_not_a_key"
 

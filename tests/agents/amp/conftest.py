@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 from amp_stage import AmpSession, amp_binary
 from tests.agents.stage import daemon_of
+from tests.scripted.amp_server import AmpServer
 
 from everyagent.agents.amp import program
-from everyagent.testing.amp_server import AmpServer
 from everyagent.testing.daemon import DaemonProcess
 
 

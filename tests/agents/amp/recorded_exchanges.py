@@ -12,8 +12,8 @@ from everyagent.model.events import Envelope, Event, SessionStarted, StderrOutpu
 from everyagent.model.items import Item
 from everyagent.model.parts import TextPart
 from everyagent.runtime.framing import Line
-from everyagent.sessions import stories
-from everyagent.sessions.order import Order, Woven
+from everyagent.sessions.machine import endings
+from everyagent.sessions.machine.sequencer import Emission, Sequencer
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "amp"
 
@@ -54,7 +54,7 @@ class Player:
 
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
-        self._order = Order(self._id)
+        self._order = Sequencer(self._id)
         self._decoder = Decoder()
         self._stderr: list[str] = []
         self._sequence = 0
@@ -65,7 +65,7 @@ class Player:
         return f"{prefix}{self._counts[prefix]:06}"
 
     def play(self, case: str) -> Iterator[Event]:
-        yield from self._envelopes([Woven(SessionStarted(), True)])
+        yield from self._envelopes([Emission(SessionStarted(), True)])
         for exchange in exchanges(case):
             match exchange.dir:
                 case "new":
@@ -116,11 +116,11 @@ class Player:
             code="auth" if self._decoder.wants_login else failures.code_of(words),
         )
         if death.history_lost:
-            yield from self._envelopes([Woven(stories.history_lost(), True)])
-        yield from self._envelopes(stories.death(self._order, death, cancelled=False))
+            yield from self._envelopes([Emission(endings.history_lost(), True)])
+        yield from self._envelopes(endings.death(self._order, death, cancelled=False))
 
-    def _envelopes(self, woven: Iterable[Woven]) -> Iterator[Event]:
-        for data, synthetic in woven:
+    def _envelopes(self, emissions: Iterable[Emission]) -> Iterator[Event]:
+        for data, synthetic in emissions:
             self._sequence += 1
             yield Envelope(
                 event_id=f"evt_{self._sequence:06}",

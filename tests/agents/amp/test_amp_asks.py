@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 from amp_stage import AmpSession
+from tests.scripted.scripted_turns import Call, Reply, call, calls, fail, say
 
 from everyagent.model.events import Error, PermissionRequested, PermissionResolved, SessionUpdated, TurnEnded
 from everyagent.testing.daemon import DaemonProcess
-from everyagent.testing.scripted_turns import Call, Reply, call, calls, fail, say
 
 TOUCH = {"command": "touch made.txt"}
 

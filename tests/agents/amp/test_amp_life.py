@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from amp_stage import KEY, AmpSession
 from tests.agents.stage import daemon_of
+from tests.scripted.amp_server import BAD_KEY, AmpServer
+from tests.scripted.scripted_turns import Reply, call, fail, say
 
 from everyagent.agents.amp import program
 from everyagent.model.events import Error, SessionUpdated, TurnEnded
-from everyagent.testing.amp_server import BAD_KEY, AmpServer
 from everyagent.testing.daemon import DaemonProcess
-from everyagent.testing.scripted_turns import Reply, call, fail, say
 
 SLEEP = {"command": "python3 -c 'import time; time.sleep(50)'"}
 

@@ -6,12 +6,12 @@ import pytest
 from amp_stage import KEY
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
+from tests.scripted.amp_server import AmpServer
+from tests.scripted.scripted_turns import Reply, call, fail, say, think
 
 from everyagent.agents.amp import program
-from everyagent.sessions.policy import Policy
-from everyagent.testing.amp_server import AmpServer
+from everyagent.sessions.limits import Limits
 from everyagent.testing.machine import SessionMachine
-from everyagent.testing.scripted_turns import Reply, call, fail, say, think
 
 FOREVER = 10**9
 
@@ -30,7 +30,7 @@ class AmpMachine(SessionMachine):
     agent = "amp"
     prompts = st.sampled_from(["hello", "think about it", "make a file", "fail"])
     slow_prompts = st.sampled_from(["talk for long", "work long"])
-    policy = Policy(retry_delay=0.01, interrupt_grace=5, sweep_every=0.05)
+    policy = Limits(retry_delay=0.01, interrupt_grace=5, sweep_every=0.05)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -8,9 +8,9 @@ import pytest
 from amp_stage import AmpSession
 from tests.agents.networks import NetworkRules
 from tests.agents.policies import REFUSED, PolicyRules, Scene
+from tests.scripted.scripted_turns import Call, Reply, call, say
 
 from everyagent.model.events import TurnEnded
-from everyagent.testing.scripted_turns import Call, Reply, call, say
 
 SERVER = Path(__file__).parents[1] / "adding_mcp_server.py"
 

@@ -14,12 +14,12 @@ import pytest
 from tests.agents.ear import Ear
 
 from everyagent.agents.adapter import Change, Launch, Prompt
+from everyagent.agents.adapter_context import Surroundings
 from everyagent.agents.amp import launch as launching
 from everyagent.agents.amp import program
 from everyagent.agents.amp.adapter import AmpAdapter
 from everyagent.agents.amp.launch import Door, Files
 from everyagent.agents.packages import Program
-from everyagent.agents.surroundings import Surroundings
 from everyagent.errors import AgentFailed, AgentNotInstalled, AgentNotLoggedIn
 from everyagent.model.asks import PermissionAnswer, QuestionAnswer
 from everyagent.model.policies import UNRESTRICTED, ToolPolicies

@@ -5,12 +5,12 @@ import sys
 from pathlib import Path
 
 from amp_stage import AmpSession
+from tests.scripted.scripted_turns import Reply, call, calls, say, think
 
 from everyagent.agents.mock.program.png import gradient
 from everyagent.model.events import Error, ItemDelta, ToolRequested, TurnEnded, TurnStarted
 from everyagent.model.items import reasoning_of
 from everyagent.model.parts import ImagePart, ToolCallPart
-from everyagent.testing.scripted_turns import Reply, call, calls, say, think
 
 PNG = gradient(16)
 WAIT = {"command": "python3 -c 'import time; time.sleep(3)'"}

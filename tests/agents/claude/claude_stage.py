@@ -1,9 +1,9 @@
 """The real Claude Code behind a real daemon, talking to a scripted model: no key, no traffic but on loopback."""
 
 from tests.agents.stage import Stage, tested_binary
+from tests.scripted.messages_server import MessagesServer
 
 from everyagent.agents.claude import program
-from everyagent.testing.messages_server import MessagesServer
 
 
 def claude_binary() -> str:

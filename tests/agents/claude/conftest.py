@@ -4,10 +4,10 @@ from pathlib import Path
 import pytest
 from claude_stage import ClaudeSession, claude_binary
 from tests.agents.stage import daemon_of
+from tests.scripted.messages_server import MessagesServer
 
 from everyagent.agents.claude import program
 from everyagent.testing.daemon import DaemonProcess
-from everyagent.testing.messages_server import MessagesServer
 
 
 @pytest.fixture(scope="session")

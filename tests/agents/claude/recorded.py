@@ -14,7 +14,7 @@ from everyagent.model.events import Envelope, Event, PermissionRequested, Questi
 from everyagent.model.items import Item
 from everyagent.model.parts import TextPart
 from everyagent.runtime.framing import Line
-from everyagent.sessions.order import Order, Woven
+from everyagent.sessions.machine.sequencer import Emission, Sequencer
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "claude"
 
@@ -61,7 +61,7 @@ class Player:
     def __init__(self) -> None:
         self.answers: list[tuple[Permitted, Permitted]] = []
         self._counts: dict[str, int] = {}
-        self._order = Order(self._id)
+        self._order = Sequencer(self._id)
         self._decoder = Decoder()
         self._sequence = 0
         self._native: str | None = None
@@ -72,7 +72,7 @@ class Player:
         return f"{prefix}{self._counts[prefix]:06}"
 
     def play(self, case: str) -> Iterator[Event]:
-        yield from self._envelopes([Woven(SessionStarted(), True)])
+        yield from self._envelopes([Emission(SessionStarted(), True)])
         for exchange in exchanges(case):
             match exchange.dir:
                 case "in":
@@ -121,7 +121,7 @@ class Player:
             said = msgspec.json.decode(encode.answer(key, ask, answer), type=dict[str, dict[str, object] | str])
             ours = msgspec.convert(said["response"], dict[str, object])
             self.answers.append((recorded, msgspec.convert(ours["response"], Permitted)))
-        yield from self._envelopes([Woven(resolved, True)])
+        yield from self._envelopes([Emission(resolved, True)])
 
     def _heard(self, body: bytes) -> Iterator[Event]:
         for draft in self._decoder.decode(Line(body)).drafts:
@@ -130,21 +130,21 @@ class Player:
                     self._native = draft.id
                     continue
                 case Synthetic():
-                    woven = self._order.apply(draft.data, synthetic=True)
+                    emissions = self._order.apply(draft.data, synthetic=True)
                 case PermissionRequested() | QuestionRequested():
-                    woven = self._order.apply(draft)
+                    emissions = self._order.apply(draft)
                     key = draft.permission_id if isinstance(draft, PermissionRequested) else draft.question_id
-                    for data, _ in woven:
+                    for data, _ in emissions:
                         if isinstance(data, PermissionRequested):
                             self._asked[key] = data.permission_id
                         elif isinstance(data, QuestionRequested):
                             self._asked[key] = data.question_id
                 case _:
-                    woven = self._order.apply(draft)
-            yield from self._envelopes(woven)
+                    emissions = self._order.apply(draft)
+            yield from self._envelopes(emissions)
 
-    def _envelopes(self, woven: Iterable[Woven]) -> Iterator[Event]:
-        for data, synthetic in woven:
+    def _envelopes(self, emissions: Iterable[Emission]) -> Iterator[Event]:
+        for data, synthetic in emissions:
             self._sequence += 1
             yield Envelope(
                 event_id=f"evt_{self._sequence:06}",

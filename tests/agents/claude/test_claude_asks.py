@@ -4,11 +4,11 @@ import sys
 from pathlib import Path
 
 from claude_stage import ClaudeSession
+from tests.scripted.scripted_replies import call, calls, say
 
 from everyagent.agents.claude.asks import APPROVE_EDITS
 from everyagent.model.events import PermissionRequested, PermissionResolved, QuestionRequested, SessionUpdated
 from everyagent.model.parts import ToolResultPart
-from everyagent.testing.scripted_replies import call, calls, say
 
 TOUCH = {"command": "touch made.txt", "description": "make a file"}
 

@@ -1,9 +1,9 @@
 """When the model's API or the start of the real program fails."""
 
 from claude_stage import ClaudeSession
+from tests.scripted.scripted_replies import Reply, fail, say, text_block
 
 from everyagent.model.events import Error
-from everyagent.testing.scripted_replies import Reply, fail, say, text_block
 
 
 def test_a_retry_that_succeeds_is_told_and_the_turn_goes_on(session: ClaudeSession) -> None:

@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 
 from claude_stage import ClaudeSession
+from tests.scripted.scripted_replies import call, say
 
 from everyagent.agents.mock.program.png import gradient
 from everyagent.model.events import PermissionRequested, SessionUpdated, ToolRequested, TurnEnded, TurnStarted
 from everyagent.model.parts import ImagePart, StatusPart, ToolResultPart
-from everyagent.testing.scripted_replies import call, say
 
 PNG = gradient(16)
 

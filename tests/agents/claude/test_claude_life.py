@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from claude_stage import ClaudeSession
 from tests.agents.stage import daemon_of
+from tests.scripted.messages_server import MessagesServer
+from tests.scripted.scripted_replies import call, say
 
 from everyagent.agents.claude import program
 from everyagent.model.events import Error, PermissionRequested, PermissionResolved, TurnEnded
 from everyagent.testing.daemon import DaemonProcess
-from everyagent.testing.messages_server import MessagesServer
-from everyagent.testing.scripted_replies import call, say
 
 SLEEP = {"command": "python3 -c 'import time; time.sleep(50)'", "description": "sleep"}
 LONG = "word " * 40

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
+from tests.scripted.messages_server import MessagesServer
+from tests.scripted.scripted_replies import Reply, call, fail, say, think
 
 from everyagent.agents.claude import program
-from everyagent.sessions.policy import Policy
+from everyagent.sessions.limits import Limits
 from everyagent.testing.machine import SessionMachine
-from everyagent.testing.messages_server import MessagesServer
-from everyagent.testing.scripted_replies import Reply, call, fail, say, think
 
 QUESTION = {
     "question": "Which?",
@@ -61,7 +61,7 @@ class ClaudeMachine(SessionMachine):
     agent = "claude"
     prompts = st.sampled_from(["hello", "think about it", "make a file", "ask me", "/cost"])
     slow_prompts = st.sampled_from(["talk for long", "work long"])
-    policy = Policy(retry_delay=0.01, interrupt_grace=5, sweep_every=0.05)
+    policy = Limits(retry_delay=0.01, interrupt_grace=5, sweep_every=0.05)
 
 
 TestClaudeMachine = ClaudeMachine.TestCase

@@ -7,9 +7,9 @@ import pytest
 from claude_stage import ClaudeSession
 from tests.agents.networks import NetworkRules
 from tests.agents.policies import PolicyRules, Scene
+from tests.scripted.scripted_replies import call, say
 
 from everyagent.model.events import QuestionRequested
-from everyagent.testing.scripted_replies import call, say
 
 SERVER = Path(__file__).parents[1] / "adding_mcp_server.py"
 

@@ -15,11 +15,11 @@ from tests.agents.registry import executable, npm_with
 
 from everyagent.agents import packages
 from everyagent.agents.adapter import Launch
+from everyagent.agents.adapter_context import Surroundings
 from everyagent.agents.claude import launch as launching
 from everyagent.agents.claude import program
 from everyagent.agents.claude.adapter import ClaudeAdapter
 from everyagent.agents.packages import Program
-from everyagent.agents.surroundings import Surroundings
 from everyagent.errors import AgentFailed, AgentNotInstalled
 from everyagent.model.tools import CustomTool, McpLocal, McpRemote
 

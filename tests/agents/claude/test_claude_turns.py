@@ -1,10 +1,10 @@
 """Turns with the real program: words, thoughts, tools, files, what they cost."""
 
 from claude_stage import ClaudeSession
+from tests.scripted.scripted_replies import call, calls, say, think
 
 from everyagent.model.events import ItemDelta
 from everyagent.model.parts import FileRefPart, ReasoningPart, ToolCallPart, ToolResultPart
-from everyagent.testing.scripted_replies import call, calls, say, think
 
 
 def test_a_prompt_is_answered_in_native_deltas(session: ClaudeSession) -> None:

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 from tests.agents.stage import Stage, tested_binary
+from tests.scripted.responses_server import ResponsesServer
 
 from everyagent.agents.codex import program
 from everyagent.model.events import Error
 from everyagent.model.items import Item
 from everyagent.testing.daemon import DaemonProcess
-from everyagent.testing.responses_server import ResponsesServer
 
 #: Nothing but the scripted model is ever connected to.
 CONFIG = """\

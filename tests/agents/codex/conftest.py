@@ -4,10 +4,10 @@ from pathlib import Path
 import pytest
 from codex_stage import CodexSession, codex_binary
 from tests.agents.stage import daemon_of
+from tests.scripted.responses_server import ResponsesServer
 
 from everyagent.agents.codex import program
 from everyagent.testing.daemon import DaemonProcess
-from everyagent.testing.responses_server import ResponsesServer
 
 
 @pytest.fixture(scope="session")

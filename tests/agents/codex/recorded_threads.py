@@ -6,13 +6,14 @@ from pathlib import Path
 import msgspec
 from tests.agents.told_session import ToldSession
 
-from everyagent.agents.codex import asks, rpc
-from everyagent.agents.codex.asides import Answered
-from everyagent.agents.codex.asks import Ask
-from everyagent.agents.codex.decode import Decoder
-from everyagent.agents.codex.routing import Router
-from everyagent.agents.codex.rpc import Said
-from everyagent.agents.codex.wire import Id
+from everyagent.agents.codex.decode import asks
+from everyagent.agents.codex.decode.asks import Ask
+from everyagent.agents.codex.decode.decoder import Decoder
+from everyagent.agents.codex.driver.effects import Answered
+from everyagent.agents.codex.protocol import rpc
+from everyagent.agents.codex.protocol.routing import Router
+from everyagent.agents.codex.protocol.rpc import Said
+from everyagent.agents.codex.protocol.wire import Id
 from everyagent.model.asks import Answer, PermissionAnswer, PermissionReply, QuestionAnswer
 from everyagent.model.events import Event
 from everyagent.runtime.framing import Line

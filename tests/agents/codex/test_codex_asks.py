@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 from codex_stage import CodexSession
+from tests.scripted.scripted_responses import call, patch, run, say
 
 from everyagent.model.events import (
     PermissionRequested,
@@ -14,7 +15,6 @@ from everyagent.model.events import (
     TurnEnded,
 )
 from everyagent.model.parts import Json, ToolResultPart
-from everyagent.testing.scripted_responses import call, patch, run, say
 
 PATCH = "*** Begin Patch\n*** Add File: new.txt\n+brand new\n*** End Patch\n"
 OUTSIDE = "*** Begin Patch\n*** Add File: {path}\n+brand new\n*** End Patch\n"

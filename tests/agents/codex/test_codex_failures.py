@@ -2,9 +2,9 @@
 
 import pytest
 from codex_stage import CodexSession
+from tests.scripted.scripted_responses import Response, fail, say
 
 from everyagent.model.events import Error
-from everyagent.testing.scripted_responses import Response, fail, say
 
 FATAL = {
     "overloaded": (fail(503, "server_error", times=99), "overloaded"),

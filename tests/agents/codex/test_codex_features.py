@@ -8,11 +8,11 @@ from pathlib import Path
 
 import msgspec
 from codex_stage import CodexSession
+from tests.scripted.scripted_responses import call, custom, images, patch, run, say
 
 from everyagent.model.events import Error, PermissionRequested, QuestionRequested, TurnEnded
 from everyagent.model.items import text_of
 from everyagent.model.parts import ImagePart, ToolResultPart
-from everyagent.testing.scripted_responses import call, custom, images, patch, run, say
 
 PATCH = "*** Begin Patch\n*** Add File: new.txt\n+brand new\n*** End Patch\n"
 PLAN = "I looked.\n<proposed_plan>\n# Plan\n- step one\n</proposed_plan>\n"

@@ -12,8 +12,8 @@ from recorded_threads import EXEC, GOLDEN, Player, cases, lines_of, told_of
 from tests.agents.told_session import violations
 
 from everyagent.agents.adapter import Heard
-from everyagent.agents.codex import rpc
-from everyagent.agents.codex.decode import Decoder
+from everyagent.agents.codex.decode.decoder import Decoder
+from everyagent.agents.codex.protocol import rpc
 from everyagent.model.events import Unparsed
 from everyagent.runtime.framing import Line
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from codex_stage import CodexSession
+from tests.scripted.scripted_responses import Response, call, fail, patch, run, say, think
 
 from everyagent.model.events import (
     Error,
@@ -18,7 +19,6 @@ from everyagent.model.events import (
     ToolRequested,
     TurnEnded,
 )
-from everyagent.testing.scripted_responses import Response, call, fail, patch, run, say, think
 
 LONG = "word " * 40
 SLEEP = "python3 -c 'import time; time.sleep(50)'"

@@ -6,10 +6,14 @@ import msgspec
 import pytest
 
 from everyagent.agents.adapter import Draft, Heard, Launch
-from everyagent.agents.codex import asks, encode, launch, modes, patches, program, requests, rpc, wire
-from everyagent.agents.codex.asides import Answered, Reply, Unserved
-from everyagent.agents.codex.decode import Decoder
-from everyagent.agents.codex.routing import Router
+from everyagent.agents.codex import launch, program
+from everyagent.agents.codex.decode import asks, patches
+from everyagent.agents.codex.decode.decoder import Decoder
+from everyagent.agents.codex.driver import encode
+from everyagent.agents.codex.driver.effects import Answered, Reply, Unserved
+from everyagent.agents.codex.policy import modes
+from everyagent.agents.codex.protocol import requests, rpc, wire
+from everyagent.agents.codex.protocol.routing import Router
 from everyagent.errors import AgentFailed
 from everyagent.model.asks import PermissionAnswer, QuestionAnswer
 from everyagent.model.events import PermissionRequested, PermissionResolved, Unparsed

@@ -5,6 +5,7 @@ import signal
 from pathlib import Path
 
 from codex_stage import CodexSession
+from tests.scripted.scripted_responses import run, say
 
 from everyagent.model.events import (
     Error,
@@ -14,7 +15,6 @@ from everyagent.model.events import (
     TurnEnded,
 )
 from everyagent.testing.daemon import DaemonProcess
-from everyagent.testing.scripted_responses import run, say
 
 LONG = "word " * 40
 SLEEP = "python3 -c 'import time; time.sleep(50)'"

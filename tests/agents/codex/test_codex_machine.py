@@ -6,12 +6,12 @@ import pytest
 from codex_stage import CONFIG
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
+from tests.scripted.responses_server import ResponsesServer
+from tests.scripted.scripted_responses import Response, call, run, say, think
 
 from everyagent.agents.codex import program
-from everyagent.sessions.policy import Policy
+from everyagent.sessions.limits import Limits
 from everyagent.testing.machine import SessionMachine
-from everyagent.testing.responses_server import ResponsesServer
-from everyagent.testing.scripted_responses import Response, call, run, say, think
 
 FOREVER = 10**9
 OPTIONS = [{"label": "A", "description": "a"}, {"label": "B", "description": "b"}]
@@ -32,7 +32,7 @@ class CodexMachine(SessionMachine):
     agent = "codex"
     prompts = st.sampled_from(["hello", "think about it", "make a file", "ask me", "/compact"])
     slow_prompts = st.sampled_from(["talk for long", "work long"])
-    policy = Policy(retry_delay=0.01, interrupt_grace=5, sweep_every=0.05)
+    policy = Limits(retry_delay=0.01, interrupt_grace=5, sweep_every=0.05)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -13,10 +13,12 @@ import pytest
 from codex_stage import CodexSession
 from tests.agents.offline import needs_isolation, pass_without_network
 from tests.agents.stage import daemon_of
+from tests.scripted.responses_server import ResponsesServer
+from tests.scripted.scripted_responses import say
 
-from everyagent.agents.codex import encode, program, rpc
-from everyagent.testing.responses_server import ResponsesServer
-from everyagent.testing.scripted_responses import say
+from everyagent.agents.codex import program
+from everyagent.agents.codex.driver import encode
+from everyagent.agents.codex.protocol import rpc
 
 HERE = Path(__file__).parent
 OFFLINE = (

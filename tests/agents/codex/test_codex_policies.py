@@ -8,9 +8,9 @@ from codex_stage import CodexSession
 from tests.agents.networks import NetworkRules
 from tests.agents.offline import needs_isolation
 from tests.agents.policies import REFUSED, PolicyRules, Scene
+from tests.scripted.scripted_responses import call, custom, patch, run, say
 
 from everyagent.model.events import TurnEnded
-from everyagent.testing.scripted_responses import call, custom, patch, run, say
 
 SERVER = Path(__file__).with_name("notes_mcp_server.py")
 NEW_FILE = "*** Begin Patch\n*** Add File: made.txt\n+x\n*** End Patch\n"

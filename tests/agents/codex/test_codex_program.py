@@ -12,10 +12,10 @@ from tests.agents.registry import executable, npm_with
 
 from everyagent.agents import packages
 from everyagent.agents.adapter import Launch
+from everyagent.agents.adapter_context import Surroundings
 from everyagent.agents.codex import program
 from everyagent.agents.codex.adapter import CodexAdapter
 from everyagent.agents.packages import Program
-from everyagent.agents.surroundings import Surroundings
 from everyagent.errors import AgentFailed, AgentNotInstalled
 
 SCRIPT = f"#!/bin/sh\necho 'codex-cli {program.TESTED_VERSION}'\n"

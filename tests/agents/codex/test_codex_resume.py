@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from codex_stage import CodexSession
 from tests.agents.stage import daemon_of
+from tests.scripted.responses_server import ResponsesServer
+from tests.scripted.scripted_responses import patch, run, say
 
 from everyagent.agents.codex import program
 from everyagent.model.events import TurnEnded
 from everyagent.testing.daemon import DaemonProcess
-from everyagent.testing.responses_server import ResponsesServer
-from everyagent.testing.scripted_responses import patch, run, say
 
 REFUSED = {"sandbox_permissions": "require_escalated"}
 ABSENT = "*** Begin Patch\n*** Update File: absent.txt\n@@\n-a\n+b\n*** End Patch\n"

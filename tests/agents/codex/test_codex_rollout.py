@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from everyagent.agents.codex.rollout import EMPTY_TURNS, Rollout
+from everyagent.agents.codex.decode.rollout import EMPTY_TURNS, Rollout
 
 
 def row(kind: str, **payload: object) -> bytes:

@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from everyagent.agents.codex import threads
-from everyagent.agents.codex.decode import MAPPED, REQUESTS
-from everyagent.agents.codex.ignored import IGNORED
+from everyagent.agents.codex.decode import threads
+from everyagent.agents.codex.decode.decoder import MAPPED, REQUESTS
+from everyagent.agents.codex.protocol.ignored import IGNORED
 
 #: Codex sends these only on request and leaves them out of its schema.
 UNLISTED = {"rawResponseItem/completed", "rawResponse/completed"}

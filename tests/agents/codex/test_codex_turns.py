@@ -1,11 +1,11 @@
 """Turns with the real program: words, thoughts, commands, patches, plans."""
 
 from codex_stage import CodexSession
+from tests.scripted.scripted_responses import call, patch, run, say, search, think
 
 from everyagent.model.events import ItemDelta
 from everyagent.model.items import reasoning_of
 from everyagent.model.parts import FileRefPart, StatusPart, ToolCallPart, ToolResultPart
-from everyagent.testing.scripted_responses import call, patch, run, say, search, think
 
 PATCH = """*** Begin Patch
 *** Update File: a.txt

@@ -4,7 +4,7 @@ import pytest
 from recorded_threads import Session
 from tests.agents.told_session import violations
 
-from everyagent.agents.codex import rpc
+from everyagent.agents.codex.protocol import rpc
 from everyagent.model.events import Error, ItemCompleted, PermissionRequested, SessionUpdated
 from everyagent.model.items import Item
 from everyagent.model.parts import ImagePart, StatusPart, ToolResultPart

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from opencode_stage import OpencodeSession, opencode_binary, ripgrep_folder
 from tests.agents.stage import daemon_of
+from tests.scripted.chat_server import ChatServer
 
 from everyagent.agents.opencode import program
-from everyagent.testing.chat_server import ChatServer
 from everyagent.testing.daemon import DaemonProcess
 
 

@@ -7,12 +7,12 @@ import httpx2
 import msgspec
 from platformdirs import user_cache_path
 from tests.agents.stage import Stage, tested_binary
+from tests.scripted.chat_server import ChatServer
 
 from everyagent.agents import packages
 from everyagent.agents.opencode import program
 from everyagent.model.events import Error
 from everyagent.model.items import Item
-from everyagent.testing.chat_server import ChatServer
 from everyagent.testing.daemon import DaemonProcess
 
 MODEL = "scripted/scripted-model"

@@ -6,10 +6,11 @@ from pathlib import Path
 import msgspec
 from tests.agents.told_session import ToldSession
 
-from everyagent.agents.opencode import asks, said, wire
-from everyagent.agents.opencode.decode import Decoder
-from everyagent.agents.opencode.routing import Router
-from everyagent.agents.opencode.said import Said
+from everyagent.agents.opencode.decode import asks
+from everyagent.agents.opencode.decode.decoder import Decoder
+from everyagent.agents.opencode.protocol import native_event, wire
+from everyagent.agents.opencode.protocol.native_event import Said
+from everyagent.agents.opencode.protocol.routing import Router
 from everyagent.model.asks import Answer, PermissionAnswer, PermissionReply, QuestionAnswer
 from everyagent.model.events import Event
 
@@ -94,7 +95,7 @@ class Player:
                 case "back":
                     self._opened(msgspec.json.decode(exchange.msg, type=Told))
                 case "out":
-                    self.hear(said.read(bytes(exchange.msg)))
+                    self.hear(native_event.read(bytes(exchange.msg)))
                 case "new":
                     for session in self.sessions:
                         session.cut()

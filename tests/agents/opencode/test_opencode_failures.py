@@ -8,15 +8,16 @@ import msgspec
 import pytest
 from opencode_stage import OpencodeSession, config
 from tests.agents.ear import Ear
+from tests.scripted.chat_server import ChatServer
+from tests.scripted.scripted_chat import Completion, call, fail, run, say
 
 from everyagent.agents.adapter import Launch, Prompt
-from everyagent.agents.opencode import failures, program
+from everyagent.agents.adapter_context import Surroundings
+from everyagent.agents.opencode import program
 from everyagent.agents.opencode.adapter import OpencodeAdapter
-from everyagent.agents.opencode.failures import RETRY_LIMIT
-from everyagent.agents.surroundings import Surroundings
+from everyagent.agents.opencode.decode import failures
+from everyagent.agents.opencode.decode.failures import RETRY_LIMIT
 from everyagent.model.events import Error, TurnEnded
-from everyagent.testing.chat_server import ChatServer
-from everyagent.testing.scripted_chat import Completion, call, fail, run, say
 
 SOON = {"retry-after-ms": "20"}
 FATAL = {

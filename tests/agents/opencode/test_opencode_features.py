@@ -7,11 +7,11 @@ from pathlib import Path
 
 import msgspec
 from opencode_stage import MODEL, OpencodeSession
+from tests.scripted.scripted_chat import call, images, run, say
 
 from everyagent.model.events import PermissionRequested, ToolRequested, TurnEnded
 from everyagent.model.items import text_of
 from everyagent.model.parts import StatusPart, ToolCallPart, ToolResultPart
-from everyagent.testing.scripted_chat import call, images, run, say
 
 HERE = Path(__file__).parent
 TODOS: list[object] = [

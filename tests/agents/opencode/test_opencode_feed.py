@@ -7,10 +7,10 @@ import anyio
 import pytest
 from anyio.abc import ByteStream, SocketAttribute
 
-from everyagent.agents.opencode import feed, rest
-from everyagent.agents.opencode.feed import Feed
-from everyagent.agents.opencode.rest import Rest
-from everyagent.agents.opencode.said import Said
+from everyagent.agents.opencode.protocol import feed, rest
+from everyagent.agents.opencode.protocol.feed import Feed
+from everyagent.agents.opencode.protocol.native_event import Said
+from everyagent.agents.opencode.protocol.rest import Rest
 
 LIMIT_SECONDS = 30.0
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"

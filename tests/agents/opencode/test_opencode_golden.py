@@ -11,8 +11,8 @@ from recorded_sessions import GOLDEN, Player, cases, events_of, told_of
 from tests.agents.told_session import violations
 
 from everyagent.agents.adapter import Heard
-from everyagent.agents.opencode import said
-from everyagent.agents.opencode.decode import Decoder
+from everyagent.agents.opencode.decode.decoder import Decoder
+from everyagent.agents.opencode.protocol import native_event
 from everyagent.model.events import TurnEnded
 
 #: Exchanges in which no session of the API we use was opened.
@@ -85,5 +85,5 @@ def test_a_decoder_remembers_what_is_open_not_what_went_by() -> None:
     for _ in range(3):
         for case in cases():
             for event in events_of(case):
-                assert isinstance(decoder.decode(said.read(event)), Heard)
+                assert isinstance(decoder.decode(native_event.read(event)), Heard)
                 decoder.asides.clear()

@@ -7,13 +7,14 @@ from hypothesis import strategies as st
 from recorded_sessions import Session, cases, events_of
 from tests.agents.told_session import violations
 
-from everyagent.agents.opencode import said, tools, wire
-from everyagent.agents.opencode.asking import Allow
-from everyagent.agents.opencode.decode import Decoder, Doubt, GiveUp, Snapshot
-from everyagent.agents.opencode.failures import RETRY_LIMIT
-from everyagent.agents.opencode.modes import native
-from everyagent.agents.opencode.routing import Router
-from everyagent.agents.opencode.said import Said
+from everyagent.agents.opencode.decode import tools
+from everyagent.agents.opencode.decode.decoder import Decoder, Doubt, GiveUp, Snapshot
+from everyagent.agents.opencode.decode.failures import RETRY_LIMIT
+from everyagent.agents.opencode.driver.open_asks import Allow
+from everyagent.agents.opencode.policy.modes import native
+from everyagent.agents.opencode.protocol import native_event, wire
+from everyagent.agents.opencode.protocol.native_event import Said
+from everyagent.agents.opencode.protocol.routing import Router
 from everyagent.model.events import Error, ItemCompleted, ItemDelta, ItemStarted, TurnEnded, Unparsed
 from everyagent.model.items import Item, text_of
 from everyagent.runtime.framing import Line
@@ -25,7 +26,7 @@ SINCE = 1794770000000
 
 def event(type: str, session: str | None = MAIN, **properties: object) -> Said:
     about = {"sessionID": session} if session else {}
-    return said.read(msgspec.json.encode({"id": "evt_1", "type": type, "properties": {**about, **properties}}))
+    return native_event.read(msgspec.json.encode({"id": "evt_1", "type": type, "properties": {**about, **properties}}))
 
 
 def message(id: str = "msg_1", *, session: str = MAIN, **more: object) -> Said:
@@ -347,13 +348,13 @@ def test_what_is_nobodys_goes_nowhere() -> None:
 def test_what_nobody_understands_is_kept_and_told(body: bytes) -> None:
     decoder = Decoder()
     decoder.session = MAIN
-    heard = decoder.decode(said.read(body))
+    heard = decoder.decode(native_event.read(body))
     assert heard.frame.body == body
     assert [type(draft) for draft in heard.drafts] == [Unparsed]
 
 
 def test_an_event_that_was_too_long_is_told_as_such() -> None:
-    assert "was cut" in (said.read(b"{", 10**9).problem or "")
+    assert "was cut" in (native_event.read(b"{", 10**9).problem or "")
 
 
 @pytest.mark.parametrize(
@@ -361,7 +362,7 @@ def test_an_event_that_was_too_long_is_told_as_such() -> None:
     [(b"data: {}", b"{}"), (b"data:{}", b"{}"), (b": comment", None), (b"", None), (b"event: x", None)],
 )
 def test_only_data_lines_hold_events(line: bytes, body: bytes | None) -> None:
-    assert said.event(Line(line)) == body
+    assert native_event.event(Line(line)) == body
 
 
 @given(st.data())
@@ -370,7 +371,7 @@ def test_no_mutilated_event_breaks_the_decoder(data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(body)))
     mutilated = body[:at] + data.draw(st.binary(max_size=4)) + body[at + data.draw(st.integers(0, 4)) :]
     session = prompted()
-    read = said.read(mutilated)
+    read = native_event.read(mutilated)
     session.decoder.session = read.session or MAIN
     session.heard(read)
     session.cut()

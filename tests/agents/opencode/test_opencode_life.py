@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 from opencode_stage import OpencodeSession
 from tests.agents.stage import daemon_of
+from tests.scripted.chat_server import ChatServer
+from tests.scripted.scripted_chat import call, fail, run, say
 
-from everyagent.agents.opencode.lookup import PAGE
+from everyagent.agents.opencode.driver.snapshot import PAGE
 from everyagent.model.events import (
     PermissionRequested,
     PermissionResolved,
@@ -20,8 +22,6 @@ from everyagent.model.events import (
     SessionEnded,
     TurnEnded,
 )
-from everyagent.testing.chat_server import ChatServer
-from everyagent.testing.scripted_chat import call, fail, run, say
 
 LONG = "word " * 40 + "end"
 SLEEP = "python3 -c 'import time; time.sleep(50)'"

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from opencode_stage import config
+from tests.scripted.chat_server import ChatServer
+from tests.scripted.scripted_chat import Completion, call, run, say, think
 
-from everyagent.sessions.policy import Policy
-from everyagent.testing.chat_server import ChatServer
+from everyagent.sessions.limits import Limits
 from everyagent.testing.machine import SessionMachine
-from everyagent.testing.scripted_chat import Completion, call, run, say, think
 
 FOREVER = 10**9
 QUESTION = {"header": "H", "question": "Which?", "options": [{"label": "A", "description": "a"}]}
@@ -31,7 +31,7 @@ class OpencodeMachine(SessionMachine):
     agent = "opencode"
     prompts = st.sampled_from(["hello", "think about it", "make a file", "ask me"])
     slow_prompts = st.sampled_from(["talk for long", "work long"])
-    policy = Policy(retry_delay=0.01, interrupt_grace=20, sweep_every=0.05)
+    policy = Limits(retry_delay=0.01, interrupt_grace=20, sweep_every=0.05)
 
 
 @pytest.fixture(autouse=True, scope="module")

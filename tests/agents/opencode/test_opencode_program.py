@@ -12,12 +12,13 @@ import pytest
 
 from everyagent.agents import packages
 from everyagent.agents.adapter import Launch
-from everyagent.agents.opencode import dependencies, program
+from everyagent.agents.adapter_context import Surroundings
 from everyagent.agents.opencode import launch as launching
+from everyagent.agents.opencode import program
 from everyagent.agents.opencode.adapter import OpencodeAdapter
-from everyagent.agents.opencode.server import OpencodeServer
-from everyagent.agents.servers import Kind
-from everyagent.agents.surroundings import Surroundings
+from everyagent.agents.opencode.driver.server import OpencodeServer
+from everyagent.agents.opencode.policy import dependencies
+from everyagent.agents.shared_servers import Kind
 from everyagent.errors import AgentFailed, AgentNotInstalled
 from everyagent.model.tools import CustomTool, McpLocal, McpRemote
 from everyagent.runtime.warden import Warden

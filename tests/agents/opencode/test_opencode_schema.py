@@ -9,11 +9,11 @@ import httpx2
 import msgspec
 import pytest
 
-from everyagent.agents.opencode import dependencies
-from everyagent.agents.opencode.decode import MAPPED
-from everyagent.agents.opencode.ignored import IGNORED
+from everyagent.agents.opencode.decode.decoder import MAPPED
+from everyagent.agents.opencode.decode.messages import PARTS
 from everyagent.agents.opencode.launch import argv
-from everyagent.agents.opencode.messages import PARTS
+from everyagent.agents.opencode.policy import dependencies
+from everyagent.agents.opencode.protocol.ignored import IGNORED
 
 #: OpenCode sends this and leaves it out of its schema.
 UNLISTED = {"server.heartbeat"}

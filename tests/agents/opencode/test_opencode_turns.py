@@ -1,10 +1,10 @@
 """What the real program does in a turn, told over the HTTP API."""
 
 from opencode_stage import OpencodeSession
+from tests.scripted.scripted_chat import run, say, think
 
 from everyagent.model.events import ItemDelta, TurnEnded
 from everyagent.model.parts import ReasoningPart, TextPart
-from everyagent.testing.scripted_chat import run, say, think
 
 
 def test_text_is_streamed_and_whole(session: OpencodeSession) -> None:

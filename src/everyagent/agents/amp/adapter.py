@@ -5,12 +5,12 @@ from functools import partial
 from anyio import to_thread
 
 from everyagent.agents.adapter import Launch, Listener
+from everyagent.agents.adapter_context import Surroundings
 from everyagent.agents.amp import catalog, program
 from everyagent.agents.amp import launch as launching
 from everyagent.agents.amp.driver import AmpConversation
-from everyagent.agents.gate import Gate
+from everyagent.agents.hook_server import Gate
 from everyagent.agents.program_adapter import ProgramAdapter
-from everyagent.agents.surroundings import Surroundings
 from everyagent.runtime.process import Process
 
 

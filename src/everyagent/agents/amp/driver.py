@@ -17,7 +17,7 @@ from everyagent.agents.amp.always import Always
 from everyagent.agents.amp.asks import Asks
 from everyagent.agents.amp.results import Call
 from everyagent.agents.amp.run import Run
-from everyagent.agents.gate import Gate
+from everyagent.agents.hook_server import Gate
 from everyagent.errors import AgentFailed
 from everyagent.model.asks import Answer, PermissionAnswer
 from everyagent.model.policies import UNRESTRICTED, ToolPolicies

@@ -10,9 +10,9 @@ from typing import get_args
 import msgspec
 from msgspec import Struct
 
-from everyagent.agents import knock
+from everyagent.agents import hook_client
 from everyagent.agents.adapter import Launch
-from everyagent.agents.amp import failures, loopholes, modes, program, settings
+from everyagent.agents.amp import failures, modes, program, settings, untrusted_config
 from everyagent.agents.amp.permissions import Standing
 from everyagent.agents.amp.policies import TOOLS_SERVER
 from everyagent.errors import AgentNotLoggedIn
@@ -73,7 +73,7 @@ def prepare(launch: Launch, environment: Mapping[str, str], mode: str, policies:
     """Into the session's scratch folder. Raises `AgentNotLoggedIn`, and `AgentFailed` where its mode cannot be kept."""
     user = settings.of_user(environment)
     _refuse_without_login(environment, user)
-    loopholes.refuse(launch.directory, mode, policies, user, environment)
+    untrusted_config.refuse(launch.directory, mode, policies, user, environment)
     folder = folder_of(launch)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     delegates: dict[Standing, Path] = {standing: folder / standing for standing in get_args(Standing)}
@@ -100,7 +100,7 @@ def folder_of(launch: Launch) -> Path:
 
 def _script(standing: Standing, door: Door) -> str:
     """Amp can only name a program, so its arguments are in one. Amp's key is no business of it."""
-    command = shlex.join([sys.executable, "-I", "-S", knock.__file__, str(door.socket), door.token, standing])
+    command = shlex.join([sys.executable, "-I", "-S", hook_client.__file__, str(door.socket), door.token, standing])
     return f'#!/bin/sh\nunset AMP_API_KEY\nexec {command} "$AGENT_TOOL_NAME"\n'
 
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from everyagent.agents.adapter import Death, Heard
 from everyagent.agents.amp import failures
 from everyagent.agents.amp.decode import Decoder
-from everyagent.agents.lines import Ending, Lines, Speech
+from everyagent.agents.line_conversation import Ending, Lines, Speech
 from everyagent.errors import AgentFailed
 from everyagent.model.events import StderrOutput
 from everyagent.runtime.exit import Exit

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from everyagent.agents import attached
+from everyagent.agents import attached_files
 from everyagent.agents.adapter import Prompt
 from everyagent.agents.claude import encode
 from everyagent.model.sessions import Attachment
@@ -24,13 +24,13 @@ def content(prompt: Prompt, seed: str | None, folder: Path) -> str | list[dict[s
 
 def _block(attachment: Attachment, folder: Path) -> dict[str, object]:
     """Images and PDF documents go along; of any other file the agent is told where it is, and reads it itself."""
-    if attachment.mime in attached.IMAGES:
+    if attachment.mime in attached_files.IMAGES:
         return _inline("image", attachment)
     if attachment.mime == _PDF:
         return _inline("document", attachment)
-    return encode.text(attached.told(attachment, folder))
+    return encode.text(attached_files.told(attachment, folder))
 
 
 def _inline(type: str, attachment: Attachment) -> dict[str, object]:
-    data = attached.base64_of(attachment)
+    data = attached_files.base64_of(attachment)
     return {"type": type, "source": {"type": "base64", "media_type": attachment.mime, "data": data}}

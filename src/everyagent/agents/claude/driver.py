@@ -12,7 +12,7 @@ from everyagent.agents.adapter import Change, Launch, Listener, Prompt
 from everyagent.agents.claude import attachments, encode, modes, policies
 from everyagent.agents.claude.decode import Decoder, Lapsed, Settled, Unserved
 from everyagent.agents.claude.wire import ControlReply
-from everyagent.agents.lines import Ending, Lines, Speech
+from everyagent.agents.line_conversation import Ending, Lines, Speech
 from everyagent.errors import AgentFailed
 from everyagent.logs import get_logger
 from everyagent.model.asks import Answer

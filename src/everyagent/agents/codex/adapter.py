@@ -1,14 +1,14 @@
 """Codex as an adapter: sessions share app-servers, and a pinned version can be installed."""
 
 from everyagent.agents.adapter import Catalog, Launch, Listener
+from everyagent.agents.adapter_context import Surroundings
 from everyagent.agents.codex import catalog, program
 from everyagent.agents.codex import launch as launching
-from everyagent.agents.codex.driver import CodexConversation
-from everyagent.agents.codex.server import AppServer
-from everyagent.agents.gate import Gate
+from everyagent.agents.codex.driver.driver import CodexConversation
+from everyagent.agents.codex.driver.server import AppServer
+from everyagent.agents.hook_server import Gate
 from everyagent.agents.program_adapter import ProgramAdapter
-from everyagent.agents.servers import Kind, Servers
-from everyagent.agents.surroundings import Surroundings
+from everyagent.agents.shared_servers import Kind, Servers
 from everyagent.errors import AgentFailed
 
 

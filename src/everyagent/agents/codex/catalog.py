@@ -4,12 +4,12 @@ import msgspec
 from anyio.abc import TaskGroup
 
 from everyagent.agents.adapter import Capabilities, Catalog, Model
-from everyagent.agents.codex import wire
-from everyagent.agents.codex.choices import Defaults
-from everyagent.agents.codex.modes import AGENT_MODES, PERMISSION_MODES, SANDBOX_MODES
-from everyagent.agents.codex.policies import TOOLS
-from everyagent.agents.codex.server import AppServer
-from everyagent.agents.servers import Kind
+from everyagent.agents.codex.driver.server import AppServer
+from everyagent.agents.codex.policy.choices import Defaults
+from everyagent.agents.codex.policy.modes import AGENT_MODES, PERMISSION_MODES, SANDBOX_MODES
+from everyagent.agents.codex.policy.policies import TOOLS
+from everyagent.agents.codex.protocol import wire
+from everyagent.agents.shared_servers import Kind
 from everyagent.errors import AgentFailed
 from everyagent.logs import get_logger
 from everyagent.runtime.warden import Warden

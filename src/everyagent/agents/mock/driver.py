@@ -1,7 +1,7 @@
 """The conversation with one mock process."""
 
 from everyagent.agents.adapter import Change, Heard, Launch, Listener, Prompt
-from everyagent.agents.lines import Ending, Lines, Speech
+from everyagent.agents.line_conversation import Ending, Lines, Speech
 from everyagent.agents.mock import encode
 from everyagent.agents.mock.decode import decode
 from everyagent.model.asks import Answer

@@ -6,14 +6,15 @@ from anyio import to_thread
 
 from everyagent.agents import packages
 from everyagent.agents.adapter import AgentState, Catalog, Launch, Listener
-from everyagent.agents.opencode import catalog, dependencies, program
+from everyagent.agents.adapter_context import Surroundings
+from everyagent.agents.opencode import catalog, program
 from everyagent.agents.opencode import launch as launching
-from everyagent.agents.opencode.driver import OpencodeConversation
-from everyagent.agents.opencode.guards import Guards
-from everyagent.agents.opencode.server import OpencodeServer
+from everyagent.agents.opencode.driver.driver import OpencodeConversation
+from everyagent.agents.opencode.driver.server import OpencodeServer
+from everyagent.agents.opencode.policy import dependencies
+from everyagent.agents.opencode.policy.plugin_hooks import Guards
 from everyagent.agents.program_adapter import ProgramAdapter
-from everyagent.agents.servers import Kind, Servers
-from everyagent.agents.surroundings import Surroundings
+from everyagent.agents.shared_servers import Kind, Servers
 from everyagent.errors import AgentFailed
 
 

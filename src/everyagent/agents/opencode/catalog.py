@@ -1,10 +1,10 @@
 """What OpenCode can do, and what can be chosen. Models and agents are asked of the program itself."""
 
 from everyagent.agents.adapter import Capabilities, Catalog, Mode, Model
-from everyagent.agents.opencode import wire
-from everyagent.agents.opencode.modes import AGENT_MODES, PERMISSION_MODES
-from everyagent.agents.opencode.policies import TOOLS
-from everyagent.agents.opencode.rest import Rest, read
+from everyagent.agents.opencode.policy.modes import AGENT_MODES, PERMISSION_MODES
+from everyagent.agents.opencode.policy.policies import TOOLS
+from everyagent.agents.opencode.protocol import wire
+from everyagent.agents.opencode.protocol.rest import Rest, read
 
 CAPABILITIES = Capabilities(
     plan_mode=True,

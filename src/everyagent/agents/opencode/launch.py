@@ -10,7 +10,7 @@ import msgspec
 
 from everyagent.agents.adapter import Launch
 from everyagent.agents.opencode import program
-from everyagent.agents.opencode.policies import CUSTOM_SERVER
+from everyagent.agents.opencode.policy.policies import CUSTOM_SERVER
 from everyagent.errors import AgentFailed
 from everyagent.model.tools import McpLocal, McpServer
 from everyagent.runtime.environment import scrubbed

@@ -3,8 +3,8 @@
 from starlette.types import Scope
 
 from everyagent.api.auth import tokens
-from everyagent.managed.keys import Keys
-from everyagent.managed.memory.memory import Actor, ApiActor, SessionActor
+from everyagent.managed.memory.memory_shape import Actor, ApiActor, SessionActor
+from everyagent.managed.work_queue.keys import Keys
 
 
 def actor_of(scope: Scope, keys: Keys) -> Actor:

@@ -4,10 +4,10 @@ from msgspec import Struct
 
 from everyagent.api.routing import Call, Nothing, Routes
 from everyagent.errors import Conflict, NotFound
-from everyagent.managed.agent import Agent, AgentCreate, AgentList, AgentUpdate
-from everyagent.managed.agent_limits import limits_of_agent
-from everyagent.managed.limits import PageLimit
-from everyagent.managed.pages import Page
+from everyagent.managed.field_limits import PageLimit
+from everyagent.managed.resources.agents.shape import Agent, AgentCreate, AgentList, AgentUpdate
+from everyagent.managed.resources.agents.unsupported import limits_of_agent
+from everyagent.managed.resources.pages import Page
 
 routes = Routes("managed agents")
 

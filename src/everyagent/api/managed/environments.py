@@ -2,15 +2,15 @@
 
 from everyagent.api.routing import Call, Nothing, Routes
 from everyagent.errors import Conflict, NotFound
-from everyagent.managed.environment import (
+from everyagent.managed.resources.environments.shape import (
     Deleted,
     Environment,
     EnvironmentCreate,
     EnvironmentList,
     EnvironmentUpdate,
 )
-from everyagent.managed.pages import Page
-from everyagent.managed.workspace import limits_of
+from everyagent.managed.resources.pages import Page
+from everyagent.managed.workspace.workspace import limits_of
 
 routes = Routes("managed environments")
 

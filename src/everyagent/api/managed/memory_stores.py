@@ -3,8 +3,7 @@
 from everyagent.api.managed.actors import actor_of
 from everyagent.api.routing import Call, Nothing, Routes
 from everyagent.errors import Conflict, NotFound
-from everyagent.managed.environment import Deleted
-from everyagent.managed.memory.memory import (
+from everyagent.managed.memory.memory_shape import (
     Memory,
     MemoryCreate,
     MemoryDelete,
@@ -16,8 +15,9 @@ from everyagent.managed.memory.memory import (
     VersionList,
     WrittenView,
 )
-from everyagent.managed.memory.store import MemoryStore, StoreCreate, StoreList, StoreUpdate
-from everyagent.managed.pages import Page
+from everyagent.managed.memory.store_shape import MemoryStore, StoreCreate, StoreList, StoreUpdate
+from everyagent.managed.resources.environments.shape import Deleted
+from everyagent.managed.resources.pages import Page
 
 routes = Routes("managed memory stores")
 _STORE = "/anthropic/v1/memory_stores/{memory_store_id}"

@@ -4,10 +4,10 @@ from msgspec import Struct
 
 from everyagent.api.routing import Call, Nothing, Routes
 from everyagent.errors import Conflict, NotFound
-from everyagent.managed.environment import Deleted
-from everyagent.managed.limits import LongPageLimit
-from everyagent.managed.pages import Page
-from everyagent.managed.resource import FileParams, Resource, ResourceUpdate
+from everyagent.managed.field_limits import LongPageLimit
+from everyagent.managed.resources.environments.shape import Deleted
+from everyagent.managed.resources.pages import Page
+from everyagent.managed.workspace.shape import FileParams, Resource, ResourceUpdate
 
 routes = Routes("managed sessions")
 _RESOURCES = "/anthropic/v1/sessions/{session_id}/resources"

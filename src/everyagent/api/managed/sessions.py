@@ -2,8 +2,8 @@
 
 from everyagent.api.routing import Call, Encoded, Nothing, Routes, encoded
 from everyagent.errors import Conflict, SessionNotFound
-from everyagent.managed.environment import Deleted
-from everyagent.managed.session import Session, SessionCreate, SessionList, SessionUpdate, TwoWayPage
+from everyagent.managed.resources.environments.shape import Deleted
+from everyagent.managed.sessions.shape import Session, SessionCreate, SessionList, SessionUpdate, TwoWayPage
 
 routes = Routes("managed sessions")
 

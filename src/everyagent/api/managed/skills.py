@@ -10,11 +10,11 @@ from everyagent.api.reading import header
 from everyagent.api.routing import Call, Nothing, Routes, Upload
 from everyagent.api.streaming import Download
 from everyagent.errors import BadRequest, NotFound
-from everyagent.managed.bundle import MAX_BYTES, MAX_FILES, Bundle, packed, too_large
-from everyagent.managed.environment import Deleted
-from everyagent.managed.limits import LongPageLimit
-from everyagent.managed.pages import Page
-from everyagent.managed.skill import OlderSkill, Skill, SkillList, SkillVersion
+from everyagent.managed.field_limits import LongPageLimit
+from everyagent.managed.resources.environments.shape import Deleted
+from everyagent.managed.resources.pages import Page
+from everyagent.managed.resources.skills.bundle import MAX_BYTES, MAX_FILES, Bundle, packed, too_large
+from everyagent.managed.resources.skills.shape import OlderSkill, Skill, SkillList, SkillVersion
 
 routes = Routes("managed skills")
 _SKILL = "/anthropic/v1/skills/{skill_id}"

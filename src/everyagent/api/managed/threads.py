@@ -5,8 +5,8 @@ from everyagent.api.reading import header
 from everyagent.api.routing import Call, Encoded, Nothing, Routes
 from everyagent.api.streaming import EventStream
 from everyagent.errors import NotFound
-from everyagent.managed.pages import Page
-from everyagent.managed.session import EventTail, SessionThread, ThreadEvents, ThreadList
+from everyagent.managed.resources.pages import Page
+from everyagent.managed.sessions.shape import EventTail, SessionThread, ThreadEvents, ThreadList
 
 routes = Routes("managed threads")
 

@@ -2,7 +2,9 @@
 
 from everyagent.api.routing import Call, Nothing, Routes
 from everyagent.errors import Conflict, NotFound
-from everyagent.managed.credential import (
+from everyagent.managed.resources.environments.shape import Deleted
+from everyagent.managed.resources.pages import Page
+from everyagent.managed.resources.vaults.shape import (
     Credential,
     CredentialCreate,
     CredentialUpdate,
@@ -12,8 +14,6 @@ from everyagent.managed.credential import (
     VaultList,
     VaultUpdate,
 )
-from everyagent.managed.environment import Deleted
-from everyagent.managed.pages import Page
 
 routes = Routes("managed vaults")
 _VAULT = "/anthropic/v1/vaults/{vault_id}"

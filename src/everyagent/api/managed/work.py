@@ -6,9 +6,9 @@ from msgspec import Struct
 from everyagent.api.reading import header
 from everyagent.api.routing import Call, Encoded, Nothing, Routes
 from everyagent.errors import BadRequest, Conflict, NotFound, PreconditionFailed
-from everyagent.managed.environment import SelfHosted
-from everyagent.managed.pages import Page
-from everyagent.managed.work import (
+from everyagent.managed.resources.environments.shape import SelfHosted
+from everyagent.managed.resources.pages import Page
+from everyagent.managed.work_queue.shape import (
     Heartbeat,
     QueueStats,
     Work,

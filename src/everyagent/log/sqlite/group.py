@@ -7,9 +7,9 @@ from everyagent.clock import Clock
 from everyagent.log.blobs import INLINE_BYTES, Blobs
 from everyagent.log.chunk import EventChunk
 from everyagent.log.log import NewEvent, NewFrame, StoredEvent
+from everyagent.log.projections import PROJECTION
 from everyagent.log.sqlite.connection import Connection, Value
 from everyagent.log.sqlite.rows import DIRECTION_NUMBERS, FORM_NUMBERS, key
-from everyagent.log.views import VIEW
 
 #: Rows that one statement inserts. The thread gives up the interpreter at every statement, and must wait to get
 #: it back while the event loop is busy: few long statements, not many short ones.
@@ -78,9 +78,9 @@ class Group:
         commits: list[Value] = []
         chunks: list[EventChunk] = []
         for session, events in self._appended.items():
-            if session & ~VIEW in gone or session in gone:
+            if session & ~PROJECTION in gone or session in gone:
                 continue
-            if session & VIEW:
+            if session & PROJECTION:
                 chunks.append(EventChunk(session, events))
                 continue
             self.last_commit += 1

@@ -25,23 +25,23 @@ from everyagent.log.log import (
     SessionQuery,
     SessionRecord,
 )
+from everyagent.log.projections import PROJECTION, NewProjection, ProjectionQuery, ProjectionRecord, ProjectionStep
 from everyagent.log.recent import Recent
 from everyagent.log.signals import ALL_SESSIONS, Signals
-from everyagent.log.sqlite import asks, pages, receipts, views, writes
+from everyagent.log.sqlite import asks, pages, projections, receipts, writes
 from everyagent.log.sqlite.checkpoint import Checkpointer
 from everyagent.log.sqlite.connection import Connection
 from everyagent.log.sqlite.database import Database
 from everyagent.log.sqlite.frames import frame_page
-from everyagent.log.sqlite.keeper import SqliteRecords
 from everyagent.log.sqlite.lock import FolderLock
 from everyagent.log.sqlite.migrations import migrate
 from everyagent.log.sqlite.readers import Readers
+from everyagent.log.sqlite.records_store import SqliteRecords
 from everyagent.log.sqlite.replay import SqliteStorage
 from everyagent.log.sqlite.search import find_text
 from everyagent.log.sqlite.sessions import by_id, by_number, inputs, listing, unfinished
 from everyagent.log.sqlite.writer import Commit, Writer
 from everyagent.log.tail import Feed, PairedTail, SessionTail
-from everyagent.log.views import VIEW, NewView, ViewQuery, ViewRecord, ViewStep
 from everyagent.model.sessions import FrameInfo, SearchHit
 
 RECENT_BYTES = 16 << 20
@@ -91,7 +91,7 @@ class SqliteLog:
         events: Sequence[NewEvent],
         frames: Sequence[NewFrame] = (),
         receipt: Receipt | None = None,
-        view: NewView | None = None,
+        view: NewProjection | None = None,
     ) -> SessionRecord:
         return await self._writer.submit(lambda group: writes.create(group, record, events, frames, receipt, view))
 
@@ -136,14 +136,14 @@ class SqliteLog:
             partial(pages.joined_page, blobs=self._blobs, session_id=session_id, query=query, view=view)
         )
 
-    async def view(self, session_id: str) -> ViewRecord:
-        return await self._readers.read(partial(views.find, session_id=session_id))
+    async def view(self, session_id: str) -> ProjectionRecord:
+        return await self._readers.read(partial(projections.find, session_id=session_id))
 
-    async def views(self, query: ViewQuery) -> list[ViewRecord]:
-        return await self._readers.read(partial(views.listing, query=query))
+    async def views(self, query: ProjectionQuery) -> list[ProjectionRecord]:
+        return await self._readers.read(partial(projections.listing, query=query))
 
-    async def rewrite_view(self, session: int, step: ViewStep, times: Sequence[int]) -> None:
-        await self._writer.submit(lambda group: views.rewrite(group, session, step, list(times)), session=session)
+    async def rewrite_projection(self, session: int, step: ProjectionStep, times: Sequence[int]) -> None:
+        await self._writer.submit(lambda group: projections.rewrite(group, session, step, list(times)), session=session)
 
     async def frames(self, session: int, after: int, limit: int) -> tuple[list[FrameInfo], bool]:
         return await self._readers.read(
@@ -168,7 +168,7 @@ class SqliteLog:
     def paired_tail(self, session: int, after: int, view_after: int) -> AsyncIterator[Pair | None]:
         return PairedTail(
             SessionTail(self._recent, self._signals, self._storage, session, after),
-            SessionTail(self._recent, self._signals, self._storage, session | VIEW, view_after),
+            SessionTail(self._recent, self._signals, self._storage, session | PROJECTION, view_after),
         )
 
     def feed(self, after: FeedPosition | None) -> AsyncIterator[Chunk | None]:
@@ -202,8 +202,8 @@ class SqliteLog:
             self._signals.fire(session)
         for chunk in commit.chunks:
             self._signals.fire(chunk.session)
-            if chunk.session & VIEW:  # whoever reads both waits for the session's own
-                self._signals.fire(chunk.session & ~VIEW)
+            if chunk.session & PROJECTION:  # whoever reads both waits for the session's own
+                self._signals.fire(chunk.session & ~PROJECTION)
         if commit.chunks:
             self._signals.fire(ALL_SESSIONS)
         for future, outcome in commit.outcomes:

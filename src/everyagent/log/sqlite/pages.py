@@ -10,9 +10,9 @@ import msgspec
 
 from everyagent.log.blobs import Blobs
 from everyagent.log.log import EventPage, EventQuery, FrameForm, JoinedPage, Order, StoredEvent
+from everyagent.log.projections import HIDDEN, PROJECTION
 from everyagent.log.sqlite.connection import Connection
 from everyagent.log.sqlite.rows import FORMS, NUMBER_MASK, key, no_such_session
-from everyagent.log.views import HIDDEN, VIEW
 
 PAGE_BYTES = 32 << 20
 ALL_TYPES = -1
@@ -82,7 +82,7 @@ def joined_page(connection: Connection, blobs: Blobs, session_id: str, query: Ev
 _SHOWN = frozenset(range(HIDDEN))
 _HEAD = "SELECT number, last_sequence, 0 FROM sessions WHERE session_id = ?"
 _VIEW_HEAD = (
-    f"SELECT number | {VIEW}, head, hidden FROM sessions JOIN views ON views.session = sessions.number "
+    f"SELECT number | {PROJECTION}, head, hidden FROM sessions JOIN views ON views.session = sessions.number "
     "WHERE session_id = ?"
 )
 
@@ -113,8 +113,8 @@ _HEAD_OF_VIEW = "SELECT head FROM views WHERE session = ?"
 
 
 def session_head(connection: Connection, session: int) -> int:
-    statement = _HEAD_OF_VIEW if session & VIEW else "SELECT last_sequence FROM sessions WHERE number = ?"
-    row = connection.execute(statement, (session & ~VIEW,)).fetchone()
+    statement = _HEAD_OF_VIEW if session & PROJECTION else "SELECT last_sequence FROM sessions WHERE number = ?"
+    row = connection.execute(statement, (session & ~PROJECTION,)).fetchone()
     if row is None:
         raise no_such_session(session)
     return cast("int", row[0])

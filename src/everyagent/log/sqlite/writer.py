@@ -13,13 +13,13 @@ from everyagent.clock import Clock
 from everyagent.errors import EveryagentError, StorageFull, Unavailable
 from everyagent.log.blobs import Blobs
 from everyagent.log.chunk import EventChunk
+from everyagent.log.projections import PROJECTION
 from everyagent.log.sqlite import receipts
 from everyagent.log.sqlite.checkpoint import LARGE_PAGES, Checkpointer, checkpoint
 from everyagent.log.sqlite.connection import Connection
 from everyagent.log.sqlite.database import FULL, fault, is_full
-from everyagent.log.sqlite.debris import remove_slice
+from everyagent.log.sqlite.deletion import remove_slice
 from everyagent.log.sqlite.group import Group
-from everyagent.log.views import VIEW
 
 #: How often a full disk is tried again.
 RETRY_SECONDS = 0.25
@@ -175,7 +175,7 @@ class Writer:
         connection.execute("COMMIT")
         self.full = False
         self.last_commit = group.last_commit
-        views = [session | VIEW for session in group.deleted]
+        views = [session | PROJECTION for session in group.deleted]
         self._post(Commit(outcomes, chunks, [*group.deleted, *views, *group.rewritten]))
         self._orphans |= group.orphans
         self._debris = self._debris or bool(group.deleted)

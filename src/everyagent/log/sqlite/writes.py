@@ -11,7 +11,8 @@ from msgspec import UNSET
 
 from everyagent.errors import Conflict, KeyReused, LogConflict, LogFenced, SessionExists
 from everyagent.log.log import Append, Input, NewEvent, NewFrame, Receipt, SessionChanges, SessionRecord
-from everyagent.log.sqlite import asks, receipts, views
+from everyagent.log.projections import PROJECTION, NewProjection
+from everyagent.log.sqlite import asks, projections, receipts
 from everyagent.log.sqlite.group import Group
 from everyagent.log.sqlite.rows import (
     SELECT_SESSION,
@@ -21,7 +22,6 @@ from everyagent.log.sqlite.rows import (
     session_record,
     session_row,
 )
-from everyagent.log.views import VIEW, NewView
 
 _NO_FRAME = 1 << 62
 
@@ -32,7 +32,7 @@ def create(
     events: Sequence[NewEvent],
     frames: Sequence[NewFrame],
     receipt: Receipt | None,
-    view: NewView | None,
+    view: NewProjection | None,
 ) -> SessionRecord:
     _check_numbered(events, 0)
     _check_rising(frames)
@@ -55,7 +55,7 @@ def create(
     if frames:
         group.add_frames(number, frames, record.last_at)
     if view is not None:
-        views.create(connection, number, view, record.created_at)
+        projections.create(connection, number, view, record.created_at)
     if receipt is not None:
         receipts.store(connection, receipt, group.now)
     return msgspec.structs.replace(record, number=number)
@@ -77,13 +77,13 @@ def append(group: Group, step: Append) -> None:
     receipts.check_unused(connection, step.receipt, group.now)
     asks.check(connection, step)
     if step.view is not None:
-        views.check(connection, step.session, step.view)
+        projections.check(connection, step.session, step.view)
     _check_inputs(group, step.session, step.inputs)
     at = _advance(group, step)
     if step.events:
         group.add_events(step.session, step.events, at)
     if step.view is not None:
-        views.write(group, step.session, step.view, at)
+        projections.write(group, step.session, step.view, at)
     if step.frames:
         group.add_frames(step.session, step.frames, at)
     if step.asks or step.closed_asks:
@@ -137,7 +137,7 @@ def delete(group: Group, session_id: str) -> None:
         "INSERT INTO debris (session) VALUES (?)",
     ):
         connection.execute(statement, (number,))
-    view = number | VIEW
+    view = number | PROJECTION
     digests += connection.execute("SELECT digest FROM blobs WHERE session = ?", (view,)).fetchall()
     connection.execute("DELETE FROM blobs WHERE session = ?", (view,))
     connection.execute("INSERT INTO debris (session) VALUES (?)", (view,))

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 import msgspec
 
 from everyagent.log.records import Change, Delete, Insert, Records, Replace, Uploaded
-from everyagent.managed.memory.book import Held, Planned
-from everyagent.managed.memory.memory import Actor, MemoryBody, VersionBody
+from everyagent.managed.memory.changes import Held, Planned
+from everyagent.managed.memory.memory_shape import Actor, MemoryBody, VersionBody
 from everyagent.managed.memory.stores import MEMORY_KIND, VERSION_KIND
 from everyagent.model.ids import new_id
 

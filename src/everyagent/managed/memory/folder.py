@@ -14,7 +14,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from everyagent.managed.memory.memory import MAX_BYTES
+from everyagent.managed.memory.memory_shape import MAX_BYTES
 from everyagent.managed.memory.paths import MAX_SEGMENTS, fault_of
 
 MAX_ENTRIES = 10_000

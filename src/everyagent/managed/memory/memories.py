@@ -7,10 +7,9 @@ from everyagent.clock import rfc3339
 from everyagent.errors import BadRequest, EveryagentError
 from everyagent.log import records as log
 from everyagent.log.records import RecordQuery, Records
-from everyagent.managed.environment import Deleted
-from everyagent.managed.memory.book import Book, Change, Create, Held, Remove, Update, held
+from everyagent.managed.memory.changes import Book, Change, Create, Held, Remove, Update, held
 from everyagent.managed.memory.contents import bytes_of, changes_of, once
-from everyagent.managed.memory.memory import (
+from everyagent.managed.memory.memory_shape import (
     MAX_FULL_PAGE,
     MAX_MEMORIES,
     Actor,
@@ -23,7 +22,8 @@ from everyagent.managed.memory.memory import (
 )
 from everyagent.managed.memory.paths import cursor_of, entries, place_of
 from everyagent.managed.memory.stores import MEMORY_KIND, MemoryStores, archived
-from everyagent.managed.pages import Page
+from everyagent.managed.resources.environments.shape import Deleted
+from everyagent.managed.resources.pages import Page
 from everyagent.sessions.locks import Locks
 
 

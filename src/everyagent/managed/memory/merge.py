@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from everyagent.managed.memory.book import Held
+from everyagent.managed.memory.changes import Held
 from everyagent.managed.memory.paths import folders_of
 
 

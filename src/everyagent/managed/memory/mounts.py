@@ -13,12 +13,12 @@ from everyagent.log.records import Delete, Insert, Record, RecordQuery, Records,
 from everyagent.logs import get_logger
 from everyagent.managed.memory.folder import Folder, Seen
 from everyagent.managed.memory.memories import Memories
-from everyagent.managed.memory.memory import SessionActor
+from everyagent.managed.memory.memory_shape import SessionActor
 from everyagent.managed.memory.merge import Frozen
-from everyagent.managed.memory.store import MemoryStore
+from everyagent.managed.memory.store_shape import MemoryStore
 from everyagent.managed.memory.stores import MemoryStores
 from everyagent.managed.memory.syncing import Sync
-from everyagent.managed.resource import MAX_MEMORY_STORES, MemoryStoreResource
+from everyagent.managed.workspace.shape import MAX_MEMORY_STORES, MemoryStoreResource
 from everyagent.sessions.locks import Locks
 
 KIND = "session_memory"

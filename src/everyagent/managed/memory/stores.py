@@ -7,10 +7,10 @@ import msgspec
 from everyagent.clock import rfc3339
 from everyagent.errors import BadRequest, RecordChanged
 from everyagent.log.records import Delete, Insert, Record, RecordQuery, Records, Replace
-from everyagent.managed.environment import Deleted
-from everyagent.managed.limits import checked_metadata, merged_metadata
-from everyagent.managed.memory.store import MemoryStore, StoreBody, StoreCreate, StoreList, StoreUpdate
-from everyagent.managed.pages import Page, micros, page_of
+from everyagent.managed.field_limits import checked_metadata, merged_metadata
+from everyagent.managed.memory.store_shape import MemoryStore, StoreBody, StoreCreate, StoreList, StoreUpdate
+from everyagent.managed.resources.environments.shape import Deleted
+from everyagent.managed.resources.pages import Page, micros, page_of
 from everyagent.model.ids import new_id
 from everyagent.sessions.locks import Locks
 

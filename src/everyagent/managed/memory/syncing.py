@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from everyagent.errors import EveryagentError, MemoryChanged, NotFound
-from everyagent.managed.memory.book import Change, Create, Remove, Update
+from everyagent.managed.memory.changes import Change, Create, Remove, Update
 from everyagent.managed.memory.folder import MAX_ENTRIES, Folder, Scan, Seen
 from everyagent.managed.memory.memories import Memories
-from everyagent.managed.memory.memory import Actor
+from everyagent.managed.memory.memory_shape import Actor
 from everyagent.managed.memory.merge import Drop, Erase, Frozen, Leave, Move, Pull, Push, Same, hidden, merge, wiped
 
 #: As many texts are held at once.

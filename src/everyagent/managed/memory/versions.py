@@ -6,9 +6,9 @@ from msgspec.structs import replace
 from everyagent.clock import Clock, rfc3339
 from everyagent.errors import BadRequest, NotFound, RecordNotFound
 from everyagent.log.records import Delete, Record, RecordQuery, Records, Replace
-from everyagent.managed.memory.book import held
+from everyagent.managed.memory.changes import held
 from everyagent.managed.memory.contents import CONTENT_KIND, bytes_of, content_id
-from everyagent.managed.memory.memory import (
+from everyagent.managed.memory.memory_shape import (
     MAX_FULL_PAGE,
     Actor,
     ApiActor,
@@ -19,7 +19,7 @@ from everyagent.managed.memory.memory import (
     View,
 )
 from everyagent.managed.memory.stores import MEMORY_KIND, VERSION_KIND, MemoryStores
-from everyagent.managed.pages import Page, cursor, micros, position
+from everyagent.managed.resources.pages import Page, cursor, micros, position
 from everyagent.sessions.locks import Locks
 
 _PIECE = 1000

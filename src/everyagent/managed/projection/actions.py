@@ -5,14 +5,14 @@ from typing import assert_never
 
 import msgspec
 
-from everyagent.managed.blocks import ResultBlock, Text
-from everyagent.managed.events import CustomToolUse, Stop, ToolResult, ToolUse
-from everyagent.managed.incoming import UserCustomToolResult, UserToolConfirmation, UserToolResult
+from everyagent.managed.projection.events import CustomToolUse, Stop, ToolResult, ToolUse
 from everyagent.managed.projection.naming import QUESTION_TOOL, TOOLSET, as_input, event_id, tool_name
 from everyagent.managed.projection.state import Action, Grant
 from everyagent.managed.projection.statuses import Statuses
 from everyagent.managed.projection.teller import Teller
 from everyagent.managed.projection.tools import Tools, evaluated
+from everyagent.managed.sessions.blocks import ResultBlock, Text
+from everyagent.managed.sessions.client_events import UserCustomToolResult, UserToolConfirmation, UserToolResult
 from everyagent.model.asks import Question, QuestionOption
 from everyagent.model.events import (
     PermissionRequested,

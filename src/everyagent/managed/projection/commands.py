@@ -7,8 +7,8 @@ from typing import TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
 
-from everyagent.managed.events import Failure, ModelUsage
-from everyagent.managed.incoming import ClientEvent
+from everyagent.managed.projection.events import Failure, ModelUsage
+from everyagent.managed.sessions.client_events import ClientEvent
 from everyagent.model.parts import Json
 
 

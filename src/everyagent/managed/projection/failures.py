@@ -2,7 +2,7 @@
 
 from typing import Literal, TypeAlias
 
-from everyagent.managed.events import Failure, Retrying
+from everyagent.managed.projection.events import Failure, Retrying
 from everyagent.managed.projection.state import Held
 from everyagent.model.events import Error, ErrorCode
 

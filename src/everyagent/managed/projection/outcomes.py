@@ -1,10 +1,10 @@
 """What a session works towards, and how it is judged: after each turn, by the rubric, until it is good enough."""
 
-from everyagent.managed.events import EvaluationEnd, EvaluationOngoing, EvaluationStart, ModelUsage
-from everyagent.managed.incoming import UserDefineOutcome
 from everyagent.managed.projection.commands import Evaluated
+from everyagent.managed.projection.events import EvaluationEnd, EvaluationOngoing, EvaluationStart, ModelUsage
 from everyagent.managed.projection.state import Outcome
 from everyagent.managed.projection.teller import Teller
+from everyagent.managed.sessions.client_events import UserDefineOutcome
 
 DEFAULT_ITERATIONS = 3
 

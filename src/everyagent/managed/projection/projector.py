@@ -9,10 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from everyagent.log.log import FrameDirection
-from everyagent.log.views import ViewStep
-from everyagent.managed.blocks import Base64Source, Image, MessageBlock, Redacted, Text
-from everyagent.managed.events import AgentMessage, AgentThinking, Compacted, Managed, SessionUpdated
-from everyagent.managed.incoming import UserDefineOutcome, UserInterrupt, UserMessage
+from everyagent.log.projections import ProjectionStep
 from everyagent.managed.projection.actions import Actions
 from everyagent.managed.projection.commands import (
     Archived,
@@ -27,6 +24,7 @@ from everyagent.managed.projection.commands import (
     Troubled,
 )
 from everyagent.managed.projection.document import Document
+from everyagent.managed.projection.events import AgentMessage, AgentThinking, Compacted, Managed, SessionUpdated
 from everyagent.managed.projection.naming import event_id
 from everyagent.managed.projection.outcomes import Outcomes
 from everyagent.managed.projection.spans import Spans
@@ -36,6 +34,8 @@ from everyagent.managed.projection.teller import Teller
 from everyagent.managed.projection.threads import Threads
 from everyagent.managed.projection.tools import Tools
 from everyagent.managed.projection.turns import Turns
+from everyagent.managed.sessions.blocks import Base64Source, Image, MessageBlock, Redacted, Text
+from everyagent.managed.sessions.client_events import UserDefineOutcome, UserInterrupt, UserMessage
 from everyagent.model import events as universal
 from everyagent.model.events import EventData
 from everyagent.model.items import Item
@@ -295,7 +295,7 @@ class Projector:
 
     # -- writing --------------------------------------------------------------------------------------------
 
-    def take(self) -> ViewStep | None:
+    def take(self) -> ProjectionStep | None:
         document = None if self._document is self._kept else msgspec.json.encode(self._document)
         self._before, self._kept = self._kept, self._document
         archived, self._archived_at = self._archived_at, None

@@ -5,7 +5,7 @@ An agent tells when a request is over. The next one begins when every call of th
 
 from typing import TypeAlias
 
-from everyagent.managed.events import Managed, ModelRequestEnd, ModelRequestStart, ModelUsage
+from everyagent.managed.projection.events import Managed, ModelRequestEnd, ModelRequestStart, ModelUsage
 from everyagent.managed.projection.state import State, Thread
 from everyagent.managed.projection.teller import Teller
 from everyagent.model.usage import Usage

@@ -1,6 +1,6 @@
 """The status of a session: told when it changes, and only then."""
 
-from everyagent.managed.events import (
+from everyagent.managed.projection.events import (
     Failure,
     SessionError,
     StatusIdle,

@@ -6,11 +6,11 @@ import msgspec
 
 from everyagent.clock import rfc3339
 from everyagent.log.log import NewEvent
-from everyagent.log.views import ViewStep
-from everyagent.managed.events import ON_THREAD, TYPE_NUMBERS, Managed
-from everyagent.managed.incoming import ClientEvent
+from everyagent.log.projections import ProjectionStep
+from everyagent.managed.projection.events import ON_THREAD, TYPE_NUMBERS, Managed
 from everyagent.managed.projection.naming import event_id
 from everyagent.managed.projection.state import State
+from everyagent.managed.sessions.client_events import ClientEvent
 
 _encode = msgspec.json.Encoder().encode
 _decode_state = msgspec.json.Decoder(State).decode
@@ -74,12 +74,12 @@ class Teller:
         self._events.append(NewEvent(self.state.head, type_number, 0, body))
         return self.state.head
 
-    def take(self, document: bytes | None, archived_at: int | None) -> ViewStep | None:
+    def take(self, document: bytes | None, archived_at: int | None) -> ProjectionStep | None:
         self._before = self._taken
         if not self.dirty:
             return None
         self._taken = _encode(self.state)
-        step = ViewStep(
+        step = ProjectionStep(
             expected=self._head,
             status=self.state.status,
             state=self._taken,

@@ -5,8 +5,7 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from everyagent.managed.blocks import MessageBlock, Text
-from everyagent.managed.events import (
+from everyagent.managed.projection.events import (
     Managed,
     Stop,
     ThreadCreated,
@@ -17,11 +16,12 @@ from everyagent.managed.events import (
     ThreadRunning,
     ThreadTerminated,
 )
-from everyagent.managed.incoming import UserInterrupt
 from everyagent.managed.projection.naming import event_id, thread_id
 from everyagent.managed.projection.spans import Spans
 from everyagent.managed.projection.state import Thread, Use
 from everyagent.managed.projection.teller import Teller
+from everyagent.managed.sessions.blocks import MessageBlock, Text
+from everyagent.managed.sessions.client_events import UserInterrupt
 
 _Simple: TypeAlias = ThreadCreated | ThreadRunning | ThreadRescheduled | ThreadTerminated
 AT_WORK = ("running", "rescheduling")

@@ -1,12 +1,12 @@
 """Tool calls and their results. Each use is told once, and again if it turns out to need a confirmation."""
 
-from everyagent.managed.blocks import Base64Source, Image, ResultBlock, Text
-from everyagent.managed.events import McpToolResult, McpToolUse, Permission, ToolResult, ToolUse
 from everyagent.managed.projection.document import Document, Policy
+from everyagent.managed.projection.events import McpToolResult, McpToolUse, Permission, ToolResult, ToolUse
 from everyagent.managed.projection.naming import TOOLS_SERVER, event_id, parsed, tool_name
 from everyagent.managed.projection.state import Use
 from everyagent.managed.projection.teller import Teller
 from everyagent.managed.projection.threads import Threads
+from everyagent.managed.sessions.blocks import Base64Source, Image, ResultBlock, Text
 from everyagent.model.items import Item
 from everyagent.model.parts import FileRefPart, ImagePart, Json, Object, ToolCallPart, ToolResultPart
 

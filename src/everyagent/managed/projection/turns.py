@@ -1,6 +1,6 @@
 """Turns: from running to idle, and why. Errors on the way wait for what follows: did the turn survive them?"""
 
-from everyagent.managed.events import SessionUsage, Stop, StopDetails
+from everyagent.managed.projection.events import SessionUsage, Stop, StopDetails
 from everyagent.managed.projection.failures import held
 from everyagent.managed.projection.outcomes import Outcomes
 from everyagent.managed.projection.spans import Spans

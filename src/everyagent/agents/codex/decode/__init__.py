@@ -1,0 +1,1 @@
+"""Decodes app-server messages into drafts of universal events."""

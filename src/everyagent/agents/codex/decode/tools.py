@@ -1,0 +1,218 @@
+"""Codex's tool items - commands, patches, MCP, searches, images - as calls and results. Pure; used by `decode.py`."""
+
+import msgspec
+
+from everyagent.agents import items
+from everyagent.agents.codex.decode import patches
+from everyagent.agents.codex.protocol.wire import ErrorMessage, McpResult, ModelItem
+from everyagent.agents.codex.protocol.wire import Item as NativeItem
+from everyagent.model.items import Item
+from everyagent.model.parts import ContentPart, ImagePart, JsonPart, ToolCallPart, ToolResultPart
+
+SHELL = "shell"
+PATCH = "apply_patch"
+SPAWN = "spawn_agent"
+#: Native item types that are a call of a tool and its result in one; True: all of the call is told when it begins.
+TYPES: dict[str, bool] = {
+    "commandExecution": True,
+    "fileChange": True,
+    "mcpToolCall": True,
+    "dynamicToolCall": True,
+    "imageView": True,
+    "collabAgentToolCall": False,
+    "webSearch": False,
+    "imageGeneration": False,
+}
+_NAMES = {
+    "commandExecution": SHELL,
+    "fileChange": PATCH,
+    "imageView": "view_image",
+    "webSearch": "web_search",
+    "imageGeneration": "image_generation",
+}
+_FAILED = {"declined": "It was declined.", "interrupted": "It was interrupted."}
+_DIED = frozenset({"failed", "declined", "interrupted"})
+
+
+class Call(msgspec.Struct, frozen=True):
+    """A call that has no result yet."""
+
+    key: str
+    item: NativeItem
+    thread: str
+    subagent: str | None
+
+
+def result_key(key: str) -> str:
+    return f"{key} result"
+
+
+def name_of(item: NativeItem) -> str:
+    return _NAMES.get(item.type) or item.tool or item.type
+
+
+def call(call: Call, *, complete: bool) -> Item:
+    item = call.item
+    part = ToolCallPart(
+        name=name_of(item),
+        arguments=_arguments(item),
+        call_id=call.key,
+        mcp_server=item.server or None,
+    )
+    status = "completed" if complete else "in_progress"
+    return items.call(call.key, part, native=item.id, subagent=call.subagent, status=status)
+
+
+def begun(call: Call) -> Item:
+    """The result before anything of it is known: what output is streamed into."""
+    part = ToolResultPart(call_id=call.key, output="")
+    return items.result(
+        result_key(call.key),
+        name_of(call.item),
+        [part],
+        native=call.item.id,
+        subagent=call.subagent,
+        status="in_progress",
+    )
+
+
+def result(call: Call) -> Item:
+    """Of an item that is complete."""
+    item = call.item
+    output, parts = _output(item)
+    failed = item.status in _DIED or item.success is False or item.error is not None
+    error = (item.error.message if item.error else None) or _FAILED.get(item.status or "") or output or "It failed."
+    part = ToolResultPart(
+        call_id=call.key,
+        output=output or (error if failed else ""),
+        is_error=failed,
+        exit_code=item.exit_code,
+        duration_ms=item.duration_ms,
+    )
+    return items.result(
+        result_key(call.key),
+        name_of(item),
+        [part, *parts],
+        native=item.id,
+        subagent=call.subagent,
+        status="failed" if failed else "completed",
+        error=error if failed else None,
+    )
+
+
+def cut(call: Call, why: str) -> Item:
+    """The result of a call that Codex left without one."""
+    part = ToolResultPart(call_id=call.key, output="", is_error=True)
+    return items.result(
+        result_key(call.key),
+        name_of(call.item),
+        [part],
+        native=call.item.id,
+        subagent=call.subagent,
+        status="failed",
+        error=why,
+    )
+
+
+#: Tools of the model for whose calls Codex has items, but not for all: what it refuses at once has none.
+_ITEMIZED = {"exec_command": SHELL, "apply_patch": PATCH, "view_image": "view_image"}
+
+
+def called_by_model(item: ModelItem) -> NativeItem | None:
+    """The item that Codex will tell of this call or, if it does not, that we shall."""
+    tool = _ITEMIZED.get(item.name)
+    if not tool or item.type not in ("function_call", "custom_tool_call"):
+        return None
+    arguments = item.arguments or _json({"input": item.input})
+    return NativeItem(type="dynamicToolCall", id=item.call_id, tool=tool, arguments=msgspec.Raw(arguments.encode()))
+
+
+def refused(item: NativeItem, returned: ModelItem) -> NativeItem:
+    """As it would be if Codex had told it: what the model was given for a result is why."""
+    words = returned.output if isinstance(returned.output, str) else _json(returned.output)
+    return msgspec.structs.replace(item, status="failed", error=ErrorMessage(message=words))
+
+
+def changes(item: NativeItem) -> list[object]:
+    """What a patch would do, for who is asked about it."""
+    refs = [patches.file_ref(change) for change in item.changes]
+    kinds = [change.kind.type for change in item.changes]
+    return [{"path": ref.path, "kind": kind, "diff": ref.diff} for ref, kind in zip(refs, kinds, strict=True)]
+
+
+def _arguments(item: NativeItem) -> str:
+    match item.type:
+        case "commandExecution":
+            return _json({"command": item.command, "cwd": item.cwd})
+        case "fileChange":
+            return _json({"changes": [{"path": change.path, "kind": change.kind.type} for change in item.changes]})
+        case "collabAgentToolCall":
+            facts = {"prompt": item.prompt, "model": item.model, "agents": item.receiver_thread_ids or None}
+            return _json({name: value for name, value in facts.items() if value is not None})
+        case "webSearch":
+            return _json({"query": item.query, "action": item.action})
+        case "imageView":
+            return _json({"path": item.path})
+        case "imageGeneration":
+            return _json({"prompt": item.revised_prompt})
+        case _:
+            return bytes(item.arguments).decode()
+
+
+def _output(item: NativeItem) -> tuple[str, list[ContentPart]]:
+    """Its text, and what the text does not tell."""
+    match item.type:
+        case "commandExecution":
+            return item.aggregated_output or "", []
+        case "fileChange":
+            if item.status != "completed":
+                return "", []
+            return (
+                "\n".join(f"{change.kind.type} {change.path}" for change in item.changes),
+                [patches.file_ref(change) for change in item.changes],
+            )
+        case "mcpToolCall":
+            return _mcp(item)
+        case "dynamicToolCall":
+            return _blocks(item.content_items or [])
+        case "collabAgentToolCall":
+            return (_json(item.agents_states), []) if item.agents_states else ("", [])
+        case "webSearch":
+            return (_json(item.results), []) if item.results else ("", [])
+        case "imageView":
+            return "", [ImagePart(path=item.path)]
+        case "imageGeneration":
+            data = item.result if isinstance(item.result, str) else None
+            return "", [ImagePart(path=item.saved_path or "image", mime="image/png", data=data)]
+        case _:
+            return "", []
+
+
+def _mcp(item: NativeItem) -> tuple[str, list[ContentPart]]:
+    if item.result is None:
+        return "", []
+    result = msgspec.convert(item.result, McpResult)
+    text, parts = _blocks(result.content)
+    if result.structured_content is not None:
+        parts.append(JsonPart(json=result.structured_content))
+    return text, parts
+
+
+def _blocks(blocks: list[dict[str, object]]) -> tuple[str, list[ContentPart]]:
+    texts: list[str] = []
+    parts: list[ContentPart] = []
+    for block in blocks:
+        match block:
+            case {"type": "text" | "inputText", "text": str() as text}:
+                texts.append(text)
+            case {"type": "image", "data": str() as data}:
+                parts.append(ImagePart(path="image", mime=str(block.get("mimeType") or "image/png"), data=data))
+            case {"type": "inputImage", "imageUrl": str() as url}:
+                parts.append(ImagePart(path=url))
+            case _:
+                texts.append(_json(block))
+    return "\n".join(texts), parts
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()

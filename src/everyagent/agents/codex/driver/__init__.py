@@ -1,0 +1,1 @@
+"""Conversations with the threads of a Codex app-server."""

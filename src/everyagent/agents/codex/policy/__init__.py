@@ -1,0 +1,1 @@
+"""Permission modes and tool policies on Codex."""

@@ -1,0 +1,102 @@
+"""Tool policies on Codex: which tools there are, and what is ruled of a call that a hook brings. Pure."""
+
+import msgspec
+from msgspec import Raw, Struct
+
+from everyagent.agents.codex.decode import tools
+from everyagent.agents.codex.protocol.wire import Item as NativeItem
+from everyagent.model.policies import AgentTool, ToolPolicies, Verdict
+
+#: The server under which the session's custom tools are offered: the daemon sees to their policies.
+CUSTOM_SERVER = "everyagent"
+
+#: Run by the model's provider, so no hook is called: they are there or not.
+_SWITCHED: list[Verdict] = ["allow", "deny", "auto"]
+_COLLABORATION = "collaboration"
+TOOLS = [
+    AgentTool(name="shell", kinds=["bash"]),
+    AgentTool(name="apply_patch", kinds=["write", "edit"]),
+    AgentTool(name="view_image", kinds=["read"]),
+    AgentTool(name="web_search", kinds=["web_search"], verdicts=_SWITCHED),
+    AgentTool(name="image_generation", verdicts=_SWITCHED),
+    AgentTool(name="request_user_input", by_name=True),
+    *(
+        AgentTool(name=name)
+        for name in (
+            *("update_plan", "get_goal", "create_goal", "update_goal", "tool_search", "sleep", "spawn_agent"),
+            *("send_input", "send_message", "followup_task", "wait_agent", "interrupt_agent", "list_agents"),
+            *("close_agent", "resume_agent", "list_mcp_resources", "list_mcp_resource_templates", "read_mcp_resource"),
+        )
+    ),
+]
+_BY_NAME = {tool.name: tool for tool in TOOLS}
+#: As the hook has it, and as the items of the thread do.
+_ALIASES = {"Bash": tools.SHELL, "exec_command": tools.SHELL, "Write": tools.PATCH, "Edit": tools.PATCH}
+
+
+class Wish(Struct, frozen=True, kw_only=True):
+    """What Codex gives to a hook. `session_id` is the session's own thread, `agent_id` that of a sub-agent."""
+
+    session_id: str
+    tool_name: str
+    tool_input: Raw = Raw(b"{}")
+    tool_use_id: str = ""
+    agent_id: str | None = None
+    cwd: str = ""
+
+    @property
+    def thread(self) -> str:
+        return self.agent_id or self.session_id
+
+    @property
+    def server_and_tool(self) -> tuple[str | None, str]:
+        if self.tool_name.startswith("mcp__"):
+            server, found, tool = self.tool_name.removeprefix("mcp__").partition("__")
+            if found:
+                return server, tool
+        name = self.tool_name.removeprefix(_COLLABORATION)
+        return None, _ALIASES.get(name, name)
+
+    def verdict(self, policies: ToolPolicies) -> Verdict:
+        server, tool = self.server_and_tool
+        if server == CUSTOM_SERVER:
+            return "auto"
+        return server_verdict(policies, server, tool) if server else own_verdict(policies, tool)
+
+    @property
+    def item(self) -> NativeItem:
+        """As Codex would tell of the call."""
+        server, tool = self.server_and_tool
+        if server:
+            return NativeItem(
+                type="mcpToolCall", id=self.tool_use_id, server=server, tool=tool, arguments=self.tool_input
+            )
+        return NativeItem(type="dynamicToolCall", id=self.tool_use_id, tool=tool, arguments=self.tool_input)
+
+    @property
+    def itemized(self) -> bool:
+        """Codex tells of it by an item of the call's own id, when it runs."""
+        server, tool = self.server_and_tool
+        return server is not None or tool in (tools.SHELL, tools.PATCH, "view_image")
+
+
+_wishes = msgspec.json.Decoder(Wish)
+
+
+def wish(body: bytes) -> Wish:
+    """Raises `msgspec.MsgspecError`."""
+    return _wishes.decode(body)
+
+
+def own_verdict(policies: ToolPolicies, tool: str) -> Verdict:
+    return policies.verdict(_BY_NAME.get(tool, AgentTool(name=tool)))
+
+
+def server_verdict(policies: ToolPolicies, server: str, tool: str) -> Verdict:
+    """Codex writes a server's name as its model can call it; policies have it as the session does."""
+    named = next((name for name in policies.mcp if _callable(name) == server), server)
+    return policies.server_verdict(named, tool)
+
+
+def _callable(name: str) -> str:
+    return "".join(letter if (letter.isascii() and letter.isalnum()) or letter in "_-" else "_" for letter in name)

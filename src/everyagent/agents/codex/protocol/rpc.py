@@ -1,0 +1,77 @@
+"""JSON-RPC as the app-server speaks it: lines without a version, ids of each side in a space of their own. Pure."""
+
+import msgspec
+from msgspec import Struct
+
+from everyagent.agents.codex.protocol.wire import Head, Id, Name
+from everyagent.agents.unparsed import BROKEN
+from everyagent.runtime.framing import Line
+
+UNSERVED = -32601
+
+_heads = msgspec.json.Decoder(Head)
+_names = msgspec.json.Decoder(Name)
+_encoder = msgspec.json.Encoder()
+
+
+class Said(Struct, frozen=True, gc=False):
+    """A line and what its head tells: `method` and `id` a request, `method` a notification, `id` an answer to us.
+
+    `thread` is the native thread it is about or that an answer opened, `children` are the threads of sub-agents it
+    names. A line that cannot be read has a `problem`.
+    """
+
+    body: bytes
+    method: str | None = None
+    id: Id | None = None
+    thread: str | None = None
+    children: tuple[str, ...] = ()
+    problem: str | None = None
+
+
+def read(line: Line) -> Said:
+    """Never fails."""
+    body = line.body
+    if line.cut:
+        return Said(body, problem=f"a line of {line.cut} bytes was cut after {len(body)}")
+    try:
+        if not body.isascii():
+            body.decode()  # msgspec does not look into what it skips
+        head = _head(body)
+    except BROKEN as problem:
+        return Said(body, problem=str(problem))
+    if head.method is None and head.id is None:
+        return Said(body, problem="neither a request, nor a notification, nor an answer")
+    params = head.params or head.result
+    if params is None:
+        return Said(body, head.method, head.id)
+    thread = params.thread_id or params.conversation_id or (params.thread.id if params.thread else None)
+    item = params.item
+    children = (*([item.agent_thread_id] if item.agent_thread_id else ()), *item.receiver_thread_ids) if item else ()
+    return Said(body, head.method, head.id, thread, children)
+
+
+def _head(body: bytes) -> Head:
+    """What names no thread in the way we know may still have a method that we do."""
+    try:
+        return _heads.decode(body)
+    except msgspec.ValidationError:
+        name = _names.decode(body)
+        return Head(method=name.method, id=name.id)
+
+
+def request(id: Id, method: str, params: object) -> bytes:
+    return _encoder.encode({"id": id, "method": method, "params": params}) + b"\n"
+
+
+def notification(method: str) -> bytes:
+    return _encoder.encode({"method": method}) + b"\n"
+
+
+def result(id: Id, result: object) -> bytes:
+    return _encoder.encode({"id": id, "result": result}) + b"\n"
+
+
+def refusal(id: Id, method: str) -> bytes:
+    error = {"code": UNSERVED, "message": f"This host does not serve {method}."}
+    return _encoder.encode({"id": id, "error": error}) + b"\n"

@@ -1,0 +1,1 @@
+"""Decodes OpenCode's events into drafts of universal events."""

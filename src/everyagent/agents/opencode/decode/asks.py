@@ -1,0 +1,105 @@
+"""What OpenCode asks of its user - permissions, questions - and what it is answered. Pure."""
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from everyagent.agents.opencode.protocol.wire import PermissionAsked, QuestionAsked, QuestionInfo, Replied
+from everyagent.errors import AgentFailed
+from everyagent.model.asks import Answer, PermissionAnswer, PermissionReply, Question, QuestionAnswer, QuestionOption
+from everyagent.model.events import PermissionRequested, PermissionResolved, QuestionRequested, QuestionResolved
+from everyagent.model.parts import Json
+
+Kind: TypeAlias = Literal["permission", "question"]
+_OTHER = "OpenCode settled it with the answer to another."
+_WITHDRAWN = "OpenCode went on without an answer."
+_REPLIES: dict[str, PermissionReply] = {"once": "once", "always": "always"}
+
+
+class Request(Struct, frozen=True):
+    """What is sent to OpenCode's server."""
+
+    path: str
+    body: object
+
+
+def permission(asked: PermissionAsked, tool: str | None, item: str | None) -> PermissionRequested:
+    facts: dict[str, Json] = {"patterns": list(asked.patterns)} if asked.patterns else {}
+    return PermissionRequested(
+        permission_id=asked.id,
+        action=asked.permission,
+        status="requested",
+        metadata=facts or None,
+        tool=tool or asked.permission,
+        input=asked.metadata or {"patterns": list(asked.patterns)},
+        options=["once", "always", "reject"],
+        suggestions=[{"always": list(asked.always)}] if asked.always else [],
+        item_id=item,
+    )
+
+
+def question(asked: QuestionAsked, item: str | None) -> QuestionRequested:
+    questions = [_question(each) for each in asked.questions]
+    first = questions[0] if questions else Question(prompt="")
+    return QuestionRequested(
+        question_id=asked.id,
+        prompt=first.prompt,
+        options=[option.label for option in first.options],
+        status="requested",
+        questions=questions,
+        item_id=item,
+    )
+
+
+def _question(asked: QuestionInfo) -> Question:
+    return Question(
+        prompt=asked.question,
+        header=asked.header,
+        options=[QuestionOption(label=option.label, description=option.description) for option in asked.options],
+        multi_select=asked.multiple,
+    )
+
+
+def settled(kind: Kind, replied: Replied) -> PermissionResolved | QuestionResolved:
+    """Nobody of ours has answered it: another answer has settled this one, too."""
+    if kind == "question":
+        return _answered(replied.request, replied.answers, _OTHER)
+    reply = _REPLIES.get(replied.reply, "reject")
+    return PermissionResolved(
+        permission_id=replied.request,
+        action="",
+        status="denied" if reply == "reject" else "approved",
+        reply=reply,
+        message=_OTHER,
+    )
+
+
+def withdrawn(kind: Kind, key: str) -> PermissionResolved | QuestionResolved:
+    if kind == "question":
+        return _answered(key, None, _WITHDRAWN)
+    return PermissionResolved(permission_id=key, action="", status="denied", reply="reject", message=_WITHDRAWN)
+
+
+def _answered(key: str, answers: list[list[str]] | None, message: str) -> QuestionResolved:
+    return QuestionResolved(
+        question_id=key,
+        prompt="",
+        options=[],
+        status="rejected" if answers is None else "answered",
+        answers=answers,
+        response=", ".join(answers[0]) if answers else None,
+        message=message,
+    )
+
+
+def response(kind: Kind, key: str, answer: Answer) -> Request:
+    match kind, answer:
+        case "permission", PermissionAnswer():
+            body = {"reply": answer.reply, **({"message": answer.message} if answer.message else {})}
+            return Request(f"/permission/{key}/reply", body)
+        case "question", QuestionAnswer(answers=None):
+            return Request(f"/question/{key}/reject", None)
+        case "question", QuestionAnswer():
+            return Request(f"/question/{key}/reply", {"answers": answer.answers})
+        case _:
+            raise AgentFailed("The answer is of another kind than the question; the agent was not told.")

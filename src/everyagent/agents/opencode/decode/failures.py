@@ -1,0 +1,104 @@
+"""Failures of the model's API and of OpenCode itself, in the one list of codes all agents share. Pure."""
+
+from everyagent.agents.opencode.protocol.wire import Failure, Status
+from everyagent.model.events import Error, ErrorCode, Retry, StopReason
+from everyagent.model.parts import Json
+
+#: OpenCode of this version tries again so often. One that does not stop there, or would wait for so long, is stopped.
+RETRY_LIMIT = 5
+WAIT_LIMIT_MS = 15 * 60 * 1000
+ABORTED = "MessageAbortedError"
+REMEDY = "Log in by running `opencode auth login` as the user the daemon runs as, or give the session a key."
+
+_BY_NAME: dict[str, ErrorCode] = {
+    "ProviderAuthError": "auth",
+    "ContextOverflowError": "context_exceeded",
+    "ProviderModelNotFoundError": "model_not_found",
+}
+_BY_STATUS: dict[int, ErrorCode] = {
+    401: "auth",
+    403: "auth",
+    404: "model_not_found",
+    408: "timeout",
+    429: "rate_limited",
+    503: "overloaded",
+    504: "timeout",
+    529: "overloaded",
+}
+#: OpenCode tells of a retry in a sentence only.
+_BY_WORDS: dict[str, ErrorCode] = {
+    "model not found": "model_not_found",
+    "rate limit": "rate_limited",
+    "too many requests": "rate_limited",
+    "usage limit": "rate_limited",
+    "429": "rate_limited",
+    "overloaded": "overloaded",
+    "unavailable": "overloaded",
+    "503": "overloaded",
+    "timed out": "timeout",
+    "timeout": "timeout",
+    "connection": "network",
+    "unable to connect": "network",
+    "api key": "auth",
+}
+_STOPS: dict[str, StopReason] = {"MessageOutputLengthError": "max_tokens", "ContentFilterError": "refusal"}
+
+
+def message(failure: Failure) -> str:
+    """Its first line: OpenCode adds where in its own code it happened."""
+    said = failure.data.get("message")
+    return (said if isinstance(said, str) and said else failure.name or "OpenCode failed.").partition("\n")[0]
+
+
+def error(failure: Failure) -> Error:
+    code = _code(failure)
+    words = message(failure)
+    return Error(
+        message=f"{words.rstrip('.')}. {REMEDY}" if code == "auth" else words, code=code, details=_details(failure)
+    )
+
+
+def retrying(status: Status, delay_ms: int) -> Error:
+    return Error(
+        message=status.message or "The model's API failed.",
+        code=_by_words(status.message),
+        retry=Retry(attempt=status.attempt, delay_ms=delay_ms, max=RETRY_LIMIT),
+    )
+
+
+def gave_up(status: Status) -> Error:
+    return Error(
+        message=f"The model's API fails on and on, so the turn is ended: {status.message}",
+        code=_by_words(status.message),
+        details={"attempts": status.attempt},
+    )
+
+
+def stop_reason(failure: Failure) -> StopReason:
+    return _STOPS.get(failure.name, "error")
+
+
+def _code(failure: Failure) -> ErrorCode:
+    if failure.name in _BY_NAME:
+        return _BY_NAME[failure.name]
+    status = failure.data.get("statusCode")
+    if isinstance(status, int) and status in _BY_STATUS:
+        return _BY_STATUS[status]
+    return _by_words(message(failure))
+
+
+def _by_words(words: str) -> ErrorCode:
+    lowered = words.lower()
+    for word, code in _BY_WORDS.items():
+        if word in lowered:
+            return code
+    return "internal"
+
+
+def _details(failure: Failure) -> dict[str, Json] | None:
+    facts: dict[str, Json] = {
+        "reason": failure.name,
+        "status": failure.data.get("statusCode"),
+        "said": failure.data.get("responseBody"),
+    }
+    return {name: value for name, value in facts.items() if value} or None

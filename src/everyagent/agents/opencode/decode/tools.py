@@ -1,0 +1,184 @@
+"""OpenCode's tool parts as calls and results. Pure; used by `calls.py`."""
+
+from pathlib import PurePath
+
+import msgspec
+from msgspec import Struct
+
+from everyagent.agents import items
+from everyagent.agents.opencode.decode import patches
+from everyagent.agents.opencode.protocol.wire import Attached, Part
+from everyagent.model.items import Item
+from everyagent.model.parts import ContentPart, FileRefPart, ImagePart, ToolCallPart, ToolResultPart
+
+#: What the model called and OpenCode does not have, or with arguments it cannot read, becomes a call of this.
+INVALID = "invalid"
+_RETURNED = frozenset({"completed", "error"})
+_STOPPED = "The command was stopped before it ended."
+#: So much of the end of what was told of an output is looked for where it goes on.
+_SEAM = 256
+
+
+class Input(Struct, frozen=True):
+    """What some tools are called with."""
+
+    file: str = msgspec.field(default="", name="filePath")
+    content: str = ""
+    tool: str = ""
+
+
+class Change(Struct, frozen=True):
+    """One of several files that a call has changed."""
+
+    path: str = msgspec.field(name="filePath")
+    patch: str = ""
+    type: str = ""
+
+
+class Named(Struct, frozen=True):
+    """A tool by its own name, and the MCP server it is of."""
+
+    name: str
+    server: str | None
+
+
+def returned(part: Part) -> bool:
+    return part.state.status in _RETURNED
+
+
+def result_key(key: str) -> str:
+    return f"{key} result"
+
+
+def named(tool: str, servers: dict[str, str]) -> Named:
+    """`servers` are the session's MCP servers: the beginning of their tools' names -> their own name."""
+    for prefix, server in servers.items():
+        if tool.startswith(prefix):
+            return Named(tool.removeprefix(prefix), server)
+    return Named(tool, None)
+
+
+def call(part: Part, tool: Named, parent: str, subagent: str | None, *, complete: bool) -> Item:
+    arguments = bytes(part.state.input).decode() if complete else ""
+    written = ToolCallPart(name=tool.name, arguments=arguments, call_id=part.id, mcp_server=tool.server)
+    status = "completed" if complete else "in_progress"
+    return msgspec.structs.replace(
+        items.call(part.id, written, native=part.id, subagent=subagent, status=status), parent_id=parent
+    )
+
+
+def begun(part: Part, tool: Named, parent: str, subagent: str | None) -> Item:
+    """The result before anything of it is known: what output is streamed into."""
+    return _item(part, tool, parent, subagent, [ToolResultPart(call_id=part.id, output="")])
+
+
+def result(part: Part, tool: Named, parent: str, subagent: str | None) -> Item:
+    """Of a part that has returned."""
+    state = part.state
+    exit_code = _exit_code(part)
+    error = _error(part, exit_code)
+    time = state.time
+    written = ToolResultPart(
+        call_id=part.id,
+        output=state.error if state.status == "error" else state.output,
+        is_error=error is not None,
+        exit_code=exit_code,
+        duration_ms=int(time.end - time.start) if time and time.end is not None else None,
+    )
+    return _item(part, tool, parent, subagent, [written, *_files(part), *map(_attached, state.attachments)], error)
+
+
+def _item(
+    part: Part, tool: Named, parent: str, subagent: str | None, content: list[ContentPart], error: str | None = None
+) -> Item:
+    item = items.result(
+        result_key(part.id),
+        tool.name,
+        content,
+        native=part.id,
+        subagent=subagent,
+        status="failed" if error else "completed",
+        error=error,
+    )
+    return msgspec.structs.replace(item, parent_id=parent)
+
+
+def growth(told: str, output: str) -> str:
+    """What is new in an output that is resent whole each time; of a long one OpenCode resends only the end."""
+    if output.startswith(told):
+        return output[len(told) :]
+    seam = told[-_SEAM:]
+    at = output.rfind(seam)
+    return output[at + len(seam) :] if at >= 0 else output
+
+
+def streamed(part: Part) -> str:
+    output = part.state.metadata.get("output")
+    return output if isinstance(output, str) else ""
+
+
+def touches(part: Part, directory: str, file: str) -> bool:
+    """This call is about that file."""
+    named = _input(part).file
+    return bool(named) and PurePath(directory, named) == PurePath(file)
+
+
+def called(part: Part) -> str:
+    """What the model wanted, also where OpenCode has no such tool."""
+    return (_input(part).tool or part.tool) if part.tool == INVALID else part.tool
+
+
+def _exit_code(part: Part) -> int | None:
+    code = part.state.metadata.get("exit")
+    return code if isinstance(code, int) else None
+
+
+def _error(part: Part, exit_code: int | None) -> str | None:
+    state = part.state
+    if state.status == "error":
+        return state.error or "It failed."
+    if part.tool == INVALID:
+        return state.output
+    if "exit" in state.metadata and exit_code is None:
+        return _STOPPED
+    return f"It ended with exit code {exit_code}." if exit_code else None
+
+
+def _files(part: Part) -> list[FileRefPart]:
+    """What the call has changed."""
+    metadata = part.state.metadata
+    if part.state.status != "completed":
+        return []
+    if "files" in metadata:
+        changes = _changes(metadata["files"])
+        return [patches.edited(change.path, change.patch, new=change.type == "add") for change in changes]
+    diff = metadata.get("diff")
+    if isinstance(diff, str):
+        return [patches.edited(_input(part).file, diff)]
+    path = metadata.get("filepath")
+    if part.tool == "write" and isinstance(path, str):
+        return [patches.written(path, _input(part).content, new=metadata.get("exists") is False)]
+    return []
+
+
+def _changes(files: object) -> list[Change]:
+    try:
+        return msgspec.convert(files, list[Change])
+    except msgspec.ValidationError:
+        return []
+
+
+def _attached(file: Attached) -> ContentPart:
+    """Native URLs are data URLs as a rule."""
+    head, _, data = file.url.partition(";base64,")
+    if file.mime.startswith("image/"):
+        inline = head.startswith("data:")
+        return ImagePart(path=file.filename or "image", mime=file.mime, data=data if inline else None)
+    return FileRefPart(path=file.filename or "attachment", action="read")
+
+
+def _input(part: Part) -> Input:
+    try:
+        return msgspec.json.decode(part.state.input, type=Input)
+    except msgspec.MsgspecError:
+        return Input()

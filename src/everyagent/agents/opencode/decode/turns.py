@@ -1,0 +1,60 @@
+"""A turn as OpenCode lives it: when it is really over, and why. Pure.
+
+OpenCode says `idle` twice where a turn fails or is stopped: the first time before it has ended the model's message.
+"""
+
+from everyagent.agents.opencode.decode import failures
+from everyagent.agents.opencode.protocol.wire import Failure, Message
+from everyagent.model.events import StopReason
+
+_FINISHES: dict[str, StopReason] = {"length": "max_tokens", "content-filter": "refusal"}
+_WHOLE = frozenset({"stop", "length", "content-filter"})
+
+
+class Turn:
+    """`busy`: OpenCode has begun it. `answered`: the model has begun to say something. `gap`: some of it was missed.
+
+    `since` is when it began, in milliseconds since 1970.
+    """
+
+    def __init__(self, since: float = 0) -> None:
+        self.since = since
+        self.busy = False
+        self.answered = False
+        self.interrupted = False
+        self.gap = False
+        self.gave_up: str | None = None
+        self._finish: str | None = None
+        self._failure: Failure | None = None
+
+    @property
+    def begun(self) -> bool:
+        return self.busy or self.answered
+
+    @property
+    def settled(self) -> bool:
+        """An `idle` now is this turn's own, and there is something to tell of it."""
+        return self.answered or (self.busy and (self._failure is not None or self.interrupted))
+
+    def failed(self, failure: Failure) -> None:
+        self._failure = failure
+
+    def said(self, message: Message, *, new: bool) -> None:
+        """A new message of the model makes good what failed before."""
+        if new:
+            self._failure = None
+        self.answered = True
+        self._finish = message.finish
+        if message.error:
+            self._failure = message.error
+
+    def end(self) -> tuple[StopReason, str | None]:
+        """Why it ended, and with what error."""
+        if self.gave_up:
+            return "error", self.gave_up
+        failure = self._failure
+        if failure and failure.name != failures.ABORTED:
+            return failures.stop_reason(failure), failures.message(failure)
+        if failure or (self.interrupted and self._finish not in _WHOLE):
+            return "interrupted", None
+        return _FINISHES.get(self._finish or "", "end_turn"), None

@@ -1,0 +1,36 @@
+"""What a turn used and cost: OpenCode tells it with each step that the model ends. Pure."""
+
+from everyagent.agents.opencode.protocol.wire import Part
+from everyagent.model.usage import Usage
+
+
+class Meter:
+    """Steps are counted once, however often they are told."""
+
+    def __init__(self) -> None:
+        self._counted: set[str] = set()
+        self._used = Usage()
+        self._cost = 0.0
+
+    def read(self, step: Part) -> Usage | None:
+        """What the step took, unless it was counted before."""
+        if step.id in self._counted or step.tokens is None:
+            return None
+        self._counted.add(step.id)
+        tokens = step.tokens
+        self._cost += step.cost
+        used = Usage(
+            input_tokens=tokens.input,
+            output_tokens=tokens.output + tokens.reasoning,
+            cache_read_tokens=tokens.cache.read,
+            cache_write_tokens=tokens.cache.write,
+            reasoning_tokens=tokens.reasoning,
+        )
+        self._used += used
+        return used
+
+    def take(self) -> tuple[Usage | None, float | None]:
+        """What was used and paid since the last call."""
+        used, cost = self._used, self._cost
+        self._counted, self._used, self._cost = set(), Usage(), 0.0
+        return (used if used != Usage() else None), (cost or None)

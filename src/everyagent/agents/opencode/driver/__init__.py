@@ -1,0 +1,1 @@
+"""Conversations with the sessions of an OpenCode server."""

@@ -1,0 +1,99 @@
+"""The event stream of one directory: opened again whenever it is lost, for as long as anybody listens."""
+
+from collections.abc import Awaitable, Callable
+
+import anyio
+import httpx2
+
+from everyagent.agents.opencode.protocol import native_event
+from everyagent.agents.opencode.protocol.native_event import Said
+from everyagent.agents.opencode.protocol.rest import Rest
+from everyagent.logs import get_logger
+from everyagent.runtime.framing import LineSplitter
+
+#: How long a stream may take to open.
+OPEN_LIMIT = 30.0
+#: A server that lives and gives no stream for so long is ended.
+LOST_LIMIT = 45.0
+PAUSE_SECONDS = 0.1
+LONGEST_PAUSE = 2.0
+#: They say nothing of a session, and come for ever.
+_PULSE = frozenset({"server.heartbeat"})
+
+logger = get_logger(__name__)
+
+
+class Feed:
+    """`run` is a task of its own. `deliver` takes a batch and returns when there is room for more.
+
+    `missed` is called when the stream is back after it was lost; `gone` when it cannot be had any more.
+    """
+
+    def __init__(
+        self,
+        rest: Rest,
+        directory: str,
+        deliver: Callable[[list[Said]], Awaitable[None]],
+        missed: Callable[[], None],
+        gone: Callable[[], Awaitable[None]],
+    ) -> None:
+        self.directory = directory
+        self._rest = rest
+        self._deliver = deliver
+        self._missed = missed
+        self._gone = gone
+        self._opened = anyio.Event()
+        self._scope = anyio.CancelScope()
+        self._lost_at: float | None = None
+
+    async def opened(self) -> bool:
+        """False if it does not open in time."""
+        with anyio.move_on_after(OPEN_LIMIT):
+            await self._opened.wait()
+        return self._opened.is_set()
+
+    def close(self) -> None:
+        self._scope.cancel()
+
+    async def run(self) -> None:
+        with self._scope:
+            pause = PAUSE_SECONDS
+            while True:
+                try:
+                    if await self._listen():
+                        pause = PAUSE_SECONDS
+                except (httpx2.HTTPError, RuntimeError, OSError) as error:
+                    logger.info("an event stream was lost", directory=self.directory, error=repr(error))
+                self._lost_at = self._lost_at or anyio.current_time()
+                if anyio.current_time() - self._lost_at > LOST_LIMIT:
+                    await self._gone()
+                    return
+                await anyio.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE)
+
+    async def _listen(self) -> bool:
+        """To its end; whether there was anything."""
+        heard = False
+        async with self._rest.events(self.directory) as response:
+            response.raise_for_status()
+            splitter = LineSplitter()
+            async for chunk in response.aiter_bytes():
+                events = [
+                    native_event.read(body, line.cut)
+                    for line in splitter.feed(chunk)
+                    if (body := native_event.event(line)) is not None
+                ]
+                if events and not heard:
+                    heard = True
+                    self._back()
+                batch = [event for event in events if event.type not in _PULSE]
+                if batch:
+                    await self._deliver(batch)
+        return heard
+
+    def _back(self) -> None:
+        """Who listens must hear that something is missing before what comes next."""
+        if self._opened.is_set():
+            self._missed()
+        self._lost_at = None
+        self._opened.set()

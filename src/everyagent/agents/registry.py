@@ -1,0 +1,74 @@
+"""Every agent this version knows. What an agent needs is loaded when a session does; what is known of it, before."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from anyio.abc import TaskGroup
+
+from everyagent.agents.adapter import Adapter, AgentState
+from everyagent.agents.adapter_context import Surroundings
+from everyagent.agents.lazy_adapter import LazyAdapter
+from everyagent.runtime.warden import Warden
+
+
+def known_adapters(tasks: TaskGroup, folder: Path, warden: Warden | None = None) -> Sequence[Adapter]:
+    """What an adapter does beside its conversations runs in `tasks`. `folder` is where agents are installed."""
+
+    around = Surroundings(tasks, folder, warden=warden)
+
+    def mock() -> Adapter:
+        from everyagent.agents.mock.adapter import MockAdapter
+
+        return MockAdapter(tasks, warden)
+
+    def claude() -> Adapter:
+        from everyagent.agents.claude.adapter import ClaudeAdapter
+
+        return ClaudeAdapter(around)
+
+    def codex() -> Adapter:
+        from everyagent.agents.codex.adapter import CodexAdapter
+
+        return CodexAdapter(around)
+
+    def opencode() -> Adapter:
+        from everyagent.agents.opencode.adapter import OpencodeAdapter
+
+        return OpencodeAdapter(around)
+
+    def amp() -> Adapter:
+        from everyagent.agents.amp.adapter import AmpAdapter
+
+        return AmpAdapter(around)
+
+    async def state_of(agent: str) -> AgentState:
+        return await _state(agent, folder)
+
+    return [
+        LazyAdapter("mock", "Mock agent", mock, state_of),
+        LazyAdapter("claude", "Claude Code", claude, state_of),
+        LazyAdapter("codex", "Codex", codex, state_of),
+        LazyAdapter("opencode", "OpenCode", opencode, state_of),
+        LazyAdapter("amp", "Amp", amp, state_of),
+    ]
+
+
+async def _state(agent: str, folder: Path) -> AgentState:
+    """Without its adapter, whose wire types are many."""
+    from everyagent.agents.installed import Installed
+
+    match agent:
+        case "claude":
+            from everyagent.agents.claude.program import IDENTITY
+        case "codex":
+            from everyagent.agents.codex.program import IDENTITY
+        case "opencode":
+            from everyagent.agents.opencode.program import IDENTITY
+        case "amp":
+            from everyagent.agents.amp.program import IDENTITY
+        case _:
+            from everyagent.agents.mock.launch import state
+
+            return state()
+    return await Installed(IDENTITY, folder, os.environ).state()

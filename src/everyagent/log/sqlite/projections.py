@@ -1,0 +1,135 @@
+"""Views in the database: their rows, and what a step adds to one."""
+
+from functools import cache
+from typing import cast
+
+import msgspec
+from msgspec import UNSET
+
+from everyagent.errors import LogConflict
+from everyagent.log.projections import (
+    PROJECTION,
+    SUPERSEDED,
+    NewProjection,
+    ProjectionQuery,
+    ProjectionRecord,
+    ProjectionStep,
+)
+from everyagent.log.sqlite.connection import Connection, Value
+from everyagent.log.sqlite.group import Group
+from everyagent.log.sqlite.rows import key, no_such_session
+
+_COLUMNS = tuple(name for name in ProjectionRecord.__struct_fields__ if name != "session_id")
+_SELECT = (
+    f"SELECT session_id, {', '.join(f'views.{name}' for name in _COLUMNS)} "
+    "FROM views JOIN sessions ON sessions.number = views.session "
+)
+
+
+def create(connection: Connection, session: int, view: NewProjection, at: int) -> None:
+    connection.execute(
+        "INSERT INTO views VALUES (?, ?, ?, ?, ?, ?, ?, NULL, 0, 0, ?, ?)",
+        (
+            session,
+            view.agent_id,
+            view.agent_version,
+            view.environment_id,
+            view.status,
+            at,
+            at,
+            view.state,
+            view.document,
+        ),
+    )
+
+
+def check(connection: Connection, session: int, step: ProjectionStep) -> None:
+    head = head_of(connection, session)
+    numbers = [event.sequence for event in step.events]
+    if numbers != list(range(step.expected + 1, step.expected + len(numbers) + 1)):
+        raise ValueError(f"the view's events after {step.expected} are not numbered one by one")
+    if head != step.expected:
+        raise LogConflict(f"The view's head is {head}, not {step.expected}. Nothing was written.", head)
+
+
+def write(group: Group, session: int, step: ProjectionStep, at: int) -> None:
+    """After `check`."""
+    if step.events:
+        group.add_events(session | PROJECTION, step.events, at)
+    if step.superseded:
+        group.flush()
+    for number in step.superseded:
+        group.connection.execute(
+            "UPDATE events SET type = ? WHERE key = ?", (SUPERSEDED, key(session | PROJECTION, number))
+        )
+    changed: dict[str, Value] = {"status": step.status, "state": step.state, "hidden": step.hidden}
+    if step.document is not None:
+        changed["document"] = step.document
+    if step.archived_at is not UNSET:
+        changed["archived_at"] = step.archived_at
+    group.connection.execute(
+        _advance_sql(tuple(changed)), (session, step.expected + len(step.events), at, *changed.values())
+    )
+
+
+def rewrite(group: Group, session: int, step: ProjectionStep, times: list[int]) -> None:
+    """The whole view anew: `step` holds all its events, `times` when each was told."""
+    group.flush()
+    view = session | PROJECTION
+    group.connection.execute("DELETE FROM events WHERE key > ? AND key < ?", (key(view, 0), key(view + 1, 0)))
+    for event, at in zip(step.events, times, strict=True):
+        group.add_events(view, [event], at)
+    last = times[-1] if times else 0
+    write(group, session, msgspec.structs.replace(step, expected=len(times), events=()), last)
+    group.rewritten.append(view)
+
+
+def head_of(connection: Connection, session: int) -> int:
+    row = connection.execute("SELECT head FROM views WHERE session = ?", (session,)).fetchone()
+    if row is None:
+        raise no_such_session(session)
+    return cast("int", row[0])
+
+
+def find(connection: Connection, session_id: str) -> ProjectionRecord:
+    row = connection.execute(_SELECT + "WHERE session_id = ?", (session_id,)).fetchone()
+    if row is None:
+        raise no_such_session(session_id)
+    return _record(row)
+
+
+def listing(connection: Connection, query: ProjectionQuery) -> list[ProjectionRecord]:
+    """At most `limit + 1`."""
+    wanted: dict[str, Value] = {
+        "views.agent_id = ?": query.agent_id,
+        "views.agent_version = ?": query.agent_version,
+        "views.created_at >= ?": query.since,
+        "views.created_at < ?": query.until,
+        "views.session > ?": query.after,
+        "views.session < ?": query.before,
+    }
+    given = {condition: value for condition, value in wanted.items() if value is not None}
+    conditions, values = list(given), list(given.values())
+    if query.statuses:
+        conditions.append(f"views.status IN ({', '.join('?' * len(query.statuses))})")
+        values += query.statuses
+    if query.owning:
+        conditions.append("EXISTS (SELECT 1 FROM records WHERE parent = session_id AND kind = ? AND key = ?)")
+        values += query.owning
+    if not query.archived:
+        conditions.append("views.archived_at IS NULL")
+    where = f"WHERE {' AND '.join(conditions)} " if conditions else ""
+    rows = connection.execute(
+        f"{_SELECT}{where}ORDER BY views.session {query.order} LIMIT ?", (*values, query.limit + 1)
+    )
+    return [_record(row) for row in rows.fetchall()]
+
+
+@cache
+def _advance_sql(changed: tuple[str, ...]) -> str:
+    more = "".join(f", {name} = ?{number}" for number, name in enumerate(changed, 4))
+    return f"UPDATE views SET head = ?2, updated_at = max(updated_at, ?3){more} WHERE session = ?1"
+
+
+def _record(row: tuple[Value, ...]) -> ProjectionRecord:
+    return msgspec.convert(dict(zip(("session_id", *_COLUMNS), row, strict=True)), ProjectionRecord)

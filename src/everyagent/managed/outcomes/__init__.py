@@ -1,0 +1,1 @@
+"""Outcomes: a second run of a session's agent judges the first."""

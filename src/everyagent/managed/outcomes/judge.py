@@ -1,0 +1,185 @@
+"""Judges outcomes: a second run of the session's own agent, with the rubric, in the same folder, changing nothing."""
+
+import anyio
+import msgspec
+
+from everyagent.errors import Conflict, EveryagentError, SessionNotFound
+from everyagent.log.log import EventQuery, SessionRecord
+from everyagent.log.projections import ProjectionRecord
+from everyagent.logs import get_logger
+from everyagent.managed.outcomes.verdict import Judgement, Verdict, judge_prompt, verdict_in
+from everyagent.managed.projection.commands import CommandFrame, Evaluated, Evaluating
+from everyagent.managed.projection.events import TYPE_NUMBERS, ModelUsage
+from everyagent.managed.projection.projector import Projector
+from everyagent.managed.projection.state import Outcome
+from everyagent.managed.resources.vaults.credentials import Credentials
+from everyagent.managed.sessions.client_events import UserDefineOutcome
+from everyagent.managed.sessions.presentation import document_of, state_of
+from everyagent.managed.sessions.prompts import Prompts
+from everyagent.model.ids import new_id
+from everyagent.model.sessions import CreateSession, SendMessage
+from everyagent.sessions import Sessions
+from everyagent.sessions.launch.config import config_of
+from everyagent.sessions.machine.messages import Entry, Submission
+from everyagent.sessions.machine.projected_actor import Batch
+from everyagent.sessions.machine.projection import Projection
+
+#: Metadata of a judge's own session: whom it judges.
+JUDGES = "everyagent.judges"
+_DEFINED = frozenset({TYPE_NUMBERS["user.define_outcome"]})
+_MESSAGES = frozenset({TYPE_NUMBERS["agent.message"]})
+_RECENT_MESSAGES = 20
+_MODE = "plan"
+logger = get_logger(__name__)
+
+
+class _Message(msgspec.Struct):
+    content: list[dict[str, object]]
+
+
+class Judging:
+    def __init__(self, sessions: Sessions, prompts: Prompts, credentials: Credentials) -> None:
+        self._sessions = sessions
+        self._credentials = credentials
+        self._viewed = sessions.viewed
+        self._prompts = prompts
+
+    async def turn_over(self, session_id: str) -> None:
+        """If the session waits to be judged, it is; and goes on, or rests."""
+        outcome = state_of(await self._viewed.log.view(session_id)).outcome
+        if outcome is None or outcome.evaluating is None:
+            return
+        try:
+            judgement = await self._judge(session_id, outcome)
+        except EveryagentError as error:
+            judgement = _failed(session_id, error)
+        if judgement is not None:
+            await self._tell(session_id, outcome, judgement)
+
+    async def _judge(self, session_id: str, outcome: Outcome) -> Judgement | None:
+        """None if the evaluation was over before there was a verdict: whoever ended it has told so."""
+        record = await self._viewed.log.session(session_id)
+        rubric = await self._rubric(record, outcome)
+        message = SendMessage(message=judge_prompt(outcome.description, await self._said(record), rubric))
+        if outcome.judge is not None:
+            await self._end(outcome.judge)
+        judge = new_id("sess_")
+        if not await self._submit(session_id, outcome, _batch(Evaluating(judge=judge))):
+            return None
+        try:
+            await self._begin(judge, record)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._watch, record, outcome, tasks.cancel_scope)
+                try:
+                    judgement = await verdict_in(self._sessions, judge, message)
+                except EveryagentError as error:
+                    judgement = _failed(session_id, error)
+                tasks.cancel_scope.cancel()
+                return judgement
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._end(judge)
+        return None
+
+    async def _watch(self, record: SessionRecord, outcome: Outcome, judging: anyio.CancelScope) -> None:
+        """Cancels the judging as soon as nobody waits for it any more."""
+        try:
+            view = await self._viewed.log.view(record.session_id)
+            async for chunk in self._viewed.tail(record.number, view.head):
+                if chunk is not None:
+                    view = await self._viewed.log.view(record.session_id)
+                if not _evaluates(view, outcome):
+                    break
+        except SessionNotFound as error:
+            logger.info("a session went while it was judged", session=record.session_id, why=str(error))
+        judging.cancel()
+
+    async def _end(self, judge: str) -> None:
+        """Also the judge of a daemon that is no more."""
+        try:
+            await self._sessions.terminate(judge)
+        except EveryagentError as error:
+            logger.info("a judge could not be ended", session=judge, why=str(error))
+
+    async def _begin(self, judge: str, record: SessionRecord) -> None:
+        catalog = await self._sessions.agents.adapter(record.agent).catalog()
+        careful = any(mode.id == _MODE for mode in catalog.permission_modes)
+        document = document_of(await self._viewed.log.view(record.session_id))
+        await self._sessions.create(
+            judge,
+            CreateSession(
+                agent=record.agent,
+                model=record.model,
+                variant=record.variant,
+                directory=config_of(record).directory,
+                env=(await self._credentials.given_by(document.vault_ids)).env,
+                permission_mode=_MODE if careful else None,
+                allowed_hosts=config_of(record).allowed_hosts,
+                title=f"Judges {record.title or record.session_id}",
+                metadata={JUDGES: record.session_id},
+            ),
+        )
+
+    async def _tell(self, session_id: str, outcome: Outcome, judgement: Judgement) -> None:
+        verdict = judgement.verdict
+        result = verdict.result
+        if result == "needs_revision" and outcome.iteration + 1 >= outcome.max_iterations:
+            result = "max_iterations_reached"
+        item = new_id("itm_") if result == "needs_revision" else None
+        told = Evaluated(
+            result=result,
+            explanation=verdict.explanation,
+            usage=judgement.usage,
+            cost_usd=judgement.cost_usd,
+            item=item,
+        )
+        text = f"Your work was judged and is not good enough yet:\n\n{verdict.explanation}\n\nImprove it."
+        entry = Entry(item_id=item, message=SendMessage(message=text)) if item else None
+        await self._submit(session_id, outcome, _batch(told, Submission(entries=[entry]) if entry else None))
+
+    async def _submit(self, session_id: str, outcome: Outcome, batch: Batch) -> bool:
+        """Unless somebody was quicker: the session was interrupted, or has ended."""
+
+        def plan(view: Projection) -> Batch:
+            assert isinstance(view, Projector)
+            current = view.state.outcome
+            if current is None or current.evaluating != outcome.evaluating:
+                raise Conflict("This evaluation is over.")
+            return batch
+
+        try:
+            await self._viewed.submit(session_id, plan)
+        except Conflict as error:
+            logger.info("an evaluation came too late", session=session_id, why=str(error))
+            return False
+        return True
+
+    async def _rubric(self, record: SessionRecord, outcome: Outcome) -> str:
+        page = await self._viewed.told(record.number, EventQuery(session=0, types=_DEFINED, order="desc"))
+        for event in page.events:
+            defined = msgspec.json.decode(event.body, type=UserDefineOutcome)
+            if defined.outcome_id == outcome.id:
+                return await self._prompts.rubric(defined)
+        raise Conflict("The outcome's definition is gone.")
+
+    async def _said(self, record: SessionRecord) -> str:
+        """What the agent said last, oldest first."""
+        query = EventQuery(session=0, types=_MESSAGES, order="desc", limit=_RECENT_MESSAGES)
+        page = await self._viewed.told(record.number, query)
+        messages = [msgspec.json.decode(event.body, type=_Message) for event in reversed(page.events)]
+        return "\n\n".join(str(block.get("text", "")) for message in messages for block in message.content)
+
+
+def _failed(session_id: str, error: Exception) -> Judgement:
+    logger.warning("an outcome could not be judged", session=session_id, error=str(error))
+    return Judgement(Verdict("failed", f"It could not be judged: {error}"), ModelUsage(), 0.0)
+
+
+def _batch(command: Evaluating | Evaluated, submission: Submission | None = None) -> Batch:
+    cause = msgspec.json.encode(CommandFrame(managed=command))
+    return Batch(cause=cause, direction="daemon", submission=submission)
+
+
+def _evaluates(view: ProjectionRecord, outcome: Outcome) -> bool:
+    current = state_of(view).outcome
+    return current is not None and current.evaluating == outcome.evaluating

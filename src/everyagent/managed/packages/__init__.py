@@ -1,0 +1,1 @@
+"""Packages of managed environments: installed once into a folder that sessions share."""

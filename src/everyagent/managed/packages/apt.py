@@ -1,0 +1,82 @@
+"""Debian packages for a user who may install none: the machine's own apt fetches what is missing, into a folder.
+
+Nothing of the system is changed, its locks are left alone, and no maintainer script runs.
+"""
+
+import re
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from everyagent.errors import AgentFailed
+from everyagent.managed.packages.folder_lock import only_one
+from everyagent.managed.packages.unpacked import settle
+
+#: Runs a program in a folder and returns what it said; raises `AgentFailed` with it when the program fails.
+Run: TypeAlias = Callable[[Sequence[str], Path], str]
+
+PROGRAMS = ("apt-get", "dpkg-deb")
+#: With a version or without. A name that ends in `-` would ask apt to remove it.
+_PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]*[a-z0-9+.](:[a-z0-9-]+)?(=[A-Za-z0-9.+:~-]+)?")
+_PLANNED = re.compile(r"^Inst (\S+) (?:\[\S*\] )?\((\S+) ", re.MULTILINE)
+#: It comes with the machine's loader, and no program starts with that of another version.
+_LOADERS_OWN = "libc6"
+#: Hooks of the machine's are for changes to the machine. A name is a name, and never a pattern.
+_CONFIG = """\
+#clear APT::Update::Pre-Invoke;
+#clear APT::Update::Post-Invoke;
+#clear APT::Update::Post-Invoke-Success;
+#clear AptCli::Hooks;
+APT::Cmd::Pattern-Only "true";
+APT::Get::Show-User-Simulation-Note "false";
+APT::Install-Recommends "false";
+APT::Sandbox::User "root";
+Acquire::Languages "none";
+Debug::NoLocking "true";
+Dir::Cache::pkgcache "";
+Dir::Cache::srcpkgcache "";
+"""
+
+
+def is_package(word: str) -> bool:
+    return _PACKAGE.fullmatch(word) is not None
+
+
+def fill(prefix: Path, wanted: Sequence[str], lists: Path, run: Run) -> None:
+    """All that is wanted and not installed. `lists` is for package lists of our own, where the machine's do not do."""
+    fetched = prefix / ".fetched"
+    fetched.mkdir()
+    config = fetched / "apt.conf"
+    config.write_text(_CONFIG)
+    apt = ["apt-get", "-qq", "-c", str(config)]
+    try:
+        _fetch(apt, wanted, fetched, run)
+    except AgentFailed:
+        with only_one(lists):
+            _fetch_anew(apt, wanted, lists, fetched, run)
+    for package in sorted(fetched.glob("*.deb")):
+        run(["dpkg-deb", "-x", str(package), str(prefix)], fetched)
+        run(["dpkg-deb", "-e", str(package), str(package.with_suffix(".control"))], fetched)
+    scripts = [script.read_bytes() for script in sorted(fetched.glob("*.control/postinst"))]
+    shutil.rmtree(fetched)
+    settle(prefix, scripts)
+
+
+def _fetch_anew(apt: Sequence[str], wanted: Sequence[str], lists: Path, folder: Path, run: Run) -> None:
+    (lists / "partial").mkdir(parents=True, exist_ok=True)
+    apt = [*apt, "-o", f"Dir::State::lists={lists}"]
+    warnings = run([*apt, "update"], folder)
+    try:
+        _fetch(apt, wanted, folder, run)
+    except AgentFailed as error:
+        raise AgentFailed(f"{warnings}\n{error.detail}".strip()) from error
+
+
+def _fetch(apt: Sequence[str], wanted: Sequence[str], folder: Path, run: Run) -> None:
+    planned = run([*apt, "--simulate", "--allow-downgrades", "install", "--", *wanted], folder)
+    missing = [f"{name}={version}" for name, version in _PLANNED.findall(planned) if name != _LOADERS_OWN]
+    for stale in folder.glob("*.deb"):
+        stale.unlink()
+    if missing:
+        run([*apt, "download", "--", *missing], folder)

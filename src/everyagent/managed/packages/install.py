@@ -1,0 +1,145 @@
+"""An environment's packages, installed once into a folder of their own, whatever the number of sessions."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from everyagent.agents.packages import npm
+from everyagent.errors import AgentFailed
+from everyagent.managed.packages import apt, unpacked
+from everyagent.managed.packages.folder_lock import only_one
+from everyagent.managed.packages.subprocesses import Child
+from everyagent.managed.resources.environments.shape import MANAGERS, Packages
+
+INSTALL_LIMIT_SECONDS = 900.0
+_TOLD = 1000
+
+
+class Installed(Struct, frozen=True, kw_only=True):
+    """`env` makes the packages be found; `problems` says what is missing, and why."""
+
+    env: dict[str, str]
+    problems: list[str]
+
+
+def machine_limits(packages: Packages) -> list[str]:
+    """What of it cannot be had on this machine, known beforehand."""
+    limits: list[str] = []
+    if packages.apt and not all(map(shutil.which, apt.PROGRAMS)):
+        limits.append("apt packages are not installed: the daemon's machine has no apt and dpkg")
+    elif unknown := [name for name in packages.apt if not apt.is_package(name)]:
+        limits.append(f"apt packages are not installed: {unknown[0]!a} is not the name of a Debian package")
+    limits += [
+        f"{manager} packages are not installed: there is no {manager} on the daemon's machine"
+        for manager in ("cargo", "gem", "go")
+        if getattr(packages, manager) and shutil.which(manager) is None
+    ]
+    return limits
+
+
+def install(packages: Packages, folder: Path, path: str, child: Child) -> Installed:
+    """Blocking. Packages of one manager are there all or not at all; a failure is tried again the next time."""
+    env: dict[str, str] = {}
+    problems = machine_limits(packages)
+    places: list[str] = []
+    for manager in MANAGERS:
+        wanted: list[str] = getattr(packages, manager)
+        if not wanted or any(problem.startswith(f"{manager} ") for problem in problems):
+            continue
+        prefix = folder / f"{manager}-{_fingerprint(wanted)}"
+        try:
+            _once(prefix, manager, wanted, child)
+        except (subprocess.SubprocessError, OSError, AgentFailed) as error:
+            problems.append(f"{manager} could not install {', '.join(wanted)}: {_told(error)}")
+            continue
+        found = _variables(manager, prefix)
+        places += found.pop("PATH", "").split(os.pathsep)
+        env |= found
+    places = [*filter(None, places)]
+    return Installed(env=env | ({"PATH": os.pathsep.join([*places, path])} if places else {}), problems=problems)
+
+
+def _once(prefix: Path, manager: str, wanted: Sequence[str], child: Child) -> None:
+    """Whoever comes second waits, and finds it done. It cannot be moved into place, so a mark says it is whole."""
+    with only_one(prefix):
+        if (prefix / ".whole").exists():
+            return
+        shutil.rmtree(prefix, ignore_errors=True)
+        prefix.mkdir(parents=True)
+        try:
+            _fill(prefix, manager, wanted, child)
+        except BaseException:
+            shutil.rmtree(prefix, ignore_errors=True)
+            raise
+        (prefix / ".whole").touch()
+
+
+def _fill(prefix: Path, manager: str, wanted: Sequence[str], child: Child) -> None:
+    environment = _install_environment(manager, prefix)
+
+    def run(argv: Sequence[str], folder: Path) -> str:
+        return child.told(argv, environment=environment, limit=INSTALL_LIMIT_SECONDS, folder=folder)
+
+    if manager == "apt":
+        apt.fill(prefix, wanted, prefix.with_name("apt-lists"), run)
+    for argv in _commands(manager, prefix, wanted):
+        run(argv, prefix)
+
+
+def _commands(manager: str, prefix: Path, wanted: Sequence[str]) -> list[list[str]]:
+    match manager:
+        case "pip":
+            return [
+                [shutil.which("python3") or "python3", "-m", "venv", str(prefix)],
+                [str(prefix / "bin" / "pip"), "install", "--no-input", "--", *wanted],
+            ]
+        case "npm":
+            return [[*npm(), "install", "--global", "--prefix", str(prefix), "--no-audit", "--no-fund", "--", *wanted]]
+        case "cargo":
+            return [["cargo", "install", "--root", str(prefix), "--", *wanted]]
+        case "gem":
+            return [["gem", "install", "--install-dir", str(prefix), "--bindir", str(prefix / "bin"), *wanted]]
+        case "go":
+            return [["go", "install", "--", module if "@" in module else f"{module}@latest"] for module in wanted]
+        case _:
+            return []
+
+
+def _install_environment(manager: str, prefix: Path) -> dict[str, str]:
+    passed = {name: value for name, value in os.environ.items() if not name.startswith("EVERYAGENT_")}
+    extra = {
+        "apt": {"LC_ALL": "C"},
+        "go": {"GOBIN": str(prefix / "bin")},
+        "npm": {"npm_config_cache": str(prefix / ".cache")},
+    }
+    return passed | extra.get(manager, {})
+
+
+def _variables(manager: str, prefix: Path) -> dict[str, str]:
+    """The session's own path is yet to be added."""
+    programs = {"PATH": str(prefix / "bin")}
+    match manager:
+        case "apt":
+            return unpacked.variables(prefix)
+        case "pip":
+            return programs | {"VIRTUAL_ENV": str(prefix)}
+        case "npm":
+            return programs | {"NODE_PATH": str(prefix / "lib" / "node_modules")}
+        case "gem":
+            return programs | {"GEM_PATH": str(prefix)}
+        case _:
+            return programs
+
+
+def _fingerprint(wanted: Sequence[str]) -> str:
+    return hashlib.sha256(msgspec.json.encode(sorted(wanted))).hexdigest()[:16]
+
+
+def _told(error: Exception) -> str:
+    return str(error)[-_TOLD:]

@@ -1,0 +1,1 @@
+"""The stored resources of the Managed Agents API, one folder a kind."""

@@ -1,0 +1,1 @@
+"""Agents: versioned definitions of what a session runs."""

@@ -1,0 +1,264 @@
+"""Agents: made, changed version by version, archived; and as a session takes them."""
+
+from collections.abc import Awaitable, Callable, Sequence
+
+import msgspec
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+
+from everyagent.clock import rfc3339
+from everyagent.errors import BadRequest, NotFound, RecordChanged
+from everyagent.log.records import Insert, Record, RecordQuery, Records, Replace
+from everyagent.managed.field_limits import checked_metadata, merged_metadata
+from everyagent.managed.resources.agents.multiagent import AgentReference, Multiagent, expanded, pinned
+from everyagent.managed.resources.agents.shape import (
+    Agent,
+    AgentBody,
+    AgentById,
+    AgentChoice,
+    AgentCreate,
+    AgentList,
+    AgentUpdate,
+    AgentWithOverrides,
+    EffortType,
+    McpServer,
+    ModelConfig,
+    ModelParams,
+    ServiceAccount,
+    SessionAgent,
+    SkillParams,
+)
+from everyagent.managed.resources.agents.tools import McpToolset, Tool, resolved
+from everyagent.managed.resources.archiving import archived
+from everyagent.managed.resources.pages import Page, micros, page_of
+from everyagent.model.ids import new_id
+from everyagent.model.parts import Json
+
+KIND = "agent"
+VERSION_KIND = "agent_version"
+_TRIES = 10
+
+#: The skills with their versions fixed, or an error naming the one that is not there.
+PinSkills = Callable[[Sequence[SkillParams]], Awaitable[list[SkillParams]]]
+
+
+class Agents:
+    def __init__(self, records: Records, pin_skills: PinSkills) -> None:
+        self._records = records
+        self._pin_skills = pin_skills
+
+    async def create(self, asked: AgentCreate) -> Agent:
+        agent_id = new_id("agent_")
+        body = AgentBody(
+            version=1,
+            name=asked.name,
+            model=_model(asked.model),
+            description=asked.description,
+            system=asked.system,
+            tools=resolved(asked.tools or []),
+            mcp_servers=asked.mcp_servers or [],
+            skills=await self._pin_skills(asked.skills or []),
+            metadata=checked_metadata(asked.metadata or {}),
+            multiagent=await self._crew(asked.multiagent, AgentReference(id=agent_id, version=1)),
+            execution_identity=asked.execution_identity or ServiceAccount(),
+        )
+        _check_servers(body.tools, body.mcp_servers)
+        encoded = msgspec.json.encode(body)
+        record, _ = await self._records.write(
+            Insert(kind=KIND, id=agent_id, body=encoded), _version_record(agent_id, body)
+        )
+        return _agent(record, body)
+
+    async def retrieve(self, agent_id: str, version: int | None = None) -> Agent:
+        record = await self._records.find(KIND, agent_id)
+        if version is None:
+            return _agent(record, _body(record))
+        return _version(record, await self._find_version(agent_id, version))
+
+    async def list(self, query: AgentList) -> Page[Agent]:
+        wanted = RecordQuery(
+            kind=KIND,
+            limit=query.limit,
+            archived=query.include_archived,
+            since=micros(query.created_at_gte),
+            until=micros(query.created_at_lte),
+        )
+        return await page_of(self._records, wanted, query.page, lambda record: _agent(record, _body(record)))
+
+    async def versions(self, agent_id: str, *, limit: int, page: str | None) -> Page[Agent]:
+        """The newest first."""
+        agent = await self._records.find(KIND, agent_id)
+        wanted = RecordQuery(kind=VERSION_KIND, parent=agent_id, limit=limit)
+        return await page_of(self._records, wanted, page, lambda record: _version(agent, record))
+
+    async def update(self, agent_id: str, asked: AgentUpdate) -> Agent:
+        """A new version; none if nothing would differ."""
+        for _ in range(_TRIES):
+            record = await self._records.find(KIND, agent_id)
+            old = _body(record)
+            if record.archived_at is not None:
+                raise BadRequest(f"The agent {agent_id} is archived: it stays as it is.", error_code="agent_archived")
+            if asked.version not in (UNSET, None, old.version):
+                raise RecordChanged(
+                    f"The agent {agent_id} is at version {old.version}, not {asked.version}: it was changed "
+                    "meanwhile. Nothing was written; retrieve it and decide anew.",
+                    version=old.version,
+                )
+            new = await self._updated(agent_id, old, asked)
+            if new == replace(old, version=new.version):
+                return _agent(record, old)
+            try:
+                record, _ = await self._records.write(
+                    Replace(kind=KIND, id=agent_id, version=record.version, body=msgspec.json.encode(new)),
+                    _version_record(agent_id, new),
+                )
+            except RecordChanged:
+                continue
+            return _agent(record, new)
+        raise RecordChanged(f"The agent {agent_id} is changed by too many at once. Try again.")
+
+    async def archive(self, agent_id: str) -> Agent:
+        record = await archived(self._records, KIND, agent_id)
+        return _agent(record, _body(record))
+
+    async def for_session(self, choice: AgentChoice) -> SessionAgent:
+        """The agent as it is now, in any of the three forms; an archived one takes no new sessions."""
+        match choice:
+            case str():
+                choice = AgentById(id=choice)
+            case AgentById() | AgentWithOverrides():
+                pass
+        agent = await self.retrieve(choice.id, choice.version)
+        if agent.archived_at is not None:
+            raise BadRequest(
+                f"The agent {agent.id} is archived: it takes no new sessions.", error_code="agent_archived"
+            )
+        if isinstance(choice, AgentWithOverrides):
+            agent = await self._overridden(agent, choice)
+        return _session_agent(agent, await self._expanded(agent))
+
+    async def metadata_of(self, agent_id: str, version: int) -> dict[str, str]:
+        return (await self.retrieve(agent_id, version)).metadata
+
+    async def _updated(self, agent_id: str, old: AgentBody, asked: AgentUpdate) -> AgentBody:
+        own = AgentReference(id=agent_id, version=old.version + 1)
+        multiagent = old.multiagent if asked.multiagent is UNSET else await self._crew(asked.multiagent, own)
+        new = replace(
+            old,
+            version=old.version + 1,
+            name=old.name if asked.name is UNSET else asked.name,
+            model=old.model if asked.model is UNSET else _model(asked.model),
+            description=old.description if asked.description is UNSET else asked.description or None,
+            system=old.system if asked.system is UNSET else asked.system or None,
+            tools=old.tools if asked.tools is UNSET else resolved(asked.tools or []),
+            mcp_servers=old.mcp_servers if asked.mcp_servers is UNSET else asked.mcp_servers or [],
+            skills=old.skills if asked.skills is UNSET else await self._pin_skills(asked.skills or []),
+            metadata=old.metadata if asked.metadata is UNSET else merged_metadata(old.metadata, asked.metadata),
+            multiagent=multiagent,
+            execution_identity=old.execution_identity
+            if asked.execution_identity is UNSET
+            else asked.execution_identity or ServiceAccount(),
+        )
+        _check_servers(new.tools, new.mcp_servers)
+        return new
+
+    async def _overridden(self, agent: Agent, given: AgentWithOverrides) -> Agent:
+        new = replace(
+            agent,
+            model=agent.model if given.model is UNSET else _model(given.model),
+            system=agent.system if given.system is UNSET else given.system or None,
+            tools=agent.tools if given.tools is UNSET else resolved(given.tools or []),
+            mcp_servers=agent.mcp_servers if given.mcp_servers is UNSET else given.mcp_servers or [],
+            skills=agent.skills if given.skills is UNSET else await self._pin_skills(given.skills or []),
+        )
+        _check_servers(new.tools, new.mcp_servers)
+        return new
+
+    async def _crew(self, asked: Multiagent | None, own: AgentReference) -> Multiagent | None:
+        async def pin(reference: AgentReference) -> AgentReference:
+            agent = await self.retrieve(reference.id, reference.version)
+            if agent.archived_at is not None:
+                raise BadRequest(f"The agent {agent.id} is archived: nobody works with it.", field="multiagent")
+            if agent.multiagent is not None:
+                raise BadRequest(f"The agent {agent.id} works with others itself.", field="multiagent")
+            return AgentReference(id=agent.id, version=agent.version)
+
+        return None if asked is None else await pinned(asked, own, pin)
+
+    async def _expanded(self, agent: Agent) -> Json:
+        async def show(reference: AgentReference) -> Json:
+            member = await self.retrieve(reference.id, reference.version)
+            told: dict[str, object] = msgspec.to_builtins(_session_agent(member, None))
+            del told["multiagent"]
+            return told
+
+        return None if agent.multiagent is None else await expanded(agent.multiagent, show)
+
+    async def _find_version(self, agent_id: str, version: int) -> Record:
+        try:
+            return await self._records.find(VERSION_KIND, f"{agent_id}.{version}")
+        except NotFound:
+            raise NotFound(f"The agent {agent_id} has no version {version}.", id=agent_id, version=version) from None
+
+
+def changed_for_session(
+    agent: SessionAgent,
+    tools: "Sequence[Tool] | UnsetType | None",
+    mcp_servers: "Sequence[McpServer] | UnsetType | None",
+) -> SessionAgent:
+    """A session's agent with other tools or servers: what is left out stays, null clears."""
+    new = replace(
+        agent,
+        tools=agent.tools if tools is UNSET else resolved([*(tools or ())]),
+        mcp_servers=agent.mcp_servers if mcp_servers is UNSET else [*(mcp_servers or ())],
+    )
+    _check_servers(new.tools, new.mcp_servers)
+    return new
+
+
+def _model(asked: str | ModelParams) -> ModelConfig:
+    if isinstance(asked, str):
+        return ModelConfig(id=asked, speed="standard")
+    effort = EffortType(type=asked.effort) if isinstance(asked.effort, str) else asked.effort
+    return ModelConfig(id=asked.id, effort=effort, inference_geo=asked.inference_geo, speed=asked.speed or "standard")
+
+
+def _check_servers(tools: Sequence[Tool], servers: Sequence[McpServer]) -> None:
+    names = [server.name for server in servers]
+    if len(set(names)) < len(names):
+        raise BadRequest("Each of `mcp_servers` needs a name of its own.", field="mcp_servers")
+    used = {tool.mcp_server_name for tool in tools if isinstance(tool, McpToolset)}
+    if missing := sorted(used - set(names)):
+        raise BadRequest(f"`tools` names the MCP server {missing[0]!r}, which `mcp_servers` has not.", field="tools")
+    if unused := sorted(set(names) - used):
+        raise BadRequest(
+            f"No `mcp_toolset` in `tools` is for the MCP server {unused[0]!r}. Add one with that `mcp_server_name`.",
+            field="mcp_servers",
+        )
+
+
+def _version_record(agent_id: str, body: AgentBody) -> Insert:
+    return Insert(kind=VERSION_KIND, id=f"{agent_id}.{body.version}", parent=agent_id, body=msgspec.json.encode(body))
+
+
+def _body(record: Record) -> AgentBody:
+    return msgspec.json.decode(record.body, type=AgentBody)
+
+
+def _agent(record: Record, body: AgentBody) -> Agent:
+    return Agent(
+        id=record.id,
+        created_at=rfc3339(record.created_at),
+        updated_at=rfc3339(record.updated_at),
+        archived_at=None if record.archived_at is None else rfc3339(record.archived_at),
+        **msgspec.structs.asdict(body),
+    )
+
+
+def _version(agent: Record, version: Record) -> Agent:
+    return replace(_agent(agent, _body(version)), updated_at=rfc3339(version.created_at))
+
+
+def _session_agent(agent: Agent, multiagent: Json) -> SessionAgent:
+    shared = {name: getattr(agent, name) for name in SessionAgent.__struct_fields__ if name != "multiagent"}
+    return SessionAgent(multiagent=multiagent, **shared)

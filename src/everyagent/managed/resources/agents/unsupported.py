@@ -1,0 +1,34 @@
+"""What is kept of an agent's definition, and not done: there is nobody here who could. Told when it is asked for."""
+
+from collections.abc import Iterator
+from typing import cast
+
+from everyagent.managed.resources.agents.shape import AgentBody, AwsRole
+from everyagent.managed.resources.agents.tools import AgentToolset, BuiltInConfig
+
+_NARROWED = ("allowed_domains", "blocked_domains", "max_content_tokens", "url_sources", "user_location")
+
+
+def limits_of_agent(agent: AgentBody) -> list[str]:
+    return [f"{what} is kept and not applied{why}" for what, why in _limits(agent)]
+
+
+def _limits(agent: AgentBody) -> Iterator[tuple[str, str]]:
+    if agent.multiagent is not None:
+        yield "`multiagent`", ": coding agents start sub-agents of their own, and none of these"
+    for tool in agent.tools:
+        for config in tool.configs if isinstance(tool, AgentToolset) else ():
+            if narrowed := [name for name in _NARROWED if _given(config, name)]:
+                yield f"{', '.join(f'`{name}`' for name in narrowed)} of {config.name}", ""
+    if isinstance(agent.execution_identity, AwsRole):
+        yield "`execution_identity`", ": sessions run as the daemon's user"
+    if agent.model.inference_geo is not None:
+        yield "`inference_geo`", ""
+    if agent.model.speed == "fast":
+        yield "the speed `fast`", ""
+    if anthropics := [skill.skill_id for skill in agent.skills if skill.type == "anthropic"]:
+        yield f"Anthropic's own skill {', '.join(anthropics)}", ": it cannot be had here"
+
+
+def _given(config: BuiltInConfig, name: str) -> bool:
+    return bool(cast("object", getattr(config, name)))

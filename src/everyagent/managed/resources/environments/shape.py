@@ -1,0 +1,122 @@
+"""An environment as clients see it: where sessions run, what is installed there, what can be reached."""
+
+from typing import Annotated, Literal, TypeAlias
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from everyagent.managed.field_limits import Description, Name, PageLimit
+
+Scope: TypeAlias = Literal["organization", "account"]
+#: Never an option of the package manager.
+Requirement: TypeAlias = Annotated[str, Meta(pattern="^[^-\\s][^\\x00-\\x1f]{0,255}$")]
+Requirements: TypeAlias = Annotated[list[Requirement], Meta(max_length=256)]
+MANAGERS = ("apt", "cargo", "gem", "go", "npm", "pip")
+
+
+class UnrestrictedParams(Struct, frozen=True, kw_only=True, tag="unrestricted"):
+    """Whatever the machine reaches."""
+
+
+class LimitedParams(Struct, frozen=True, kw_only=True, tag="limited"):
+    """These hosts, and what the switches add."""
+
+    allowed_hosts: Annotated[list[str], Meta(max_length=256)] | UnsetType | None = UNSET
+    allow_mcp_servers: bool | UnsetType | None = UNSET
+    allow_package_managers: bool | UnsetType | None = UNSET
+
+
+class PackagesParams(Struct, frozen=True, kw_only=True):
+    type: Literal["packages"] | UnsetType | None = UNSET
+    apt: Requirements | UnsetType | None = UNSET
+    cargo: Requirements | UnsetType | None = UNSET
+    gem: Requirements | UnsetType | None = UNSET
+    go: Requirements | UnsetType | None = UNSET
+    npm: Requirements | UnsetType | None = UNSET
+    pip: Requirements | UnsetType | None = UNSET
+
+
+class CloudParams(Struct, frozen=True, kw_only=True, tag="cloud"):
+    networking: UnrestrictedParams | LimitedParams | UnsetType | None = UNSET
+    packages: PackagesParams | UnsetType | None = UNSET
+
+
+class Unrestricted(Struct, frozen=True, kw_only=True, tag="unrestricted"):
+    pass
+
+
+class Limited(Struct, frozen=True, kw_only=True, tag="limited"):
+    allowed_hosts: list[str] = []
+    allow_mcp_servers: bool = False
+    allow_package_managers: bool = False
+
+
+class Packages(Struct, frozen=True, kw_only=True, tag="packages"):
+    """What to install, by package manager."""
+
+    apt: list[str] = []
+    cargo: list[str] = []
+    gem: list[str] = []
+    go: list[str] = []
+    npm: list[str] = []
+    pip: list[str] = []
+
+
+class Cloud(Struct, frozen=True, kw_only=True, tag="cloud"):
+    """A folder on the daemon's machine."""
+
+    networking: Unrestricted | Limited = Unrestricted()
+    packages: Packages = Packages()
+
+
+class SelfHosted(Struct, frozen=True, kw_only=True, tag="self_hosted"):
+    """Tools are carried out by the client's own worker."""
+
+
+ConfigParams: TypeAlias = CloudParams | SelfHosted
+Config: TypeAlias = Cloud | SelfHosted
+
+
+class EnvironmentCreate(Struct, frozen=True, kw_only=True):
+    name: Name
+    config: ConfigParams | None = None
+    description: Description | None = None
+    metadata: dict[str, str] | None = None
+    scope: Scope | None = None
+
+
+class EnvironmentUpdate(Struct, frozen=True, kw_only=True):
+    """What is left out stays. A metadata value of null or of nothing removes that key."""
+
+    name: Name | UnsetType | None = UNSET
+    config: ConfigParams | UnsetType | None = UNSET
+    description: Description | UnsetType | None = UNSET
+    metadata: dict[str, str | None] | UnsetType | None = UNSET
+    scope: Scope | UnsetType | None = UNSET
+
+
+class EnvironmentList(Struct, frozen=True, kw_only=True):
+    include_archived: bool = False
+    limit: PageLimit = 20
+    page: str | None = None
+
+
+class EnvironmentBody(Struct, frozen=True, kw_only=True):
+    name: str
+    config: Config
+    description: str
+    metadata: dict[str, str]
+    scope: Scope
+
+
+class Environment(EnvironmentBody, frozen=True, kw_only=True, tag="environment"):
+    id: str
+    created_at: str
+    updated_at: str
+    archived_at: str | None
+
+
+class Deleted(Struct, frozen=True, kw_only=True):
+    """What is answered when something was deleted."""
+
+    id: str
+    type: str

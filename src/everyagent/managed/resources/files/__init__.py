@@ -1,0 +1,1 @@
+"""Files: uploads, copies for sessions, outputs of sessions."""

@@ -1,0 +1,100 @@
+"""What agents put into their sessions' outputs folder, as files that clients can list and download."""
+
+import asyncio
+import os
+import stat
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from msgspec import Struct
+
+from everyagent.managed.resources.files.store import Files, KnownOutput
+from everyagent.managed.workspace.shape import OUTPUTS
+
+MAX_OUTPUTS = 1000
+MAX_BYTES = 512 << 20
+_PIECE = 1 << 20
+
+
+class Output(Struct, frozen=True, kw_only=True):
+    """A file of the folder; `source` is its path of the API."""
+
+    path: Path
+    source: str
+    size: int
+    modified_ns: int
+
+
+class Outputs:
+    """Looked for when somebody asks: a file that changed since is a new one."""
+
+    def __init__(self, files: Files, place: Callable[[str, str], Path]) -> None:
+        self._files = files
+        self._place = place
+        self._looking: dict[str, asyncio.Lock] = {}
+
+    async def collect(self, session_id: str) -> None:
+        """Now a file of the session is there for each file in its folder."""
+        folder = self._place(session_id, OUTPUTS)
+        lock = self._looking.setdefault(session_id, asyncio.Lock())
+        try:
+            async with lock:
+                found = await asyncio.to_thread(lambda: list(_found(folder)))
+                known = await self._files.outputs(session_id)
+                for output in found:
+                    before = known.get(output.source)
+                    if before is None or before[1:] != (output.size, output.modified_ns):
+                        await self._keep(session_id, output, before)
+        finally:
+            if not lock.locked():
+                self._looking.pop(session_id, None)
+
+    async def _keep(self, session_id: str, output: Output, before: KnownOutput | None) -> None:
+        try:
+            file = await asyncio.to_thread(_open, output.path)
+        except OSError:
+            return  # gone again, or no longer a plain file
+        async with self._files.upload(_pieces(file)) as uploaded:
+            await self._files.keep_output(session_id, uploaded, output.source, output.modified_ns, before)
+
+
+def _found(folder: Path) -> Iterator[Output]:
+    """Plain files only: a link may lead anywhere, and so may a folder that was made one."""
+    count = 0
+    if folder.parents[2].resolve().joinpath(*OUTPUTS.strip("/").split("/")) != folder.resolve():
+        return
+    for parent, folders, names in os.walk(folder, followlinks=False):
+        folders.sort()
+        for name in sorted(names):
+            path = Path(parent, name)
+            try:
+                status = path.lstat()
+            except OSError:
+                continue  # gone again
+            if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
+                continue
+            count += 1
+            if count > MAX_OUTPUTS:
+                return
+            source = f"{OUTPUTS}/{_readable(path.relative_to(folder))}"
+            yield Output(path=path, source=source, size=status.st_size, modified_ns=status.st_mtime_ns)
+
+
+def _readable(path: Path) -> str:
+    """Bytes of a name that are no UTF-8 are shown as `%` and their two digits."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace").replace("\\x", "%")
+
+
+def _open(path: Path) -> BinaryIO:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(f"{path} is no plain file")
+    return os.fdopen(descriptor, "rb")
+
+
+async def _pieces(file: BinaryIO) -> AsyncIterator[bytes]:
+    with file:
+        while piece := await asyncio.to_thread(file.read, _PIECE):
+            yield piece

@@ -1,0 +1,247 @@
+"""Files: uploaded by clients, copied for sessions, found in sessions' outputs."""
+
+import asyncio
+import hashlib
+import mimetypes
+import re
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO, NamedTuple
+
+import msgspec
+
+from everyagent.clock import Clock, rfc3339
+from everyagent.errors import BadRequest, NotFound
+from everyagent.log.records import Delete, Insert, Record, RecordQuery, Records, Uploaded
+from everyagent.managed.resources.environments.shape import Deleted
+from everyagent.managed.resources.files.shape import File, FileBody, FileList, FilePage, FileScope
+from everyagent.managed.resources.pages import Order, cursor, position
+from everyagent.model.ids import new_id
+
+KIND = "file"
+_LIMIT = 20
+#: Resources and outputs of one session together are fewer.
+_SESSION_FILES = 4000
+_PIECE = 1 << 20
+_SECOND = 1_000_000
+_SWEEP_MICROS = 600 * _SECOND
+_NAME_BYTES = 255
+_UNSAFE = re.compile(r'[\x00-\x1f\x7f<>:"|?*\\/]')
+
+
+class KnownOutput(NamedTuple):
+    id: str
+    size: int
+    modified_ns: int
+
+
+class Files:
+    """Expired files are gone for everybody at once, and from the disk some time later.
+
+    `folder` is where agents find files that are attached to a message.
+    """
+
+    def __init__(self, records: Records, folder: Path, clock: Clock) -> None:
+        self._records = records
+        self._folder = folder
+        self._clock = clock
+        self._swept_at = 0
+
+    def upload(self, pieces: AsyncIterator[bytes]) -> AbstractAsyncContextManager[Uploaded]:
+        return self._records.upload(pieces)
+
+    async def add(
+        self, uploaded: Uploaded, filename: str | None, media_type: str | None, expires_in: int | None = None
+    ) -> File:
+        await self._sweep()
+        name = checked_name(filename) if filename else f"unnamed{mimetypes.guess_extension(media_type or '') or ''}"
+        body = FileBody(
+            filename=name,
+            mime_type=_media_type(name, media_type),
+            size_bytes=uploaded.size,
+            digest=uploaded.digest.hex(),
+            expires_at=None if expires_in is None else self._clock.micros() + expires_in * _SECOND,
+        )
+        (record,) = await self._records.write(_insert(body, uploads=[uploaded]))
+        return _file(record)
+
+    async def copy(self, file_id: str, session_id: str) -> File:
+        """The same content as a file of the session's own: it stays when the original goes."""
+        body = msgspec.structs.replace(_body(await self._find(file_id)), expires_at=None)
+        (record,) = await self._records.write(_insert(body, parent=session_id, blobs=[bytes.fromhex(body.digest)]))
+        return _file(record)
+
+    async def outputs(self, session_id: str) -> dict[str, KnownOutput]:
+        """The files that a session's outputs gave rise to, by their path."""
+        records = await self._records.page(RecordQuery(kind=KIND, parent=session_id, limit=_SESSION_FILES))
+        pairs = [(record, _body(record)) for record in records]
+        return {
+            body.source: KnownOutput(record.id, body.size_bytes, body.modified_ns)
+            for record, body in pairs
+            if body.source is not None
+        }
+
+    async def keep_output(
+        self, session_id: str, uploaded: Uploaded, source: str, modified_ns: int, before: KnownOutput | None
+    ) -> None:
+        """In place of what the same output was before."""
+        name = checked_name(source)
+        body = FileBody(
+            filename=name,
+            mime_type=_media_type(name, None),
+            size_bytes=uploaded.size,
+            digest=uploaded.digest.hex(),
+            source=source,
+            modified_ns=modified_ns,
+        )
+        gone = [Delete(kind=KIND, id=before.id)] if before else []
+        await self._records.write(*gone, _insert(body, parent=session_id, uploads=[uploaded]))
+
+    async def retrieve(self, file_id: str) -> File:
+        return _file(await self._find(file_id))
+
+    async def open(self, file_id: str) -> tuple[File, BinaryIO]:
+        record = await self._find(file_id)
+        return _file(record), await self._records.blob(bytes.fromhex(_body(record).digest))
+
+    async def path(self, file_id: str) -> tuple[File, Path]:
+        """A copy of it that an agent can read, under its own name; it goes with the file."""
+        file, content = await self.open(file_id)
+        target = self._folder / file.id / fitting(file.filename)
+        with content:
+            if not await asyncio.to_thread(target.exists):
+                await asyncio.to_thread(lay_down, content, target)
+        return file, target
+
+    async def delete(self, file_id: str) -> Deleted:
+        await self._records.write(Delete(kind=KIND, id=file_id))
+        await asyncio.to_thread(shutil.rmtree, self._folder / file_id, ignore_errors=True)
+        return Deleted(id=file_id, type="file_deleted")
+
+    async def list(self, asked: FileList) -> FilePage:
+        await self._sweep()
+        if asked.ids is not None:
+            if asked.page or asked.limit or asked.after_id or asked.before_id:
+                raise BadRequest("`ids` stands alone: without `page` and `limit`.", field="ids")
+            return self._page(await self._those(asked), None, more=False)
+        limit = asked.limit or _LIMIT
+        backwards = asked.before_id is not None and asked.after_id is None
+        order: Order = "asc" if backwards else "desc"
+        after = await self._after(asked)
+        found = await self._records.page(
+            RecordQuery(kind=KIND, parent=asked.scope_id, limit=limit, order=order, after=after)
+        )
+        more, found = len(found) > limit, found[:limit]
+        page = cursor(found[-1].number, "desc") if more and not backwards else None
+        return self._page([*reversed(found)] if backwards else found, page, more=more)
+
+    async def _those(self, asked: FileList) -> "list[Record]":
+        ids = asked.ids or []
+        return await self._records.page(RecordQuery(kind=KIND, parent=asked.scope_id, ids=ids, limit=len(ids)))
+
+    async def _after(self, asked: FileList) -> int | None:
+        if asked.page:
+            return position(asked.page, "desc")
+        neighbour = asked.after_id or asked.before_id
+        return (await self._records.find(KIND, neighbour)).number if neighbour else None
+
+    def _page(self, records: "list[Record]", page: str | None, *, more: bool) -> FilePage:
+        files = [_file(record) for record in records if not self._expired(record)]
+        return FilePage(
+            data=files,
+            next_page=page,
+            has_more=more,
+            first_id=records[0].id if records else None,
+            last_id=records[-1].id if records else None,
+        )
+
+    async def _find(self, file_id: str) -> Record:
+        record = await self._records.find(KIND, file_id)
+        if self._expired(record):
+            raise NotFound(f"The file {file_id} has expired.", error_code="file_expired")
+        return record
+
+    def _expired(self, record: Record) -> bool:
+        expires_at = _body(record).expires_at
+        return expires_at is not None and expires_at <= self._clock.micros()
+
+    async def _sweep(self) -> None:
+        now = self._clock.micros()
+        if now - self._swept_at < _SWEEP_MICROS:
+            return
+        self._swept_at = now
+        after: int | None = None
+        while True:
+            page = await self._records.page(RecordQuery(kind=KIND, limit=1000, after=after))
+            for record in page:
+                if self._expired(record):
+                    await self.delete(record.id)
+            if len(page) <= 1000:
+                return
+            after = page[-1].number
+
+
+def lay_down(content: BinaryIO, target: Path) -> None:
+    """Blocking. Whole or not at all, and not to be written to."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = target.with_name(f".{hashlib.blake2b(target.name.encode(), digest_size=8).hexdigest()}.draft")
+    with draft.open("wb") as file:
+        shutil.copyfileobj(content, file, _PIECE)
+    draft.chmod(0o444)
+    draft.replace(target)
+
+
+def fitting(name: str) -> str:
+    """As much of a name as file systems take, with its suffix."""
+    pure = PurePosixPath(name)
+    suffix = pure.suffix if len(pure.suffix.encode()) < _NAME_BYTES // 2 else ""
+    stem = name.removesuffix(suffix).encode()[: _NAME_BYTES - len(suffix.encode())]
+    return stem.decode("utf-8", "ignore") + suffix
+
+
+def checked_name(filename: str) -> str:
+    """The last part of it, without what no file system likes."""
+    name = _UNSAFE.sub("_", PurePosixPath(filename.replace("\\", "/")).name)
+    if not 1 <= len(name) <= 255 or name in (".", ".."):
+        raise BadRequest("A file needs a name of 1 to 255 characters.", field="file")
+    return name
+
+
+def _media_type(filename: str, given: str | None) -> str:
+    if given and given != "application/octet-stream":
+        return given
+    return mimetypes.guess_type(filename)[0] or given or "application/octet-stream"
+
+
+def _insert(
+    body: FileBody, *, parent: str = "", uploads: "list[Uploaded] | None" = None, blobs: "list[bytes] | None" = None
+) -> Insert:
+    return Insert(
+        kind=KIND,
+        id=new_id("file_"),
+        parent=parent,
+        key=body.source,
+        body=msgspec.json.encode(body),
+        uploads=uploads or (),
+        blobs=blobs or (),
+    )
+
+
+def _body(record: Record) -> FileBody:
+    return msgspec.json.decode(record.body, type=FileBody)
+
+
+def _file(record: Record) -> File:
+    body = _body(record)
+    return File(
+        id=record.id,
+        filename=body.filename,
+        mime_type=body.mime_type,
+        size_bytes=body.size_bytes,
+        created_at=rfc3339(record.created_at),
+        expires_at=None if body.expires_at is None else rfc3339(body.expires_at),
+        downloadable=True,
+        scope=FileScope(id=record.parent) if record.parent else None,
+    )

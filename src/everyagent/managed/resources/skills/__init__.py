@@ -1,0 +1,1 @@
+"""Skills: uploaded version by version."""

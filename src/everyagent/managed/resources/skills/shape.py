@@ -1,0 +1,61 @@
+"""A skill as clients see it: in today's shape, and in the one of SDKs before 1.1."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+from everyagent.managed.field_limits import LongPageLimit
+
+
+class SkillSource(Struct, frozen=True, kw_only=True):
+    type: Literal["custom", "anthropic"]
+
+
+class Skill(Struct, frozen=True, kw_only=True, tag="skill"):
+    id: str
+    display_name: str
+    latest_version_id: str
+    source: SkillSource
+    created_at: str
+    updated_at: str
+
+
+class OlderSkill(Struct, frozen=True, kw_only=True, tag="skill"):
+    id: str
+    display_title: str
+    latest_version: str | None
+    source: str
+    created_at: str
+    updated_at: str
+
+
+class SkillVersion(Struct, frozen=True, kw_only=True, tag="skill_version"):
+    """`version` and `directory` are for older SDKs; the version's name is its id."""
+
+    id: str
+    skill_id: str
+    name: str
+    description: str
+    created_at: str
+    version: str
+    directory: str
+
+
+class SkillBody(Struct, frozen=True, kw_only=True):
+    display_name: str
+    latest: str
+
+
+class VersionBody(Struct, frozen=True, kw_only=True):
+    """`digest` is of a zip archive with one folder at its top."""
+
+    name: str
+    description: str
+    digest: str
+    size: int
+
+
+class SkillList(Struct, frozen=True, kw_only=True):
+    limit: LongPageLimit = 20
+    page: str | None = None
+    source: str | None = None

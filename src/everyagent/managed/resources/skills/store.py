@@ -1,0 +1,210 @@
+"""Skills: uploaded version by version, and laid out for the agents of sessions."""
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+from msgspec.structs import replace
+
+from everyagent.clock import rfc3339
+from everyagent.errors import BadRequest, NotFound, RecordChanged, RecordNotFound
+from everyagent.log.records import Delete, Insert, Record, RecordQuery, Records, Replace, Uploaded
+from everyagent.managed.resources.agents.shape import SkillParams
+from everyagent.managed.resources.environments.shape import Deleted
+from everyagent.managed.resources.pages import Page, page_of
+from everyagent.managed.resources.skills.bundle import Bundle, unpack
+from everyagent.managed.resources.skills.shape import (
+    Skill,
+    SkillBody,
+    SkillList,
+    SkillSource,
+    SkillVersion,
+    VersionBody,
+)
+from everyagent.model.ids import new_id
+
+KIND = "skill"
+VERSION_KIND = "skill_version"
+
+
+class LaidOut(msgspec.Struct, frozen=True, kw_only=True):
+    """`found` are names and descriptions; `problems` say what could not be had."""
+
+    found: list[tuple[str, str]]
+    problems: list[str]
+
+
+class Skills:
+    def __init__(self, records: Records) -> None:
+        self._records = records
+
+    async def create(self, bundle: Bundle, display_name: str | None) -> Skill:
+        skill_id, version_id = new_id("skill_"), new_id("skillver_")
+        body = SkillBody(display_name=display_name or bundle.name, latest=version_id)
+        async with self._records.upload(_once(bundle.archive)) as uploaded:
+            record, _ = await self._records.write(
+                Insert(kind=KIND, id=skill_id, body=msgspec.json.encode(body)),
+                _version_insert(skill_id, version_id, bundle, uploaded),
+            )
+        return _skill(record)
+
+    async def retrieve(self, skill_id: str) -> Skill:
+        return _skill(await self._records.find(KIND, skill_id))
+
+    async def list(self, query: SkillList) -> Page[Skill]:
+        if query.source not in (None, "custom"):
+            return Page(data=[])
+        return await page_of(self._records, RecordQuery(kind=KIND, limit=query.limit), query.page, _skill)
+
+    async def delete(self, skill_id: str) -> Deleted:
+        await self._records.write(Delete(kind=KIND, id=skill_id))
+        return Deleted(id=skill_id, type="skill_deleted")
+
+    async def add_version(self, skill_id: str, bundle: Bundle) -> SkillVersion:
+        version_id = new_id("skillver_")
+        async with self._records.upload(_once(bundle.archive)) as uploaded:
+            while True:
+                skill = await self._records.find(KIND, skill_id)
+                try:
+                    _, record = await self._records.write(
+                        _with_latest(skill, version_id), _version_insert(skill_id, version_id, bundle, uploaded)
+                    )
+                except RecordChanged:
+                    continue
+                return _version(record)
+
+    async def version(self, skill_id: str, version_id: str) -> SkillVersion:
+        return _version(await self._find_version(skill_id, version_id))
+
+    async def versions(self, skill_id: str, *, limit: int, page: str | None) -> Page[SkillVersion]:
+        await self._records.find(KIND, skill_id)
+        wanted = RecordQuery(kind=VERSION_KIND, parent=skill_id, limit=limit)
+        return await page_of(self._records, wanted, page, _version)
+
+    async def delete_version(self, skill_id: str, version_id: str) -> Deleted:
+        """The newest of the others is the latest then."""
+        while True:
+            version = await self._find_version(skill_id, version_id)
+            skill = await self._records.find(KIND, skill_id)
+            others = await self._records.page(RecordQuery(kind=VERSION_KIND, parent=skill_id, limit=1))
+            latest = next((other.id for other in others if other.id != version.id), "")
+            try:
+                await self._records.write(Delete(kind=VERSION_KIND, id=version.id), _with_latest(skill, latest))
+            except RecordChanged:
+                continue
+            return Deleted(id=version.id, type="skill_version_deleted")
+
+    async def open(self, skill_id: str, version_id: str) -> tuple[SkillVersion, int, BinaryIO]:
+        """A version, the size of its zip archive, and that."""
+        record = await self._find_version(skill_id, version_id)
+        body = _version_body(record)
+        return _version(record), body.size, await self._records.blob(bytes.fromhex(body.digest))
+
+    async def pinned(self, asked: Sequence[SkillParams]) -> "list[SkillParams]":
+        """With their versions; Anthropic's own stay as they were asked for."""
+        pinned: list[SkillParams] = []
+        for skill in asked:
+            if skill.type == "anthropic":
+                pinned.append(replace(skill, version=skill.version or "latest"))
+                continue
+            try:
+                version = await self.version(skill.skill_id, skill.version or "latest")
+            except NotFound as error:
+                raise BadRequest(error.detail, field="skills", error_code="skill_not_found") from None
+            pinned.append(replace(skill, version=version.id))
+        return pinned
+
+    async def lay_out(self, skills: Sequence[SkillParams], folders: Sequence[Path]) -> LaidOut:
+        """Each skill into each folder, under its name; what lies there already stays."""
+        found: list[tuple[str, str]] = []
+        problems: list[str] = []
+        for skill in skills:
+            if skill.type == "anthropic":
+                problems.append(f"the skill {skill.skill_id} is Anthropic's own: it cannot be had here")
+                continue
+            try:
+                version, _, content = await self.open(skill.skill_id, skill.version or "latest")
+            except NotFound as error:
+                problems.append(error.detail)
+                continue
+            try:
+                await asyncio.to_thread(_lay_out, content, [folder / version.name for folder in folders])
+            except OSError as error:
+                problems.append(f"the skill {version.name} could not be laid out: {error.strerror}")
+                continue
+            found.append((version.name, version.description))
+        return LaidOut(found=found, problems=problems)
+
+    async def _find_version(self, skill_id: str, version_id: str) -> Record:
+        if version_id == "latest":
+            version_id = (await self.retrieve(skill_id)).latest_version_id
+            if not version_id:
+                raise NotFound(f"The skill {skill_id!r} has no version: all were deleted.")
+        try:
+            record = await self._records.find(VERSION_KIND, version_id)
+        except RecordNotFound:
+            record = None
+        if record is None or record.parent != skill_id:
+            raise NotFound(f"The skill {skill_id!r} has no version {version_id!r}.")
+        return record
+
+
+def _lay_out(content: BinaryIO, places: Sequence[Path]) -> None:
+    with content:
+        archive = content.read()
+    for place in places:
+        if place.exists():
+            continue
+        draft = place.with_name(f".{place.name}.draft")
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir(parents=True)
+        unpack(archive, draft)
+        draft.rename(place)
+
+
+async def _once(content: bytes) -> AsyncIterator[bytes]:
+    yield content
+
+
+def _version_insert(skill_id: str, version_id: str, bundle: Bundle, uploaded: Uploaded) -> Insert:
+    body = VersionBody(
+        name=bundle.name, description=bundle.description, digest=uploaded.digest.hex(), size=uploaded.size
+    )
+    return Insert(kind=VERSION_KIND, id=version_id, parent=skill_id, body=msgspec.json.encode(body), uploads=[uploaded])
+
+
+def _with_latest(skill: Record, version_id: str) -> Replace:
+    body = replace(msgspec.json.decode(skill.body, type=SkillBody), latest=version_id)
+    return Replace(kind=KIND, id=skill.id, version=skill.version, body=msgspec.json.encode(body))
+
+
+def _skill(record: Record) -> Skill:
+    body = msgspec.json.decode(record.body, type=SkillBody)
+    return Skill(
+        id=record.id,
+        display_name=body.display_name,
+        latest_version_id=body.latest,
+        source=SkillSource(type="custom"),
+        created_at=rfc3339(record.created_at),
+        updated_at=rfc3339(record.updated_at),
+    )
+
+
+def _version_body(record: Record) -> VersionBody:
+    return msgspec.json.decode(record.body, type=VersionBody)
+
+
+def _version(record: Record) -> SkillVersion:
+    body = _version_body(record)
+    return SkillVersion(
+        id=record.id,
+        skill_id=record.parent,
+        name=body.name,
+        description=body.description,
+        created_at=rfc3339(record.created_at),
+        version=record.id,
+        directory=body.name,
+    )

@@ -1,0 +1,1 @@
+"""Vaults and their credentials."""

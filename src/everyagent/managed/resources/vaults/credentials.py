@@ -1,0 +1,233 @@
+"""Credentials: sealed when they come in, opened only for the sessions that were given their vault."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from everyagent.clock import Clock, rfc3339
+from everyagent.errors import BadRequest, NotFound, RecordChanged
+from everyagent.log.records import Delete, Insert, Record, RecordQuery, Records, Replace
+from everyagent.logs import get_logger
+from everyagent.managed.field_limits import checked_metadata, merged_metadata
+from everyagent.managed.resources.environments.shape import Deleted
+from everyagent.managed.resources.pages import Page, micros, page_of
+from everyagent.managed.resources.vaults import credential_kinds as kinds
+from everyagent.managed.resources.vaults import oauth
+from everyagent.managed.resources.vaults.shape import (
+    Bearer,
+    Credential,
+    CredentialBody,
+    CredentialCreate,
+    CredentialUpdate,
+    Oauth,
+    RefreshOutcome,
+    Secrets,
+    Validation,
+    Variable,
+    VaultList,
+)
+from everyagent.managed.resources.vaults.store import CREDENTIAL_KIND, Vaults, purged
+from everyagent.model.ids import new_id
+from everyagent.sessions.launch.secrets import Vault as Seal
+
+MAX_IN_A_VAULT = 20
+#: A token that ends sooner than this is renewed before it is used.
+_EARLY_MICROS = 120 * 1_000_000
+
+logger = get_logger(__name__)
+
+
+class Given(msgspec.Struct, frozen=True, kw_only=True):
+    """What a session's vaults hold: variables by name, and bearer tokens by the URL of their MCP server.
+
+    `problems` say which vaults are gone.
+    """
+
+    env: dict[str, str]
+    bearers: dict[str, str]
+    problems: list[str]
+
+
+class Credentials:
+    def __init__(self, records: Records, vaults: Vaults, seal: Seal, clock: Clock) -> None:
+        self._records = records
+        self._vaults = vaults
+        self._seal = seal
+        self._clock = clock
+
+    async def create(self, vault_id: str, asked: CredentialCreate) -> Credential:
+        await self._vaults.open(vault_id)
+        if await self._records.count(CREDENTIAL_KIND, vault_id) >= MAX_IN_A_VAULT:
+            raise BadRequest(f"A vault holds at most {MAX_IN_A_VAULT} credentials. Archive one, or use another vault.")
+        auth, secrets = kinds.made(asked.auth)
+        body = CredentialBody(
+            auth=auth, display_name=asked.display_name, metadata=checked_metadata(asked.metadata or {})
+        )
+        credential_id = new_id("vcrd_")
+        (record,) = await self._records.write(
+            Insert(
+                kind=CREDENTIAL_KIND,
+                id=credential_id,
+                parent=vault_id,
+                key=kinds.key_of(auth),
+                body=msgspec.json.encode(body),
+                secret=self._sealed(secrets, credential_id),
+            )
+        )
+        return _credential(record)
+
+    async def retrieve(self, vault_id: str, credential_id: str) -> Credential:
+        return _credential(await self._find(vault_id, credential_id))
+
+    async def list(self, vault_id: str, query: VaultList) -> Page[Credential]:
+        await self._vaults.retrieve(vault_id)
+        wanted = RecordQuery(kind=CREDENTIAL_KIND, parent=vault_id, limit=query.limit, archived=query.include_archived)
+        return await page_of(self._records, wanted, query.page, _credential)
+
+    async def update(self, vault_id: str, credential_id: str, asked: CredentialUpdate) -> Credential:
+        while True:
+            record = await self._find(vault_id, credential_id)
+            old, secrets = _body(record), self._opened(record)
+            auth = old.auth
+            if asked.auth:
+                auth, secrets = kinds.updated(auth, secrets, asked.auth)
+            body = CredentialBody(
+                auth=auth,
+                display_name=old.display_name if asked.display_name is UNSET else asked.display_name,
+                metadata=merged_metadata(old.metadata, asked.metadata) if asked.metadata else old.metadata,
+            )
+            try:
+                return _credential(await self._rewrite(record, body, secrets))
+            except RecordChanged:
+                continue
+
+    async def archive(self, vault_id: str, credential_id: str) -> Credential:
+        record = await self._find(vault_id, credential_id)
+        while record.archived_at is None:
+            try:
+                (record,) = await self._records.write(purged(record))
+            except RecordChanged:
+                record = await self._find(vault_id, credential_id)
+        return _credential(record)
+
+    async def delete(self, vault_id: str, credential_id: str) -> Deleted:
+        await self._find(vault_id, credential_id)
+        await self._records.write(Delete(kind=CREDENTIAL_KIND, id=credential_id))
+        return Deleted(id=credential_id, type="vault_credential_deleted")
+
+    async def validate(self, vault_id: str, credential_id: str) -> Validation:
+        """Ask its MCP server; if that does not take the token, renew it and ask again."""
+        record = await self._find(vault_id, credential_id)
+        auth = _body(record).auth
+        if isinstance(auth, Variable):
+            raise BadRequest("Only credentials of MCP servers can be validated.", field="auth.type")
+        secrets = self._opened(record)
+        probe = await oauth.probe(auth.mcp_server_url, secrets.value)
+        renewal: RefreshOutcome | None = None
+        if oauth.refused(probe):
+            record, renewal = await self._renew(record)
+            if renewal.status == "succeeded":
+                probe = await oauth.probe(auth.mcp_server_url, self._opened(record).value)
+        return Validation(
+            credential_id=credential_id,
+            vault_id=vault_id,
+            status=oauth.status(probe),
+            has_refresh_token=secrets.refresh_token is not None,
+            mcp_probe=probe,
+            refresh=renewal,
+            validated_at=rfc3339(self._clock.micros()),
+        )
+
+    async def given_by(self, vault_ids: Sequence[str]) -> Given:
+        """For a session. Of two with one key the first vault's is taken; an OAuth token near its end is renewed."""
+        env: dict[str, str] = {}
+        bearers: dict[str, str] = {}
+        problems: list[str] = []
+        for vault_id in vault_ids:
+            try:
+                await self._vaults.open(vault_id)
+            except (NotFound, BadRequest) as error:
+                problems.append(f"{error.detail} The session works without what was in it.")
+                continue
+            wanted = RecordQuery(kind=CREDENTIAL_KIND, parent=vault_id, limit=MAX_IN_A_VAULT)
+            for record in await self._records.page(wanted):
+                match _body(record).auth:
+                    case Variable(secret_name=name):
+                        env.setdefault(name, self._opened(record).value)
+                    case Bearer(mcp_server_url=url):
+                        bearers.setdefault(url, self._opened(record).value)
+                    case Oauth(mcp_server_url=url) as auth:
+                        record = (await self._renew(record))[0] if self._ends_soon(auth) else record
+                        bearers.setdefault(url, self._opened(record).value)
+        return Given(env=env, bearers=bearers, problems=problems)
+
+    async def _renew(self, record: Record) -> tuple[Record, RefreshOutcome]:
+        body, secrets = _body(record), self._opened(record)
+        if not isinstance(body.auth, Oauth) or body.auth.refresh is None or secrets.refresh_token is None:
+            return record, RefreshOutcome(status="no_refresh_token", http_response=None)
+        outcome, tokens = await oauth.renew(body.auth.refresh, secrets)
+        if tokens is None:
+            logger.warning("credential not renewed", credential=record.id, status=outcome.status)
+            return record, outcome
+        ends = None if tokens.expires_in is None else rfc3339(self._clock.micros() + tokens.expires_in * 1_000_000)
+        new = replace(body, auth=replace(body.auth, expires_at=ends))
+        sealed = replace(
+            secrets, value=tokens.access_token, refresh_token=tokens.refresh_token or secrets.refresh_token
+        )
+        try:
+            return await self._rewrite(record, new, sealed), outcome
+        except RecordChanged:  # somebody else renewed or changed it meanwhile: theirs is newer
+            return await self._records.find(CREDENTIAL_KIND, record.id), outcome
+
+    def _ends_soon(self, auth: Oauth) -> bool:
+        ends = None if auth.expires_at is None else micros(datetime.fromisoformat(auth.expires_at))
+        return ends is not None and ends - self._clock.micros() < _EARLY_MICROS
+
+    async def _rewrite(self, record: Record, body: CredentialBody, secrets: Secrets) -> Record:
+        (record,) = await self._records.write(
+            Replace(
+                kind=CREDENTIAL_KIND,
+                id=record.id,
+                version=record.version,
+                body=msgspec.json.encode(body),
+                secret=self._sealed(secrets, record.id),
+            )
+        )
+        return record
+
+    async def _find(self, vault_id: str, credential_id: str) -> Record:
+        record = await self._records.find(CREDENTIAL_KIND, credential_id)
+        if record.parent != vault_id:
+            raise NotFound(f"There is no credential {credential_id!r} in the vault {vault_id!r}.")
+        return record
+
+    def _sealed(self, secrets: Secrets, credential_id: str) -> bytes:
+        return self._seal.seal(msgspec.json.encode(secrets), credential_id)
+
+    def _opened(self, record: Record) -> Secrets:
+        if record.secret is None:
+            raise BadRequest(
+                f"The credential {record.id} is archived: its secret is gone.", error_code="credential_archived"
+            )
+        return msgspec.json.decode(self._seal.unseal(record.secret, record.id), type=Secrets)
+
+
+def _body(record: Record) -> CredentialBody:
+    return msgspec.json.decode(record.body, type=CredentialBody)
+
+
+def _credential(record: Record) -> Credential:
+    body = _body(record)
+    return Credential(
+        id=record.id,
+        vault_id=record.parent,
+        auth=body.auth,
+        display_name=body.display_name,
+        metadata=body.metadata,
+        created_at=rfc3339(record.created_at),
+        updated_at=rfc3339(record.updated_at),
+        archived_at=None if record.archived_at is None else rfc3339(record.archived_at),
+    )

@@ -1,0 +1,1 @@
+"""Managed sessions: create, update, present, exchange events with clients."""

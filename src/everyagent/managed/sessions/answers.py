@@ -1,0 +1,89 @@
+"""Clients' answers to what a session requires, as the asks behind it take them."""
+
+from collections.abc import Sequence
+from typing import cast
+
+import msgspec
+
+from everyagent.managed.projection.actions import DENIED
+from everyagent.managed.projection.state import Action
+from everyagent.managed.sessions.client_events import UserCustomToolResult, UserToolConfirmation, UserToolResult
+from everyagent.managed.sessions.prompts import result_text, shows
+from everyagent.model.asks import Answer, PermissionAnswer, QuestionAnswer, ToolAnswer, ToolImage
+
+
+def answer_to(
+    action: Action,
+    event: UserToolConfirmation | UserCustomToolResult | UserToolResult,
+    images: Sequence[ToolImage] = (),
+) -> Answer:
+    """`images` are those of the event that can be shown to the agent; of others it is told what they are."""
+    if isinstance(event, UserToolConfirmation) and action.kind == "result":
+        why = f" They said: {event.deny_message}" if event.deny_message else ""
+        return ToolAnswer(output=f"{DENIED}{why}", is_error=True)
+    if isinstance(event, UserToolConfirmation):
+        if event.result == "allow":
+            return PermissionAnswer(reply="once")
+        return PermissionAnswer(reply="reject", message=event.deny_message)
+    if action.kind != "question" and images:
+        text = result_text([block for block in event.content if not shows(block)])
+        return ToolAnswer(output=text, is_error=bool(event.is_error), images=list(images))
+    text = result_text(event.content)
+    if action.kind != "question":
+        return ToolAnswer(output=text, is_error=bool(event.is_error))
+    if event.is_error:
+        return QuestionAnswer(answers=None, message=text or None)
+    questions = cast("list[dict[str, object]]", action.input.get("questions") or [])
+    return QuestionAnswer(answers=chosen(text, questions))
+
+
+def chosen(text: str, questions: list[dict[str, object]]) -> list[list[str]]:
+    """One list of answers for each question.
+
+    From JSON: a list with an entry for each question, or an object by their prompts or headers, alone or under
+    `answers`. From plain text: a line for each question, or the whole text for every one of them.
+    """
+    count = max(1, len(questions))
+    try:
+        given: object = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        given = None
+    if isinstance(given, dict) and "answers" in given:
+        given = cast("dict[str, object]", given)["answers"]
+    if isinstance(given, dict):
+        by_name = cast("dict[str, object]", given)
+        return [
+            _labels(by_name.get(str(each.get("prompt")), by_name.get(str(each.get("header"))))) for each in questions
+        ]
+    if isinstance(given, list) and len(cast("list[object]", given)) == count:
+        return [_labels(each) for each in cast("list[object]", given)]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return [[line] for line in lines] if len(lines) == count else [[text.strip()] for _ in range(count)]
+
+
+def _labels(value: object) -> list[str]:
+    match value:
+        case None:
+            return []
+        case list():
+            return [str(each) for each in cast("list[object]", value)]
+        case _:
+            return [str(value)]
+
+
+def note_of(action: Action, answer: Answer) -> str:
+    """What an agent is told of an answer that came when it no longer waited."""
+    call = f"{action.name}({msgspec.json.encode(action.input).decode()})"
+    match answer:
+        case PermissionAnswer(reply="reject"):
+            why = f" They said: {answer.message}" if answer.message else ""
+            return f"The user did not allow {call}.{why}"
+        case PermissionAnswer():
+            return f"The user allowed {call}. It has not run yet: run it now, just like this."
+        case QuestionAnswer(answers=None):
+            return f"The user did not want to answer {call}."
+        case QuestionAnswer():
+            return f"The user answered {call}: {msgspec.json.encode(answer.answers).decode()}"
+        case ToolAnswer():
+            how = "failed with" if answer.is_error else "returned"
+            return f"{call} {how}: {answer.output or ''}"

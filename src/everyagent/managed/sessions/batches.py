@@ -1,0 +1,226 @@
+"""A batch of client events, checked against where the session stands, as one step of it: all of it, or nothing."""
+
+from collections.abc import Callable, Sequence
+from typing import assert_never
+
+import msgspec
+from msgspec.structs import replace
+
+from everyagent.errors import BadRequest
+from everyagent.log.log import Receipt
+from everyagent.managed.projection.commands import CommandFrame, Sent, SentEvent
+from everyagent.managed.projection.naming import thread_id
+from everyagent.managed.projection.projector import Projector
+from everyagent.managed.projection.state import Action
+from everyagent.managed.sessions.answers import answer_to, note_of
+from everyagent.managed.sessions.client_events import (
+    ClientEvent,
+    SystemMessage,
+    UserCustomToolResult,
+    UserDefineOutcome,
+    UserInterrupt,
+    UserMessage,
+    UserToolConfirmation,
+    UserToolResult,
+    type_of,
+)
+from everyagent.managed.sessions.prompts import system_text
+from everyagent.model.asks import Answer, ToolAnswer, ToolImage
+from everyagent.model.ids import new_id
+from everyagent.model.sessions import SendMessage
+from everyagent.sessions.machine.messages import Entry, Submission
+from everyagent.sessions.machine.projected_actor import Batch
+
+#: What each kind of action is answered by.
+_ANSWERED_BY: dict[str, type[ClientEvent]] = {
+    "confirmation": UserToolConfirmation,
+    "custom": UserCustomToolResult,
+    "question": UserCustomToolResult,
+    "result": UserToolResult,
+}
+_RESUMED = "You were interrupted while you waited for this. Here is what came of it; go on with your work.\n\n"
+
+
+class Said(msgspec.Struct, frozen=True):
+    """A client's event, with the message an agent will get for it, if it is one; or a result, with its images."""
+
+    event: ClientEvent
+    message: SendMessage | None = None
+    images: Sequence[ToolImage] = ()
+
+
+def with_ids(events: Sequence[ClientEvent]) -> list[ClientEvent]:
+    """As events of a session: each has its id."""
+    return [
+        replace(event, id=new_id("sevt_"), outcome_id=new_id("outc_"))
+        if isinstance(event, UserDefineOutcome)
+        else replace(event, id=new_id("sevt_"))
+        for event in events
+    ]
+
+
+def check_order(events: Sequence[ClientEvent]) -> None:
+    """What a batch must be, whatever the session."""
+    if not events:
+        raise BadRequest("`events` is empty. Send at least one event.", field="events")
+    for index, event in enumerate(events):
+        if isinstance(event, SystemMessage):
+            before = events[index - 1] if index else None
+            if index != len(events) - 1 or not isinstance(before, UserMessage | UserToolResult | UserCustomToolResult):
+                raise BadRequest(
+                    "`system.message` must be the last event, and directly follow a `user.message`, a "
+                    "`user.tool_result` or a `user.custom_tool_result`.",
+                    field=f"events[{index}]",
+                )
+        if isinstance(event, UserToolConfirmation) and event.deny_message is not None and event.result == "allow":
+            raise BadRequest("`deny_message` goes with `deny` only.", field=f"events[{index}].deny_message")
+
+
+class Planner:
+    """Makes one batch. `view` is the session's as it stands just before the step."""
+
+    def __init__(self, view: Projector, session_id: str) -> None:
+        self._view = view
+        self._session_id = session_id
+        self._sent: list[SentEvent] = []
+        self._entries: list[Entry] = []
+        self._answers: dict[str, tuple[str, Answer]] = {}
+        self._answered: dict[str, Action] = {}
+        self._confirmed: set[str] = set()
+        self._notes: list[str] = []
+        self._interrupt = False
+        self._subagents: list[str] = []
+
+    def plan(self, said: Sequence[Said], told: Callable[[], Receipt | None]) -> Batch:
+        for index, each in enumerate(said):
+            self._add(index, each)
+        resumes = self._resume()
+        queued = [sent for sent in self._sent if sent.item]
+        return Batch(
+            cause=_encoded(Sent(events=self._sent, resumes=resumes)),
+            interrupt=self._interrupt,
+            subagents=self._subagents,
+            answers=list(self._answers.values()),
+            submission=_submission(self._entries, queued) if self._entries else None,
+            told=told,
+        )
+
+    def _add(self, index: int, said: Said) -> None:
+        event = said.event
+        match event:
+            case UserMessage() | UserDefineOutcome():
+                self._refuse_over_budget()
+                entry = Entry(item_id=new_id("itm_"), message=said.message or SendMessage(message=""))
+                self._entries.append(entry)
+                self._sent.append(SentEvent(event=event, item=entry.item_id))
+            case UserInterrupt():
+                alone = self._subagent(event, index)
+                if alone:
+                    self._subagents.append(alone)
+                else:
+                    self._interrupt = True
+                self._sent.append(SentEvent(event=event))
+            case UserToolConfirmation() | UserToolResult():
+                self._answer(index, event, event.tool_use_id, said.images)
+            case UserCustomToolResult():
+                self._answer(index, event, event.custom_tool_use_id, said.images)
+            case SystemMessage():
+                self._privileged(event)
+            case _:
+                assert_never(event)
+
+    def _answer(
+        self,
+        index: int,
+        event: UserToolConfirmation | UserCustomToolResult | UserToolResult,
+        use_id: str,
+        images: Sequence[ToolImage],
+    ) -> None:
+        action = self._view.state.actions.get(use_id)
+        if action is not None and use_id in self._confirmed:
+            action = replace(action, unconfirmed=False)
+        if action is None or action.granted or not isinstance(event, _answered_by(action)):
+            raise BadRequest(_not_open(event, use_id, action), field=f"events[{index}]")
+        if use_id in self._answered:
+            raise BadRequest(f"{use_id} is answered twice in this request.", field=f"events[{index}]")
+        told = replace(event, session_thread_id=action.thread)
+        if action.unconfirmed and isinstance(event, UserToolConfirmation) and event.result == "allow":
+            self._confirmed.add(use_id)
+            self._sent.append(SentEvent(event=told, confirms=use_id))
+            return
+        self._answered[use_id] = action
+        answer = answer_to(action, event, () if action.parked else images)
+        if not action.parked:
+            self._answers[use_id] = (action.ask_id, answer)
+            self._sent.append(SentEvent(event=told, answers=use_id))
+            return
+        note = note_of(action, answer)
+        self._notes.append(note)
+        allowed = isinstance(event, UserToolConfirmation) and event.result == "allow"
+        self._sent.append(SentEvent(event=told, answers=use_id, note=note, grant=allowed))
+
+    def _privileged(self, event: SystemMessage) -> None:
+        """It goes where the event before it went."""
+        if any(use_id not in self._answered for use_id in self._view.state.actions):
+            raise BadRequest("`system.message` must wait: the session requires other actions first.", field="events")
+        before, text = self._sent[-1], system_text(event)
+        if before.item:
+            entry = self._entries[-1]
+            message = replace(entry.message, message=f"{entry.message.message}\n\n{text}")
+            self._entries[-1] = Entry(item_id=entry.item_id, message=message)
+        elif before.answers in self._answers:
+            ask_id, answer = self._answers[before.answers]
+            if isinstance(answer, ToolAnswer):
+                answer = replace(answer, output=f"{answer.output or ''}\n\n{text}")
+            self._answers[before.answers] = (ask_id, answer)
+        else:
+            self._notes.append(text)
+        self._sent.append(SentEvent(event=event, item=before.item))
+
+    def _resume(self) -> str | None:
+        """When the last of what was parked is answered, the agent is told of all of it in one message."""
+        state = self._view.state
+        parked = {use_id for use_id, action in state.actions.items() if action.parked}
+        if not parked or parked - set(self._answered) or self._interrupt:
+            return None
+        text = _RESUMED + "\n\n".join((*state.notes, *self._notes))
+        entry = Entry(item_id=new_id("itm_"), message=SendMessage(message=text))
+        self._entries.insert(0, entry)
+        return entry.item_id
+
+    def _refuse_over_budget(self) -> None:
+        if self._view.state.over_budget:
+            raise BadRequest(
+                "The session has reached its budget. Raise `budget` with sessions.update, then send it again.",
+                field="events",
+                error_code="budget_reached",
+            )
+
+    def _subagent(self, event: UserInterrupt, index: int) -> str | None:
+        """The call whose sub-agent alone shall stop; None for all that the session does."""
+        thread = event.session_thread_id
+        if thread is None or thread == thread_id(self._session_id):
+            return None
+        for item_id, known in self._view.state.threads.items():
+            if known.id == thread:
+                return item_id
+        raise BadRequest(f"The session has no thread {thread!r}.", field=f"events[{index}].session_thread_id")
+
+
+def _not_open(event: ClientEvent, use_id: str, action: Action | None) -> str:
+    if action is None or action.granted:
+        return f"No action of this session waits for an answer to {use_id!r}. It may have been answered before."
+    return f"{use_id!r} is answered by `{_answered_by(action).__struct_config__.tag}`, not by `{type_of(event)}`."
+
+
+def _answered_by(action: Action) -> type[ClientEvent]:
+    return UserToolConfirmation if action.unconfirmed else _ANSWERED_BY[action.kind]
+
+
+def _submission(entries: list[Entry], sent: list[SentEvent]) -> Submission:
+    managed = msgspec.Raw(msgspec.json.encode(Sent(events=sent))) if sent else None
+    return Submission(entries=entries, managed=managed)
+
+
+def _encoded(sent: Sent) -> bytes:
+    return msgspec.json.encode(CommandFrame(managed=sent))

@@ -1,0 +1,31 @@
+"""Budgets that can be kept: of a session whose cost will be known, and more than it has cost already."""
+
+from everyagent.agents.adapter import Adapter, Catalog
+from everyagent.errors import BadRequest
+from everyagent.managed.sessions.shape import Budget
+from everyagent.model.prices import Prices
+
+
+def refuse_blind(adapter: Adapter, catalog: Catalog, model: str | None, prices: Prices) -> None:
+    """Raises if nobody will say what the session costs: neither the agent nor the operator's prices."""
+    chosen = model or catalog.default_model or adapter.name
+    told = adapter.capabilities.cost or any(each.id == chosen and each.costs for each in catalog.models)
+    if not told and chosen not in prices:
+        raise BadRequest(
+            f"A budget for this session could not be kept: {adapter.title} does not say what {chosen!r} costs, and the "
+            f"daemon has no price for it. Give {chosen!r} a price in the daemon's prices.json (see `everyagent serve "
+            "--prices`) and start it anew, or leave `budget` out.",
+            field="budget",
+            error_code="model_not_budgetable",
+        )
+
+
+def refuse_spent(budget: Budget, spent_usd: float) -> None:
+    """Raises if nothing of it is left."""
+    if float(budget.max_list_cost.amount) <= spent_usd * 100:
+        raise BadRequest(
+            f"The session has cost {spent_usd * 100:.4f} cents so far, and a budget must be more than that. To stop "
+            "it, send `user.interrupt`.",
+            field="budget",
+            error_code="budget_not_raised",
+        )

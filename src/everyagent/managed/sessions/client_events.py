@@ -1,0 +1,77 @@
+"""What clients send into a session. Once it has an `id` it is an event: told with no time while it waits."""
+
+from typing import Annotated, Literal, TypeAlias
+
+from msgspec import Meta, Struct
+
+from everyagent.managed.sessions.blocks import FileSource, MessageBlock, ResultBlock, Text
+
+MAX_ITERATIONS = 20
+
+
+class Incoming(Struct, frozen=True, kw_only=True):
+    id: str = ""
+    processed_at: str | None = None
+
+
+class UserMessage(Incoming, frozen=True, kw_only=True, tag_field="type", tag="user.message"):
+    content: Annotated[list[MessageBlock], Meta(min_length=1)]
+
+
+class UserInterrupt(Incoming, frozen=True, kw_only=True, tag_field="type", tag="user.interrupt"):
+    session_thread_id: str | None = None
+
+
+class UserToolConfirmation(Incoming, frozen=True, kw_only=True, tag_field="type", tag="user.tool_confirmation"):
+    tool_use_id: str
+    result: Literal["allow", "deny"]
+    deny_message: str | None = None
+    session_thread_id: str | None = None
+
+
+class UserCustomToolResult(Incoming, frozen=True, kw_only=True, tag_field="type", tag="user.custom_tool_result"):
+    custom_tool_use_id: str
+    content: list[ResultBlock] = []
+    is_error: bool | None = None
+    session_thread_id: str | None = None
+
+
+class UserToolResult(Incoming, frozen=True, kw_only=True, tag_field="type", tag="user.tool_result"):
+    tool_use_id: str
+    content: list[ResultBlock] = []
+    is_error: bool | None = None
+    session_thread_id: str | None = None
+
+
+class TextRubric(Struct, frozen=True, kw_only=True, tag_field="type", tag="text"):
+    content: Annotated[str, Meta(max_length=262_144)]
+
+
+class FileRubric(FileSource, frozen=True, kw_only=True, tag_field="type", tag="file"):
+    pass
+
+
+class UserDefineOutcome(Incoming, frozen=True, kw_only=True, tag_field="type", tag="user.define_outcome"):
+    description: Annotated[str, Meta(min_length=1)]
+    rubric: TextRubric | FileRubric
+    max_iterations: Annotated[int, Meta(ge=1, le=MAX_ITERATIONS)] | None = None
+    outcome_id: str = ""
+
+
+class SystemMessage(Incoming, frozen=True, kw_only=True, tag_field="type", tag="system.message"):
+    content: Annotated[list[Text], Meta(min_length=1, max_length=1000)]
+
+
+ClientEvent: TypeAlias = (
+    UserMessage
+    | UserInterrupt
+    | UserToolConfirmation
+    | UserCustomToolResult
+    | UserToolResult
+    | UserDefineOutcome
+    | SystemMessage
+)
+
+
+def type_of(event: ClientEvent) -> str:
+    return str(type(event).__struct_config__.tag)

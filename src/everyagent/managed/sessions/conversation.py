@@ -1,0 +1,126 @@
+"""What clients and a managed session say to each other: events sent, listed and streamed."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import cast
+
+from everyagent.errors import BadRequest
+from everyagent.log.log import EventQuery, JoinedPage, Receipt
+from everyagent.managed.projection.events import TYPE_NUMBERS
+from everyagent.managed.projection.projector import Projector
+from everyagent.managed.resources.pages import cursor, micros, position
+from everyagent.managed.sessions.batches import Planner, Said, check_order, with_ids
+from everyagent.managed.sessions.client_events import (
+    ClientEvent,
+    UserCustomToolResult,
+    UserDefineOutcome,
+    UserMessage,
+    UserToolResult,
+)
+from everyagent.managed.sessions.prompts import Prompts, outcome_text
+from everyagent.managed.sessions.shape import EventList, EventTail, SessionList
+from everyagent.managed.sessions.streams import Streams
+from everyagent.model.asks import ToolImage
+from everyagent.model.sessions import SendMessage
+from everyagent.sessions.machine.projected_actor import Batch
+from everyagent.sessions.machine.projected_sessions import ProjectedSessions
+from everyagent.sessions.machine.projection import Projection
+
+
+class Talking:
+    def __init__(self, viewed: ProjectedSessions, prompts: Prompts) -> None:
+        self._viewed = viewed
+        self._prompts = prompts
+        self._streams = Streams(viewed)
+
+    async def check(self, events: Sequence[ClientEvent]) -> None:
+        """Refuses what no session would take."""
+        if events:
+            check_order(events)
+        for event in events:
+            await self._message(event)
+
+    async def send(
+        self,
+        session_id: str,
+        events: Sequence[ClientEvent],
+        receipt: Callable[[bytes], Receipt] | None = None,
+    ) -> bytes:
+        """All of them or none; the answer is what they look like as events."""
+        check_order(events)
+        events = with_ids(events)
+        said = [Said(event, await self._message(event), await self._images(event)) for event in events]
+        told: list[bytes] = []
+
+        def plan(view: Projection) -> Batch:
+            projector = cast("Projector", view)
+            if any(isinstance(event, UserToolResult) for event in events) and not projector.document.self_hosted:
+                raise BadRequest("`user.tool_result` is for sessions in a self-hosted environment.", field="events")
+
+            def answered() -> Receipt | None:
+                told.append(b'{"data":[%b]}' % b",".join(projector.echoes[event.id] for event in events))
+                return receipt(told[0]) if receipt else None
+
+            return Planner(projector, session_id).plan(said, answered)
+
+        await self._viewed.submit(session_id, plan)
+        return told[0]
+
+    async def _message(self, event: ClientEvent) -> SendMessage | None:
+        match event:
+            case UserMessage():
+                return await self._prompts.message(event)
+            case UserDefineOutcome():
+                return SendMessage(message=outcome_text(event, await self._prompts.rubric(event)))
+            case _:
+                return None
+
+    async def _images(self, event: ClientEvent) -> Sequence[ToolImage]:
+        match event:
+            case UserCustomToolResult() | UserToolResult():
+                return await self._prompts.images(event.content)
+            case _:
+                return ()
+
+    async def list(self, session_id: str, asked: EventList) -> tuple[JoinedPage, str | None]:
+        after = position(asked.page, asked.order) if asked.page else 0
+        types = frozenset(_number(name) for name in asked.types)
+        since, until = time_bounds(asked)
+        query = EventQuery(
+            session=0, after=after, limit=asked.limit, types=types, order=asked.order, since=since, until=until
+        )
+        page = await self._viewed.page(session_id, query)
+        return page, cursor(page.last, asked.order) if page.more else None
+
+    async def stream(
+        self, session_id: str, asked: EventTail, last_event_id: str | None, thread: str | None = None
+    ) -> AsyncIterator[bytes | None]:
+        """From now on, or after the event named by its SSE id; registered when this returns."""
+        view = await self._viewed.log.view(session_id)
+        after = view.head if last_event_id is None else _seen(last_event_id, view.head)
+        return self._streams.open(view, after, frozenset(asked.event_deltas), thread)
+
+
+def time_bounds(asked: EventList | SessionList) -> tuple[int | None, int | None]:
+    """As one inclusive and one exclusive bound, in microseconds."""
+    lower = (micros(asked.created_at_gte), _after(micros(asked.created_at_gt)))
+    upper = (micros(asked.created_at_lt), _after(micros(asked.created_at_lte)))
+    since = max((bound for bound in lower if bound is not None), default=None)
+    return since, min((bound for bound in upper if bound is not None), default=None)
+
+
+def _after(moment: int | None) -> int | None:
+    return None if moment is None else moment + 1
+
+
+def _number(name: str) -> int:
+    if name not in TYPE_NUMBERS:
+        raise BadRequest(f"There is no event type {name!r}. There is: {', '.join(TYPE_NUMBERS)}.", field="types")
+    return TYPE_NUMBERS[name]
+
+
+def _seen(given: str, head: int) -> int:
+    if not (given.isascii() and given.isdigit() and len(given) <= 16 and int(given) <= head):
+        raise BadRequest(
+            f"Last-Event-ID must be the id of an SSE frame of this session, not {given!r}.", field="Last-Event-ID"
+        )
+    return int(given)

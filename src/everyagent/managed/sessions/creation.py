@@ -1,0 +1,149 @@
+"""How a managed session comes to be: an agent's snapshot, an environment, and the coding agent that runs it."""
+
+import asyncio
+from collections.abc import Callable
+
+import anyio
+import msgspec
+
+from everyagent.agents.adapter import Catalog
+from everyagent.log.log import Receipt, SessionRecord
+from everyagent.log.projections import NewProjection
+from everyagent.managed.field_limits import checked_metadata
+from everyagent.managed.projection.document import Document
+from everyagent.managed.projection.state import State
+from everyagent.managed.resources.agents.coding_agents import coding_agent, model_for, variant_for
+from everyagent.managed.resources.agents.shape import SessionAgent
+from everyagent.managed.resources.agents.store import Agents
+from everyagent.managed.resources.agents.tool_policies import custom_tools, fitted, policies_of
+from everyagent.managed.resources.environments.networking import hosts_of
+from everyagent.managed.resources.environments.shape import Environment, SelfHosted
+from everyagent.managed.resources.environments.store import Environments
+from everyagent.managed.resources.vaults.store import Vaults
+from everyagent.managed.sessions.budgets import refuse_blind, refuse_spent
+from everyagent.managed.sessions.conversation import Talking
+from everyagent.managed.sessions.initial_events import Beginnings
+from everyagent.managed.sessions.presentation import new_session
+from everyagent.managed.sessions.shape import Session, SessionCreate
+from everyagent.managed.workspace.store import Resources
+from everyagent.managed.workspace.workspace import Workspaces
+from everyagent.model.ids import new_id
+from everyagent.model.policies import UNRESTRICTED, ToolPolicies
+from everyagent.model.sessions import CreateSession
+from everyagent.sessions import Sessions
+from everyagent.sessions.launch.allowed_hosts import no_shell
+
+
+class Creating:
+    def __init__(
+        self,
+        sessions: Sessions,
+        *,
+        agents: Agents,
+        environments: Environments,
+        vaults: Vaults,
+        resources: Resources,
+        workspaces: Workspaces,
+        talking: Talking,
+        beginnings: Beginnings,
+    ) -> None:
+        self._sessions = sessions
+        self._agents = agents
+        self._environments = environments
+        self._vaults = vaults
+        self._resources = resources
+        self._workspaces = workspaces
+        self._talking = talking
+        self._beginnings = beginnings
+
+    async def create(self, asked: SessionCreate, receipt: Callable[[Session], Receipt] | None = None) -> Session:
+        """Either all of it is there, with the receipt, or nothing."""
+        agent = await self._agents.for_session(asked.agent)
+        environment = await self._environments.for_session(asked.environment_id)
+        metadata = checked_metadata(asked.metadata or {})
+        for vault_id in asked.vault_ids or []:
+            await self._vaults.open(vault_id)
+        session_id = new_id("sesn_")
+        document = Document(
+            agent=msgspec.to_builtins(agent),
+            environment_id=environment.id,
+            environment=msgspec.to_builtins(environment),
+            vault_ids=asked.vault_ids or [],
+            budget=msgspec.to_builtins(asked.budget) if asked.budget else None,
+            self_hosted=isinstance(environment.config, SelfHosted),
+        )
+        events = asked.initial_events or []
+        await self._talking.check(events)
+        staged = bool(events or asked.resources)
+        if staged:
+            await self._beginnings.keep(session_id, events)
+        made: list[Session] = []
+
+        def told(record: SessionRecord) -> Receipt | None:
+            made.append(new_session(record, document, resources, begun=bool(events)))
+            return receipt(made[0]) if receipt else None
+
+        try:
+            resources = [
+                msgspec.to_builtins(each) for each in await self._resources.give(session_id, asked.resources or [])
+            ]
+            directory = await asyncio.to_thread(self._workspaces.directory, session_id)
+            request = await self._request(asked, agent, document, str(directory))
+            request = msgspec.structs.replace(request, metadata=metadata)
+            await self._sessions.viewed.create(session_id, request, _view(document, agent), told)
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await (self._beginnings.give_up(session_id) if staged else self._workspaces.remove(session_id))
+            raise
+        if staged:
+            await self._beginnings.begin(session_id, events)
+        return made[0]
+
+    async def _request(
+        self, asked: SessionCreate, agent: SessionAgent, document: Document, directory: str
+    ) -> CreateSession:
+        """The universal session behind it."""
+        default = self._sessions.services.default_agent
+        name = coding_agent(agent.model.id, await self._agents.metadata_of(agent.id, agent.version), default)
+        adapter = self._sessions.agents.adapter(name)
+        catalog: Catalog = await adapter.catalog()
+        model = model_for(catalog, agent.model.id)
+        if asked.budget:
+            refuse_spent(asked.budget, 0.0)
+            refuse_blind(adapter, catalog, model, self._sessions.services.prices)
+        policies = policies_of(agent.tools, self_hosted=document.self_hosted)
+        trusting = policies == ToolPolicies(default="allow")
+        policies = UNRESTRICTED if trusting and not adapter.capabilities.tool_policies else fitted(policies, catalog)
+        hosts = hosts_of(msgspec.convert(document.environment, Environment).config, agent.mcp_servers)
+        if catalog.sandbox is None or (catalog.sandbox == "shell" and await no_shell()):
+            hosts = None
+        return CreateSession(
+            agent=name,
+            model=model,
+            variant=variant_for(catalog, model, agent.model.effort.type if agent.model.effort else None),
+            directory=directory,
+            title=asked.title,
+            permission_mode=_mode(catalog, hosts, trusting=trusting),
+            allowed_hosts=hosts,
+            system_prompt=agent.system,
+            tools=custom_tools(agent.tools, self_hosted=document.self_hosted),
+            tool_policies=policies,
+        )
+
+
+def _mode(catalog: Catalog, hosts: list[str] | None, *, trusting: bool) -> str | None:
+    """The policies decide what is asked for, so that a mode in which an agent does not leave its sandbox does."""
+    if hosts is not None and catalog.sandbox_modes:
+        return catalog.sandbox_modes[0]
+    return "bypass" if trusting else None
+
+
+def _view(document: Document, agent: SessionAgent) -> NewProjection:
+    return NewProjection(
+        agent_id=agent.id,
+        agent_version=agent.version,
+        environment_id=document.environment_id,
+        status="idle",
+        state=msgspec.json.encode(State()),
+        document=msgspec.json.encode(document),
+    )

@@ -1,0 +1,65 @@
+"""What a new session begins with, kept until it has begun: whatever the daemon dies of, it is all there, once."""
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from everyagent.errors import SessionNotFound
+from everyagent.log.log import Receipt
+from everyagent.log.records import Delete, Insert, Record, Records
+from everyagent.managed.sessions.client_events import UserDefineOutcome, UserMessage
+from everyagent.managed.sessions.conversation import Talking
+from everyagent.managed.workspace.workspace import Workspaces
+from everyagent.sessions import Sessions
+
+KIND = "session_beginning"
+
+
+class Beginning(msgspec.Struct, frozen=True, kw_only=True):
+    session_id: str
+    events: list[UserMessage | UserDefineOutcome]
+
+
+class Beginnings:
+    def __init__(self, sessions: Sessions, records: Records, talking: Talking, workspaces: Workspaces) -> None:
+        self._sessions = sessions
+        self._records = records
+        self._talking = talking
+        self._workspaces = workspaces
+
+    async def keep(self, session_id: str, events: Sequence[UserMessage | UserDefineOutcome]) -> None:
+        """Before anything of the session is there."""
+        body = msgspec.json.encode(Beginning(session_id=session_id, events=[*events]))
+        await self._records.write(Insert(kind=KIND, id=_id(session_id), body=body))
+
+    async def begin(self, session_id: str, events: Sequence[UserMessage | UserDefineOutcome]) -> None:
+        """The session is there: it gets its first events, if it does not have them yet."""
+        key = f"begin {session_id}"  # no client's: theirs have no spaces
+        if events and await self._sessions.receipt(key) is None:
+            await self._talking.send(session_id, events, _receipt(key))
+        await self._records.write(Delete(kind=KIND, id=_id(session_id)))
+
+    async def give_up(self, session_id: str) -> None:
+        """The session will never be there."""
+        await self._workspaces.remove(session_id)
+        await self._records.write(Delete(kind=KIND, id=_id(session_id)))
+
+    async def recover(self, kept: Sequence[Record]) -> None:
+        """What a daemon that died has left."""
+        for record in kept:
+            beginning = msgspec.json.decode(record.body, type=Beginning)
+            try:
+                await self._sessions.get(beginning.session_id)
+            except SessionNotFound:
+                await self.give_up(beginning.session_id)
+            else:
+                await self.begin(beginning.session_id, beginning.events)
+
+
+def _id(session_id: str) -> str:
+    """Not the session's own: what belongs to that would go with this."""
+    return f"begin_{session_id}"
+
+
+def _receipt(key: str) -> Callable[[bytes], Receipt]:
+    return lambda _: Receipt(key=key, fingerprint="", status=200, body=b"")

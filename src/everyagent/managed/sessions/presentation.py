@@ -1,0 +1,123 @@
+"""Sessions and threads, from what is kept to what clients see. Pure."""
+
+import msgspec
+
+from everyagent.clock import rfc3339
+from everyagent.log.log import SessionRecord
+from everyagent.log.projections import ProjectionRecord
+from everyagent.managed.projection.document import Document
+from everyagent.managed.projection.naming import thread_id
+from everyagent.managed.projection.state import Outcome, State, Thread
+from everyagent.managed.projection.turns import usage_of
+from everyagent.managed.sessions.shape import OutcomeEvaluation, Session, SessionStats, SessionThread
+from everyagent.model.parts import Object
+
+_state = msgspec.json.Decoder(State)
+_document = msgspec.json.Decoder(Document)
+
+
+def state_of(view: ProjectionRecord) -> State:
+    return _state.decode(view.state)
+
+
+def document_of(view: ProjectionRecord) -> Document:
+    return _document.decode(view.document)
+
+
+def new_session(record: SessionRecord, document: Document, resources: list[Object], *, begun: bool) -> Session:
+    """As it is the moment it is made; `begun`: its first events are on their way."""
+    created = rfc3339(record.created_at)
+    return Session(
+        id=record.session_id,
+        status="running" if begun else "idle",
+        agent=document.agent,
+        environment_id=document.environment_id,
+        title=record.title,
+        metadata=record.metadata,
+        resources=resources,
+        vault_ids=document.vault_ids,
+        budget=document.budget,
+        stats=SessionStats(active_seconds=0, duration_seconds=0),
+        usage=usage_of(State()),
+        outcome_evaluations=[],
+        created_at=created,
+        updated_at=created,
+        archived_at=None,
+    )
+
+
+def shown(record: SessionRecord, view: ProjectionRecord, resources: list[Object], now: int) -> Session:
+    state, document = state_of(view), document_of(view)
+    return Session(
+        id=record.session_id,
+        status=view.status,
+        agent=document.agent,
+        environment_id=view.environment_id,
+        title=record.title,
+        metadata=record.metadata,
+        resources=resources,
+        vault_ids=document.vault_ids,
+        budget=document.budget,
+        stats=_stats(state, view, now),
+        usage=usage_of(state),
+        outcome_evaluations=[_evaluation(outcome) for outcome in (*state.outcomes, state.outcome) if outcome],
+        created_at=rfc3339(view.created_at),
+        updated_at=rfc3339(max(view.updated_at, record.updated_at)),
+        archived_at=_moment(view.archived_at),
+    )
+
+
+def threads_of(view: ProjectionRecord, now: int) -> list[SessionThread]:
+    """The session's own first, then its sub-agents' in the order they came."""
+    state, document = state_of(view), document_of(view)
+    agent = {name: value for name, value in document.agent.items() if name != "multiagent"}
+    primary = SessionThread(
+        id=thread_id(view.session_id),
+        session_id=view.session_id,
+        parent_thread_id=None,
+        agent=agent,
+        status=view.status,
+        created_at=rfc3339(view.created_at),
+        updated_at=rfc3339(view.updated_at),
+        archived_at=_moment(view.archived_at),
+        stats=_stats(state, view, now),
+        usage=usage_of(state),
+    )
+    return [primary, *(_thread(view, thread, agent) for thread in state.threads.values())]
+
+
+def _thread(view: ProjectionRecord, thread: Thread, agent: Object) -> SessionThread:
+    return SessionThread(
+        id=thread.id,
+        session_id=view.session_id,
+        parent_thread_id=thread.parent or thread_id(view.session_id),
+        agent={**agent, "name": thread.name},
+        status="terminated" if view.status == "terminated" else thread.status,
+        created_at=rfc3339(thread.created_at),
+        updated_at=rfc3339(thread.updated_at),
+        archived_at=_moment(thread.archived_at),
+    )
+
+
+def _stats(state: State, view: ProjectionRecord, now: int) -> SessionStats:
+    running = max(0, now - state.running_since) if state.status == "running" else 0
+    end = view.updated_at if state.status == "terminated" else now
+    return SessionStats(
+        active_seconds=(state.active_micros + running) / 1_000_000,
+        duration_seconds=max(0, end - view.created_at) / 1_000_000,
+    )
+
+
+def _evaluation(outcome: Outcome) -> OutcomeEvaluation:
+    return OutcomeEvaluation(
+        outcome_id=outcome.id,
+        description=outcome.description,
+        iteration=outcome.iteration,
+        result=outcome.result,
+        explanation=outcome.explanation,
+        completed_at=_moment(outcome.completed_at),
+    )
+
+
+def _moment(at: int | None) -> str | None:
+    return None if at is None else rfc3339(at)

@@ -1,0 +1,116 @@
+"""Where the views of managed sessions come from, and what their agents are started with."""
+
+from collections.abc import Awaitable, Callable, Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from everyagent.agents.adapter import Launch
+from everyagent.errors import EveryagentError, SessionNotFound
+from everyagent.log.log import SessionRecord
+from everyagent.logs import get_logger
+from everyagent.managed.managed import Managed
+from everyagent.managed.projection.commands import CommandFrame, Troubled
+from everyagent.managed.projection.events import Failure, Retrying
+from everyagent.managed.projection.projector import Projector
+from everyagent.managed.resources.agents.shape import SessionAgent
+from everyagent.managed.resources.environments.networking import limited
+from everyagent.managed.resources.environments.shape import Environment
+from everyagent.managed.sessions.presentation import document_of
+from everyagent.managed.workspace.workspace import Prepared
+from everyagent.sessions.machine.projected_actor import Batch
+from everyagent.sessions.machine.projection import Projection
+
+_UNLIMITED = "The network of this session is not limited: its commands reach what the daemon's machine reaches."
+_CLOSED = "The environment's network does not reach this server. Allow its host, or set `allow_mcp_servers`."
+_RETRYING = Retrying(type="retrying")
+logger = get_logger(__name__)
+
+
+class ManagedViews:
+    """The `Projections` of a daemon."""
+
+    def __init__(self, managed: Managed) -> None:
+        self._managed = managed
+        self._viewed = managed.sessions.viewed
+
+    async def open(self, record: SessionRecord) -> Projector | None:
+        try:
+            found = await self._viewed.log.view(record.session_id)
+        except SessionNotFound:
+            return None
+        return Projector(record.session_id, found.state, found.document)
+
+    async def launch(self, record: SessionRecord, launch: Launch) -> Launch:
+        """Its folder, variables and servers as they are now: credentials may have been renewed meanwhile."""
+        document = document_of(await self._viewed.log.view(record.session_id))
+        environment = msgspec.convert(document.environment, Environment)
+        prepared = await self._managed.workspaces.prepare(
+            record.session_id,
+            msgspec.convert(document.agent, SessionAgent),
+            environment,
+            document.vault_ids,
+        )
+        if limited(environment.config) and launch.hosts is None:
+            prepared = replace(prepared, problems=[*prepared.problems, _UNLIMITED])
+        await self._tell(record.session_id, _failures(prepared))
+        prompts = (launch.system_prompt, prepared.note)
+        return replace(
+            launch,
+            directory=prepared.directory,
+            env={**launch.env, **prepared.env},
+            mcp={**launch.mcp, **prepared.mcp},
+            system_prompt="\n\n".join(text for text in prompts if text),
+        )
+
+    async def turn_begins(self, view: Projection, session_id: str) -> None:
+        """Where the client's own machine carries out the tools, a worker of it is called for."""
+        if isinstance(view, Projector) and view.document.self_hosted:
+            await self._managed.queue.turn_begins(view.document.environment_id, session_id)
+        else:
+            await self._remember(session_id, self._managed.mounts.turn_begins)
+
+    async def turn_over(self, session_id: str) -> None:
+        if not document_of(await self._viewed.log.view(session_id)).self_hosted:
+            await self._remember(session_id, self._managed.mounts.turn_over)
+        await self._managed.judging.turn_over(session_id)
+
+    async def going(self, session_id: str) -> None:
+        """What its agent wrote last is remembered; the rest was the session's own."""
+        try:
+            document = document_of(await self._viewed.log.view(session_id))
+        except SessionNotFound:
+            return  # a universal session, whatever its name
+        if not document.self_hosted:
+            await self._managed.mounts.last(session_id)
+        await self._managed.workspaces.remove(session_id)
+
+    async def _remember(self, session_id: str, kept: Callable[[str], Awaitable[Sequence[str]]]) -> None:
+        """Whatever comes of it, the session goes on."""
+        try:
+            await self._tell(session_id, [_failure(each) for each in await kept(session_id)])
+        except EveryagentError as error:
+            logger.warning("memory is not what it should be", session=session_id, why=str(error))
+
+    async def _tell(self, session_id: str, errors: Sequence[Failure]) -> None:
+        if errors:
+            cause = msgspec.json.encode(CommandFrame(managed=Troubled(errors=[*errors])))
+            await self._viewed.submit(session_id, lambda _: Batch(cause=cause, direction="daemon"))
+
+
+def _failure(message: str) -> Failure:
+    return Failure(type="unknown_error", message=message, retry_status=_RETRYING)
+
+
+def _failures(prepared: Prepared) -> list[Failure]:
+    return [
+        *(_failure(each) for each in prepared.problems),
+        *(
+            Failure(type=each.type, message=each.message, repository_url=each.repository_url, retry_status=_RETRYING)
+            for each in prepared.repositories
+        ),
+        *(
+            Failure(type="mcp_connection_failed_error", message=_CLOSED, mcp_server_name=name, retry_status=_RETRYING)
+            for name in prepared.unreached
+        ),
+    ]

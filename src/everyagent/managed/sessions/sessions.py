@@ -1,0 +1,131 @@
+"""Managed sessions: made, shown, listed, changed, archived, deleted."""
+
+from collections.abc import Callable
+from typing import cast
+
+import msgspec
+
+from everyagent.errors import BadRequest, Conflict
+from everyagent.log.log import Receipt
+from everyagent.log.projections import ProjectionQuery, ProjectionRecord
+from everyagent.managed.memory.mounts import KIND as MOUNT_KIND
+from everyagent.managed.memory.mounts import Mounts
+from everyagent.managed.projection.commands import Archived, CommandFrame
+from everyagent.managed.projection.projector import Projector
+from everyagent.managed.resources.environments.shape import Deleted
+from everyagent.managed.resources.pages import cursor, position
+from everyagent.managed.sessions.conversation import time_bounds
+from everyagent.managed.sessions.creation import Creating
+from everyagent.managed.sessions.presentation import document_of, shown
+from everyagent.managed.sessions.shape import Session, SessionCreate, SessionList, SessionUpdate, TwoWayPage
+from everyagent.managed.sessions.updates import Changing
+from everyagent.managed.workspace.store import Resources
+from everyagent.model.parts import Object
+from everyagent.sessions import Sessions
+from everyagent.sessions.machine.projected_actor import Batch
+
+
+class ManagedSessions:
+    def __init__(
+        self,
+        sessions: Sessions,
+        *,
+        creating: Creating,
+        resources: Resources,
+        mounts: Mounts,
+    ) -> None:
+        self._sessions = sessions
+        self._viewed = sessions.viewed
+        self._creating = creating
+        self._resources = resources
+        self._mounts = mounts
+
+    async def create(self, asked: SessionCreate, receipt: Callable[[Session], Receipt] | None = None) -> Session:
+        """It is made in one transaction with its receipt."""
+        return await self._creating.create(asked, receipt)
+
+    async def retrieve(self, session_id: str) -> Session:
+        return await self._shown(await self._viewed.log.view(session_id))
+
+    async def list(self, asked: SessionList) -> TwoWayPage[Session]:
+        """A page before the first is null; cursors know whether they lead on or back."""
+        if asked.deployment_id:
+            return TwoWayPage(data=[], next_page=None, prev_page=None)
+        back = asked.page is not None and asked.page.startswith(_BACK)
+        place = position(asked.page.removeprefix(_BACK), asked.order) if asked.page else None
+        ascending = (asked.order == "asc") != back
+        since, until = time_bounds(asked)
+        query = ProjectionQuery(
+            statuses=asked.statuses,
+            agent_id=asked.agent_id,
+            agent_version=asked.agent_version if asked.agent_id else None,
+            owning=(MOUNT_KIND, asked.memory_store_id) if asked.memory_store_id else None,
+            since=since,
+            until=until,
+            archived=asked.include_archived,
+            order="asc" if ascending else "desc",
+            after=place if ascending else None,
+            before=None if ascending else place,
+            limit=asked.limit,
+        )
+        found = await self._viewed.list(query)
+        more, found = len(found) > asked.limit, found[: asked.limit]
+        if back:
+            found.reverse()
+        has_next, has_previous = (True, more) if back else (more, place is not None)
+        return TwoWayPage(
+            data=[await self._shown(view) for view in found],
+            next_page=cursor(found[-1].session, asked.order) if found and has_next else None,
+            prev_page=_BACK + cursor(found[0].session, asked.order) if found and has_previous else None,
+        )
+
+    async def _shown(self, view: ProjectionRecord) -> Session:
+        record = await self._viewed.log.session(view.session_id)
+        resources = [_builtins(each) for each in await self._resources.of(view.session_id)]
+        return shown(record, view, resources, self._viewed.clock.micros())
+
+    async def update(self, session_id: str, asked: SessionUpdate) -> Session:
+        record, found = await self._viewed.find(session_id)
+        if found.archived_at is not None:
+            raise BadRequest(f"The session {session_id} is archived: it stays as it is.", error_code="session_archived")
+        adapter = self._sessions.agents.adapter(record.agent)
+        changing = Changing(asked, adapter, await adapter.catalog(), self._sessions.services.prices)
+        await self._viewed.change(session_id, lambda view, row: changing.plan(cast("Projector", view), row))
+        return await self.retrieve(session_id)
+
+    async def archive(self, session_id: str) -> Session:
+        """It ends, and can still be read. One that runs must be interrupted first."""
+        _, view = await self._viewed.find(session_id)
+        if view.archived_at is None:
+            await self._viewed.submit(session_id, lambda view: _archiving(session_id, cast("Projector", view)))
+            if not document_of(view).self_hosted:
+                await self._mounts.last(session_id)
+            await self._sessions.terminate(session_id)
+        return await self.retrieve(session_id)
+
+    async def delete(self, session_id: str) -> Deleted:
+        _, view = await self._viewed.find(session_id)
+        _refuse_if_running(session_id, view.status, "deleted")
+        await self._sessions.delete(session_id)
+        return Deleted(id=session_id, type="session_deleted")
+
+
+_BACK = "back_"
+
+
+def _archiving(session_id: str, view: Projector) -> Batch:
+    _refuse_if_running(session_id, view.state.status, "archived")
+    return Batch(cause=msgspec.json.encode(CommandFrame(managed=Archived())), late=True)
+
+
+def _refuse_if_running(session_id: str, status: str, what: str) -> None:
+    if status in ("running", "rescheduling"):
+        raise Conflict(
+            f"The session {session_id} is {status}, so it cannot be {what}. Interrupt it first: send "
+            "`user.interrupt`, and wait until it is idle.",
+            error_code="session_running",
+        )
+
+
+def _builtins(value: msgspec.Struct) -> Object:
+    return msgspec.to_builtins(value)

@@ -1,0 +1,80 @@
+"""Threads of a managed session: its own, and one for each sub-agent."""
+
+from collections.abc import AsyncIterator
+
+import msgspec
+
+from everyagent.errors import BadRequest, Conflict, NotFound
+from everyagent.log.log import EventQuery, JoinedPage
+from everyagent.log.projections import ProjectionRecord
+from everyagent.managed.projection.commands import CommandFrame, ThreadArchived
+from everyagent.managed.projection.events import ON_THREAD
+from everyagent.managed.projection.threads import AT_WORK
+from everyagent.managed.resources.pages import Page, cursor, position
+from everyagent.managed.sessions.conversation import Talking
+from everyagent.managed.sessions.presentation import threads_of
+from everyagent.managed.sessions.shape import EventList, EventTail, SessionThread, ThreadEvents, ThreadList
+from everyagent.managed.sessions.streams import on_thread
+from everyagent.sessions.machine.projected_actor import Batch
+from everyagent.sessions.machine.projected_sessions import ProjectedSessions
+
+
+class Threads:
+    def __init__(self, viewed: ProjectedSessions, talking: Talking) -> None:
+        self._viewed = viewed
+        self._talking = talking
+
+    async def list(self, session_id: str, asked: ThreadList) -> Page[SessionThread]:
+        view = await self._viewed.log.view(session_id)
+        found = threads_of(view, self._viewed.clock.micros())
+        wanted = [thread for thread in found if not asked.statuses or thread.status in asked.statuses]
+        start = position(asked.page, "asc") if asked.page else 0
+        end = start + asked.limit
+        return Page(data=wanted[start:end], next_page=cursor(end, "asc") if end < len(wanted) else None)
+
+    async def retrieve(self, session_id: str, thread_id: str) -> SessionThread:
+        return (await self._find(session_id, thread_id))[1]
+
+    async def archive(self, session_id: str, thread_id: str) -> SessionThread:
+        """One that rests: it stays to be read."""
+        _, thread = await self._find(session_id, thread_id)
+        if thread.parent_thread_id is None:
+            raise BadRequest("The session's own thread is archived with it: archive the session.")
+        if thread.status in AT_WORK:
+            raise Conflict(f"The thread {thread_id} is {thread.status}. Interrupt it first.")
+        if thread.archived_at is None:
+            cause = msgspec.json.encode(CommandFrame(managed=ThreadArchived(thread=thread_id)))
+            await self._viewed.submit(session_id, lambda _: Batch(cause=cause))
+        return await self.retrieve(session_id, thread_id)
+
+    async def events(self, session_id: str, thread_id: str, asked: ThreadEvents) -> tuple[JoinedPage, str | None]:
+        view, thread = await self._find(session_id, thread_id)
+        if thread.parent_thread_id is None:
+            return await self._talking.list(session_id, EventList(limit=asked.limit, page=asked.page))
+        after = position(asked.page, "asc") if asked.page else 0
+        bodies: list[bytes] = []
+        more = True
+        while more:
+            query = EventQuery(session=0, after=after, limit=asked.limit, types=frozenset({ON_THREAD}))
+            page = await self._viewed.told(view.session, query)
+            for event in page.events:
+                mine = on_thread([event], thread_id)
+                if mine and len(bodies) == asked.limit:
+                    return JoinedPage(b",".join(bodies), True, view.head, after), cursor(after, "asc")
+                bodies += [each.body for each in mine]
+                after = event.sequence
+            more = page.more
+        return JoinedPage(b",".join(bodies), False, view.head, after), None
+
+    async def stream(
+        self, session_id: str, thread_id: str, asked: EventTail, last_event_id: str | None
+    ) -> AsyncIterator[bytes | None]:
+        await self._find(session_id, thread_id)
+        return await self._talking.stream(session_id, asked, last_event_id, thread_id)
+
+    async def _find(self, session_id: str, thread_id: str) -> tuple[ProjectionRecord, SessionThread]:
+        view = await self._viewed.log.view(session_id)
+        for thread in threads_of(view, self._viewed.clock.micros()):
+            if thread.id == thread_id:
+                return view, thread
+        raise NotFound(f"The session {session_id!r} has no thread {thread_id!r}.")

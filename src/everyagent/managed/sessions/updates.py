@@ -1,0 +1,98 @@
+"""What `sessions.update` changes: made of where the session stands just before the step. Pure."""
+
+import msgspec
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from everyagent.agents.adapter import Adapter, Catalog
+from everyagent.errors import BadRequest, Conflict
+from everyagent.log.log import SessionRecord
+from everyagent.managed.field_limits import merged_metadata
+from everyagent.managed.projection.commands import Changed, CommandFrame
+from everyagent.managed.projection.projector import Projector
+from everyagent.managed.resources.agents.shape import SessionAgent
+from everyagent.managed.resources.agents.store import changed_for_session
+from everyagent.managed.resources.agents.tool_policies import custom_tools, fitted, policies_of
+from everyagent.managed.sessions.budgets import refuse_blind, refuse_spent
+from everyagent.managed.sessions.shape import SessionUpdate
+from everyagent.model.events import SessionUpdated
+from everyagent.model.parts import Object
+from everyagent.model.prices import Prices
+from everyagent.sessions.launch.config import config_of
+from everyagent.sessions.launch.tool_policies import enforceable
+from everyagent.sessions.machine.projected_actor import Batch
+
+
+class Changing:
+    """One request, on whatever the session is when its turn has come."""
+
+    def __init__(self, asked: SessionUpdate, adapter: Adapter, catalog: Catalog, prices: Prices) -> None:
+        if asked.vault_ids is not UNSET:
+            raise BadRequest(
+                "`vault_ids` cannot be changed after a session was made: leave it out, or make another session.",
+                field="vault_ids",
+            )
+        self._asked = asked
+        self._adapter = adapter
+        self._catalog = catalog
+        self._prices = prices
+
+    def plan(self, view: Projector, record: SessionRecord) -> Batch | None:
+        """None if nothing would be another."""
+        changes: dict[str, object] = {}
+        agent = self._agent(view)
+        if agent:
+            changes["agent"] = msgspec.to_builtins(agent)
+        budget = self._budget(view, record)
+        if budget is not UNSET:
+            changes["budget"] = budget
+        told = self._told(record)
+        if not changes and not told:
+            return None
+        return Batch(
+            cause=msgspec.json.encode(CommandFrame(managed=Changed(**changes))),  # pyright: ignore[reportArgumentType]
+            updated=SessionUpdated(**told) if told else None,  # pyright: ignore[reportArgumentType]
+            config=self._config(record, agent, self_hosted=view.document.self_hosted) if agent else None,
+            restart=agent is not None,
+        )
+
+    def _agent(self, view: Projector) -> SessionAgent | None:
+        if self._asked.agent is UNSET:
+            return None
+        agent = msgspec.convert(view.document.agent, SessionAgent)
+        changed = changed_for_session(agent, self._asked.agent.tools, self._asked.agent.mcp_servers)
+        if changed == agent:
+            return None
+        if view.state.status != "idle":
+            raise Conflict(
+                "Tools and MCP servers are changed while the session is idle. Interrupt it, or wait.",
+                error_code="session_running",
+            )
+        return changed
+
+    def _budget(self, view: Projector, record: SessionRecord) -> Object | msgspec.UnsetType | None:
+        asked = self._asked.budget
+        budget: Object | None = msgspec.to_builtins(asked) if asked else None
+        if asked is UNSET or budget == view.document.budget:
+            return UNSET
+        if asked:
+            refuse_blind(self._adapter, self._catalog, record.model, self._prices)
+            refuse_spent(asked, view.state.cost_usd + view.state.spent_usd)
+        return budget
+
+    def _told(self, record: SessionRecord) -> dict[str, object]:
+        """What the universal session knows of, too."""
+        told: dict[str, object] = {}
+        if self._asked.title is not UNSET and self._asked.title != record.title:
+            told["title"] = self._asked.title
+        if self._asked.metadata is not UNSET:
+            metadata = merged_metadata(record.metadata, self._asked.metadata)
+            if metadata != record.metadata:
+                told["metadata"] = metadata
+        return told
+
+    def _config(self, record: SessionRecord, agent: SessionAgent, *, self_hosted: bool) -> bytes:
+        tools = custom_tools(agent.tools, self_hosted=self_hosted)
+        policies = fitted(policies_of(agent.tools, self_hosted=self_hosted), self._catalog)
+        policies = enforceable(policies, self._adapter, self._catalog, tools)
+        return msgspec.json.encode(replace(config_of(record), tools=tools, tool_policies=policies))

@@ -1,0 +1,271 @@
+"""The work of self-hosted environments: queued when a session's turn begins, leased by workers, given to others when
+these are gone. Every change is of one version of a record, so nothing is lost between those who make them."""
+
+from collections.abc import Awaitable, Callable
+
+import anyio
+import msgspec
+from msgspec.structs import replace
+
+from everyagent.clock import Clock, rfc3339
+from everyagent.errors import Conflict, NotFound, PreconditionFailed, RecordChanged, RecordExists, RecordNotFound
+from everyagent.log.records import Change, Insert, Record, RecordQuery, Records, Replace
+from everyagent.managed.field_limits import merged_metadata
+from everyagent.managed.resources.pages import Page, page_of
+from everyagent.managed.sessions.presentation import state_of
+from everyagent.managed.work_queue.keys import Keys
+from everyagent.managed.work_queue.shape import (
+    MICROS,
+    Heartbeat,
+    QueueStats,
+    Work,
+    WorkBeat,
+    WorkBody,
+    WorkList,
+    WorkPoll,
+    shown,
+)
+from everyagent.model.ids import new_id
+from everyagent.sessions.machine.projected_sessions import ProjectedSessions
+
+KIND = "work"
+NO_HEARTBEAT = "NO_HEARTBEAT"
+_RECLAIM_MS = 5000
+_LOOK_SECONDS = 0.2
+_POLLING_MICROS = 30 * MICROS
+_PAGE = 1000
+_WORKER_CHARS = 256
+
+
+#: The memory stores of a session, and whether it may write to them.
+MemoryAccess = Callable[[str], Awaitable[dict[str, bool]]]
+
+
+class WorkQueue:
+    """A session has one open piece of work at most, under its id as the key; what is stopped is archived."""
+
+    def __init__(
+        self, viewed: ProjectedSessions, records: Records, keys: Keys, memory: MemoryAccess, clock: Clock
+    ) -> None:
+        self._viewed = viewed
+        self._records = records
+        self._keys = keys
+        self._memory = memory
+        self._clock = clock
+        self._workers: dict[str, dict[str, int]] = {}
+
+    async def turn_begins(self, environment_id: str, session_id: str) -> None:
+        """Somebody must be there for the session from now on. Whoever is just leaving will notice."""
+        while True:
+            open_work = [each for each in await self._open(environment_id) if each.key == session_id]
+            try:
+                if open_work:
+                    body = _body(open_work[0])
+                    await self._records.write(_replaced(open_work[0], replace(body, turns=body.turns + 1)))
+                else:
+                    await self._records.write(_new(environment_id, session_id))
+            except (RecordChanged, RecordExists, RecordNotFound):
+                continue
+            return
+
+    # -- workers --------------------------------------------------------------------------------------------
+
+    async def poll(self, environment_id: str, asked: WorkPoll, worker_id: str | None) -> Work | None:
+        await self._records.find("environment", environment_id)
+        if worker_id:
+            workers = self._polling(environment_id)
+            self._workers[environment_id] = workers | {worker_id[:_WORKER_CHARS]: self._clock.micros()}
+        until = anyio.current_time() + (asked.block_ms or 0) / 1000
+        while (work := await self._claimed(environment_id, asked)) is None and anyio.current_time() < until:
+            await anyio.sleep(min(_LOOK_SECONDS, until - anyio.current_time()))
+        return work
+
+    async def _claimed(self, environment_id: str, asked: WorkPoll) -> Work | None:
+        reclaim = asked.reclaim_older_than_ms
+        for record in await self._open(environment_id):
+            body, now = _body(record), self._clock.micros()
+            if not body.free(now, (_RECLAIM_MS if reclaim is None else reclaim) * 1000):
+                continue
+            try:
+                if body.state == "stopping" or not await self._lives(body.session_id):
+                    await self._end(record, body)
+                    continue
+                fresh = WorkBody(session_id=body.session_id, metadata=body.metadata, claimed_at=now, turns=body.turns)
+                (claimed,) = await self._records.write(_replaced(record, fresh))
+            except (RecordChanged, RecordNotFound):
+                continue
+            memory = await self._memory(body.session_id)
+            return shown(claimed, fresh, self._keys.secret(environment_id, record.id, body.session_id, memory))
+        return None
+
+    async def ack(self, environment_id: str, work_id: str) -> Work:
+        """It is the worker's, who tells of itself from now on."""
+        while True:
+            record, body = await self._find(environment_id, work_id)
+            if body.state == "starting":
+                return shown(record, body)
+            if body.state != "queued":
+                raise Conflict(f"{work_id} is {body.state}: only queued work is acknowledged.", state=body.state)
+            taken = replace(body, state="starting", acknowledged_at=self._clock.micros(), claimed_at=None)
+            try:
+                (record,) = await self._records.write(_replaced(record, taken))
+            except RecordChanged:
+                continue
+            return shown(record, taken)
+
+    async def heartbeat(self, environment_id: str, work_id: str, asked: WorkBeat) -> Heartbeat:
+        while True:
+            record, body = await self._find(environment_id, work_id)
+            if body.state in ("stopping", "stopped"):
+                return _beat(body, extended=False)
+            expected = asked.expected_last_heartbeat
+            actual = body.last_heartbeat or NO_HEARTBEAT
+            if body.state == "queued" or (expected is not None and expected != actual):
+                raise PreconditionFailed(
+                    f"The lease of {work_id} is not this worker's: its last heartbeat was {actual}, not {expected}.",
+                    error_code="heartbeat_precondition_failed",
+                    current_state={
+                        "state": body.state,
+                        "last_heartbeat": body.last_heartbeat,
+                        "lease_extended": False,
+                        "ttl_seconds": body.ttl_seconds,
+                    },
+                )
+            now = max(self._clock.micros(), (body.heartbeat_at or 0) + 1)
+            alive = replace(
+                body,
+                state="active",
+                started_at=body.started_at or now,
+                heartbeat_at=now,
+                ttl_seconds=asked.desired_ttl_seconds or body.ttl_seconds,
+            )
+            try:
+                await self._records.write(_replaced(record, alive))
+            except RecordChanged:
+                continue
+            return _beat(alive, extended=True)
+
+    async def stop(self, environment_id: str, work_id: str, *, force: bool) -> Work:
+        """A worker at it is told with its next heartbeat, unless it is `force`d. If the session is not done, it is
+        queued anew with this.
+        """
+        while True:
+            record, body = await self._find(environment_id, work_id)
+            if body.state == "stopped":
+                raise Conflict(f"{work_id} is stopped already.", state=body.state)
+            try:
+                if force or body.state in ("queued", "starting"):
+                    return await self._end(record, body)
+                asked = replace(body, state="stopping", stop_requested_at=self._clock.micros())
+                (record,) = await self._records.write(_replaced(record, asked))
+            except RecordChanged:
+                continue
+            return shown(record, asked)
+
+    async def _end(self, record: Record, body: WorkBody) -> Work:
+        now = self._clock.micros()
+        over = replace(body, state="stopped", stopped_at=now, stop_requested_at=body.stop_requested_at or now)
+        changes: list[Change] = [
+            Replace(
+                kind=KIND,
+                id=record.id,
+                version=record.version,
+                body=msgspec.json.encode(over),
+                key=None,
+                archived=True,
+            )
+        ]
+        if await self._needs_worker(body.session_id):
+            changes.append(_new(record.parent, body.session_id))
+        stopped, *_ = await self._records.write(*changes)
+        return shown(stopped, over)
+
+    async def _needs_worker(self, session_id: str) -> bool:
+        try:
+            view = await self._viewed.log.view(session_id)
+        except NotFound:
+            return False
+        state = state_of(view)
+        return view.status != "terminated" and bool(state.turn or state.actions or state.queued)
+
+    async def _lives(self, session_id: str) -> bool:
+        try:
+            return (await self._viewed.log.view(session_id)).status != "terminated"
+        except NotFound:
+            return False
+
+    # -- looking --------------------------------------------------------------------------------------------
+
+    async def retrieve(self, environment_id: str, work_id: str) -> Work:
+        return shown(*await self._find(environment_id, work_id))
+
+    async def update(self, environment_id: str, work_id: str, metadata: dict[str, str | None]) -> Work:
+        while True:
+            record, body = await self._find(environment_id, work_id)
+            changed = replace(body, metadata=merged_metadata(body.metadata, metadata))
+            try:
+                (record,) = await self._records.write(_replaced(record, changed))
+            except RecordChanged:
+                continue
+            return shown(record, changed)
+
+    async def list(self, environment_id: str, asked: WorkList) -> Page[Work]:
+        await self._records.find("environment", environment_id)
+        wanted = RecordQuery(kind=KIND, parent=environment_id, limit=asked.limit, archived=True)
+        return await page_of(self._records, wanted, asked.page, lambda record: shown(record, _body(record)))
+
+    async def stats(self, environment_id: str) -> QueueStats:
+        await self._records.find("environment", environment_id)
+        now = self._clock.micros()
+        queued = [each for each in await self._open(environment_id) if _body(each).state == "queued"]
+        free = [each for each in queued if _body(each).free(now, _RECLAIM_MS * 1000)]
+        return QueueStats(
+            depth=len(free),
+            pending=len(queued) - len(free),
+            oldest_queued_at=rfc3339(queued[0].created_at) if queued else None,
+            workers_polling=len(self._polling(environment_id)),
+        )
+
+    def _polling(self, environment_id: str) -> "dict[str, int]":
+        """The workers that asked not long ago."""
+        since = self._clock.micros() - _POLLING_MICROS
+        return {name: at for name, at in self._workers.get(environment_id, {}).items() if at > since}
+
+    async def _open(self, environment_id: str) -> "list[Record]":
+        """The oldest first."""
+        found: list[Record] = []
+        while True:
+            after = found[-1].number if found else None
+            wanted = RecordQuery(kind=KIND, parent=environment_id, order="asc", limit=_PAGE, after=after)
+            page = await self._records.page(wanted)
+            found += page[:_PAGE]
+            if len(page) <= _PAGE:
+                return found
+
+    async def _find(self, environment_id: str, work_id: str) -> tuple[Record, WorkBody]:
+        record = await self._records.find(KIND, work_id)
+        if record.parent != environment_id:
+            raise NotFound(f"There is no work {work_id!r} in the environment {environment_id!r}.")
+        return record, _body(record)
+
+
+def _new(environment_id: str, session_id: str) -> Insert:
+    body = msgspec.json.encode(WorkBody(session_id=session_id))
+    return Insert(kind=KIND, id=new_id("work_"), parent=environment_id, key=session_id, body=body)
+
+
+def _replaced(record: Record, body: WorkBody) -> Replace:
+    return Replace(kind=KIND, id=record.id, version=record.version, body=msgspec.json.encode(body))
+
+
+def _body(record: Record) -> WorkBody:
+    return msgspec.json.decode(record.body, type=WorkBody)
+
+
+def _beat(body: WorkBody, *, extended: bool) -> Heartbeat:
+    return Heartbeat(
+        last_heartbeat=body.last_heartbeat or "",
+        lease_extended=extended,
+        state=body.state,
+        ttl_seconds=body.ttl_seconds,
+    )

@@ -1,0 +1,102 @@
+"""Repositories for sessions, cloned with git. A token is known to that one process, and to nothing on disk."""
+
+import base64
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from everyagent.errors import AgentFailed
+from everyagent.managed.packages.subprocesses import Child
+from everyagent.managed.workspace.shape import BranchCheckout, CommitCheckout, RepositoryResource
+
+CLONE_LIMIT_SECONDS = 600.0
+_TOLD_BYTES = 500
+
+
+class RepositoryProblem(Struct, frozen=True, kw_only=True):
+    """`type` is one of the API's `repository_*_error`s."""
+
+    type: str
+    message: str
+    repository_url: str
+
+
+def clone(resource: RepositoryResource, token: str | None, place: Path, child: Child) -> RepositoryProblem | None:
+    """Blocking. The repository at `place`, whole; or nothing there, and why."""
+    git = shutil.which("git")
+    if git is None:
+        return _problem(resource, "repository_clone_error", "There is no git on the daemon's machine.")
+    draft = place.with_name(f".{place.name}.cloning")
+    shutil.rmtree(draft, ignore_errors=True)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    environment = _environment(resource.url, token)
+    branch = ["--branch", resource.checkout.name] if isinstance(resource.checkout, BranchCheckout) else []
+    try:
+        _git([git, "clone", "--quiet", *branch, "--", resource.url, str(draft)], environment, child)
+        if isinstance(resource.checkout, CommitCheckout):
+            _git([git, "-C", str(draft), "checkout", "--quiet", "--detach", resource.checkout.sha], environment, child)
+        draft.rename(place)
+    except subprocess.TimeoutExpired:
+        return _problem(resource, "repository_clone_error", f"git took more than {CLONE_LIMIT_SECONDS:.0f} seconds.")
+    except subprocess.CalledProcessError as error:
+        told = str(error.stderr).strip()
+        return _problem(resource, _error_type(told, "checkout" in error.cmd), _hidden(told, token))
+    except (OSError, AgentFailed) as error:
+        return _problem(resource, "repository_checkout_error", str(error))
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return None
+
+
+def _git(argv: list[str], environment: dict[str, str], child: Child) -> None:
+    with tempfile.TemporaryFile() as said:
+        code = child.run(argv, environment=environment, said=said, limit=CLONE_LIMIT_SECONDS, folder=None)
+        if code:
+            said.seek(max(0, said.seek(0, os.SEEK_END) - _TOLD_BYTES))
+            raise subprocess.CalledProcessError(code, argv, stderr=said.read().decode("utf-8", "replace"))
+
+
+def _environment(url: str, token: str | None) -> dict[str, str]:
+    """git reads settings from its environment, too: those end with it, and are in no list of arguments."""
+    passed = {name: os.environ[name] for name in ("PATH", "HOME", "SSL_CERT_FILE", "LANG") if name in os.environ}
+    settings = {"credential.helper": "", "http.followRedirects": "initial"}
+    if token:
+        parts = urlsplit(url)
+        pair = base64.b64encode(f"x-access-token:{token}".encode()).decode()
+        settings[f"http.{parts.scheme}://{parts.netloc}/.extraHeader"] = f"Authorization: Basic {pair}"
+    environment = passed | {
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ALLOW_PROTOCOL": "https:http",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_COUNT": str(len(settings)),
+    }
+    for number, (name, value) in enumerate(settings.items()):
+        environment |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    return environment
+
+
+def _error_type(told: str, checking_out: bool) -> str:
+    lower = told.lower()
+    if checking_out or "remote branch" in lower:
+        return "repository_checkout_error"
+    if "returned error: 403" in lower:
+        return "repository_forbidden_error"
+    if any(words in lower for words in ("authentication failed", "returned error: 401", "could not read username")):
+        return "repository_authentication_error"
+    if "not found" in lower or "returned error: 404" in lower:
+        return "repository_not_found_error"
+    return "repository_clone_error"
+
+
+def _problem(resource: RepositoryResource, type: str, message: str) -> RepositoryProblem:
+    return RepositoryProblem(type=type, message=message or "git failed without a word.", repository_url=resource.url)
+
+
+def _hidden(text: str, token: str | None) -> str:
+    return text.replace(token, "***") if token else text

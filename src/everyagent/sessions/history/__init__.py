@@ -1,0 +1,1 @@
+"""A session's past: info, event streams, exports, transcripts, forks."""

@@ -1,0 +1,1 @@
+"""What a session's agent is started with: choices, config, secrets, policies."""

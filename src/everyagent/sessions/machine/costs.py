@@ -1,0 +1,65 @@
+"""Fills in what a request or a turn used and cost where its agent does not say: from its requests, by the prices.
+
+One for each live session; the scribe asks it.
+"""
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from everyagent.model.events import EventData, ModelResponded, SessionUpdated, TurnEnded, TurnStarted
+from everyagent.model.prices import Prices
+from everyagent.model.usage import Usage
+
+
+class Costs:
+    """`_cost` is None when a request of the turn has a cost that nobody knows."""
+
+    def __init__(self, prices: Prices, agent: str, model: str | None) -> None:
+        self._prices = prices
+        self._agent = agent
+        self._model = model
+        self._reset()
+
+    def _reset(self) -> None:
+        self._used = Usage()
+        self._cost: float | None = None
+        self._requests = 0
+        self._priced = False
+
+    def told(self, data: EventData) -> EventData:
+        """The event as it is told."""
+        match data:
+            case TurnStarted():
+                self._reset()
+            case ModelResponded():
+                return self._response(data)
+            case TurnEnded():
+                return self._turn(data)
+            case SessionUpdated() if data.model is not UNSET:
+                self._model = data.model
+            case _:
+                pass
+        return data
+
+    def _response(self, data: ModelResponded) -> ModelResponded:
+        if data.cost_usd is None and (cost := self._price(data.model, data.usage)) is not None:
+            data = replace(data, cost_usd=cost, priced=True)
+        known = data.cost_usd is not None and (self._cost is not None or not self._requests)
+        self._cost = (self._cost or 0.0) + (data.cost_usd or 0.0) if known else None
+        self._used += data.usage
+        self._requests += 1
+        self._priced = self._priced or data.priced
+        return data
+
+    def _turn(self, data: TurnEnded) -> TurnEnded:
+        if data.usage is None and self._requests:
+            data = replace(data, usage=self._used)
+        if data.cost_usd is None and self._cost is not None:
+            data = replace(data, cost_usd=round(self._cost, 9), priced=self._priced)
+        elif data.cost_usd is None and data.usage and not self._requests:
+            cost = self._price(None, data.usage)
+            data = replace(data, cost_usd=cost, priced=cost is not None)
+        return data
+
+    def _price(self, model: str | None, usage: Usage) -> float | None:
+        return self._prices.cost(model or self._model or self._agent, usage)

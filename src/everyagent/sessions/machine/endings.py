@@ -1,0 +1,81 @@
+"""How things end, told in events: one terminal story for a dead agent, a restarted daemon, a failed start."""
+
+from everyagent.agents.adapter import Death
+from everyagent.errors import AgentNotInstalled, AgentNotLoggedIn
+from everyagent.model.events import Error, Retry
+from everyagent.sessions.machine.sequencer import Emission, Sequencer
+
+
+def _how(death: Death) -> str:
+    if death.message:
+        return death.message if death.message.endswith((".", "!", "?")) else f"{death.message}."
+    if death.signal:
+        return f"The agent's process was ended by {death.signal}."
+    return f"The agent's process ended with exit code {death.exit_code}."
+
+
+def death(order: Sequencer, death: Death, *, cancelled: bool) -> list[Emission]:
+    """The agent is gone and stays so; whatever it left open is closed."""
+    if cancelled:
+        return order.end_turn("interrupted", "The turn was cancelled.")
+    if death.expected:
+        return order.end_turn("interrupted", "The agent was stopped.")
+    how = _how(death)
+    message = f"{how} The next message resumes the session."
+    code = death.code or "agent_crashed"
+    error = Error(message=message, code=code, exit_code=death.exit_code, stderr=death.stderr)
+    return [Emission(error, True), *order.end_turn("error", how, error=how)]
+
+
+def retrying(death: Death, attempt: int, most: int, delay: float) -> Error:
+    """It died before it said anything, so the same message is sent to a new one."""
+    return Error(
+        message=f"{_how(death)} It had not said anything yet, so it is started again.",
+        code=death.code or "agent_crashed",
+        exit_code=death.exit_code,
+        stderr=death.stderr,
+        retry=Retry(attempt=attempt, max=most, delay_ms=round(delay * 1000)),
+    )
+
+
+def history_lost() -> Error:
+    return Error(
+        message=(
+            "The agent no longer has its own history of this session. "
+            "It goes on with a fresh one that is given the transcript instead."
+        ),
+        code="internal",
+        details={"history_lost": True},
+    )
+
+
+def failure(error: Exception) -> Error:
+    match error:
+        case TimeoutError():
+            code = "timeout"
+        case AgentNotLoggedIn():
+            code = "auth"
+        case _:
+            code = "agent_crashed"
+    return Error(message=str(error) or "The agent did not answer in time.", code=code)
+
+
+def not_started(order: Sequencer, error: Exception, *, cancelled: bool) -> list[Emission]:
+    """The agent never took the turn, perhaps because it was ended to cancel it."""
+    if cancelled:
+        return order.end_turn("interrupted", "The turn was cancelled.")
+    told = failure(error)
+    if isinstance(error, AgentNotInstalled):
+        told = Error(message=str(error), code="internal", details={"agent_not_installed": True})
+    return [Emission(told, True), *order.end_turn("error", "The agent did not take the turn.", error=told.message)]
+
+
+def restarted(order: Sequencer) -> list[Emission]:
+    """The daemon died while a turn ran, and the agent with it."""
+    if not order.turn_id:
+        return order.close("The daemon was restarted.")
+    message = "The daemon was restarted while this turn ran, so the turn was cut. The next message resumes the session."
+    return [
+        Emission(Error(message=message, code="internal", details={"daemon_restarted": True}), True),
+        *order.end_turn("error", "The daemon was restarted.", error="The daemon was restarted while this turn ran."),
+    ]

@@ -1,0 +1,69 @@
+"""Sessions that have a view, as the face that shows it needs them."""
+
+from collections.abc import AsyncIterator, Callable
+
+from msgspec.structs import replace
+
+from everyagent.clock import Clock
+from everyagent.errors import NotFound
+from everyagent.log.log import Chunk, EventPage, EventQuery, JoinedPage, Log, Pair, SessionRecord
+from everyagent.log.projections import PROJECTION, NewProjection, ProjectionQuery, ProjectionRecord, ProjectionStep
+from everyagent.model.sessions import CreateSession, SessionInfo
+from everyagent.sessions.creation import Creation, RecordReceipt
+from everyagent.sessions.machine.projected_actor import Batch, ProjectedActor
+from everyagent.sessions.machine.projection import Projection
+from everyagent.sessions.refusals import disk_full
+from everyagent.sessions.supervisor import Supervisor
+
+
+class ProjectedSessions:
+    def __init__(self, log: Log, supervisor: Supervisor, creation: Creation, clock: Clock) -> None:
+        self.log = log
+        self.clock = clock
+        self._supervisor = supervisor
+        self._creation = creation
+
+    async def create(
+        self, session_id: str, request: CreateSession, view: NewProjection, receipt: RecordReceipt | None = None
+    ) -> SessionInfo:
+        self._refuse_if_full()
+        return await self._creation.create(session_id, request, receipt, view)
+
+    async def submit(self, session_id: str, plan: Callable[[Projection], Batch]) -> None:
+        """`plan` sees the view as it is just before the step; it may refuse by raising."""
+        await self.change(session_id, lambda view, _: plan(view))
+
+    async def change(self, session_id: str, plan: Callable[[Projection, SessionRecord], Batch | None]) -> None:
+        """The same for what depends on the session's row as well. None: nothing shall happen."""
+        self._refuse_if_full()
+        async with self._supervisor.hold(session_id) as actor:
+            if not isinstance(actor, ProjectedActor):
+                raise NotFound(f"There is no managed session {session_id!r}.")
+            await actor.submit(plan)
+
+    async def find(self, session_id: str) -> tuple[SessionRecord, ProjectionRecord]:
+        view = await self.log.view(session_id)
+        return await self.log.session(session_id), view
+
+    async def list(self, query: ProjectionQuery) -> list[ProjectionRecord]:
+        return await self.log.views(query)
+
+    async def page(self, session_id: str, query: EventQuery) -> JoinedPage:
+        return await self.log.joined(session_id, query, view=True)
+
+    async def told(self, session: int, query: EventQuery) -> EventPage:
+        """The same with each event's number and type."""
+        return await self.log.events(replace(query, session=session | PROJECTION))
+
+    def tail(self, session: int, after: int) -> AsyncIterator[Chunk | None]:
+        return self.log.tail(session | PROJECTION, after)
+
+    def paired_tail(self, session: int, after: int, view_after: int) -> AsyncIterator[Pair | None]:
+        return self.log.paired_tail(session, after, view_after)
+
+    async def rewrite(self, session: int, step: ProjectionStep, times: "list[int]") -> None:
+        await self.log.rewrite_projection(session, step, times)
+
+    def _refuse_if_full(self) -> None:
+        if self.log.full:
+            raise disk_full()

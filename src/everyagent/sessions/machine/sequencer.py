@@ -1,0 +1,308 @@
+"""Holds what adapters draft to the order rules of `docs/invariants.md`, and gives universal ids.
+
+Pure but for the ids it makes: drafts in, event data out. One for each live session, used by its actor.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, TypeAlias, TypeVar, assert_never
+
+from msgspec.structs import replace
+
+from everyagent.model.events import (
+    Error,
+    EventData,
+    ItemCompleted,
+    ItemDelta,
+    ItemStarted,
+    ModelResponded,
+    PermissionRequested,
+    PermissionResolved,
+    QuestionRequested,
+    QuestionResolved,
+    SessionEnded,
+    SessionStarted,
+    StopReason,
+    ToolRequested,
+    ToolResolved,
+    TurnEnded,
+    TurnStarted,
+    Unparsed,
+)
+from everyagent.model.ids import new_id
+from everyagent.model.items import Item
+from everyagent.model.parts import ReasoningPart, TextPart, ToolCallPart, ToolResultPart
+from everyagent.sessions.machine.asks import Asks
+from everyagent.sessions.machine.open_item import OpenItem
+
+#: So many items and calls are remembered, for what refers back to them.
+REMEMBERED = 4096
+#: An item whose deltas outgrow this is closed and goes on as another one.
+MAX_ITEM_CHARS = 64 * 1024 * 1024
+
+
+class Emission(NamedTuple):
+    """Event data that keeps the rules, and whether the daemon made it up."""
+
+    data: EventData
+    synthetic: bool
+
+
+Emissions: TypeAlias = Sequence[Emission]
+
+
+class Sequencer:
+    def __init__(self, ids: Callable[[str], str] = new_id) -> None:
+        self._ids = ids
+        self._items: dict[str, str] = {}
+        self._open: dict[str, OpenItem] = {}
+        self._calls: dict[str, str | None] = {}
+        self._speaker: str | None = None
+        self.asks = Asks(ids)
+        self.turn_id: str | None = None
+
+    # -- what the daemon does -------------------------------------------------------------------------------
+
+    def start_turn(self, inputs: Sequence[Item]) -> list[Emission]:
+        """A turn for these user messages, which get their items at once."""
+        self.turn_id = self._ids("turn_")
+        self._speaker = None
+        started = TurnStarted(turn_id=self.turn_id, input_item_ids=[item.item_id for item in inputs])
+        emissions = [Emission(started, True)]
+        for item in inputs:
+            emissions += self.say(item)
+        return emissions
+
+    def say(self, item: Item) -> list[Emission]:
+        """A whole item of the daemon's own, with its universal id."""
+        self._items[item.item_id] = item.item_id
+        return list(self._complete(item, synthetic=True))
+
+    def end_turn(self, reason: StopReason, why: str, error: str | None = None) -> list[Emission]:
+        """Close whatever is open, then the turn, if there is one."""
+        emissions = self.close(why)
+        if self.turn_id:
+            emissions.append(Emission(TurnEnded(turn_id=self.turn_id, stop_reason=reason, error=error), True))
+            self.turn_id = None
+        return emissions
+
+    def close(self, why: str) -> list[Emission]:
+        """Open items fail, open asks are resolved against the agent."""
+        emissions = [Emission(resolution, True) for resolution in self.asks.abandon(why)]
+        for key in list(self._open):
+            emissions += self._fail(key, why)
+        return emissions
+
+    def key_of(self, item_id: str) -> str | None:
+        """What the adapter calls an item."""
+        return next((key for key, universal in self._items.items() if universal == item_id), None)
+
+    # -- what the agent says --------------------------------------------------------------------------------
+
+    def apply(self, data: EventData, *, synthetic: bool = False) -> Emissions:
+        if type(data) is ItemDelta:
+            return self._delta(data, synthetic)
+        return list(self._apply(data, synthetic))
+
+    def _apply(self, data: EventData, synthetic: bool) -> Iterator[Emission]:
+        match data:
+            case ItemStarted():
+                yield from self._start(data.item, synthetic)
+            case ItemCompleted():
+                yield from self._complete(data.item, synthetic)
+            case PermissionRequested() | QuestionRequested() | ToolRequested():
+                request = self.asks.open(data, self._items)
+                if request:
+                    yield Emission(request, synthetic)
+            case PermissionResolved() | QuestionResolved() | ToolResolved():
+                resolution = self.asks.resolved_by_agent(data)
+                if resolution:
+                    yield Emission(resolution, synthetic)
+            case TurnStarted():
+                if not self.turn_id:
+                    self.turn_id = self._ids("turn_")
+                    yield Emission(TurnStarted(turn_id=self.turn_id, input_item_ids=[]), synthetic)
+            case TurnEnded():
+                if self.turn_id:
+                    yield from self.close(data.error or "The turn ended before this did.")
+                    yield Emission(replace(data, turn_id=self.turn_id), synthetic)
+                    self.turn_id = None
+            case ModelResponded():
+                subagent = self._items.get(data.subagent) if data.subagent else None
+                yield Emission(replace(data, turn_id=self.turn_id, subagent=subagent), synthetic)
+            case Error() if data.subagent:
+                yield Emission(replace(data, subagent=self._items.get(data.subagent)), synthetic)
+            case SessionEnded():
+                yield from self.end_turn("terminated", "The agent ended the session.")
+                yield Emission(data, synthetic)
+            case SessionStarted():
+                return
+            case Unparsed():
+                yield Emission(data, True)
+            case _:
+                yield Emission(data, synthetic)
+
+    def _start(self, item: Item, synthetic: bool) -> Iterator[Emission]:
+        key = item.item_id
+        if key in self._items:
+            return
+        yield from self._missing_call(item)
+        universal = self._universal(item)
+        self._open[key] = OpenItem(universal)
+        yield Emission(ItemStarted(item=universal), synthetic)
+
+    def _delta(self, delta: ItemDelta, synthetic: bool) -> Emissions:
+        key = delta.item_id
+        opened = self._open.get(key)
+        before: list[Emission] = []
+        if opened is None:
+            if key in self._items:
+                return ()
+            before += self._start(_stub(delta), True)
+            opened = self._open[key]
+        elif opened.chars > MAX_ITEM_CHARS:
+            before += self._fail(key, "This item grew beyond 64 MiB; it goes on in the next one.")
+            del self._items[key]
+            before += self._start(replace(opened.item, item_id=key, content=[]), True)
+            opened = self._open[key]
+        opened.grow(delta)
+        emissions = Emission(
+            ItemDelta(
+                item_id=opened.item.item_id,
+                native_item_id=delta.native_item_id,
+                delta=delta.delta,
+                content_index=delta.content_index,
+                kind=delta.kind,
+            ),
+            synthetic,
+        )
+        return [*before, emissions] if before else (emissions,)
+
+    def _complete(self, item: Item, synthetic: bool) -> Iterator[Emission]:
+        key = item.item_id
+        if key not in self._open and self._items.get(key, key) != key:
+            return
+        yield from self._missing_call(item)
+        if key not in self._open:
+            opened = OpenItem(self._universal(item))
+            yield Emission(ItemStarted(item=opened.item), True)
+        else:
+            opened = self._open.pop(key)
+        final = replace(
+            item,
+            item_id=opened.item.item_id,
+            parent_id=opened.item.parent_id,
+            subagent=opened.item.subagent,
+            turn_id=opened.item.turn_id,
+            native_item_id=item.native_item_id or opened.item.native_item_id,
+            status="failed" if item.status == "failed" else "completed",
+        )
+        for delta in opened.missing(final):
+            yield Emission(delta, True)
+        yield Emission(ItemCompleted(item=opened.settled(final)), synthetic)
+
+    def _fail(self, key: str, why: str) -> Iterator[Emission]:
+        opened = self._open.pop(key)
+        yield Emission(ItemCompleted(item=opened.failed(why)), True)
+
+    # -- ids and parents ------------------------------------------------------------------------------------
+
+    def _universal(self, item: Item) -> Item:
+        """The item as it starts: universal ids, a parent where the rules want one, no text yet."""
+        item_id = self._items.get(item.item_id) or self._ids("itm_")
+        parent = self._items.get(item.parent_id) if item.parent_id else None
+        subagent = self._items.get(item.subagent) if item.subagent else None
+        content = item.content
+        match item.kind:
+            case "tool_call":
+                parent = parent or self._speaker
+                for part in content:
+                    if isinstance(part, ToolCallPart):
+                        _keep(self._calls, part.call_id, parent)
+            case "tool_result":
+                calls = [self._calls.get(part.call_id) for part in content if isinstance(part, ToolResultPart)]
+                parent = parent or next((call for call in calls if call), self._speaker)
+                content = [replace(part, output="") if isinstance(part, ToolResultPart) else part for part in content]
+            case "message":
+                content = [part for part in content if not isinstance(part, TextPart | ReasoningPart)]
+                if not item.subagent and (item.role != "user" or not self._speaker):
+                    self._speaker = item_id
+            case _:
+                content = [part for part in content if not isinstance(part, TextPart | ReasoningPart)]
+        _keep(self._items, item.item_id, item_id)
+        return replace(
+            item,
+            item_id=item_id,
+            parent_id=parent,
+            subagent=subagent,
+            turn_id=self.turn_id,
+            status="in_progress",
+            content=content,
+        )
+
+    def _missing_call(self, item: Item) -> Iterator[Emission]:
+        """A result whose call was never told gets one."""
+        if item.kind != "tool_result":
+            return
+        for part in item.content:
+            if isinstance(part, ToolResultPart) and part.call_id not in self._calls:
+                call = ToolCallPart(name=item.name or "unknown", arguments="{}", call_id=part.call_id)
+                yield from self._complete(
+                    replace(item, item_id=f"call {part.call_id}", kind="tool_call", status="completed", content=[call]),
+                    synthetic=True,
+                )
+
+    # -- after a restart ------------------------------------------------------------------------------------
+
+    def observe(self, data: EventData) -> None:
+        """Take in an event that is in the log already: after the last turn's, the state is what it was."""
+        match data:
+            case TurnStarted():
+                self.turn_id = data.turn_id
+            case TurnEnded():
+                self.turn_id = None
+            case ItemStarted():
+                self._items[data.item.item_id] = data.item.item_id
+                self._open[data.item.item_id] = OpenItem(data.item)
+            case ItemDelta():
+                opened = self._open.get(data.item_id)
+                if opened:
+                    opened.grow(data)
+            case ItemCompleted():
+                self._open.pop(data.item.item_id, None)
+            case PermissionRequested() | QuestionRequested() | ToolRequested():
+                self.asks.observe(data)
+            case PermissionResolved() | QuestionResolved() | ToolResolved():
+                self.asks.forget(data)
+            case _:
+                return
+
+
+T = TypeVar("T")
+
+
+def _keep(memory: dict[str, T], key: str, value: T) -> None:
+    memory[key] = value
+    if len(memory) > REMEMBERED:
+        del memory[next(iter(memory))]
+
+
+def _stub(delta: ItemDelta) -> Item:
+    """What a delta tells of an item that nobody announced."""
+    item = Item(
+        item_id=delta.item_id,
+        native_item_id=delta.native_item_id,
+        parent_id=None,
+        kind="message",
+        role="assistant",
+        status="in_progress",
+        content=[],
+    )
+    match delta.kind:
+        case "tool_input":
+            return replace(item, kind="tool_call")
+        case "tool_output":
+            return replace(item, kind="tool_result", role="tool")
+        case "text" | "reasoning":
+            return item
+        case _:
+            assert_never(delta.kind)

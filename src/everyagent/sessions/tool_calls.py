@@ -1,0 +1,70 @@
+"""Calls of a session's custom tools: permitted, then carried out by the client, whose answers they wait for."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from everyagent.model.asks import Answer, PermissionAnswer, ToolAnswer
+from everyagent.model.events import PermissionRequested, ToolRequested
+from everyagent.model.ids import new_id
+from everyagent.model.parts import Json
+from everyagent.model.policies import ToolPolicies, refusal
+from everyagent.sessions.machine.asks import Asks
+
+#: Asks the client on the daemon's own account; None if no turn runs, or the turn ended first.
+AskClient: TypeAlias = Callable[[PermissionRequested | ToolRequested], Awaitable[Answer | None]]
+_UNANSWERED = "No turn is running that could answer this call."
+
+
+class Waiting:
+    """Asks of the daemon's own that wait for the client's answer."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, asyncio.Future[Answer | None]] = {}
+
+    def wait_for(self, ask_id: str) -> "asyncio.Future[Answer | None]":
+        waiting = self._waiting[ask_id] = asyncio.get_running_loop().create_future()
+        return waiting
+
+    def answered(self, ask_id: str, answer: Answer | None) -> bool:
+        """False if it was not the daemon who asked."""
+        waiting = self._waiting.pop(ask_id, None)
+        if waiting and not waiting.done():
+            waiting.set_result(answer)
+        return waiting is not None
+
+    def release(self, asks: Asks) -> None:
+        """Let go of those that were closed without an answer."""
+        for ask_id in [ask_id for ask_id in self._waiting if not asks.pending(ask_id)]:
+            self.answered(ask_id, None)
+
+
+async def call_tool(ask: AskClient, policies: ToolPolicies, name: str, input: Json) -> ToolAnswer:
+    """As the policies have it: refused, or asked for first, or handed to the client at once."""
+    match policies.custom_verdict(name):
+        case "deny":
+            return _failed(refusal(name))
+        case "ask":
+            permission = PermissionRequested(
+                permission_id=new_id("perm_"),
+                action=name,
+                status="requested",
+                tool=name,
+                input=input,
+                options=["once", "reject"],
+            )
+            match await ask(permission):
+                case PermissionAnswer(reply="reject", message=why):
+                    return _failed(why or "The user declined.")
+                case PermissionAnswer():
+                    pass
+                case _:
+                    return _failed(_UNANSWERED)
+        case "allow" | "auto":
+            pass
+    answer = await ask(ToolRequested(tool_id=new_id("call_"), name=name, input=input, status="requested"))
+    return answer if isinstance(answer, ToolAnswer) else _failed(_UNANSWERED)
+
+
+def _failed(why: str) -> ToolAnswer:
+    return ToolAnswer(output=why, is_error=True)

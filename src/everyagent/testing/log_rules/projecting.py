@@ -1,0 +1,179 @@
+"""Rules of views: a second telling is written with the events it is made from, or not at all, and read like them."""
+
+import asyncio
+
+import pytest
+
+from everyagent.errors import LogConflict, SessionNotFound
+from everyagent.log.log import Append, EventQuery, Input, Log, SessionRecord
+from everyagent.log.projections import PROJECTION, SUPERSEDED, NewProjection, ProjectionQuery, ProjectionStep
+from everyagent.log.records import Insert
+from everyagent.testing.log_rules.samples import (
+    LIMIT,
+    START,
+    event,
+    events,
+    new_session,
+    read_until,
+    record,
+    sequences,
+    whole,
+)
+
+
+def new_view(agent_id: str = "agent_1", version: int = 1) -> NewProjection:
+    return NewProjection(
+        agent_id=agent_id, agent_version=version, environment_id="env_1", status="idle", state=b"{}", document=b"{}"
+    )
+
+
+async def viewed_session(log: Log, session_id: str = "one", view: NewProjection | None = None) -> SessionRecord:
+    return await log.create(record(session_id), [event(1)], view=view or new_view())
+
+
+def step(session: SessionRecord, head: int, count: int, view: ProjectionStep | None) -> Append:
+    return Append(
+        session=session.number,
+        epoch=session.epoch,
+        expected=head,
+        at=START + head + 1,
+        events=events(head + 1, head + count),
+        view=view,
+    )
+
+
+def view_step(expected: int, count: int, status: str = "running", **more: object) -> ProjectionStep:
+    told = events(expected + 1, expected + count)
+    return ProjectionStep(expected=expected, status=status, state=b"state %d" % expected, events=told, **more)  # pyright: ignore[reportArgumentType]
+
+
+class ViewingRules:
+    async def test_a_view_is_there_with_the_step_that_made_it(self, log: Log) -> None:
+        session = await viewed_session(log)
+        await log.append(step(session, 1, 2, view_step(0, 3)))
+        found = await log.view("one")
+        assert (found.session, found.head, found.status, found.state) == (session.number, 3, "running", b"state 0")
+        assert sequences(await whole(log, session.number | PROJECTION)) == [1, 2, 3]
+        page = await log.joined("one", EventQuery(session=0, after=1, limit=1), view=True)
+        assert (len(page.split()), page.more, page.head) == (1, True, 3)
+        assert sequences(await whole(log, session.number)) == [1, 2, 3]
+
+    async def test_a_view_at_the_wrong_place_refuses_the_whole_step(self, log: Log) -> None:
+        session = await viewed_session(log)
+        with pytest.raises(LogConflict):
+            await log.append(step(session, 1, 1, view_step(2, 1)))
+        assert (await log.session("one")).last_sequence == 1
+        assert (await log.view("one")).head == 0
+
+    async def test_a_step_refused_writes_nothing_of_its_view(self, log: Log) -> None:
+        session = await viewed_session(log)
+        with pytest.raises(LogConflict):
+            await log.append(step(session, 5, 1, view_step(0, 1)))
+        assert (await log.view("one")).head == 0
+        assert await whole(log, session.number | PROJECTION) == []
+
+    async def test_what_is_told_again_is_passed_over_by_its_type(self, log: Log) -> None:
+        session = await viewed_session(log)
+        await log.append(step(session, 1, 0, view_step(0, 2)))
+        await log.append(step(session, 1, 0, view_step(2, 1, superseded=[1], hidden=1)))
+        found = await whole(log, session.number | PROJECTION)
+        assert [stored.type == SUPERSEDED for stored in found] == [True, False, False]
+        query = EventQuery(session=0, types=frozenset({found[1].type}))
+        assert len((await log.joined("one", query, view=True)).split()) == 2
+        assert (await log.view("one")).hidden == 1
+
+    async def test_a_view_can_be_tailed_and_is_not_in_the_feed(self, log: Log) -> None:
+        session = await viewed_session(log)
+        feed, tail = log.feed(None), log.tail(session.number | PROJECTION, 0)
+        waiting = asyncio.ensure_future(read_until(tail, 2))
+        await log.append(step(session, 1, 0, view_step(0, 1)))
+        await log.append(step(session, 1, 1, view_step(1, 1)))
+        assert sequences(await waiting) == [1, 2]
+        async with asyncio.timeout(LIMIT):
+            chunk = await anext(feed)
+        assert chunk is not None
+        assert (chunk.session, chunk.first) == (session.number, 2)
+
+    async def test_a_pair_tells_no_view_before_its_source(self, log: Log) -> None:
+        session = await viewed_session(log)
+        pairs = log.paired_tail(session.number, 1, 0)
+        told: list[tuple[str, int]] = []
+
+        async def read() -> None:
+            async with asyncio.timeout(LIMIT):
+                while ("view", 3) not in told:
+                    pair = await anext(pairs)
+                    if pair and pair.events:
+                        told.extend(("event", stored.sequence) for stored in pair.events.events)
+                    if pair and pair.view:
+                        told.extend(("view", stored.sequence) for stored in pair.view.events)
+
+        reader = asyncio.ensure_future(read())
+        await log.append(step(session, 1, 2, view_step(0, 1)))
+        await log.append(step(session, 3, 0, view_step(1, 1)))
+        await log.append(step(session, 3, 1, view_step(2, 1)))
+        await reader
+        assert [number for kind, number in told if kind == "view"] == [1, 2, 3]
+        assert [number for kind, number in told if kind == "event"] == [2, 3, 4]
+        assert told.index(("event", 3)) < told.index(("view", 1))
+        assert told.index(("event", 4)) < told.index(("view", 3))
+
+    async def test_a_deleted_session_ends_the_tail_of_its_view(self, log: Log) -> None:
+        session = await viewed_session(log)
+        await log.append(step(session, 1, 0, view_step(0, 1)))
+        tail = log.tail(session.number | PROJECTION, 0)
+        assert sequences(await read_until(tail, 1)) == [1]
+        await log.delete("one")
+        async with asyncio.timeout(LIMIT):
+            with pytest.raises(StopAsyncIteration):
+                await anext(tail)
+        with pytest.raises(SessionNotFound):
+            await log.view("one")
+
+    async def test_views_are_listed_by_what_they_are(self, log: Log) -> None:
+        one = await viewed_session(log, "one", new_view("agent_1", 1))
+        two = await viewed_session(log, "two", new_view("agent_1", 2))
+        await new_session(log, "none")
+        three = await viewed_session(log, "three", new_view("agent_2", 1))
+        await log.append(step(two, 1, 0, view_step(0, 1, "running")))
+        await log.append(step(three, 1, 0, view_step(0, 1, "terminated", archived_at=START)))
+
+        async def ids(query: ProjectionQuery) -> list[str]:
+            return [found.session_id for found in await log.views(query)]
+
+        assert await ids(ProjectionQuery()) == ["two", "one"]
+        assert await ids(ProjectionQuery(archived=True, order="asc")) == ["one", "two", "three"]
+        assert await ids(ProjectionQuery(agent_id="agent_1", agent_version=2)) == ["two"]
+        assert await ids(ProjectionQuery(statuses=["running", "terminated"], archived=True)) == ["three", "two"]
+        assert await ids(ProjectionQuery(after=one.number, order="asc")) == ["two"]
+        assert await ids(ProjectionQuery(before=two.number)) == ["one"]
+        assert await ids(ProjectionQuery(since=START + 1, archived=True)) == []
+        assert await ids(ProjectionQuery(until=START + 1, limit=1)) == ["two", "one"]
+
+    async def test_views_are_listed_by_what_belongs_to_their_sessions(self, log: Log) -> None:
+        for name in ("one", "two", "three"):
+            await viewed_session(log, name, new_view("agent_1", 1))
+        of_one = Insert(kind="thing", id="a", parent="one", key="same", body=b"{}")
+        of_two = Insert(kind="thing", id="b", parent="two", key="other", body=b"{}")
+        of_three = Insert(kind="another", id="c", parent="three", key="same", body=b"{}")
+        await log.records.write(of_one, of_two, of_three)
+        assert [found.session_id for found in await log.views(ProjectionQuery(owning=("thing", "same")))] == ["one"]
+        assert await log.views(ProjectionQuery(owning=("thing", "none"))) == []
+
+    async def test_a_view_can_be_written_anew(self, log: Log) -> None:
+        session = await viewed_session(log)
+        await log.append(step(session, 1, 0, view_step(0, 3)))
+        await log.rewrite_projection(session.number, view_step(0, 2, "idle"), [START, START + 9])
+        found = await log.view("one")
+        assert (found.head, found.status) == (2, "idle")
+        assert sequences(await whole(log, session.number | PROJECTION)) == [1, 2]
+        page = await log.events(EventQuery(session=session.number | PROJECTION, since=START + 1))
+        assert sequences(page.events) == [2]
+
+    async def test_inputs_of_a_step_wait_with_it(self, log: Log) -> None:
+        session = await new_session(log)
+        both = step(session, 1, 1, None)
+        both.inputs = [Input(item_id="itm_1", body=b"{}"), Input(item_id="itm_2", body=b"{}")]
+        await log.append(both)
+        assert [waiting.item_id for waiting in await log.inputs(session.number)] == ["itm_1", "itm_2"]
+        assert (await log.session("one")).queued_inputs == 2

@@ -1,0 +1,60 @@
+"""The agents that a daemon knows: told of before they are loaded, and the same after."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+
+from everyagent.agents.lazy_adapter import LazyAdapter
+from everyagent.agents.registry import known_adapters
+
+#: Prints what is loaded of the agents' folders when all their states are told.
+TOLD = """
+import sys, anyio
+from pathlib import Path
+from everyagent.agents.registry import known_adapters
+from everyagent.sessions.launch.agents import Agents
+
+async def main():
+    async with anyio.create_task_group() as tasks:
+        agents = Agents(known_adapters(tasks, Path(sys.argv[1])))
+        assert list(await agents.states()) == agents.names()
+        await agents.close()
+
+anyio.run(main)
+print(*(name for name in sys.modules if name.startswith("everyagent.agents.") and name.count(".") > 2))
+"""
+
+
+def executable(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("#!/bin/sh\necho 1.2.3\n")
+    path.chmod(0o755)
+
+
+def test_what_agents_there_are_is_told_without_loading_them(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", TOLD, str(tmp_path)], capture_output=True, text=True, check=True)
+    light = {f"everyagent.agents.{agent}.program" for agent in ("claude", "codex", "opencode", "amp")}
+    assert set(done.stdout.split()) == {*light, "everyagent.agents.mock.launch"}
+
+
+async def test_a_loaded_agent_says_of_itself_what_was_told_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for agent in ("claude", "codex", "opencode", "amp"):
+        executable(tmp_path / "bin" / agent)
+        monkeypatch.delenv(f"EVERYAGENT_{agent.upper()}_BIN", raising=False)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/bin")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    async with anyio.create_task_group() as tasks:
+        for adapter in known_adapters(tasks, tmp_path / "agents"):
+            assert isinstance(adapter, LazyAdapter)
+            before = await adapter.state()
+            assert before.installed
+            loaded = adapter.loaded
+            assert (loaded.name, loaded.title) == (adapter.name, adapter.title)
+            assert await loaded.state() == before
+            assert await adapter.state() == before
+            await adapter.close()

@@ -1,0 +1,95 @@
+"""What is kept of an agent and not done is told to whoever asks for it; and whom an agent may work with."""
+
+from collections.abc import AsyncGenerator, Generator
+from pathlib import Path
+
+import pytest
+
+from everyagent.errors import BadRequest, NotFound
+from everyagent.managed import Managed
+from everyagent.managed.resources.agents.multiagent import (
+    Advisor,
+    AgentReference,
+    Coordinator,
+    Crew,
+    Itself,
+    Multiagent,
+    Multiagent20261001,
+    Switch,
+)
+from everyagent.managed.resources.agents.shape import Agent, AgentCreate
+from everyagent.testing.daemon import DaemonProcess
+from tests.managed import services
+from tests.managed.raw import Raw
+
+AGENT = {"name": "A", "model": "mock-small"}
+
+
+@pytest.fixture
+def raw(daemon: DaemonProcess) -> Generator[Raw]:
+    client = Raw(daemon)
+    yield client
+    client.close()
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"multiagent": {"type": "coordinator", "agents": [{"type": "self"}]}}, "`multiagent`"),
+        (
+            {
+                "tools": [
+                    {
+                        "type": "agent_toolset_20260401",
+                        "configs": [{"name": "web_fetch", "allowed_domains": ["example.com"]}],
+                    }
+                ]
+            },
+            "`allowed_domains` of web_fetch",
+        ),
+        ({"execution_identity": {"type": "aws_role", "role_arn": "arn:aws:iam::1:role/a"}}, "`execution_identity`"),
+        ({"model": {"id": "mock-small", "speed": "fast", "inference_geo": "eu"}}, "`inference_geo`"),
+        ({"skills": [{"type": "anthropic", "skill_id": "pptx"}]}, "pptx"),
+    ],
+)
+def test_what_is_kept_and_not_applied_is_told(raw: Raw, given: dict[str, object], told: str) -> None:
+    assert f"{told} is kept and not applied" in raw.warnings("/agents", {**AGENT, **given})
+    agent_id = raw.call("POST", "/agents", AGENT)["id"]
+    assert f"{told} is kept and not applied" in raw.warnings(f"/agents/{agent_id}", given)
+
+
+@pytest.fixture
+async def on(tmp_path: Path) -> AsyncGenerator[Managed]:
+    async with services.managed(tmp_path) as managed:
+        yield managed
+
+
+async def made(on: Managed, multiagent: Multiagent | None = None) -> Agent:
+    return await on.agents.create(AgentCreate(name="a", model="mock-small", multiagent=multiagent))
+
+
+async def test_those_an_agent_works_with_are_fixed_with_their_versions(on: Managed) -> None:
+    other = await made(on)
+    crew = await made(on, Coordinator(agents=[other.id, Itself(), Advisor(model="m")]))
+    fixed = [AgentReference(id=other.id, version=1), AgentReference(id=crew.id, version=1), Advisor(model="m")]
+    assert crew.multiagent == Coordinator(agents=[*fixed])
+    assert await on.agents.retrieve(crew.id) == crew
+
+
+async def test_nobody_works_with_who_is_not_there_archived_named_twice_or_has_others_itself(on: Managed) -> None:
+    other, archived = await made(on), await made(on)
+    await on.agents.archive(archived.id)
+    crew = await made(on, Coordinator(agents=[other.id]))
+    with pytest.raises(NotFound):
+        await made(on, Coordinator(agents=["agent_no"]))
+    for agents in ([archived.id], [crew.id], [other.id, AgentReference(id=other.id)], [Itself(), Itself()]):
+        with pytest.raises(BadRequest):
+            await made(on, Coordinator(agents=[*agents]))
+
+
+async def test_sub_agents_and_workflows_are_on_unless_they_are_switched_off(on: Managed) -> None:
+    everything = Crew(type="enabled", inline_agents=Switch(type="enabled"), predefined_agents=[])
+    crew = await made(on, Multiagent20261001(workflows=Crew(type="disabled")))
+    assert isinstance(crew.multiagent, Multiagent20261001)
+    assert crew.multiagent.subagents == everything
+    assert crew.multiagent.workflows == Crew(type="disabled")

@@ -1,0 +1,176 @@
+"""Whatever an adapter drafts, in whatever order: what comes out keeps the rules."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from everyagent.clock import SystemClock
+from everyagent.log.log import SessionRecord
+from everyagent.model.events import (
+    Error,
+    EventData,
+    ItemCompleted,
+    ItemDelta,
+    ItemStarted,
+    PermissionRequested,
+    PermissionResolved,
+    QuestionRequested,
+    SessionStarted,
+    TurnEnded,
+    TurnStarted,
+    Unparsed,
+)
+from everyagent.model.items import Item
+from everyagent.model.parts import ContentPart, ReasoningPart, StatusPart, TextPart, ToolCallPart, ToolResultPart
+from everyagent.sessions.machine.sequencer import Emission, Emissions, Sequencer
+from everyagent.sessions.machine.step import Scribe, Step
+from everyagent.testing.rules import Rules
+
+KEYS = st.sampled_from(["a", "b", "c", "d"])
+TEXTS = st.text(max_size=8)
+
+
+def user(item_id: str) -> Item:
+    return Item(
+        item_id=item_id,
+        native_item_id=None,
+        parent_id=None,
+        kind="message",
+        role="user",
+        status="completed",
+        content=[TextPart(text="hello")],
+    )
+
+
+@st.composite
+def items(draw: st.DrawFn) -> Item:
+    kind = draw(st.sampled_from(["message", "tool_call", "tool_result", "status", "system"]))
+    content: list[ContentPart]
+    match kind:
+        case "tool_call":
+            content = [ToolCallPart(name="bash", arguments=draw(TEXTS), call_id=draw(KEYS))]
+        case "tool_result":
+            content = [ToolResultPart(call_id=draw(KEYS), output=draw(TEXTS))]
+        case "status":
+            content = [StatusPart(label="busy")]
+        case _:
+            content = [*draw(st.lists(st.builds(TextPart, text=TEXTS), max_size=2))]
+            content += draw(st.lists(st.builds(ReasoningPart, text=TEXTS, visibility=st.just("public")), max_size=1))
+    return Item(
+        item_id=f"{kind} {draw(KEYS)}",
+        native_item_id=draw(st.none() | KEYS),
+        parent_id=draw(st.none() | KEYS.map(lambda key: f"message {key}")),
+        kind=kind,  # pyright: ignore[reportArgumentType]
+        role=draw(st.sampled_from(["assistant", None, "tool"])) if kind != "message" else "assistant",
+        status=draw(st.sampled_from(["in_progress", "completed", "failed"])),
+        content=content,
+        subagent=draw(st.none() | KEYS.map(lambda key: f"tool_call {key}")),
+    )
+
+
+@st.composite
+def deltas(draw: st.DrawFn) -> ItemDelta:
+    kind = draw(st.sampled_from(["text", "reasoning", "tool_input", "tool_output"]))
+    owner = {"tool_input": "tool_call", "tool_output": "tool_result"}.get(kind, "message")
+    return ItemDelta(
+        item_id=f"{owner} {draw(KEYS)}",
+        native_item_id=None,
+        delta=draw(TEXTS),
+        content_index=draw(st.integers(0, 1)),
+        kind=kind,  # pyright: ignore[reportArgumentType]
+    )
+
+
+DRAFTS: st.SearchStrategy[EventData] = st.one_of(
+    items().map(lambda item: ItemStarted(item=item)),
+    items().map(lambda item: ItemCompleted(item=item)),
+    deltas(),
+    KEYS.map(lambda key: PermissionRequested(permission_id=key, action="bash", status="requested")),
+    KEYS.map(lambda key: PermissionResolved(permission_id=key, action="bash", status="denied", reply="reject")),
+    KEYS.map(lambda key: QuestionRequested(question_id=key, prompt="?", options=[], status="requested")),
+    st.just(TurnStarted(turn_id="", input_item_ids=[])),
+    st.just(TurnEnded(turn_id="", stop_reason="end_turn")),
+    st.just(SessionStarted()),
+    st.just(Error(message="oh")),
+    st.just(Unparsed(error="what?", location="test")),
+)
+
+
+class Told:
+    """A session's events, made as the actor makes them."""
+
+    def __init__(self) -> None:
+        record = SessionRecord(
+            number=1, session_id="s", agent="test", created_at=0, updated_at=0, config=b"{}", secrets=None
+        )
+        self._scribe = Scribe(record, SystemClock())
+        self.bodies: list[bytes] = []
+        self.tell([Emission(SessionStarted(), True)])
+
+    def tell(self, weave: Emissions) -> None:
+        step: Step = self._scribe.begin()
+        step.cause("from_agent", b"{}")
+        step.tell(weave)
+        self.bodies += [event.body for event in step.finish().events]
+
+    def violations(self) -> list[str]:
+        rules = Rules()
+        for body in self.bodies:
+            rules.feed_body(body)
+        return [str(violation) for violation in rules.finish()]
+
+
+@settings(max_examples=400)
+@given(st.lists(st.lists(DRAFTS, max_size=12), min_size=1, max_size=4))
+def test_any_drafts_in_any_order_become_a_stream_that_keeps_the_rules(turns: list[list[EventData]]) -> None:
+    order, told = Sequencer(), Told()
+    for number, drafts in enumerate(turns):
+        told.tell(order.start_turn([user(f"itm_user{number}")]))
+        for draft in drafts:
+            told.tell(order.apply(draft))
+            if not order.turn_id:
+                break
+        told.tell(order.end_turn("end_turn", "cut"))
+    assert told.violations() == []
+
+
+def test_what_was_not_streamed_comes_as_one_delta_before_the_item_completes() -> None:
+    order = Sequencer()
+    order.start_turn([user("itm_u")])
+    whole = Item(
+        item_id="m",
+        native_item_id="m",
+        parent_id=None,
+        kind="message",
+        role="assistant",
+        status="completed",
+        content=[TextPart(text="Hello")],
+    )
+    order.apply(ItemDelta(item_id="m", native_item_id="m", delta="Hel", content_index=0, kind="text"))
+    emissions = order.apply(ItemCompleted(item=whole))
+    assert [type(data) for data, _ in emissions] == [ItemDelta, ItemCompleted]
+    assert emissions[0].synthetic
+    assert isinstance(emissions[0].data, ItemDelta)
+    assert emissions[0].data.delta == "lo"
+
+
+def test_a_delta_before_its_message_makes_a_stub() -> None:
+    order = Sequencer()
+    order.start_turn([user("itm_u")])
+    emissions = order.apply(ItemDelta(item_id="m", native_item_id="m", delta="x", content_index=0, kind="text"))
+    assert [(type(data), synthetic) for data, synthetic in emissions] == [(ItemStarted, True), (ItemDelta, False)]
+
+
+def test_an_order_rebuilt_from_the_log_closes_what_was_open() -> None:
+    order, told = Sequencer(), Told()
+    told.tell(order.start_turn([user("itm_u")]))
+    told.tell(order.apply(ItemDelta(item_id="m", native_item_id="m", delta="half", content_index=0, kind="text")))
+    told.tell(order.apply(PermissionRequested(permission_id="p", action="bash", status="requested")))
+    from everyagent.model.decoding import UnknownData, decode_event
+
+    again = Sequencer()
+    for body in told.bodies:
+        data = decode_event(body).data
+        assert not isinstance(data, UnknownData)
+        again.observe(data)
+    told.tell(again.end_turn("error", "The daemon was restarted."))
+    assert told.violations() == []
