@@ -17,6 +17,7 @@ from anyio import to_thread
 from everyagent.agents import hook_client as knocking
 from everyagent.agents import hook_server
 from everyagent.agents.hook_server import Gate
+from everyagent.agents.supervision import TaskSupervisor
 
 INPUT = b'{"command":"touch x"}'
 
@@ -35,13 +36,13 @@ def knock(path: Path | str, token: str, *words: str) -> tuple[int, str]:
 
 @asynccontextmanager
 async def opened() -> AsyncGenerator[tuple[Gate, Path]]:
-    async with anyio.create_task_group() as nursery:
-        made = Gate(nursery)
+    async with anyio.create_task_group() as tasks:
+        made = Gate(TaskSupervisor(tasks))
         try:
             yield made, await made.open()
         finally:
             await made.close()
-            nursery.cancel_scope.cancel()
+            tasks.cancel_scope.cancel()
 
 
 def answering(why: str | None, heard: list[bytes]) -> hook_server.Answerer:

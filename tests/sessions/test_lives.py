@@ -11,6 +11,7 @@ from everyagent.agents.adapter import AgentState, Change, Prompt
 from everyagent.agents.mock import adapter as mock_adapter
 from everyagent.agents.mock.adapter import MockAdapter
 from everyagent.agents.mock.driver import MockConversation
+from everyagent.agents.supervision import TaskSupervisor
 from everyagent.config import Settings
 from everyagent.daemon import sessions_of
 from everyagent.errors import AgentFailed, AskClosed, AskNotFound, SessionEnded, UnsupportedChoice
@@ -391,7 +392,9 @@ class Broken(MockAdapter):
 async def test_an_agent_that_cannot_be_looked_at_does_not_hide_the_others(tmp_path: Path) -> None:
     settings = Settings(data_dir=tmp_path / "data")
     async with sessions_of(
-        settings, policy=Limits(), adapters=lambda tasks: [Broken(tasks), MockAdapter(tasks)]
+        settings,
+        policy=Limits(),
+        adapters=lambda tasks: [Broken(TaskSupervisor(tasks)), MockAdapter(TaskSupervisor(tasks))],
     ) as sessions:
         broken, mock = await sessions.agents.infos()
         assert "nobody thought of this" in (broken.problem or "")

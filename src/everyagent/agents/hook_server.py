@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import TypeAlias
 
 import anyio
-from anyio.abc import Listener, SocketAttribute, SocketStream, TaskGroup
+from anyio.abc import Listener, SocketAttribute, SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from everyagent.agents.supervision import TaskSupervisor
 from everyagent.logs import get_logger
 
 logger = get_logger(__name__)
@@ -37,8 +38,8 @@ class Gate:
     If somebody tidies that folder away, sessions that start then get another one.
     """
 
-    def __init__(self, nursery: TaskGroup) -> None:
-        self._nursery = nursery
+    def __init__(self, tasks: TaskSupervisor) -> None:
+        self._tasks = tasks
         self._opening = anyio.Lock()
         self._folders: list[Path] = []
         self._serving: list[anyio.CancelScope] = []
@@ -51,7 +52,7 @@ class Gate:
                 folder = Path(tempfile.mkdtemp(prefix="everyagent-"))
                 self._folders.append(folder)
                 listener = await anyio.create_unix_listener(folder / "gate", mode=0o600)
-                self._nursery.start_soon(self._serve, listener)
+                self._tasks.start_soon(self._serve, listener)
             return self._folders[-1] / "gate"
 
     def admit(self, answerer: Answerer) -> str:

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from typing import ClassVar
 
 from everyagent.agents.adapter import AgentState, Capabilities, Catalog, Conversation, Launch, Listener
-from everyagent.agents.adapter_context import Surroundings
+from everyagent.agents.adapter_context import AdapterContext
 from everyagent.agents.installed import Identity, Installed
 from everyagent.runtime.warden import Warden
 
@@ -15,10 +15,10 @@ class ProgramAdapter(ABC):
     #: What is offered where the program is not there to be asked.
     unasked: ClassVar[Catalog]
 
-    def __init__(self, around: Surroundings) -> None:
+    def __init__(self, around: AdapterContext) -> None:
         self.name = self.identity.name
         self.title = self.identity.title
-        self._nursery = around.nursery
+        self._tasks = around.tasks
         self._environment = around.environment
         self._warden = around.warden or Warden()
         self._owns_warden = around.warden is None

@@ -7,20 +7,22 @@ from pathlib import Path
 from anyio.abc import TaskGroup
 
 from everyagent.agents.adapter import Adapter, AgentState
-from everyagent.agents.adapter_context import Surroundings
+from everyagent.agents.adapter_context import AdapterContext
 from everyagent.agents.lazy_adapter import LazyAdapter
+from everyagent.agents.supervision import TaskSupervisor
 from everyagent.runtime.warden import Warden
 
 
 def known_adapters(tasks: TaskGroup, folder: Path, warden: Warden | None = None) -> Sequence[Adapter]:
     """What an adapter does beside its conversations runs in `tasks`. `folder` is where agents are installed."""
 
-    around = Surroundings(tasks, folder, warden=warden)
+    supervisor = TaskSupervisor(tasks)
+    around = AdapterContext(supervisor, folder, warden=warden)
 
     def mock() -> Adapter:
         from everyagent.agents.mock.adapter import MockAdapter
 
-        return MockAdapter(tasks, warden)
+        return MockAdapter(supervisor, warden)
 
     def claude() -> Adapter:
         from everyagent.agents.claude.adapter import ClaudeAdapter

@@ -4,8 +4,9 @@ from collections.abc import Awaitable, Callable
 from typing import Generic, Protocol, TypeVar
 
 import anyio
-from anyio.abc import TaskGroup
 from msgspec import Struct
+
+from everyagent.agents.supervision import TaskSupervisor
 
 
 class Kind(Struct, frozen=True):
@@ -64,10 +65,10 @@ class Servers(Generic[S]):
             enter(server)
             return server
 
-    async def lodge(self, kind: Kind, lodger: Lodger[S], enter: Callable[[S], None], nursery: TaskGroup) -> None:
+    async def lodge(self, kind: Kind, lodger: Lodger[S], enter: Callable[[S], None], tasks: TaskSupervisor) -> None:
         """It has begun when this returns. Raises what `start` and `begin` raise; nothing is left of it then."""
         server = await self.join(kind, enter)
-        nursery.start_soon(lodger.run)
+        tasks.start_soon(lodger.run)
         try:
             await lodger.begin(server)
         except BaseException:

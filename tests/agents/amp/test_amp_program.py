@@ -14,12 +14,13 @@ import pytest
 from tests.agents.ear import Ear
 
 from everyagent.agents.adapter import Change, Launch, Prompt
-from everyagent.agents.adapter_context import Surroundings
+from everyagent.agents.adapter_context import AdapterContext
 from everyagent.agents.amp import launch as launching
 from everyagent.agents.amp import program
 from everyagent.agents.amp.adapter import AmpAdapter
 from everyagent.agents.amp.launch import Door, Files
 from everyagent.agents.packages import Program
+from everyagent.agents.supervision import TaskSupervisor
 from everyagent.errors import AgentFailed, AgentNotInstalled, AgentNotLoggedIn
 from everyagent.model.asks import PermissionAnswer, QuestionAnswer
 from everyagent.model.policies import UNRESTRICTED, ToolPolicies
@@ -49,9 +50,11 @@ def launch(folder: Path, **fields: object) -> Launch:
 
 @asynccontextmanager
 async def adapter(folder: Path, **environment: str) -> AsyncGenerator[AmpAdapter]:
-    async with anyio.create_task_group() as nursery:
+    async with anyio.create_task_group() as tasks:
         made = AmpAdapter(
-            Surroundings(nursery, folder, environment={"PATH": "/bin", "HOME": str(folder), **environment})
+            AdapterContext(
+                TaskSupervisor(tasks), folder, environment={"PATH": "/bin", "HOME": str(folder), **environment}
+            )
         )
         try:
             yield made

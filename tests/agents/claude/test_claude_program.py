@@ -15,11 +15,12 @@ from tests.agents.registry import executable, npm_with
 
 from everyagent.agents import packages
 from everyagent.agents.adapter import Launch
-from everyagent.agents.adapter_context import Surroundings
+from everyagent.agents.adapter_context import AdapterContext
 from everyagent.agents.claude import launch as launching
 from everyagent.agents.claude import program
 from everyagent.agents.claude.adapter import ClaudeAdapter
 from everyagent.agents.packages import Program
+from everyagent.agents.supervision import TaskSupervisor
 from everyagent.errors import AgentFailed, AgentNotInstalled
 from everyagent.model.tools import CustomTool, McpLocal, McpRemote
 
@@ -39,9 +40,11 @@ def launch(folder: Path, **fields: object) -> Launch:
 
 @asynccontextmanager
 async def adapter(folder: Path, **environment: str) -> AsyncGenerator[ClaudeAdapter]:
-    async with anyio.create_task_group() as nursery:
+    async with anyio.create_task_group() as tasks:
         made = ClaudeAdapter(
-            Surroundings(nursery, folder, environment={"PATH": "/nowhere", "HOME": str(folder), **environment})
+            AdapterContext(
+                TaskSupervisor(tasks), folder, environment={"PATH": "/nowhere", "HOME": str(folder), **environment}
+            )
         )
         try:
             yield made

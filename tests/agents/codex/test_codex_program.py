@@ -12,10 +12,11 @@ from tests.agents.registry import executable, npm_with
 
 from everyagent.agents import packages
 from everyagent.agents.adapter import Launch
-from everyagent.agents.adapter_context import Surroundings
+from everyagent.agents.adapter_context import AdapterContext
 from everyagent.agents.codex import program
 from everyagent.agents.codex.adapter import CodexAdapter
 from everyagent.agents.packages import Program
+from everyagent.agents.supervision import TaskSupervisor
 from everyagent.errors import AgentFailed, AgentNotInstalled
 
 SCRIPT = f"#!/bin/sh\necho 'codex-cli {program.TESTED_VERSION}'\n"
@@ -25,9 +26,11 @@ FILES = {f"{ROOT}/bin/codex": SCRIPT, f"{ROOT}/path/rg": "#!/bin/sh\n", "package
 
 @asynccontextmanager
 async def adapter(folder: Path, **environment: str) -> AsyncGenerator[CodexAdapter]:
-    async with anyio.create_task_group() as nursery:
+    async with anyio.create_task_group() as tasks:
         made = CodexAdapter(
-            Surroundings(nursery, folder, environment={"PATH": "/nowhere", "HOME": str(folder), **environment})
+            AdapterContext(
+                TaskSupervisor(tasks), folder, environment={"PATH": "/nowhere", "HOME": str(folder), **environment}
+            )
         )
         try:
             yield made

@@ -10,6 +10,7 @@ from tests.agents.ear import LIMIT_SECONDS, Ear
 from everyagent.agents.adapter import Launch, NativeSession, Prompt
 from everyagent.agents.mock.adapter import MockAdapter
 from everyagent.agents.mock.driver import MockConversation
+from everyagent.agents.supervision import TaskSupervisor
 from everyagent.model.events import TurnEnded
 
 
@@ -43,8 +44,8 @@ async def stage(folder: Path, **launch: object) -> AsyncGenerator[Stage]:
         "agent_mode": "build",
     }
     launched = Launch(**{**given, **launch})  # pyright: ignore[reportArgumentType]
-    async with anyio.create_task_group() as nursery:
-        adapter = MockAdapter(nursery)
+    async with anyio.create_task_group() as tasks:
+        adapter = MockAdapter(TaskSupervisor(tasks))
         ear = Ear()
         conversation = await adapter.open(launched, ear)
         try:

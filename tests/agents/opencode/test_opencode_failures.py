@@ -12,11 +12,12 @@ from tests.scripted.chat_server import ChatServer
 from tests.scripted.scripted_chat import Completion, call, fail, run, say
 
 from everyagent.agents.adapter import Launch, Prompt
-from everyagent.agents.adapter_context import Surroundings
+from everyagent.agents.adapter_context import AdapterContext
 from everyagent.agents.opencode import program
 from everyagent.agents.opencode.adapter import OpencodeAdapter
 from everyagent.agents.opencode.decode import failures
 from everyagent.agents.opencode.decode.failures import RETRY_LIMIT
+from everyagent.agents.supervision import TaskSupervisor
 from everyagent.model.events import Error, TurnEnded
 
 SOON = {"retry-after-ms": "20"}
@@ -77,8 +78,8 @@ async def test_a_program_that_tries_more_often_than_it_may_is_stopped(
         env={"OPENCODE_CONFIG_CONTENT": content},
     )
     ear = Ear()
-    async with anyio.create_task_group() as nursery:
-        adapter = OpencodeAdapter(Surroundings(nursery, tmp_path / "agents", environment=environment))
+    async with anyio.create_task_group() as tasks:
+        adapter = OpencodeAdapter(AdapterContext(TaskSupervisor(tasks), tmp_path / "agents", environment=environment))
         try:
             conversation = await adapter.open(launch, ear)
             await conversation.prompt(Prompt(item_id="itm_1", text="Hello"))

@@ -12,13 +12,14 @@ import pytest
 
 from everyagent.agents import packages
 from everyagent.agents.adapter import Launch
-from everyagent.agents.adapter_context import Surroundings
+from everyagent.agents.adapter_context import AdapterContext
 from everyagent.agents.opencode import launch as launching
 from everyagent.agents.opencode import program
 from everyagent.agents.opencode.adapter import OpencodeAdapter
 from everyagent.agents.opencode.driver.server import OpencodeServer
 from everyagent.agents.opencode.policy import dependencies
 from everyagent.agents.shared_servers import Kind
+from everyagent.agents.supervision import TaskSupervisor
 from everyagent.errors import AgentFailed, AgentNotInstalled
 from everyagent.model.tools import CustomTool, McpLocal, McpRemote
 from everyagent.runtime.warden import Warden
@@ -50,9 +51,11 @@ def content(environment: dict[str, str]) -> dict[str, object]:
 
 @asynccontextmanager
 async def adapter(folder: Path, **environment: str) -> AsyncGenerator[OpencodeAdapter]:
-    async with anyio.create_task_group() as nursery:
+    async with anyio.create_task_group() as tasks:
         made = OpencodeAdapter(
-            Surroundings(nursery, folder, environment={"PATH": "/nowhere", "HOME": str(folder), **environment})
+            AdapterContext(
+                TaskSupervisor(tasks), folder, environment={"PATH": "/nowhere", "HOME": str(folder), **environment}
+            )
         )
         try:
             yield made
@@ -206,8 +209,9 @@ def test_a_login_is_told_without_its_secret(tmp_path: Path) -> None:
 async def test_nobody_without_the_password_can_drive_the_server(opencode_program: str, tmp_path: Path) -> None:
     environment = launching.environment(None, {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}, None)
     warden = Warden()
-    async with anyio.create_task_group() as nursery:
-        server = await OpencodeServer.ready(Kind.of(launching.argv(opencode_program), environment), nursery, warden)
+    async with anyio.create_task_group() as tasks:
+        kind = Kind.of(launching.argv(opencode_program), environment)
+        server = await OpencodeServer.ready(kind, TaskSupervisor(tasks), warden)
         try:
             assert await server.rest.ask("GET", "/global/health", "/")
             url = str(server.rest.url)
@@ -224,7 +228,7 @@ async def test_nobody_without_the_password_can_drive_the_server(opencode_program
 async def test_a_program_that_ends_at_once_says_why(tmp_path: Path) -> None:
     broken = executable(tmp_path / "broken", "#!/bin/sh\necho 'no such luck' >&2\nexit 3\n")
     warden = Warden()
-    async with anyio.create_task_group() as nursery:
+    async with anyio.create_task_group() as tasks:
         with pytest.raises(AgentFailed, match="no such luck"):
-            await OpencodeServer.ready(Kind.of((str(broken),), {"PATH": "/bin"}), nursery, warden)
+            await OpencodeServer.ready(Kind.of((str(broken),), {"PATH": "/bin"}), TaskSupervisor(tasks), warden)
     await warden.close()

@@ -5,7 +5,7 @@ from functools import partial
 from anyio import to_thread
 
 from everyagent.agents.adapter import Launch, Listener
-from everyagent.agents.adapter_context import Surroundings
+from everyagent.agents.adapter_context import AdapterContext
 from everyagent.agents.amp import catalog, program
 from everyagent.agents.amp import launch as launching
 from everyagent.agents.amp.driver import AmpConversation
@@ -19,13 +19,13 @@ class AmpAdapter(ProgramAdapter):
     offered = catalog.CAPABILITIES
     unasked = catalog.CATALOG
 
-    def __init__(self, around: Surroundings) -> None:
+    def __init__(self, around: AdapterContext) -> None:
         super().__init__(around)
-        self._gate = Gate(around.nursery)
+        self._gate = Gate(around.tasks)
 
     async def open(self, launch: Launch, listener: Listener) -> AmpConversation:
         start = partial(self._start, launch, self._program.located())
-        conversation = AmpConversation(launch, listener, self._nursery, self._gate, start)
+        conversation = AmpConversation(launch, listener, self._tasks, self._gate, start)
         await conversation.begin()
         return conversation
 

@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable
 
 import anyio
 from anyio import to_thread
-from anyio.abc import TaskGroup
 from msgspec import UNSET, UnsetType
 
 from everyagent.agents.adapter import Change, Death, Heard, Launch, Listener, Prompt
@@ -18,6 +17,7 @@ from everyagent.agents.amp.asks import Asks
 from everyagent.agents.amp.results import Call
 from everyagent.agents.amp.run import Run
 from everyagent.agents.hook_server import Gate
+from everyagent.agents.supervision import TaskSupervisor
 from everyagent.errors import AgentFailed
 from everyagent.model.asks import Answer, PermissionAnswer
 from everyagent.model.policies import UNRESTRICTED, ToolPolicies
@@ -28,20 +28,20 @@ _GONE = "Amp is not running, so it cannot be told this."
 
 
 class AmpConversation:
-    """`start` starts a process on a thread, or on a new one. Processes are heard as tasks of `nursery`."""
+    """`start` starts a process on a thread, or on a new one. Processes are heard as tasks of `tasks`."""
 
     def __init__(
         self,
         launch: Launch,
         listener: Listener,
-        nursery: TaskGroup,
+        tasks: TaskSupervisor,
         gate: Gate,
         start: "Callable[[AmpConversation], Awaitable[Process]]",
     ) -> None:
         self.thread = launch.native_session_id
         self._launch = launch
         self._listener = listener
-        self._nursery = nursery
+        self._tasks = tasks
         self._gate = gate
         self._start = start
         self._preface = [] if self.thread else [words for words in (launch.system_prompt, launch.seed) if words]
@@ -147,7 +147,7 @@ class AmpConversation:
             self._started_under = self.policies
             process = await self._start(self)
             self._run = run = Run(process, self._listener.heard, self._over, self._after)
-            self._nursery.start_soon(run.lines.run)
+            self._tasks.start_soon(run.lines.run)
             return run
 
     async def _over(self, run: Run, death: Death) -> None:

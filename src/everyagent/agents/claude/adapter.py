@@ -28,7 +28,7 @@ class ClaudeAdapter(ProgramAdapter):
         )
         conversation = ClaudeConversation(process, launch, listener)
         await conversation.begin()
-        self._nursery.start_soon(conversation.run)
+        self._tasks.start_soon(conversation.run)
         return conversation
 
     async def _ask(self, path: str) -> Catalog:

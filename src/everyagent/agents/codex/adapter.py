@@ -1,7 +1,7 @@
 """Codex as an adapter: sessions share app-servers, and a pinned version can be installed."""
 
 from everyagent.agents.adapter import Catalog, Launch, Listener
-from everyagent.agents.adapter_context import Surroundings
+from everyagent.agents.adapter_context import AdapterContext
 from everyagent.agents.codex import catalog, program
 from everyagent.agents.codex import launch as launching
 from everyagent.agents.codex.driver.driver import CodexConversation
@@ -17,10 +17,10 @@ class CodexAdapter(ProgramAdapter):
     offered = catalog.CAPABILITIES
     unasked = catalog.UNASKED
 
-    def __init__(self, around: Surroundings) -> None:
+    def __init__(self, around: AdapterContext) -> None:
         super().__init__(around)
         self._servers = Servers(self._start)
-        self._gate = Gate(around.nursery)
+        self._gate = Gate(around.tasks)
 
     async def open(self, launch: Launch, listener: Listener) -> CodexConversation:
         binary = self._program.located()
@@ -32,7 +32,7 @@ class CodexAdapter(ProgramAdapter):
         kind = Kind.of(launching.argv(binary, environment), environment)
         own = launching.own_servers(environment)
         conversation = CodexConversation(launch, listener, self._warden, self._gate, own)
-        await self._servers.lodge(kind, conversation, lambda server: server.join(conversation), self._nursery)
+        await self._servers.lodge(kind, conversation, lambda server: server.join(conversation), self._tasks)
         return conversation
 
     async def close(self) -> None:
@@ -41,9 +41,9 @@ class CodexAdapter(ProgramAdapter):
         await super().close()
 
     async def _start(self, kind: Kind) -> AppServer:
-        return await AppServer.ready(kind, self._nursery, self._warden)
+        return await AppServer.ready(kind, self._tasks, self._warden)
 
     async def _ask(self, path: str) -> Catalog:
         environment = launching.environment({}, self._environment)
         kind = Kind.of(launching.argv(path, environment, quiet=True), environment)
-        return await catalog.asked(kind, self._nursery, self._warden)
+        return await catalog.asked(kind, self._tasks, self._warden)

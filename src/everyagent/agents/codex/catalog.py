@@ -1,7 +1,6 @@
 """What Codex can do, and what can be chosen. Models are asked of the program itself."""
 
 import msgspec
-from anyio.abc import TaskGroup
 
 from everyagent.agents.adapter import Capabilities, Catalog, Model
 from everyagent.agents.codex.driver.server import AppServer
@@ -10,6 +9,7 @@ from everyagent.agents.codex.policy.modes import AGENT_MODES, PERMISSION_MODES, 
 from everyagent.agents.codex.policy.policies import TOOLS
 from everyagent.agents.codex.protocol import wire
 from everyagent.agents.shared_servers import Kind
+from everyagent.agents.supervision import TaskSupervisor
 from everyagent.errors import AgentFailed
 from everyagent.logs import get_logger
 from everyagent.runtime.warden import Warden
@@ -79,9 +79,9 @@ def catalog(models: list[wire.ModelInfo]) -> Catalog:
 UNASKED = catalog([])
 
 
-async def asked(kind: Kind, nursery: TaskGroup, warden: Warden) -> Catalog:
+async def asked(kind: Kind, tasks: TaskSupervisor, warden: Warden) -> Catalog:
     """Start the program only to hear what it offers. Raises `AgentFailed`."""
-    server = await AppServer.ready(kind, nursery, warden)
+    server = await AppServer.ready(kind, tasks, warden)
     try:
         return catalog(await models(server))
     finally:

@@ -2,24 +2,23 @@
 
 import os
 
-from anyio.abc import TaskGroup
-
 from everyagent.agents.adapter import AgentState, Capabilities, Catalog, Launch, Listener
 from everyagent.agents.mock import launch as program
 from everyagent.agents.mock.catalog import CAPABILITIES, CATALOG
 from everyagent.agents.mock.driver import MockConversation
+from everyagent.agents.supervision import TaskSupervisor
 from everyagent.runtime.process import Process
 from everyagent.runtime.warden import Warden
 
 
 class MockAdapter:
-    """Conversations run as tasks of `nursery`. Without a `warden` it brings its own, and closes it."""
+    """Conversations run as tasks of `tasks`. Without a `warden` it brings its own, and closes it."""
 
     name = "mock"
     title = "Mock agent"
 
-    def __init__(self, nursery: TaskGroup, warden: Warden | None = None) -> None:
-        self._nursery = nursery
+    def __init__(self, tasks: TaskSupervisor, warden: Warden | None = None) -> None:
+        self._tasks = tasks
         self._warden = warden or Warden()
         self._owns_warden = warden is None
 
@@ -45,7 +44,7 @@ class MockAdapter:
         )
         conversation = MockConversation(process, listener)
         await conversation.begin(launch)
-        self._nursery.start_soon(conversation.run)
+        self._tasks.start_soon(conversation.run)
         return conversation
 
     async def close(self) -> None:

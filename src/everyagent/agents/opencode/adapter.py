@@ -6,7 +6,7 @@ from anyio import to_thread
 
 from everyagent.agents import packages
 from everyagent.agents.adapter import AgentState, Catalog, Launch, Listener
-from everyagent.agents.adapter_context import Surroundings
+from everyagent.agents.adapter_context import AdapterContext
 from everyagent.agents.opencode import catalog, program
 from everyagent.agents.opencode import launch as launching
 from everyagent.agents.opencode.driver.driver import OpencodeConversation
@@ -23,11 +23,11 @@ class OpencodeAdapter(ProgramAdapter):
     offered = catalog.CAPABILITIES
     unasked = catalog.UNASKED
 
-    def __init__(self, around: Surroundings) -> None:
+    def __init__(self, around: AdapterContext) -> None:
         super().__init__(around)
         self._folder = around.folder / self.name
         self._servers = Servers(self._start)
-        self._guards = Guards(around.nursery)
+        self._guards = Guards(around.tasks)
 
     async def install(self, *, reinstall: bool) -> AgentState:
         """With ripgrep, where the machine has none."""
@@ -41,9 +41,9 @@ class OpencodeAdapter(ProgramAdapter):
             raise AgentFailed(
                 f"The session's directory {launch.directory} does not exist. Make it, or start another session."
             )
-        conversation = OpencodeConversation(launch, listener, self._nursery, self._guards)
+        conversation = OpencodeConversation(launch, listener, self._tasks, self._guards)
         kind = await to_thread.run_sync(self._kind, binary, launch, await self._guards.door())
-        await self._servers.lodge(kind, conversation, lambda server: server.join(conversation), self._nursery)
+        await self._servers.lodge(kind, conversation, lambda server: server.join(conversation), self._tasks)
         return conversation
 
     async def close(self) -> None:
@@ -60,7 +60,7 @@ class OpencodeAdapter(ProgramAdapter):
         return Kind.of(launching.argv(binary), {**quiet, **environment})
 
     async def _start(self, kind: Kind) -> OpencodeServer:
-        return await OpencodeServer.ready(kind, self._nursery, self._warden)
+        return await OpencodeServer.ready(kind, self._tasks, self._warden)
 
     async def _ask(self, path: str) -> Catalog:
         """Start the program only to hear what it offers."""

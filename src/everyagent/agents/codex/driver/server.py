@@ -9,7 +9,6 @@ from typing import Protocol
 
 import anyio
 import msgspec
-from anyio.abc import TaskGroup
 from msgspec import Raw
 
 from everyagent.agents.adapter import Death, Frame, Heard
@@ -19,6 +18,7 @@ from everyagent.agents.codex.protocol.routing import Router
 from everyagent.agents.codex.protocol.rpc import Said
 from everyagent.agents.codex.protocol.wire import Id
 from everyagent.agents.shared_servers import Kind
+from everyagent.agents.supervision import TaskSupervisor
 from everyagent.errors import AgentFailed
 from everyagent.runtime.process import Process
 from everyagent.runtime.warden import Warden
@@ -65,11 +65,11 @@ class AppServer:
         self._stopping = False
 
     @classmethod
-    async def ready(cls, kind: Kind, nursery: TaskGroup, warden: Warden) -> "AppServer":
-        """A process of its own that has been greeted; `nursery` reads it."""
+    async def ready(cls, kind: Kind, tasks: TaskSupervisor, warden: Warden) -> "AppServer":
+        """A process of its own that has been greeted; `tasks` reads it."""
         environment = dict(kind.environment)
         server = cls(await Process.start(kind.argv, directory=Path("/"), environment=environment, warden=warden))
-        nursery.start_soon(server.run)
+        tasks.start_soon(server.run)
         try:
             await server.greet()
         except BaseException:

@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable
 import anyio
 import msgspec
 from anyio import to_thread
-from anyio.abc import TaskGroup
 
 from everyagent.agents.adapter import Change, Death, Frame, Heard, Launch, Listener, NativeSession, Prompt
 from everyagent.agents.ending import Ending
@@ -25,6 +24,7 @@ from everyagent.agents.opencode.policy.policies import Wish
 from everyagent.agents.opencode.protocol import wire
 from everyagent.agents.opencode.protocol.native_event import Said
 from everyagent.agents.opencode.protocol.rest import REPLY_LIMIT, Refused, Unreachable, read
+from everyagent.agents.supervision import TaskSupervisor
 from everyagent.errors import AgentFailed
 from everyagent.logs import get_logger
 from everyagent.model.asks import Answer
@@ -51,13 +51,13 @@ logger = get_logger(__name__)
 
 
 class OpencodeConversation:
-    """`run` is its own task: the only one that calls the listener. What need not be waited for runs in `nursery`."""
+    """`run` is its own task: the only one that calls the listener. What need not be waited for runs in `tasks`."""
 
-    def __init__(self, launch: Launch, listener: Listener, nursery: TaskGroup, guards: Guards) -> None:
+    def __init__(self, launch: Launch, listener: Listener, tasks: TaskSupervisor, guards: Guards) -> None:
         self.directory = str(launch.directory)
         self._launch = launch
         self._listener = listener
-        self._nursery = nursery
+        self._tasks = tasks
         self._server: OpencodeServer | None = None
         self._decoder = Decoder(
             self.directory, servers=prefixes(launch), titled=launch.title is not None, put=self.put_heard
@@ -68,7 +68,7 @@ class OpencodeConversation:
         self._rule()
         self._prompting = anyio.Lock()
         self._aborted: Turn | None = None
-        self._doubts = Doubts(self._decoder, nursery, look=self._look, remind=lambda: self._inbox.put(_DOUBTED))
+        self._doubts = Doubts(self._decoder, tasks, look=self._look, remind=lambda: self._inbox.put(_DOUBTED))
         self._ending = Ending(listener, self._inbox.close)
 
     # -- as a resident of the server ----------------------------------------------------------------------------
@@ -116,7 +116,7 @@ class OpencodeConversation:
             raise AgentFailed(_UNGUARDED)
         self._inbox.put(Heard(Frame("from_agent", answer), (NativeSession(session.id),)))
         if self._launch.mcp:
-            self._nursery.start_soon(self._try, self._hear_of_servers)
+            self._tasks.start_soon(self._try, self._hear_of_servers)
 
     async def abandon(self) -> None:
         """It could not be opened: whoever tried is told so by other means than its death."""
@@ -129,7 +129,7 @@ class OpencodeConversation:
             if prompt.text.strip() == COMPACT and not prompt.attachments:
                 body = self._compaction()
                 self._decoder.prompted()
-                self._nursery.start_soon(self._compact, body)
+                self._tasks.start_soon(self._compact, body)
             else:
                 self._decoder.prompted()
                 try:
@@ -307,15 +307,15 @@ class OpencodeConversation:
         if turn is None:
             self._decoder.policies.turn_over()
         if turn and turn.interrupted and turn.begun and turn is not self._aborted:
-            self._nursery.start_soon(self._try, self._abort_begun)
+            self._tasks.start_soon(self._try, self._abort_begun)
         asides, self._decoder.asides = self._decoder.asides, []
         for aside in asides:
             match aside:
                 case Allow():
                     allowed = asks.Request(f"/permission/{aside.key}/reply", {"reply": "once"})
-                    self._nursery.start_soon(self._try, self._reply, allowed)
+                    self._tasks.start_soon(self._try, self._reply, allowed)
                 case GiveUp():
-                    self._nursery.start_soon(self._try, self._abort_begun)
+                    self._tasks.start_soon(self._try, self._abort_begun)
                 case Doubt():
                     self._doubts.begin()
 

@@ -3,12 +3,12 @@
 from collections.abc import Awaitable, Callable
 
 import anyio
-from anyio.abc import TaskGroup
 
 from everyagent.agents.adapter import Frame, Heard
 from everyagent.agents.opencode.decode.decoder import Decoder
 from everyagent.agents.opencode.decode.turns import Turn
 from everyagent.agents.opencode.driver.snapshot import Found
+from everyagent.agents.supervision import TaskSupervisor
 from everyagent.errors import AgentFailed
 from everyagent.logs import get_logger
 
@@ -26,13 +26,13 @@ class Doubts:
     def __init__(
         self,
         decoder: Decoder,
-        nursery: TaskGroup,
+        tasks: TaskSupervisor,
         *,
         look: Callable[[Turn], Awaitable[Found]],
         remind: Callable[[], None],
     ) -> None:
         self._decoder = decoder
-        self._nursery = nursery
+        self._tasks = tasks
         self._look = look
         self._remind = remind
         self._doubted: Turn | None = None
@@ -43,7 +43,7 @@ class Doubts:
         turn = self._decoder.turn
         if turn and turn is not self._doubted:
             self._doubted = turn
-            self._nursery.start_soon(self._wait, turn)
+            self._tasks.start_soon(self._wait, turn)
 
     async def _wait(self, turn: Turn) -> None:
         await anyio.sleep(DOUBT_SECONDS)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Protocol
 
 import anyio
-from anyio.abc import TaskGroup
 
 from everyagent.agents.adapter import Death
 from everyagent.agents.opencode.protocol.feed import Feed
@@ -17,6 +16,7 @@ from everyagent.agents.opencode.protocol.native_event import Said
 from everyagent.agents.opencode.protocol.rest import Rest
 from everyagent.agents.opencode.protocol.routing import Router
 from everyagent.agents.shared_servers import Kind
+from everyagent.agents.supervision import TaskSupervisor
 from everyagent.errors import AgentFailed
 from everyagent.logs import get_logger
 from everyagent.runtime.process import Process
@@ -57,7 +57,7 @@ class Resident(Protocol):
 class OpencodeServer:
     """`run` is a task of its own. `open`: it can take one more session. `over` is set when nothing is left of it."""
 
-    def __init__(self, process: Process, password: str, nursery: TaskGroup) -> None:
+    def __init__(self, process: Process, password: str, tasks: TaskSupervisor) -> None:
         self.open = True
         self.pid = process.pid
         self.over = anyio.Event()
@@ -65,7 +65,7 @@ class OpencodeServer:
         self.router: Router[Resident] = Router()
         self._process = process
         self._password = password
-        self._nursery = nursery
+        self._tasks = tasks
         self._feeds: dict[str, Feed] = {}
         self._doors: dict[str, anyio.Lock] = {}  # nobody comes into a directory while its work is put down
         self._rest: Rest | None = None
@@ -73,14 +73,14 @@ class OpencodeServer:
         self._stopping = False
 
     @classmethod
-    async def ready(cls, kind: Kind, nursery: TaskGroup, warden: Warden) -> "OpencodeServer":
+    async def ready(cls, kind: Kind, tasks: TaskSupervisor, warden: Warden) -> "OpencodeServer":
         """A process of its own that takes requests."""
         password = secrets.token_urlsafe(24)
         argv = (*kind.argv, "--port", str(_free_port()))
         environment = {**dict(kind.environment), PASSWORD_VARIABLE: password}
         process = await Process.start(argv, directory=Path("/"), environment=environment, warden=warden)
-        server = cls(process, password, nursery)
-        nursery.start_soon(server.run)
+        server = cls(process, password, tasks)
+        tasks.start_soon(server.run)
         try:
             with anyio.move_on_after(START_LIMIT):
                 await server._listening.wait()
@@ -113,7 +113,7 @@ class OpencodeServer:
             feed = self._feeds.get(directory)
             if feed is None:
                 feed = self._feeds[directory] = self._feed(directory)
-                self._nursery.start_soon(feed.run)
+                self._tasks.start_soon(feed.run)
         if not await feed.opened():
             raise AgentFailed(f"OpenCode tells nothing of the directory {directory}.")
 

@@ -5,11 +5,11 @@ from typing import Protocol
 
 import anyio
 import msgspec
-from anyio.abc import TaskGroup
 from msgspec import Struct
 
 from everyagent.agents.hook_server import Gate
 from everyagent.agents.opencode.policy.policies import Wish
+from everyagent.agents.supervision import TaskSupervisor
 
 #: How long the event that names a sub-agent's session may take, and a plugin to be loaded.
 OWNER_LIMIT = 10.0
@@ -34,9 +34,9 @@ _said = msgspec.json.Decoder(Said)
 
 
 class Guards:
-    def __init__(self, nursery: TaskGroup) -> None:
+    def __init__(self, tasks: TaskSupervisor) -> None:
         self.conversations: list[Guarded] = []
-        self._gate = Gate(nursery)
+        self._gate = Gate(tasks)
         self._token = self._gate.admit(self._attend)
         self._loaded: set[int] = set()
 

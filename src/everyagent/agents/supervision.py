@@ -1,0 +1,44 @@
+"""Supervised tasks: what an adapter's task raises ends that task, never the daemon."""
+
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias, TypeVarTuple
+
+from anyio.abc import TaskGroup
+
+from everyagent.logs import get_logger
+
+logger = get_logger(__name__)
+Args = TypeVarTuple("Args")
+#: Called with the exception that ended a task: turns it into the death of the agent the task served.
+OnFault: TypeAlias = Callable[[Exception], Awaitable[None]]
+
+
+class TaskSupervisor:
+    """Starts the tasks of all adapters in one task group, and isolates each from the others."""
+
+    def __init__(self, tasks: TaskGroup) -> None:
+        self._tasks = tasks
+
+    def start_soon(
+        self,
+        run: Callable[[*Args], Awaitable[object]],
+        *args: *Args,
+        on_fault: OnFault | None = None,
+    ) -> None:
+        """An exception of `run` is logged once, with its trace, and handed to `on_fault`."""
+
+        async def supervised() -> None:
+            try:
+                await run(*args)
+            except Exception as fault:
+                logger.exception("an agent's task failed", task=getattr(run, "__qualname__", repr(run)))
+                if on_fault:
+                    await self._report(on_fault, fault)
+
+        self._tasks.start_soon(supervised)
+
+    async def _report(self, on_fault: OnFault, fault: Exception) -> None:
+        try:
+            await on_fault(fault)
+        except Exception:
+            logger.exception("an agent's fault could not be reported to its session")
