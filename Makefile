@@ -1,4 +1,4 @@
-# make serve · make test · make check · make bench · make torture · make inspector
+# make serve · make test · make check · make bench · make torture · make inspector · make generate
 # Each does its own set-up: a .venv, pinned by the lock files. Only Python 3.11+ and make are needed.
 
 PYTHON ?= python3
@@ -7,7 +7,7 @@ ARGS ?=
 
 INSPECTOR := $(shell find inspector -path '*/node_modules' -prune -o -type f -print)
 
-.PHONY: serve inspector test check format bench torture lock clean
+.PHONY: serve inspector test check format generate bench torture lock clean
 
 serve: .venv/.ready
 	@$(MAKE) --no-print-directory inspector || echo "It is served without the inspector; 'make inspector' tries again."
@@ -30,6 +30,11 @@ check: .venv/.ready-dev
 format: .venv/.ready-dev
 	@$(BIN)/ruff format
 	@$(BIN)/ruff check --fix
+
+# Files made from others: the sync client from the async one, the tree in docs/map.md from the modules' docstrings.
+generate: .venv/.ready-dev
+	@$(BIN)/python tests/client/test_sync_client.py --write
+	@$(BIN)/python tests/test_map.py --write
 
 # Figures, with ratios. Needs two quiet cores; takes some minutes.
 bench: .venv/.ready-dev .venv/.inspector

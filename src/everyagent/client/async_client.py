@@ -1,4 +1,7 @@
-"""The client for asyncio and trio programs."""
+"""The client for asyncio and trio programs.
+
+`sync_client.py` is generated from this file: `make generate`.
+"""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import aclosing
@@ -22,8 +25,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class _Sent(Generic[P, T]):
-    """A function that makes a call, as a method that sends it."""
+class _Method(Generic[P, T]):
+    """Turns a function that makes a `Call` into a method that sends it."""
 
     def __init__(self, make: Callable[P, Call[T]]) -> None:
         self._make = make
@@ -44,9 +47,9 @@ class _Sent(Generic[P, T]):
 
 
 class AsyncClient:
-    """`async with AsyncClient() as client`. Without arguments: the daemon of this machine, with its token.
+    """Use it as `async with AsyncClient() as client`. Without arguments it connects to this machine's daemon.
 
-    `patience` is how many seconds a stream that was once there waits for a daemon that went away.
+    `patience` is how many seconds an open stream keeps reconnecting to a daemon that does not answer.
     """
 
     def __init__(
@@ -82,45 +85,45 @@ class AsyncClient:
     async def aclose(self) -> None:
         await self._http.aclose()
 
-    health = _Sent(calls.health)
-    openapi = _Sent(calls.openapi)
-    metrics = _Sent(calls.metrics)
-    agents = _Sent(calls.agents)
-    models = _Sent(calls.models)
-    modes = _Sent(calls.modes)
-    agent_tools = _Sent(calls.agent_tools)
-    install = _Sent(calls.install)
+    health = _Method(calls.health)
+    openapi = _Method(calls.openapi)
+    metrics = _Method(calls.metrics)
+    agents = _Method(calls.agents)
+    models = _Method(calls.models)
+    modes = _Method(calls.modes)
+    agent_tools = _Method(calls.agent_tools)
+    install = _Method(calls.install)
 
-    sessions = _Sent(calls.sessions)
-    session = _Sent(calls.session)
-    create = _Sent(calls.create)
-    update = _Sent(calls.update)
-    delete = _Sent(calls.delete)
-    send = _Sent(calls.send)
-    cancel = _Sent(calls.cancel)
-    cancel_subagent = _Sent(calls.cancel_subagent)
-    terminate = _Sent(calls.terminate)
-    fork = _Sent(calls.fork)
-    search = _Sent(calls.search)
+    sessions = _Method(calls.sessions)
+    session = _Method(calls.session)
+    create = _Method(calls.create)
+    update = _Method(calls.update)
+    delete = _Method(calls.delete)
+    send = _Method(calls.send)
+    cancel = _Method(calls.cancel)
+    cancel_subagent = _Method(calls.cancel_subagent)
+    terminate = _Method(calls.terminate)
+    fork = _Method(calls.fork)
+    search = _Method(calls.search)
 
-    asks = _Sent(calls.asks)
-    answer = _Sent(calls.answer)
-    reply_permission = _Sent(calls.reply_permission)
-    reply_question = _Sent(calls.reply_question)
-    reject_question = _Sent(calls.reject_question)
-    reply_tool = _Sent(calls.reply_tool)
+    asks = _Method(calls.asks)
+    answer = _Method(calls.answer)
+    reply_permission = _Method(calls.reply_permission)
+    reply_question = _Method(calls.reply_question)
+    reject_question = _Method(calls.reject_question)
+    reply_tool = _Method(calls.reply_tool)
 
-    event_page = _Sent(calls.event_page)
-    frames = _Sent(calls.frames)
+    event_page = _Method(calls.event_page)
+    frames = _Method(calls.frames)
 
-    list_files = _Sent(calls.list_files)
-    read_file = _Sent(calls.read_file)
-    write_file = _Sent(calls.write_file)
-    delete_file = _Sent(calls.delete_file)
-    make_directory = _Sent(calls.make_directory)
-    move_file = _Sent(calls.move_file)
-    stat_file = _Sent(calls.stat_file)
-    upload = _Sent(calls.upload)
+    list_files = _Method(calls.list_files)
+    read_file = _Method(calls.read_file)
+    write_file = _Method(calls.write_file)
+    delete_file = _Method(calls.delete_file)
+    make_directory = _Method(calls.make_directory)
+    move_file = _Method(calls.move_file)
+    stat_file = _Method(calls.stat_file)
+    upload = _Method(calls.upload)
 
     async def events(
         self,
@@ -131,9 +134,9 @@ class AsyncClient:
         include_raw: bool = False,
         follow: bool = True,
     ) -> AsyncGenerator[AnyEvent, None]:
-        """What happened after `offset`, then what happens, until the session ends; each event once, none missing.
+        """Yield the stored events after `offset`, then live ones until the session ends; each event exactly once.
 
-        `follow=False` stops at the newest event.
+        `follow=False` stops at the newest stored event.
         """
         if follow:
             cursor = SessionCursor(offset, filtered=bool(types))
@@ -151,7 +154,7 @@ class AsyncClient:
                 yield event
 
     async def feed(self, *, types: Sequence[str] = (), last_id: str | None = None) -> AsyncGenerator[AnyEvent, None]:
-        """The events of all sessions, from now on or after `last_id`, without end."""
+        """Yield the events of all sessions, from now on or after `last_id`. Never ends."""
         stream = self._tail(calls.feed(types=types), FeedCursor(last_id))
         async with aclosing(stream):
             async for event in stream:
@@ -184,7 +187,7 @@ class AsyncClient:
         attachments: Sequence[Attachment] = (),
         answer: Callable[[Ask], Awaitable[Answer]] | None = None,
     ) -> Turn:
-        """Send a message and wait for what comes of it. `answer` is asked whenever the agent asks."""
+        """Send a message and wait for its turn to end. `answer` is called for each ask of the agent."""
         summary = TurnSummary(session_id)
         stream = self.stream_turn(session_id, message, attachments=attachments)
         async with aclosing(stream):
@@ -204,7 +207,7 @@ class AsyncClient:
         return summary.turn()
 
     async def export(self, session_id: str, *, format: calls.ExportFormat = "markdown") -> AsyncGenerator[bytes, None]:
-        """A whole session as a document, piece by piece."""
+        """Yield a whole session as a document, in chunks."""
         call = calls.export(session_id, format=format)
         try:
             async with self._http.stream("GET", call.path, params=call.params) as response:
@@ -216,7 +219,7 @@ class AsyncClient:
             raise Unreachable(self.url, reason(error)) from error
 
     async def call(self, call: Call[T]) -> T:
-        """Send any call; again, when the connection broke and that is safe."""
+        """Send a call. If the connection breaks and the call is safe to repeat, send it again."""
         backoff = self._connection.backoff()
         while True:
             try:
