@@ -46,7 +46,7 @@ class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
     log_format: LogFormat = "auto"
 
 
-class Given(NamedTuple):
+class GivenSetting(NamedTuple):
     """`origin` names the place as a person would look for it."""
 
     value: object
@@ -78,11 +78,11 @@ def origins(flags: Mapping[str, object] | None = None, environ: Mapping[str, str
     return {name: given[name].origin if name in given else "default" for name in _NAMES}
 
 
-def gather(flags: Mapping[str, object], environ: Mapping[str, str]) -> dict[str, Given]:
+def gather(flags: Mapping[str, object], environ: Mapping[str, str]) -> dict[str, GivenSetting]:
     """What was given, not yet checked; only `data-dir` is there always."""
-    default = {"data-dir": Given(str(default_data_dir()), "default")}
+    default = {"data-dir": GivenSetting(str(default_data_dir()), "default")}
     by_flag = {
-        name: Given(value, f"--{name}")
+        name: GivenSetting(value, f"--{name}")
         for name, value in ((key.replace("_", "-"), value) for key, value in flags.items())
         if value is not None
     }
@@ -164,13 +164,15 @@ def _keep_new_token(data_dir: Path, *, replace: bool) -> str:
     return token
 
 
-def _from_environment(environ: Mapping[str, str]) -> dict[str, Given]:
+def _from_environment(environ: Mapping[str, str]) -> dict[str, GivenSetting]:
     """Other programs may have variables with our prefix; one that is nearly ours is a slip of the hand."""
     known = {_PREFIX + name.replace("-", "_").upper(): name for name in _NAMES}
     for variable in environ:
         if variable.startswith(_PREFIX) and variable not in known and (near := _nearest(variable, known)):
             raise ConfigError(f"There is no setting {variable}. Did you mean {near}?")
-    return {name: Given(environ[variable], variable) for variable, name in known.items() if environ.get(variable)}
+    return {
+        name: GivenSetting(environ[variable], variable) for variable, name in known.items() if environ.get(variable)
+    }
 
 
 def _nearest(name: str, known: Iterable[str]) -> str | None:
@@ -179,7 +181,7 @@ def _nearest(name: str, known: Iterable[str]) -> str | None:
     return next(iter(get_close_matches(name, known, n=1, cutoff=0.9)), None)
 
 
-def _from_file(path: Path) -> dict[str, Given]:
+def _from_file(path: Path) -> dict[str, GivenSetting]:
     import tomllib
 
     try:
@@ -191,10 +193,10 @@ def _from_file(path: Path) -> dict[str, Given]:
     for key in table:
         if key.replace("_", "-") not in _NAMES:
             raise ConfigError(f"There is no setting {key!r} ({path}). There are: {', '.join(_NAMES)}.")
-    return {key.replace("_", "-"): Given(value, f"{key} in {path}") for key, value in table.items()}
+    return {key.replace("_", "-"): GivenSetting(value, f"{key} in {path}") for key, value in table.items()}
 
 
-def _converted(name: str, given: Given) -> object:
+def _converted(name: str, given: GivenSetting) -> object:
     if name not in _TYPES:
         raise ConfigError(f"There is no setting {name!r} ({given.origin}). There are: {', '.join(_NAMES)}.")
     if name in ("data-dir", "prices") and isinstance(given.value, str | Path):

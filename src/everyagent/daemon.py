@@ -25,8 +25,8 @@ from everyagent.log.projections import ProjectionQuery
 from everyagent.log.records import RecordQuery
 from everyagent.log.sqlite.log import SqliteLog
 from everyagent.logs import get_logger
-from everyagent.runtime.memory import tune
-from everyagent.runtime.warden import Warden
+from everyagent.runtime.memory_tuning import tune
+from everyagent.runtime.reaper import Reaper
 from everyagent.sessions import Agents, Sessions
 from everyagent.sessions.creation import Creation
 from everyagent.sessions.launch.launcher import Launcher
@@ -47,7 +47,7 @@ logger = get_logger(__name__)
 _MANAGED = "sesn_"
 
 
-class Running(Struct, frozen=True, kw_only=True):
+class RunningDaemon(Struct, frozen=True, kw_only=True):
     """A daemon that takes requests. `token` is None if it needs none."""
 
     url: str
@@ -125,9 +125,9 @@ async def sessions_of(
     log = await SqliteLog.open(settings.data_dir, clock)
     try:
         async with anyio.create_task_group() as tasks:
-            warden = Warden()
+            reaper = Reaper()
             agents = Agents(
-                adapters(tasks) if adapters else known_adapters(tasks, settings.data_dir / "agents", warden),
+                adapters(tasks) if adapters else known_adapters(tasks, settings.data_dir / "agents", reaper),
                 fetched=lambda agent: _fetched(settings.data_dir / "agents" / agent),
             )
             vault = Vault.open(settings.data_dir / "vault.key")
@@ -176,7 +176,7 @@ async def sessions_of(
                 with anyio.CancelScope(shield=True):
                     await supervisor.close()
                     await agents.close()
-                    await warden.close()
+                    await reaper.close()
                 tasks.cancel_scope.cancel()
     finally:
         with anyio.CancelScope(shield=True):
@@ -186,7 +186,7 @@ async def sessions_of(
 async def run(
     settings: Settings,
     *,
-    ready: Callable[[Running], None],
+    ready: Callable[[RunningDaemon], None],
     found: Callable[[Mapping[str, AgentState]], None] | None = None,
     policy: Limits | None = None,
 ) -> None:
@@ -208,7 +208,7 @@ async def run(
             async with anyio.create_task_group() as tasks:
 
                 def serving() -> None:
-                    ready(Running(url=url, token=token))
+                    ready(RunningDaemon(url=url, token=token))
                     if found:
                         tasks.start_soon(_tell_agents, sessions.agents, found)
 

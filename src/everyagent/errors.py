@@ -12,7 +12,7 @@ EveryagentError
 ├── MethodNotAllowed 405
 ├── Conflict 409              true a moment ago, or for somebody else
 │   ├── SessionExists
-│   ├── SessionEnded
+│   ├── SessionHasEnded
 │   ├── AskClosed             answered before; says what the first answer was
 │   ├── KeyReused             an Idempotency-Key that came with another request
 │   ├── RecordExists          its id or its unique name is taken
@@ -106,7 +106,7 @@ class SessionExists(Conflict):
     code, title = "session_already_exists", "Session Already Exists"
 
 
-class SessionEnded(Conflict):
+class SessionHasEnded(Conflict):
     code, title = "session_ended", "Session Ended"
 
 

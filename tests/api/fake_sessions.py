@@ -15,8 +15,8 @@ from everyagent.errors import (
     BadRequest,
     OffsetOutOfRange,
     RecordNotFound,
-    SessionEnded,
     SessionExists,
+    SessionHasEnded,
     SessionNotFound,
     UnknownAgent,
 )
@@ -240,7 +240,7 @@ class FakeSessions:
 
     async def send(self, session_id: str, message: SendMessage, receipt: Callable[[str], Receipt] | None = None) -> str:
         if (await self.get(session_id)).ended:
-            raise SessionEnded("This session has ended.", sessionId=session_id)
+            raise SessionHasEnded("This session has ended.", sessionId=session_id)
         item_id = new_id("itm_")
         self.effects.append(f"send {message.message}")
         if receipt is not None:

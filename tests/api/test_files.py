@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from everyagent.api.universal import archive
-from everyagent.api.universal.confined import Confined, told
+from everyagent.api.universal import tar_upload
+from everyagent.api.universal.confined_directory import ConfinedDirectory, os_errors_explained
 from everyagent.errors import Conflict, EveryagentError, StorageFull
 from tests.api.served import Served
 
@@ -325,13 +325,13 @@ async def test_an_archive_that_is_none_or_blows_up_is_refused(served: Served, mo
     assert len(bomb) < 10_000
     assert (await upload(served, bomb, "application/gzip"))[0] == 413
     assert (await upload(served, b"x" * 300 * 1024))[0] == 413
-    monkeypatch.setattr(archive, "MAX_MEMBERS", 3)
+    monkeypatch.setattr(tar_upload, "MAX_MEMBERS", 3)
     assert (await upload(served, tar(*((f"f{n}", b"", "") for n in range(4)))))[0] == 413
 
 
 def test_refusals_of_the_system_are_explained() -> None:
     for number, error in [(errno.ENOSPC, StorageFull), (errno.EEXIST, Conflict), (errno.EIO, EveryagentError)]:
-        with pytest.raises(error), told("x"):
+        with pytest.raises(error), os_errors_explained("x"):
             raise OSError(number, os.strerror(number))
 
 
@@ -339,7 +339,7 @@ def test_a_directory_swapped_for_a_link_meanwhile_leads_nowhere(tmp_path: Path) 
     root, beside = tmp_path / "root", tmp_path / "beside"
     (root / "d").mkdir(parents=True)
     beside.mkdir()
-    with Confined(root).place("d/new") as place:
+    with ConfinedDirectory(root).place("d/new") as place:
         (root / "d").rename(root / "moved")
         (root / "d").symlink_to(beside)
         os.close(os.open(place.name, os.O_CREAT | os.O_WRONLY, dir_fd=place.parent))

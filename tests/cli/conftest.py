@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from command_line import COMMAND, Cli, Daemon, Golden, Outcome, environment
 
-from everyagent.cli import main, screen
+from everyagent.cli import main, output
 from everyagent.client import Client
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -53,8 +53,8 @@ def _cli(data_dir: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureF
         monkeypatch.setenv(name, value)
 
     def run(*words: str) -> Outcome:
-        screen.out.cache_clear()
-        screen.err.cache_clear()
+        output.out.cache_clear()
+        output.err.cache_clear()
         capfd.readouterr()
         try:
             code = main.run(words)

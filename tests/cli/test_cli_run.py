@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from command_line import COMMAND, Cli, Daemon, Golden, environment
-from typist import Typist
+from pseudo_terminal import PseudoTerminal
 
 from everyagent.client import Client
 
@@ -102,66 +102,66 @@ def test_a_reader_that_has_enough_is_no_reason_to_complain(daemon: Daemon, words
 
 
 @pytest.fixture
-def typist(tmp_path: Path):
-    with Typist(environment(tmp_path / "data") | {"EVERYAGENT_PORT": "9", "NO_COLOR": "1"}) as typist:
-        yield typist
+def terminal(tmp_path: Path):
+    with PseudoTerminal(environment(tmp_path / "data") | {"EVERYAGENT_PORT": "9", "NO_COLOR": "1"}) as terminal:
+        yield terminal
 
 
-def test_a_permission_is_asked_for_and_given(typist: Typist):
-    typist.start("run", "mock", "[ask]")
-    typist.wait_for("wants to run: echo permitted")
-    typist.wait_for("[n] no >")
-    typist.type("maybe")
-    typist.wait_for("[n] no >", times=2)
-    typist.type("y")
-    assert typist.end() == 0
-    assert "└ permitted" in typist.seen
+def test_a_permission_is_asked_for_and_given(terminal: PseudoTerminal):
+    terminal.start("run", "mock", "[ask]")
+    terminal.wait_for("wants to run: echo permitted")
+    terminal.wait_for("[n] no >")
+    terminal.type("maybe")
+    terminal.wait_for("[n] no >", times=2)
+    terminal.type("y")
+    assert terminal.end() == 0
+    assert "└ permitted" in terminal.seen
 
 
-def test_a_permission_is_refused_with_a_reason(typist: Typist):
-    typist.start("run", "mock", "[ask]")
-    typist.wait_for("[n] no >")
-    typist.type("n")
-    typist.wait_for("why? >")
-    typist.type("too risky")
-    assert typist.end() == 0
-    assert "too risky" in typist.seen.rpartition("I did not run")[2]
+def test_a_permission_is_refused_with_a_reason(terminal: PseudoTerminal):
+    terminal.start("run", "mock", "[ask]")
+    terminal.wait_for("[n] no >")
+    terminal.type("n")
+    terminal.wait_for("why? >")
+    terminal.type("too risky")
+    assert terminal.end() == 0
+    assert "too risky" in terminal.seen.rpartition("I did not run")[2]
 
 
-def test_questions_are_answered_by_number_and_by_words(typist: Typist):
-    typist.start("run", "mock", "[question]")
-    typist.wait_for("a number, or your own words >")
-    typist.type("mauve")
-    typist.wait_for("several numbers, or your own words >")
-    typist.type("1, 3")
-    assert typist.end() == 0
-    assert "You answered: mauve; Tests, Benchmarks." in typist.seen
+def test_questions_are_answered_by_number_and_by_words(terminal: PseudoTerminal):
+    terminal.start("run", "mock", "[question]")
+    terminal.wait_for("a number, or your own words >")
+    terminal.type("mauve")
+    terminal.wait_for("several numbers, or your own words >")
+    terminal.type("1, 3")
+    assert terminal.end() == 0
+    assert "You answered: mauve; Tests, Benchmarks." in terminal.seen
 
 
-def test_ctrl_c_stops_the_turn_and_twice_leaves(typist: Typist):
-    typist.start("run", "mock", "[slow seconds=30]")
-    typist.wait_for("quick")
-    typist.signal(signal.SIGINT)
-    typist.wait_for("Stopping the turn")
-    assert typist.end() == 130
-    assert "interrupted" in typist.seen
+def test_ctrl_c_stops_the_turn_and_twice_leaves(terminal: PseudoTerminal):
+    terminal.start("run", "mock", "[slow seconds=30]")
+    terminal.wait_for("quick")
+    terminal.signal(signal.SIGINT)
+    terminal.wait_for("Stopping the turn")
+    assert terminal.end() == 130
+    assert "interrupted" in terminal.seen
 
 
-def test_ctrl_c_twice_leaves_an_agent_that_does_not_listen(typist: Typist):
-    typist.start("run", "mock", "[text words=3] [hang]", "--session", "hangs")
-    typist.wait_for(" ")
-    typist.signal(signal.SIGINT)
-    typist.wait_for("Ctrl-C again leaves")
-    typist.signal(signal.SIGINT)
-    assert typist.end() == 130
+def test_ctrl_c_twice_leaves_an_agent_that_does_not_listen(terminal: PseudoTerminal):
+    terminal.start("run", "mock", "[text words=3] [hang]", "--session", "hangs")
+    terminal.wait_for(" ")
+    terminal.signal(signal.SIGINT)
+    terminal.wait_for("Ctrl-C again leaves")
+    terminal.signal(signal.SIGINT)
+    assert terminal.end() == 130
 
 
-def test_ctrl_c_at_a_question_withdraws_it(typist: Typist):
-    typist.start("run", "mock", "[ask]")
-    typist.wait_for("[n] no >")
-    typist.signal(signal.SIGINT)
-    assert typist.end() == 130
-    assert "interrupted" in typist.seen
+def test_ctrl_c_at_a_question_withdraws_it(terminal: PseudoTerminal):
+    terminal.start("run", "mock", "[ask]")
+    terminal.wait_for("[n] no >")
+    terminal.signal(signal.SIGINT)
+    assert terminal.end() == 130
+    assert "interrupted" in terminal.seen
 
 
 def test_somebody_elses_daemon_is_not_taken_for_ours(no_daemon: Cli, daemon: Daemon, monkeypatch: pytest.MonkeyPatch):

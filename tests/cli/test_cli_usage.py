@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from command_line import Cli, Daemon
 
-from everyagent.cli.exits import EPILOGUE, MEANINGS
-from everyagent.cli.serving import plain_options
+from everyagent.cli.daemon_start import plain_options
+from everyagent.cli.exit_codes import EPILOGUE, MEANINGS
 
 
 def test_help_lists_the_commands_and_the_exit_codes(cli: Cli):
@@ -167,6 +167,6 @@ def test_plain_options_of_serve_are_read_without_the_parser(words: str, options:
 
 
 def test_the_daemon_starts_without_what_only_other_commands_need():
-    code = "import sys, everyagent.cli.main, everyagent.cli.serving; print(*sys.modules)"
+    code = "import sys, everyagent.cli.main, everyagent.cli.daemon_start; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout.decode().split()
     assert not {"cyclopts", "httpx2"} & set(loaded)

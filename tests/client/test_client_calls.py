@@ -7,10 +7,10 @@ import msgspec
 import pytest
 
 from everyagent.client import AsyncClient, Client, calls, discovery
-from everyagent.client.call import Call, Reply
+from everyagent.client.call import ApiCall, ApiResponse
 from everyagent.model.asks import PermissionAnswer, QuestionAnswer, ToolAnswer
 
-SENT: list[tuple[Call[object], str]] = [
+SENT: list[tuple[ApiCall[object], str]] = [
     (calls.health(), "GET /v1/health"),
     (calls.openapi(), "GET /openapi.json"),
     (calls.metrics(), "GET /metrics"),
@@ -64,14 +64,14 @@ SENT: list[tuple[Call[object], str]] = [
 
 
 @pytest.mark.parametrize(("call", "expected"), SENT, ids=[expected for _, expected in SENT])
-def test_a_call_sends(call: Call[object], expected: str):
+def test_a_call_sends(call: ApiCall[object], expected: str):
     query = "&".join(f"{name}={value}" for name, value in call.params.items())
     text = f"{call.method} {call.path}" + (f"?{query}" if query else "")
     assert text + (f" {call.body.decode()}" if call.body is not None else "") == expected
 
 
 @pytest.mark.parametrize("call", [call for call, _ in SENT if call.method == "POST"], ids=lambda call: call.path)
-def test_every_post_can_be_sent_again(call: Call[object]):
+def test_every_post_can_be_sent_again(call: ApiCall[object]):
     assert call.repeatable
     assert call.headers()["idempotency-key"] == call.key
 
@@ -104,4 +104,4 @@ def test_the_token_of_this_machine_never_goes_to_another(monkeypatch: pytest.Mon
 def test_answers_of_a_newer_daemon_are_read():
     call = calls.agents()
     body = msgspec.json.encode({"agents": [{"id": "m", "installed": True, "credentialsAvailable": True, "new": 1}]})
-    assert call.decode(Reply(body, {}))[0].id == "m"
+    assert call.decode(ApiResponse(body, {}))[0].id == "m"

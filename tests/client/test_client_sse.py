@@ -3,7 +3,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everyagent.client.sse import Message, SseParser
+from everyagent.client.sse import SseMessage, SseParser
 
 STREAM = (
     b'retry: 1000\n\n: a comment\n\nid: 1\nevent: message\ndata: {"a": 1}\n\n'
@@ -11,11 +11,11 @@ STREAM = (
     b"id: 4\ndata: cut off"
 )
 MESSAGES = [
-    Message("1", "message", b'{"a": 1}'),
-    Message("2", "message", b"x\ny"),
-    Message("2", "message", b"no space"),
-    Message("2", "message", b""),
-    Message("3", "other", b":colon: \xc3\xb8"),
+    SseMessage("1", "message", b'{"a": 1}'),
+    SseMessage("2", "message", b"x\ny"),
+    SseMessage("2", "message", b"no space"),
+    SseMessage("2", "message", b""),
+    SseMessage("3", "other", b":colon: \xc3\xb8"),
 ]
 
 

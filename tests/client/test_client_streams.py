@@ -6,7 +6,7 @@ import pytest
 from fake_daemon import TOKEN, FakeDaemon, envelope, serving
 
 from everyagent.client import AnyEvent, ApiError, AsyncClient, Client, ClientError, Unreachable, backoff
-from everyagent.client.reading import read_event
+from everyagent.client.event_codec import read_event
 from everyagent.model.decoding import UnknownData
 
 pytestmark = pytest.mark.anyio

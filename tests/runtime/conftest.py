@@ -2,7 +2,7 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from everyagent.runtime.warden import Warden
+from everyagent.runtime.reaper import Reaper
 
 
 @pytest.fixture(params=[False, True], ids=["asyncio", "uvloop"])
@@ -12,7 +12,7 @@ def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, bool]]
 
 
 @pytest.fixture
-async def warden() -> AsyncGenerator[Warden]:
-    warden = Warden()
-    yield warden
-    await warden.close()
+async def reaper() -> AsyncGenerator[Reaper]:
+    reaper = Reaper()
+    yield reaper
+    await reaper.close()

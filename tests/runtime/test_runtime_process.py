@@ -10,17 +10,17 @@ from everyagent.errors import AgentFailed, AgentNotInstalled
 from everyagent.runtime.exit import Exit
 from everyagent.runtime.framing import Line
 from everyagent.runtime.process import Process
-from everyagent.runtime.warden import Warden
+from everyagent.runtime.reaper import Reaper
 
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
 
 
-async def start(warden: Warden, folder: Path, *argv: str) -> Process:
-    return await Process.start(argv, directory=folder, environment=ENVIRONMENT, warden=warden)
+async def start(reaper: Reaper, folder: Path, *argv: str) -> Process:
+    return await Process.start(argv, directory=folder, environment=ENVIRONMENT, reaper=reaper)
 
 
-async def shell(warden: Warden, folder: Path, script: str) -> Process:
-    return await start(warden, folder, "sh", "-c", script)
+async def shell(reaper: Reaper, folder: Path, script: str) -> Process:
+    return await start(reaper, folder, "sh", "-c", script)
 
 
 async def all_lines(process: Process) -> list[Line]:
@@ -28,16 +28,16 @@ async def all_lines(process: Process) -> list[Line]:
         return [line async for batch in process.lines() for line in batch]
 
 
-async def test_lines_come_out_as_they_went_in(warden: Warden, tmp_path: Path) -> None:
-    process = await shell(warden, tmp_path, "cat")
+async def test_lines_come_out_as_they_went_in(reaper: Reaper, tmp_path: Path) -> None:
+    process = await shell(reaper, tmp_path, "cat")
     await process.write(b"one\ntwo\r\n\nlast")
     process.close_stdin()
     assert [line.body for line in await all_lines(process)] == [b"one", b"two", b"", b"last"]
     assert await process.stop() == Exit(code=0)
 
 
-async def test_a_frame_bigger_than_the_pipe_goes_through_whole(warden: Warden, tmp_path: Path) -> None:
-    process = await shell(warden, tmp_path, "cat")
+async def test_a_frame_bigger_than_the_pipe_goes_through_whole(reaper: Reaper, tmp_path: Path) -> None:
+    process = await shell(reaper, tmp_path, "cat")
     frame = b"x" * 5_000_000 + b"\n"
     received: list[Line] = []
 
@@ -53,14 +53,14 @@ async def test_a_frame_bigger_than_the_pipe_goes_through_whole(warden: Warden, t
     await process.stop()
 
 
-async def test_an_interrupt_is_for_the_process_and_not_for_what_it_started(warden: Warden, tmp_path: Path) -> None:
+async def test_an_interrupt_is_for_the_process_and_not_for_what_it_started(reaper: Reaper, tmp_path: Path) -> None:
     program = (
         "import os, signal, subprocess, sys, time\n"
         "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
         "def heard(*_):\n    os.write(1, f'heard {child.poll()}\\n'.encode())\n    sys.exit(5)\n"
         "signal.signal(signal.SIGINT, heard)\nos.write(1, b'ready\\n')\ntime.sleep(60)\n"
     )
-    process = await start(warden, tmp_path, sys.executable, "-c", program)
+    process = await start(reaper, tmp_path, sys.executable, "-c", program)
     said: list[bytes] = []
     with anyio.fail_after(30):
         async for batch in process.lines():
@@ -72,19 +72,19 @@ async def test_an_interrupt_is_for_the_process_and_not_for_what_it_started(warde
     process.interrupt()
 
 
-async def test_a_line_over_the_limit_is_cut_without_growing_memory(warden: Warden, tmp_path: Path) -> None:
+async def test_a_line_over_the_limit_is_cut_without_growing_memory(reaper: Reaper, tmp_path: Path) -> None:
     program = "import os\nfor _ in range(200): os.write(1, b'x' * 1048576)\nos.write(1, b'\\nnext\\n')"
-    process = await start(warden, tmp_path, sys.executable, "-c", program)
+    process = await start(reaper, tmp_path, sys.executable, "-c", program)
     lines = await all_lines(process)
     assert [(len(line.body), line.cut) for line in lines] == [(64 * 1024 * 1024, 200 * 1024 * 1024), (4, 0)]
     await process.stop()
 
 
-async def test_nothing_is_read_while_the_reader_is_busy(warden: Warden, tmp_path: Path) -> None:
+async def test_nothing_is_read_while_the_reader_is_busy(reaper: Reaper, tmp_path: Path) -> None:
     program = (
         "import os\nfor n in range(1000):\n os.write(1, b'x' * 9999 + b'\\n')\n open('written', 'w').write(str(n))"
     )
-    process = await start(warden, tmp_path, sys.executable, "-c", program)
+    process = await start(reaper, tmp_path, sys.executable, "-c", program)
     batches = process.lines()
     received = len(await anext(batches))
     written = tmp_path / "written"
@@ -104,9 +104,9 @@ async def test_nothing_is_read_while_the_reader_is_busy(warden: Warden, tmp_path
     await process.stop()
 
 
-async def test_the_lines_end_with_the_process_even_if_a_child_holds_its_stdout(warden: Warden, tmp_path: Path) -> None:
+async def test_the_lines_end_with_the_process_even_if_a_child_holds_its_stdout(reaper: Reaper, tmp_path: Path) -> None:
     stray = "setsid sh -c 'echo $$ > pid; exec sleep 600' & while [ ! -s pid ]; do sleep 0.01; done"
-    process = await shell(warden, tmp_path, f"{stray}; echo said; printf half")
+    process = await shell(reaper, tmp_path, f"{stray}; echo said; printf half")
     assert [line.body for line in await all_lines(process)] == [b"said", b"half"]
     pid = await wait_for_pid(tmp_path / "pid")
     assert alive(pid)
@@ -114,8 +114,8 @@ async def test_the_lines_end_with_the_process_even_if_a_child_holds_its_stdout(w
     assert not alive(pid)
 
 
-async def test_a_nudge_makes_a_silent_process_yield(warden: Warden, tmp_path: Path) -> None:
-    process = await shell(warden, tmp_path, "cat")
+async def test_a_nudge_makes_a_silent_process_yield(reaper: Reaper, tmp_path: Path) -> None:
+    process = await shell(reaper, tmp_path, "cat")
     batches = process.lines()
     process.nudge()
     with anyio.fail_after(30):
@@ -124,8 +124,8 @@ async def test_a_nudge_makes_a_silent_process_yield(warden: Warden, tmp_path: Pa
     await process.stop(0)
 
 
-async def test_stdin_that_nobody_reads_any_more_is_a_clear_failure(warden: Warden, tmp_path: Path) -> None:
-    process = await shell(warden, tmp_path, "exec 0<&-; echo closed; sleep 600")
+async def test_stdin_that_nobody_reads_any_more_is_a_clear_failure(reaper: Reaper, tmp_path: Path) -> None:
+    process = await shell(reaper, tmp_path, "exec 0<&-; echo closed; sleep 600")
     batches = process.lines()
     assert await anext(batches) == [Line(b"closed")]
     with pytest.raises(AgentFailed, match="closed its input"):
@@ -136,8 +136,8 @@ async def test_stdin_that_nobody_reads_any_more_is_a_clear_failure(warden: Warde
     await process.stop(0)
 
 
-async def test_stopping_breaks_off_a_write_that_waits(warden: Warden, tmp_path: Path) -> None:
-    process = await shell(warden, tmp_path, "sleep 600")
+async def test_stopping_breaks_off_a_write_that_waits(reaper: Reaper, tmp_path: Path) -> None:
+    process = await shell(reaper, tmp_path, "sleep 600")
     failures: list[AgentFailed] = []
 
     async def write() -> None:
@@ -162,9 +162,9 @@ async def test_stopping_breaks_off_a_write_that_waits(warden: Warden, tmp_path: 
     ],
 )
 async def test_stop_is_as_polite_as_it_can_be(
-    warden: Warden, tmp_path: Path, script: str, grace: float, expected: Exit
+    reaper: Reaper, tmp_path: Path, script: str, grace: float, expected: Exit
 ) -> None:
-    process = await shell(warden, tmp_path, f"echo up; {script}")
+    process = await shell(reaper, tmp_path, f"echo up; {script}")
     batches = process.lines()
     await anext(batches)
     assert await process.stop(grace) == expected
@@ -172,7 +172,7 @@ async def test_stop_is_as_polite_as_it_can_be(
     await batches.aclose()
 
 
-async def test_stop_takes_the_whole_tree(warden: Warden, tmp_path: Path) -> None:
+async def test_stop_takes_the_whole_tree(reaper: Reaper, tmp_path: Path) -> None:
     script = """
     sleep 600 & echo $! > child
     setsid sh -c 'echo $$ > own_session; exec sleep 600' &
@@ -181,18 +181,18 @@ async def test_stop_takes_the_whole_tree(warden: Warden, tmp_path: Path) -> None
     trap '' TERM
     sleep 600
     """
-    process = await shell(warden, tmp_path, script)
+    process = await shell(reaper, tmp_path, script)
     names = ("child", "own_session", "double", "no_environment")
     pids = [await wait_for_pid(tmp_path / name) for name in names]
-    bystander = await shell(warden, tmp_path, "cat")
+    bystander = await shell(reaper, tmp_path, "cat")
     await process.stop(0)
     assert [alive(pid) for pid in pids] == [False] * 4
     assert alive(bystander.pid)
     await bystander.stop()
 
 
-async def test_stderr_is_kept_and_read_while_stdout_is_not(warden: Warden, tmp_path: Path) -> None:
-    process = await shell(warden, tmp_path, "i=0; while [ $i -lt 20000 ]; do echo line $i >&2; i=$((i+1)); done")
+async def test_stderr_is_kept_and_read_while_stdout_is_not(reaper: Reaper, tmp_path: Path) -> None:
+    process = await shell(reaper, tmp_path, "i=0; while [ $i -lt 20000 ]; do echo line $i >&2; i=$((i+1)); done")
     with anyio.fail_after(30):
         await process.wait()
     assert process.stderr
@@ -201,16 +201,16 @@ async def test_stderr_is_kept_and_read_while_stdout_is_not(warden: Warden, tmp_p
     await process.stop()
 
 
-async def test_a_missing_program_or_directory_says_so(warden: Warden, tmp_path: Path) -> None:
+async def test_a_missing_program_or_directory_says_so(reaper: Reaper, tmp_path: Path) -> None:
     with pytest.raises(AgentNotInstalled, match="no-such-program"):
-        await start(warden, tmp_path, "no-such-program")
+        await start(reaper, tmp_path, "no-such-program")
     with pytest.raises(AgentFailed, match="does not exist"):
-        await start(warden, tmp_path / "nowhere", "cat")
+        await start(reaper, tmp_path / "nowhere", "cat")
 
 
-async def test_no_descriptor_is_left_open(warden: Warden, tmp_path: Path) -> None:
+async def test_no_descriptor_is_left_open(reaper: Reaper, tmp_path: Path) -> None:
     async def once() -> None:
-        process = await shell(warden, tmp_path, "echo hi; cat")
+        process = await shell(reaper, tmp_path, "echo hi; cat")
         await process.stop(0)
 
     await once()

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from everyagent.agents.adapter import Catalog
 from everyagent.errors import BadRequest, UnsupportedChoice
-from everyagent.runtime import shell
+from everyagent.runtime import restricted_shell
 from everyagent.sessions.launch.allowed_hosts import keepable
 
 HELPLESS = Catalog(models=[], default_model=None, agent_modes=[], permission_modes=[])
@@ -34,7 +34,7 @@ async def test_an_agent_that_cannot_be_kept_to_them_is_not_begun() -> None:
 
 
 async def test_nor_on_a_machine_that_cannot_keep_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shell, "trouble", lambda: "There is no program nsenter.")
+    monkeypatch.setattr(restricted_shell, "trouble", lambda: "There is no program nsenter.")
     with pytest.raises(UnsupportedChoice, match="This machine cannot keep commands to some hosts: There is no program"):
         await keepable([], "default", "Agent", SHELLED)
     assert await keepable([], "bypass", "Agent", ITSELF) == [], "it needs none of ours"

@@ -14,7 +14,7 @@ from everyagent.agents.mock.driver import MockConversation
 from everyagent.agents.supervision import TaskSupervisor
 from everyagent.config import Settings
 from everyagent.daemon import sessions_of
-from everyagent.errors import AgentFailed, AskClosed, AskNotFound, SessionEnded, UnsupportedChoice
+from everyagent.errors import AgentFailed, AskClosed, AskNotFound, SessionHasEnded, UnsupportedChoice
 from everyagent.model.asks import PermissionAnswer, QuestionAnswer
 from everyagent.model.events import (
     Error,
@@ -320,9 +320,9 @@ async def test_after_terminate_the_session_is_over_and_takes_nothing_more(opened
         await talk.until(lambda info: info.status == "running")
         await sessions.terminate(talk.id)
         await sessions.terminate(talk.id)
-        with pytest.raises(SessionEnded):
+        with pytest.raises(SessionHasEnded):
             await talk.send("hello")
-        with pytest.raises(SessionEnded):
+        with pytest.raises(SessionHasEnded):
             await sessions.update(talk.id, UpdateSession(title="late"))
         events = await talk.events()
         assert events[-1].type == "session.ended"

@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from everyagent.agents.supervision import TaskSupervisor
-from everyagent.runtime.warden import Warden
+from everyagent.runtime.reaper import Reaper
 
 
 class AdapterContext(NamedTuple):
     """Conversations run as tasks of `tasks`. `folder` is where agents are installed.
 
-    `environment` is the daemon's own. Without a `warden` an adapter brings its own, and closes it.
+    `environment` is the daemon's own. Without a `reaper` an adapter brings its own, and closes it.
     """
 
     tasks: TaskSupervisor
     folder: Path
     environment: Mapping[str, str] = os.environ
-    warden: Warden | None = None
+    reaper: Reaper | None = None

@@ -6,7 +6,7 @@ from typing import ClassVar
 from everyagent.agents.adapter import AgentState, Capabilities, Catalog, Conversation, Launch, Listener
 from everyagent.agents.adapter_context import AdapterContext
 from everyagent.agents.installed import Identity, Installed
-from everyagent.runtime.warden import Warden
+from everyagent.runtime.reaper import Reaper
 
 
 class ProgramAdapter(ABC):
@@ -20,8 +20,8 @@ class ProgramAdapter(ABC):
         self.title = self.identity.title
         self._tasks = around.tasks
         self._environment = around.environment
-        self._warden = around.warden or Warden()
-        self._owns_warden = around.warden is None
+        self._reaper = around.reaper or Reaper()
+        self._owns_reaper = around.reaper is None
         self._program = Installed(self.identity, around.folder, around.environment)
 
     @property
@@ -45,5 +45,5 @@ class ProgramAdapter(ABC):
         return self.unasked
 
     async def close(self) -> None:
-        if self._owns_warden:
-            await self._warden.close()
+        if self._owns_reaper:
+            await self._reaper.close()

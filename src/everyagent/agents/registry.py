@@ -10,19 +10,19 @@ from everyagent.agents.adapter import Adapter, AgentState
 from everyagent.agents.adapter_context import AdapterContext
 from everyagent.agents.lazy_adapter import LazyAdapter
 from everyagent.agents.supervision import TaskSupervisor
-from everyagent.runtime.warden import Warden
+from everyagent.runtime.reaper import Reaper
 
 
-def known_adapters(tasks: TaskGroup, folder: Path, warden: Warden | None = None) -> Sequence[Adapter]:
+def known_adapters(tasks: TaskGroup, folder: Path, reaper: Reaper | None = None) -> Sequence[Adapter]:
     """What an adapter does beside its conversations runs in `tasks`. `folder` is where agents are installed."""
 
     supervisor = TaskSupervisor(tasks)
-    around = AdapterContext(supervisor, folder, warden=warden)
+    around = AdapterContext(supervisor, folder, reaper=reaper)
 
     def mock() -> Adapter:
         from everyagent.agents.mock.adapter import MockAdapter
 
-        return MockAdapter(supervisor, warden)
+        return MockAdapter(supervisor, reaper)
 
     def claude() -> Adapter:
         from everyagent.agents.claude.adapter import ClaudeAdapter

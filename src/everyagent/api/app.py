@@ -12,13 +12,13 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from everyagent.api import reading, ui
-from everyagent.api.auth import Gate
+from everyagent.api import request_decoding, ui
+from everyagent.api.access_control import AccessControl
 from everyagent.api.context import ApiSettings, Context
-from everyagent.api.dialect import Dialect, Universal
-from everyagent.api.exchange import Exchange
+from everyagent.api.http_api import HttpApi, UniversalApi
 from everyagent.api.idempotency import Idempotency, key_of
-from everyagent.api.metrics import Metrics, Reading
+from everyagent.api.metrics import Metrics, Sample
+from everyagent.api.response_sender import ResponseSender
 from everyagent.api.routes import ROUTES, openapi_json, schema_json
 from everyagent.api.routing import Call, NoContent, Nothing, Route, Router, Spooled, Upload, encoded
 from everyagent.api.streaming import Download, EventStream, Readers
@@ -34,11 +34,11 @@ _TOOLS = re.compile("/v1/sessions/([^/]+)/mcp")
 _NO_BODY = hashlib.sha256().digest()
 
 
-def create_app(sessions: Sessions, settings: ApiSettings) -> "Api":
-    return Api(sessions, settings, ROUTES)
+def create_app(sessions: Sessions, settings: ApiSettings) -> "Application":
+    return Application(sessions, settings, ROUTES)
 
 
-class Api:
+class Application:
     def __init__(self, sessions: Sessions, settings: ApiSettings, routes: Iterable[Route]) -> None:
         routes = tuple(routes)
         self.metrics = Metrics()
@@ -54,9 +54,9 @@ class Api:
             schema=schema_json,
         )
         self._idempotency = Idempotency(sessions)
-        self._universal = Universal(Router(routes))
+        self._universal = UniversalApi(Router(routes))
         public = frozenset(route.path for route in routes if route.public)
-        self._gate = Gate(
+        self._access = AccessControl(
             token=settings.token,
             hosts=settings.hosts,
             origins=settings.origins,
@@ -67,42 +67,42 @@ class Api:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             raise RuntimeError(f"Only HTTP is served here, not {scope['type']}.")
-        dialect = self._managed if scope["path"].startswith(PREFIX) else self._universal
-        exchange = Exchange(scope, send, self.metrics, dialect)
+        api = self._managed if scope["path"].startswith(PREFIX) else self._universal
+        sender = ResponseSender(scope, send, self.metrics, api)
         try:
-            answer = await self._answer(scope, receive, exchange, dialect)
-            await answer(scope, receive, exchange.send)
+            answer = await self._answer(scope, receive, sender, api)
+            await answer(scope, receive, sender.send)
         except ClientDisconnect:
             return
         except Exception as error:  # noqa: BLE001 - the last resort: a client always gets a problem, never a stack trace
-            await exchange.fail(error, receive)
+            await sender.fail(error, receive)
 
-    async def _answer(self, scope: Scope, receive: Receive, exchange: Exchange, dialect: Dialect) -> ASGIApp:
-        self._gate.check(scope)
+    async def _answer(self, scope: Scope, receive: Receive, sender: ResponseSender, api: HttpApi) -> ASGIApp:
+        self._access.check(scope)
         if ui.is_ours(scope["path"]):
-            exchange.route = "/ui"
+            sender.route = "/ui"
             return ui.answer(scope)
-        route, path = dialect.router.find(scope["method"], scope["path"])
-        exchange.route = route.path
-        query = dialect.query(scope["query_string"], route, exchange.ignored)
+        route, path = api.router.find(scope["method"], scope["path"])
+        sender.route = route.path
+        query = api.query(scope["query_string"], route, sender.ignored)
         if route.body is Spooled:
-            file, digest = await reading.spool(scope, receive, self._context.settings.max_upload)
+            file, digest = await request_decoding.spool(scope, receive, self._context.settings.max_upload)
             with file:
-                return await self._handle(route, scope, receive, path, query, Spooled(file), digest, exchange.warnings)
-        body, digest = await self._body(route, scope, receive, exchange, dialect)
-        return await self._handle(route, scope, receive, path, query, body, digest, exchange.warnings)
+                return await self._handle(route, scope, receive, path, query, Spooled(file), digest, sender.warnings)
+        body, digest = await self._body(route, scope, receive, sender, api)
+        return await self._handle(route, scope, receive, path, query, body, digest, sender.warnings)
 
     async def _body(
-        self, route: Route, scope: Scope, receive: Receive, exchange: Exchange, dialect: Dialect
+        self, route: Route, scope: Scope, receive: Receive, sender: ResponseSender, api: HttpApi
     ) -> tuple[object, bytes]:
         if route.body is Upload:
-            return Upload(reading.pieces(scope, receive, self._context.settings.max_upload)), _NO_BODY
+            return Upload(request_decoding.pieces(scope, receive, self._context.settings.max_upload)), _NO_BODY
         if route.decoder is None:
             return _NOTHING, _NO_BODY
-        raw = await reading.whole(scope, receive, self._context.settings.max_body)
+        raw = await request_decoding.whole(scope, receive, self._context.settings.max_body)
         if raw:
-            reading.require_json(scope)
-        return dialect.body(raw, route, exchange.ignored), hashlib.sha256(raw).digest()
+            request_decoding.require_json(scope)
+        return api.body(raw, route, sender.ignored), hashlib.sha256(raw).digest()
 
     async def _handle(
         self,
@@ -135,20 +135,20 @@ class Api:
             return hmac.compare_digest(token.encode(), self._context.sessions.tools_token(tools[1]).encode())
         return path.startswith(PREFIX) and self._managed.managed.keys.opens(token, scope["method"], path)
 
-    def _readings(self) -> Iterable[Reading]:
+    def _readings(self) -> Iterable[Sample]:
         sessions = self._context.sessions
         counts = sessions.agents.counts
-        yield Reading("everyagent_sse_readers", "gauge", "Event streams open now.", len(self.readers))
-        yield Reading("everyagent_live_sessions", "gauge", "Sessions whose agent runs now.", sessions.live())
+        yield Sample("everyagent_sse_readers", "gauge", "Event streams open now.", len(self.readers))
+        yield Sample("everyagent_live_sessions", "gauge", "Sessions whose agent runs now.", sessions.live())
         for agent, events in counts.events.items():
-            yield Reading("everyagent_events", "counter", "Events written.", events, {"agent": agent})
+            yield Sample("everyagent_events", "counter", "Events written.", events, {"agent": agent})
         for (agent, reason), turns in counts.turns.items():
             labels = {"agent": agent, "stop_reason": reason}
-            yield Reading("everyagent_turns", "counter", "Turns ended.", turns, labels)
+            yield Sample("everyagent_turns", "counter", "Turns ended.", turns, labels)
         for agent, deaths in counts.deaths.items():
-            yield Reading("everyagent_agent_deaths", "counter", "Agents that ended.", deaths, {"agent": agent})
+            yield Sample("everyagent_agent_deaths", "counter", "Agents that ended.", deaths, {"agent": agent})
         for agent, frames in counts.unknown_frames.items():
-            yield Reading("everyagent_unknown_frames", "counter", "Frames nobody knew.", frames, {"agent": agent})
+            yield Sample("everyagent_unknown_frames", "counter", "Frames nobody knew.", frames, {"agent": agent})
 
 
 async def _run(route: Route, call: Call[object, object]) -> ASGIApp:

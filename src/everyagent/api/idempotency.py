@@ -7,7 +7,7 @@ import anyio
 from starlette.responses import Response
 from starlette.types import ASGIApp, Scope
 
-from everyagent.api.reading import header
+from everyagent.api.request_decoding import header
 from everyagent.errors import BadRequest, KeyReused
 from everyagent.sessions import Receipt, Sessions
 

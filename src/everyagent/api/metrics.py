@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 
-class Reading(Struct, frozen=True):
+class Sample(Struct, frozen=True):
     """One number at the moment of a scrape. Readings of the same name have the same kind, help and label names."""
 
     name: str
@@ -23,16 +23,16 @@ class Reading(Struct, frozen=True):
 
 
 #: Any part of the daemon may be a source: it is asked at every scrape.
-Source: TypeAlias = Callable[[], Iterable[Reading]]
+SampleSource: TypeAlias = Callable[[], Iterable[Sample]]
 
 
 class Metrics:
     def __init__(self) -> None:
         self._requests: dict[tuple[str, str, int], int] = {}
         self._latencies: dict[tuple[str, str], _Histogram] = {}
-        self._sources: list[Source] = []
+        self._sources: list[SampleSource] = []
 
-    def add(self, source: Source) -> None:
+    def add(self, source: SampleSource) -> None:
         self._sources.append(source)
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:

@@ -7,9 +7,9 @@ from typing import NamedTuple, get_args, get_origin
 import msgspec
 from msgspec import Struct
 
+from everyagent.api.json_schema import JsonObject, event_components, schemas
 from everyagent.api.problems import MEDIA_TYPE, Problem
 from everyagent.api.routing import Accepted, Encoded, NoContent, Nothing, Route, Spooled, Upload
-from everyagent.api.schemas import JsonObject, event_components, schemas
 from everyagent.api.streaming import EventStream
 from everyagent.errors import (
     BadRequest,
@@ -59,7 +59,7 @@ _LAST_EVENT_ID: JsonObject = {
 }
 
 
-class Manner(NamedTuple):
+class DocumentStyle(NamedTuple):
     """What differs from face to face: how it is described, and how it tells of errors."""
 
     title: str
@@ -68,13 +68,13 @@ class Manner(NamedTuple):
     error_media: str
 
 
-UNIVERSAL = Manner("everyagent", _ABOUT, Problem, MEDIA_TYPE)
+UNIVERSAL_STYLE = DocumentStyle("everyagent", _ABOUT, Problem, MEDIA_TYPE)
 
 
-def describe(routes: Sequence[Route], version: str, manner: Manner = UNIVERSAL) -> JsonObject:
+def describe(routes: Sequence[Route], version: str, manner: DocumentStyle = UNIVERSAL_STYLE) -> JsonObject:
     shapes = [shape for route in routes for shape in _shapes(route)]
     _, components = schemas([*shapes, manner.error], _REFS)
-    components |= event_components(_REFS) if manner is UNIVERSAL else {"Event": {"type": "object"}}
+    components |= event_components(_REFS) if manner is UNIVERSAL_STYLE else {"Event": {"type": "object"}}
     components[manner.error.__name__]["additionalProperties"] = True
     paths: dict[str, dict[str, JsonObject]] = {}
     for route in routes:
@@ -118,7 +118,7 @@ def _shape(answer: object) -> object | None:
     return answer if shape is list or (isinstance(shape, type) and issubclass(shape, Struct)) else None
 
 
-def _operation(route: Route, manner: Manner) -> JsonObject:
+def _operation(route: Route, manner: DocumentStyle) -> JsonObject:
     summary, _, description = (route.handler.__doc__ or "").partition("\n")
     operation: JsonObject = {
         "operationId": route.name,
@@ -182,7 +182,7 @@ def _request_body(route: Route) -> JsonObject | None:
     }
 
 
-def _responses(route: Route, manner: Manner) -> JsonObject:
+def _responses(route: Route, manner: DocumentStyle) -> JsonObject:
     responses: JsonObject = {}
     shaped = [shape for answer in route.answers if (shape := _shape(answer)) is not None]
     for answer in route.answers:

@@ -9,6 +9,7 @@ from everyagent.api.routing import Route
 from everyagent.api.universal import (
     agents,
     asks,
+    custom_tools,
     events,
     export,
     files,
@@ -18,7 +19,6 @@ from everyagent.api.universal import (
     messages,
     search,
     sessions,
-    tools,
 )
 
 ROUTES: tuple[Route, ...] = tuple(
@@ -35,7 +35,7 @@ ROUTES: tuple[Route, ...] = tuple(
         export.routes,
         search.routes,
         files.routes,
-        tools.routes,
+        custom_tools.routes,
     )
     for route in table.all
 )
@@ -50,7 +50,7 @@ def openapi_document() -> dict[str, object]:
 
 def schema_document() -> dict[str, object]:
     """JSON Schema 2020-12 of the universal events."""
-    from everyagent.api.schemas import event_schema
+    from everyagent.api.json_schema import event_schema
 
     return event_schema()
 

@@ -8,14 +8,14 @@ import anyio
 from uvicorn.config import Config
 from uvicorn.server import Server
 
-from everyagent.api.app import Api
+from everyagent.api.app import Application
 from everyagent.api.connection import Connection
 
 _GRACE_SECONDS = 5
 
 
 async def serve(
-    app: Api, listener: socket.socket, ready: Callable[[], None], closing: Callable[[], Awaitable[None]]
+    app: Application, listener: socket.socket, ready: Callable[[], None], closing: Callable[[], Awaitable[None]]
 ) -> None:
     """Serve until cancelled, then let running requests finish, for a while. `ready` is called when it serves.
 

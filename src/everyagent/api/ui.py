@@ -6,7 +6,7 @@ from pathlib import Path
 from starlette.responses import RedirectResponse, Response
 from starlette.types import Scope
 
-from everyagent.api.reading import header
+from everyagent.api.request_decoding import header
 from everyagent.errors import MethodNotAllowed, NotFound, Unavailable
 
 FILES = Path(__file__).parent.parent / "inspector"

@@ -5,21 +5,21 @@ from typing import Annotated
 import anyio
 from cyclopts import App, Parameter
 
-from everyagent.cli.exits import EPILOGUE, Exit, Failure
-from everyagent.cli.own import reach_agents
+from everyagent.cli.daemon_connection import connect_without_sessions
+from everyagent.cli.daemon_options import DEFAULT_OPTIONS, DaemonOptions
+from everyagent.cli.exit_codes import EPILOGUE, CommandFailed, ExitCode
+from everyagent.cli.output import print_json, print_table, say
 from everyagent.cli.progress import waiting
-from everyagent.cli.screen import print_json, print_table, say
-from everyagent.cli.target import HERE, Target
 from everyagent.client.shapes import AgentInfo
 
 app = App(name="agents", help="What agents there are; install them.", help_epilogue=EPILOGUE)
 
 
 @app.command(name="list")
-def list_agents(*, target: Target = HERE) -> None:
+def list_agents(*, options: DaemonOptions = DEFAULT_OPTIONS) -> None:
     """What is installed, in which version, and who is logged in."""
-    infos = anyio.run(_infos, target, backend_options={"use_uvloop": True})
-    if target.json:
+    infos = anyio.run(_infos, options, backend_options={"use_uvloop": True})
+    if options.json:
         print_json(infos)
         return
     print_table(("AGENT", "INSTALLED", "VERSION", "TESTED WITH", "LOGIN", "PROBLEM"), [_row(info) for info in infos])
@@ -29,7 +29,7 @@ def list_agents(*, target: Target = HERE) -> None:
 def install(
     *agents: str,
     reinstall: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
-    target: Target = HERE,
+    options: DaemonOptions = DEFAULT_OPTIONS,
 ) -> None:
     """Fetch agents into the data folder, in the versions that were tested.
 
@@ -41,24 +41,24 @@ def install(
         Also if they are there already.
     """
     if not agents:
-        raise Failure("Say which agents to install: everyagent agents install claude codex amp", Exit.USAGE)
-    infos = anyio.run(_install, target, agents, reinstall, backend_options={"use_uvloop": True})
-    if target.json:
+        raise CommandFailed("Say which agents to install: everyagent agents install claude codex amp", ExitCode.USAGE)
+    infos = anyio.run(_install, options, agents, reinstall, backend_options={"use_uvloop": True})
+    if options.json:
         print_json(infos)
 
 
-async def _infos(target: Target) -> list[AgentInfo]:
-    async with reach_agents(target) as reached:
-        return await reached.client.agents()
+async def _infos(options: DaemonOptions) -> list[AgentInfo]:
+    async with connect_without_sessions(options) as connection:
+        return await connection.client.agents()
 
 
-async def _install(target: Target, agents: tuple[str, ...], reinstall: bool) -> list[AgentInfo]:
-    async with reach_agents(target) as reached:
+async def _install(options: DaemonOptions, agents: tuple[str, ...], reinstall: bool) -> list[AgentInfo]:
+    async with connect_without_sessions(options) as connection:
         for agent in agents:
             with waiting(f"Installing {agent}"):
-                await reached.client.install(agent, reinstall=reinstall)
+                await connection.client.install(agent, reinstall=reinstall)
             say(f"Installed {agent}.")
-        return [info for info in await reached.client.agents() if info.id in agents]
+        return [info for info in await connection.client.agents() if info.id in agents]
 
 
 def _row(info: AgentInfo) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from cyclopts import App
 
 from everyagent import __version__
-from everyagent.cli.exits import EPILOGUE
+from everyagent.cli.exit_codes import EPILOGUE
 
 app = App(
     name="everyagent",

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from everyagent.cli.screen import say
+from everyagent.cli.output import say
 
 Shell = Literal["bash", "zsh", "fish"]
 

@@ -7,12 +7,12 @@ import anyio
 from msgspec import Struct
 from rich.text import Text
 
-from everyagent.cli import checks
-from everyagent.cli.checks import Finding
-from everyagent.cli.exits import Exit
-from everyagent.cli.own import reach_agents
-from everyagent.cli.screen import out, print_json
-from everyagent.cli.target import HERE, Target
+from everyagent.cli import doctor_checks
+from everyagent.cli.daemon_connection import connect_without_sessions
+from everyagent.cli.daemon_options import DEFAULT_OPTIONS, DaemonOptions
+from everyagent.cli.doctor_checks import Finding
+from everyagent.cli.exit_codes import ExitCode
+from everyagent.cli.output import out, print_json
 from everyagent.client.shapes import AgentInfo, Health
 from everyagent.config import origins
 
@@ -31,17 +31,17 @@ class Answers(Struct, frozen=True):
     agents: list[AgentInfo]
 
 
-def doctor(*, target: Target = HERE) -> int:
-    """What is set up, what is missing, what to do. Exit code 1 if something does not work."""
-    settings = target.settings()
-    answers = anyio.run(_ask, target, backend_options={"use_uvloop": True})
+def doctor(*, options: DaemonOptions = DEFAULT_OPTIONS) -> int:
+    """What is set up, what is missing, what to do. ExitCode code 1 if something does not work."""
+    settings = options.settings()
+    answers = anyio.run(_ask, options, backend_options={"use_uvloop": True})
     findings = [
-        *checks.machine(settings),
-        *checks.settings(origins({"data_dir": target.data_dir, "token": target.token})),
+        *doctor_checks.machine(settings),
+        *doctor_checks.settings(origins({"data_dir": options.data_dir, "token": options.token})),
         *_daemon(answers),
         *_agents(answers.agents),
     ]
-    if target.json:
+    if options.json:
         print_json(findings)
     else:
         for finding in findings:
@@ -49,13 +49,13 @@ def doctor(*, target: Target = HERE) -> int:
             out().print(Text.assemble((mark, style), f" {finding.what:<12} {finding.found}"), soft_wrap=True)
             if finding.advice:
                 out().print(Text(f"{'':14} → {finding.advice}", style="dim"), soft_wrap=True)
-    return Exit.FAILED if any(finding.state == "bad" for finding in findings) else Exit.OK
+    return ExitCode.FAILED if any(finding.state == "bad" for finding in findings) else ExitCode.OK
 
 
-async def _ask(target: Target) -> Answers:
-    async with reach_agents(target) as reached:
-        health, agents = await reached.client.health(), await reached.client.agents()
-        return Answers(None if reached.own else reached.client.url, health, agents)
+async def _ask(options: DaemonOptions) -> Answers:
+    async with connect_without_sessions(options) as connection:
+        health, agents = await connection.client.health(), await connection.client.agents()
+        return Answers(None if connection.embedded else connection.client.url, health, agents)
 
 
 def _daemon(answers: Answers) -> Iterator[Finding]:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from everyagent.cli.exits import Exit, Failure
+from everyagent.cli.exit_codes import CommandFailed, ExitCode
 
 
 def main() -> NoReturn:
@@ -17,18 +17,18 @@ def run(words: Sequence[str]) -> int:
         code = _run(list(words))
         sys.stdout.flush()
         return code
-    except Failure as failure:
+    except CommandFailed as failure:
         return _fail(str(failure), failure.code)
     except KeyboardInterrupt:
-        return Exit.INTERRUPTED
+        return ExitCode.INTERRUPTED
     except Exception as error:
-        from everyagent.cli.failures import NOBODY_READS, explain
+        from everyagent.cli.error_messages import NOBODY_READS, explain
 
         explained = explain(error)
         if explained == NOBODY_READS:
             # Python must not complain about it again when it flushes at the end.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return Exit.FAILED
+            return ExitCode.FAILED
         if explained is None:
             raise
         return _fail(*explained)
@@ -36,7 +36,7 @@ def run(words: Sequence[str]) -> int:
 
 def _run(words: list[str]) -> int:
     if words[:1] == ["serve"]:
-        from everyagent.cli.serving import plain_options, start
+        from everyagent.cli.daemon_start import plain_options, start
 
         if (options := plain_options(words[1:])) is not None:
             return start(options)
@@ -47,10 +47,10 @@ def _run(words: list[str]) -> int:
     try:
         result = app(words, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
-        raise Failure(f"{error}\nSee `{help_for(words)}`.", Exit.USAGE) from error
-    return result if isinstance(result, int) else Exit.OK
+        raise CommandFailed(f"{error}\nSee `{help_for(words)}`.", ExitCode.USAGE) from error
+    return result if isinstance(result, int) else ExitCode.OK
 
 
-def _fail(message: str, code: Exit) -> int:
+def _fail(message: str, code: ExitCode) -> int:
     print(f"error: {message}", file=sys.stderr)
     return code

@@ -7,8 +7,8 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from everyagent import config
-from everyagent.cli.exits import Exit
-from everyagent.cli.screen import say
+from everyagent.cli.exit_codes import ExitCode
+from everyagent.cli.output import say
 from everyagent.clock import SystemClock
 from everyagent.log.projections import ProjectionQuery
 from everyagent.log.sqlite.log import SqliteLog
@@ -64,7 +64,7 @@ async def _rebuild(folder: Path, only: str | None, *, check: bool) -> int:
         await log.close()
     done = "differ" if check else "were written anew"
     say(f"{checked} managed sessions looked at, {wrong} {done}.")
-    return Exit.FAILED if lost or (check and wrong) else Exit.OK
+    return ExitCode.FAILED if lost or (check and wrong) else ExitCode.OK
 
 
 async def _all(log: SqliteLog) -> list[str]:

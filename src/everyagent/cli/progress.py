@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from rich.progress import DownloadColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TransferSpeedColumn
 
-from everyagent.cli.screen import err
+from everyagent.cli.output import err
 
 
 def counting(chunks: Iterable[bytes], label: str) -> Generator[bytes]:

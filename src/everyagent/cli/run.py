@@ -1,4 +1,4 @@
-"""`everyagent run`: one task for an agent, here in the terminal."""
+"""`everyagent run`: gives an agent one task and shows its turn in the terminal."""
 
 import os
 import sys
@@ -8,11 +8,11 @@ from typing import Annotated
 import anyio
 from cyclopts import Parameter
 
-from everyagent.cli.exits import Exit, Failure
-from everyagent.cli.own import reach
-from everyagent.cli.policies import tool_policies
-from everyagent.cli.target import HERE, Target
-from everyagent.cli.task import Task
+from everyagent.cli.daemon_connection import connect
+from everyagent.cli.daemon_options import DEFAULT_OPTIONS, DaemonOptions
+from everyagent.cli.exit_codes import CommandFailed, ExitCode
+from everyagent.cli.policy_flags import tool_policies
+from everyagent.cli.terminal_turn import TerminalTurn
 from everyagent.client import ApiError, AsyncClient
 
 Names = Annotated[tuple[str, ...], Parameter(negative=(), show_default=False)]
@@ -35,63 +35,62 @@ def run(
     directory: Annotated[Path | None, Parameter(name=["--directory", "-C"])] = None,
     session: str | None = None,
     keep: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
-    target: Target = HERE,
+    options: DaemonOptions = DEFAULT_OPTIONS,
 ) -> int:
-    """Give an agent one task, here in the terminal.
+    """Give an agent one task and show its turn in the terminal.
 
-    Its words go to stdout as they come; tools, thoughts and questions to stderr. Uses a running daemon, or brings
-    its own for as long as the task takes. Ctrl-C stops the turn, twice leaves.
+    The agent's messages go to stdout as they arrive; tool calls, reasoning and questions go to stderr. Uses the running
+    daemon. If none runs, starts one for this command. Ctrl-C stops the turn; a second Ctrl-C leaves.
 
     Parameters
     ----------
     agent
-        Which: mock, claude, codex, opencode, amp.
+        The agent: mock, claude, codex, opencode or amp.
     prompt
         The task; - reads it from stdin.
     model
-        Which of its models.
+        The model to use.
     variant
-        Which variant of the model, such as its effort.
+        The variant of the model, such as its reasoning effort.
     mode
         One of the agent's own modes.
     permission_mode
         default, plan, acceptEdits or bypass.
     allow
-        A tool to run without asking, whatever the agent would do: a name such as bash or web_fetch, SERVER/TOOL or
-        SERVER/all for an MCP server, or all. May be given several times.
+        A tool that runs without asking: a name such as bash or web_fetch, SERVER/TOOL or SERVER/all for the tools of an
+        MCP server, or all. Can be given several times.
     ask
-        A tool to ask for each time.
+        A tool that always asks for permission first.
     deny
         A tool that never runs.
     allow_host
-        A host that the agent's commands may reach, such as pypi.org or *.example.org; then they reach no other. May be
-        given several times. The agent itself still reaches its model.
+        A host that the agent's commands may connect to, such as pypi.org or *.example.org; all others are blocked.
+        Can be given several times. The agent itself can always reach its model.
     offline
-        The agent's commands reach no host at all, but for those of --allow-host.
+        Block network access of the agent's commands, except to the hosts of --allow-host.
     directory
-        Where it works. [default: here]
+        The agent's working directory. [default: the current directory]
     session
-        Go on with this session, or start it with this id; it is kept.
+        Continue this session, or create it with this id. It stays open afterwards.
     keep
-        Keep the session open for more. Without it the session is ended; its log stays either way.
+        Keep the session open afterwards. Without this it is ended; its event log is kept either way.
     """
     text = sys.stdin.read() if prompt == "-" else prompt
     if not text.strip():
-        raise Failure("The prompt is empty.", Exit.USAGE)
+        raise CommandFailed("The prompt is empty.", ExitCode.USAGE)
 
-    async def go() -> int:
-        async with reach(target) as reached:
-            session_id, made = await _session(reached.client)
-            task = Task(reached, session_id, json=target.json)
+    async def run_task() -> int:
+        async with connect(options) as connection:
+            session_id, created = await find_or_create(connection.client)
+            turn = TerminalTurn(connection, session_id, json=options.json)
             try:
-                code = await task.run(text)
+                return await turn.run(text)
             finally:
                 with anyio.CancelScope(shield=True), anyio.move_on_after(10):
-                    if made and not keep and session is None and not task.waiting_elsewhere:
-                        await reached.client.terminate(session_id)
-            return code
+                    if created and not keep and session is None and not turn.waiting_elsewhere:
+                        await connection.client.terminate(session_id)
 
-    async def _session(client: AsyncClient) -> tuple[str, bool]:
+    async def find_or_create(client: AsyncClient) -> tuple[str, bool]:
         """The session's id, and whether it is new."""
         if session is not None:
             try:
@@ -101,7 +100,7 @@ def run(
                     raise
             else:
                 if known.agent != agent:
-                    raise Failure(f"Session {session} belongs to {known.agent}, not to {agent}.", Exit.USAGE)
+                    raise CommandFailed(f"Session {session} belongs to {known.agent}, not to {agent}.", ExitCode.USAGE)
                 return session, False
         info = await client.create(
             session,
@@ -116,4 +115,4 @@ def run(
         )
         return info.session_id, True
 
-    return anyio.run(go, backend_options={"use_uvloop": True})
+    return anyio.run(run_task, backend_options={"use_uvloop": True})

@@ -4,15 +4,15 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from everyagent.cli.screen import one_line, print_json, print_table, say
-from everyagent.cli.target import HERE, Target
+from everyagent.cli.daemon_options import DEFAULT_OPTIONS, DaemonOptions
+from everyagent.cli.output import one_line, print_json, print_table, say
 
 
 def search(
     *words: str,
     session: str | None = None,
     limit: Annotated[int, Parameter(name=["--limit", "-n"])] = 20,
-    target: Target = HERE,
+    options: DaemonOptions = DEFAULT_OPTIONS,
 ) -> None:
     """Full text, over all transcripts.
 
@@ -25,9 +25,9 @@ def search(
     limit
         At most so many.
     """
-    with target.client() as client:
+    with options.client() as client:
         hits = client.search(" ".join(words), session_id=session, limit=limit)
-    if target.json:
+    if options.json:
         print_json(hits)
     elif hits:
         rows = [(hit.session_id, str(hit.sequence), hit.time[:16], one_line(hit.snippet)) for hit in hits]

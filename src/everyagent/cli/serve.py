@@ -5,7 +5,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from everyagent.cli.serving import start
+from everyagent.cli.daemon_start import start
 from everyagent.config import LogFormat
 
 

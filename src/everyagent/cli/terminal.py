@@ -8,12 +8,12 @@ from collections.abc import Awaitable, Callable
 import anyio
 
 
-def someone_is_there() -> bool:
+def is_interactive() -> bool:
     """Both to read a question and to answer it."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-class Lines:
+class TerminalLines:
     """Lines from the terminal. Waiting for one can be cancelled, and then takes nothing of what is typed later."""
 
     def __init__(self, descriptor: int) -> None:

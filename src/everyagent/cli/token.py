@@ -6,7 +6,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from everyagent import config
-from everyagent.cli.screen import print_json, say
+from everyagent.cli.output import print_json, say
 
 
 def token(

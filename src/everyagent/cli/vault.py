@@ -6,8 +6,8 @@ import anyio
 from cyclopts import App
 
 from everyagent import config
-from everyagent.cli.exits import EPILOGUE
-from everyagent.cli.screen import say
+from everyagent.cli.exit_codes import EPILOGUE
+from everyagent.cli.output import say
 from everyagent.clock import SystemClock
 
 app = App(name="vault", help="The key that secrets are sealed with.", help_epilogue=EPILOGUE)

@@ -2,7 +2,7 @@
 
 from everyagent.client.async_client import AsyncClient
 from everyagent.client.errors import ApiError, AskPending, ClientError, Unreachable
-from everyagent.client.reading import AnyEvent
+from everyagent.client.event_codec import AnyEvent
 from everyagent.client.sync_client import Client
 from everyagent.client.turn import Turn
 

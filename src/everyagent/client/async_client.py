@@ -13,11 +13,11 @@ import anyio
 import httpx2
 
 from everyagent.client import calls
-from everyagent.client.call import Call
-from everyagent.client.connection import Connection, finish, may_repeat, reason
+from everyagent.client.call import ApiCall
 from everyagent.client.errors import ApiError, AskPending, Unreachable, api_error
-from everyagent.client.reading import AnyEvent
-from everyagent.client.tail import Cursor, FeedCursor, Gap, SessionCursor, Tail
+from everyagent.client.event_codec import AnyEvent
+from everyagent.client.tail import FeedPosition, Gap, SessionPosition, StreamPosition, Tail
+from everyagent.client.transport import TransportSettings, finish, may_repeat, reason
 from everyagent.client.turn import Answer, Ask, Turn, TurnSelection, TurnSummary, ask_in
 from everyagent.model.sessions import Attachment
 
@@ -26,9 +26,9 @@ T = TypeVar("T")
 
 
 class _Method(Generic[P, T]):
-    """Turns a function that makes a `Call` into a method that sends it."""
+    """Turns a function that makes a `ApiCall` into a method that sends it."""
 
-    def __init__(self, make: Callable[P, Call[T]]) -> None:
+    def __init__(self, make: Callable[P, ApiCall[T]]) -> None:
         self._make = make
         self.__doc__ = make.__doc__
 
@@ -62,7 +62,7 @@ class AsyncClient:
         attempts: int = 5,
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
-        self._connection = Connection(base_url, token, timeout, patience, attempts)
+        self._connection = TransportSettings(base_url, token, timeout, patience, attempts)
         self._http = httpx2.AsyncClient(
             base_url=self._connection.url,
             headers=self._connection.headers,
@@ -139,7 +139,7 @@ class AsyncClient:
         `follow=False` stops at the newest stored event.
         """
         if follow:
-            cursor = SessionCursor(offset, filtered=bool(types))
+            cursor = SessionPosition(offset, filtered=bool(types))
             stream = self._tail(calls.tail(session_id, types=types, include_raw=include_raw), cursor)
             async with aclosing(stream):
                 async for event in stream:
@@ -155,7 +155,7 @@ class AsyncClient:
 
     async def feed(self, *, types: Sequence[str] = (), last_id: str | None = None) -> AsyncGenerator[AnyEvent, None]:
         """Yield the events of all sessions, from now on or after `last_id`. Never ends."""
-        stream = self._tail(calls.feed(types=types), FeedCursor(last_id))
+        stream = self._tail(calls.feed(types=types), FeedPosition(last_id))
         async with aclosing(stream):
             async for event in stream:
                 yield event
@@ -218,7 +218,7 @@ class AsyncClient:
         except httpx2.TransportError as error:
             raise Unreachable(self.url, reason(error)) from error
 
-    async def call(self, call: Call[T]) -> T:
+    async def call(self, call: ApiCall[T]) -> T:
         """Send a call. If the connection breaks and the call is safe to repeat, send it again."""
         backoff = self._connection.backoff()
         while True:
@@ -239,7 +239,7 @@ class AsyncClient:
             else:
                 return finish(call, response)
 
-    async def _tail(self, call: Call[None], cursor: Cursor) -> AsyncGenerator[AnyEvent, None]:
+    async def _tail(self, call: ApiCall[None], cursor: StreamPosition) -> AsyncGenerator[AnyEvent, None]:
         tail = Tail(call, cursor, self._connection.backoff(), self.url)
         while not tail.done:
             params, headers = tail.begin()

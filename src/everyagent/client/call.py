@@ -15,19 +15,19 @@ T_co = TypeVar("T_co", covariant=True)
 Param = str | int | bool | None
 
 
-class Reply(NamedTuple):
+class ApiResponse(NamedTuple):
     """A successful answer, as far as a call reads it. Header names are lower case."""
 
     body: bytes
     headers: Mapping[str, str]
 
 
-class Call(Struct, Generic[T_co], frozen=True, kw_only=True):
+class ApiCall(Struct, Generic[T_co], frozen=True, kw_only=True):
     """`key` makes a POST safe to send again; `timeout` None is the client's own."""
 
     method: str
     path: str
-    decode: Callable[[Reply], T_co]
+    decode: Callable[[ApiResponse], T_co]
     params: dict[str, str] = {}
     body: bytes | None = None
     media: str = "application/json"
@@ -67,30 +67,30 @@ def params(**given: Param) -> dict[str, str]:
     return texts
 
 
-def decoded(shape: type[T]) -> Callable[[Reply], T]:
+def decoded(shape: type[T]) -> Callable[[ApiResponse], T]:
     decoder = msgspec.json.Decoder(shape)
     return lambda reply: decoder.decode(reply.body)
 
 
-def nothing(reply: Reply) -> None:
+def nothing(reply: ApiResponse) -> None:
     """For answers without a body."""
 
 
-def get(path: str, decode: Callable[[Reply], T], params: dict[str, str] | None = None) -> Call[T]:
-    return Call(method="GET", path=path, decode=decode, params=params or {})
+def get(path: str, decode: Callable[[ApiResponse], T], params: dict[str, str] | None = None) -> ApiCall[T]:
+    return ApiCall(method="GET", path=path, decode=decode, params=params or {})
 
 
 def post(
     path: str,
-    decode: Callable[[Reply], T],
+    decode: Callable[[ApiResponse], T],
     body: object = None,
     *,
     key: str | None = None,
     params: dict[str, str] | None = None,
     timeout: float | None = None,
-) -> Call[T]:
+) -> ApiCall[T]:
     """Every POST carries an Idempotency-Key, so that it can be sent again when the connection broke."""
-    return Call(
+    return ApiCall(
         method="POST",
         path=path,
         decode=decode,

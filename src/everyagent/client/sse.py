@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 
-class Message(NamedTuple):
+class SseMessage(NamedTuple):
     """`id` is the last one the stream named; it holds on until the stream names another."""
 
     id: str | None
@@ -21,13 +21,13 @@ class SseParser:
         self._event = ""
         self._data: list[bytes] = []
 
-    def feed(self, chunk: bytes) -> list[Message]:
+    def feed(self, chunk: bytes) -> list[SseMessage]:
         """The messages that this chunk completes."""
-        messages: list[Message] = []
+        messages: list[SseMessage] = []
         for line in self._lines(chunk):
             if not line:
                 if self._data:
-                    messages.append(Message(self._id, self._event or "message", b"\n".join(self._data)))
+                    messages.append(SseMessage(self._id, self._event or "message", b"\n".join(self._data)))
                 self._event, self._data = "", []
                 continue
             name, _, value = line.partition(b":")

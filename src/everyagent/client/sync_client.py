@@ -13,11 +13,11 @@ from typing import Generic, ParamSpec, Self, TypeVar, overload
 import httpx2
 
 from everyagent.client import calls
-from everyagent.client.call import Call
-from everyagent.client.connection import Connection, finish, may_repeat, reason
+from everyagent.client.call import ApiCall
 from everyagent.client.errors import ApiError, AskPending, Unreachable, api_error
-from everyagent.client.reading import AnyEvent
-from everyagent.client.tail import Cursor, FeedCursor, Gap, SessionCursor, Tail
+from everyagent.client.event_codec import AnyEvent
+from everyagent.client.tail import FeedPosition, Gap, SessionPosition, StreamPosition, Tail
+from everyagent.client.transport import TransportSettings, finish, may_repeat, reason
 from everyagent.client.turn import Answer, Ask, Turn, TurnSelection, TurnSummary, ask_in
 from everyagent.model.sessions import Attachment
 
@@ -26,9 +26,9 @@ T = TypeVar("T")
 
 
 class _Method(Generic[P, T]):
-    """Turns a function that makes a `Call` into a method that sends it."""
+    """Turns a function that makes a `ApiCall` into a method that sends it."""
 
-    def __init__(self, make: Callable[P, Call[T]]) -> None:
+    def __init__(self, make: Callable[P, ApiCall[T]]) -> None:
         self._make = make
         self.__doc__ = make.__doc__
 
@@ -62,7 +62,7 @@ class Client:
         attempts: int = 5,
         transport: httpx2.BaseTransport | None = None,
     ) -> None:
-        self._connection = Connection(base_url, token, timeout, patience, attempts)
+        self._connection = TransportSettings(base_url, token, timeout, patience, attempts)
         self._http = httpx2.Client(
             base_url=self._connection.url,
             headers=self._connection.headers,
@@ -139,7 +139,7 @@ class Client:
         `follow=False` stops at the newest stored event.
         """
         if follow:
-            cursor = SessionCursor(offset, filtered=bool(types))
+            cursor = SessionPosition(offset, filtered=bool(types))
             stream = self._tail(calls.tail(session_id, types=types, include_raw=include_raw), cursor)
             with closing(stream):
                 yield from stream
@@ -154,7 +154,7 @@ class Client:
 
     def feed(self, *, types: Sequence[str] = (), last_id: str | None = None) -> Generator[AnyEvent, None, None]:
         """Yield the events of all sessions, from now on or after `last_id`. Never ends."""
-        stream = self._tail(calls.feed(types=types), FeedCursor(last_id))
+        stream = self._tail(calls.feed(types=types), FeedPosition(last_id))
         with closing(stream):
             yield from stream
 
@@ -215,7 +215,7 @@ class Client:
         except httpx2.TransportError as error:
             raise Unreachable(self.url, reason(error)) from error
 
-    def call(self, call: Call[T]) -> T:
+    def call(self, call: ApiCall[T]) -> T:
         """Send a call. If the connection breaks and the call is safe to repeat, send it again."""
         backoff = self._connection.backoff()
         while True:
@@ -236,7 +236,7 @@ class Client:
             else:
                 return finish(call, response)
 
-    def _tail(self, call: Call[None], cursor: Cursor) -> Generator[AnyEvent, None, None]:
+    def _tail(self, call: ApiCall[None], cursor: StreamPosition) -> Generator[AnyEvent, None, None]:
         tail = Tail(call, cursor, self._connection.backoff(), self.url)
         while not tail.done:
             params, headers = tail.begin()

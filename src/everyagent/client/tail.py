@@ -9,23 +9,23 @@ from typing import Protocol
 import msgspec
 
 from everyagent.client.backoff import Backoff
-from everyagent.client.call import Call, params
+from everyagent.client.call import ApiCall, params
 from everyagent.client.errors import ClientError, Unreachable, api_error
-from everyagent.client.reading import AnyEvent, read_event
-from everyagent.client.sse import Message, SseParser
+from everyagent.client.event_codec import AnyEvent, read_event
+from everyagent.client.sse import SseMessage, SseParser
 
 #: A daemon in trouble or on its way down: worth another try.
 PASSING = frozenset({429, 500, 502, 503, 504, 507})
 
 
-class Cursor(Protocol):
+class StreamPosition(Protocol):
     """A place in a stream."""
 
-    def begin(self, call: Call[None]) -> tuple[dict[str, str], dict[str, str]]:
+    def begin(self, call: ApiCall[None]) -> tuple[dict[str, str], dict[str, str]]:
         """Query parameters and headers that start the stream just after this place."""
         ...
 
-    def take(self, message: Message, event: AnyEvent) -> bool:
+    def take(self, message: SseMessage, event: AnyEvent) -> bool:
         """Move on to the event; False if it was seen before. Raises `Gap` if one before it is missing."""
         ...
 
@@ -38,17 +38,17 @@ class Gap(Exception):
     """The connection skipped an event; reading again from the cursor gets it back."""
 
 
-class SessionCursor:
+class SessionPosition:
     """By sequence. Without a type filter every sequence is expected, so that a gap is noticed."""
 
     def __init__(self, offset: int, *, filtered: bool) -> None:
         self.sequence = offset
         self._filtered = filtered
 
-    def begin(self, call: Call[None]) -> tuple[dict[str, str], dict[str, str]]:
+    def begin(self, call: ApiCall[None]) -> tuple[dict[str, str], dict[str, str]]:
         return call.params | params(offset=self.sequence), {}
 
-    def take(self, message: Message, event: AnyEvent) -> bool:
+    def take(self, message: SseMessage, event: AnyEvent) -> bool:
         if event.sequence <= self.sequence:
             return False
         if not self._filtered and event.sequence != self.sequence + 1:
@@ -60,16 +60,16 @@ class SessionCursor:
         return event.type == "session.ended"
 
 
-class FeedCursor:
+class FeedPosition:
     """By the ids the daemon gives; from now on if there is none yet."""
 
     def __init__(self, last_id: str | None) -> None:
         self.last_id = last_id
 
-    def begin(self, call: Call[None]) -> tuple[dict[str, str], dict[str, str]]:
+    def begin(self, call: ApiCall[None]) -> tuple[dict[str, str], dict[str, str]]:
         return call.params, {} if self.last_id is None else {"last-event-id": self.last_id}
 
-    def take(self, message: Message, event: AnyEvent) -> bool:
+    def take(self, message: SseMessage, event: AnyEvent) -> bool:
         self.last_id = message.id
         return True
 
@@ -80,7 +80,7 @@ class FeedCursor:
 class Tail:
     """Connect with `begin`, tell it what happened, hand on what `received` yields, until `done`."""
 
-    def __init__(self, call: Call[None], cursor: Cursor, backoff: Backoff, url: str) -> None:
+    def __init__(self, call: ApiCall[None], cursor: StreamPosition, backoff: Backoff, url: str) -> None:
         self.call = call
         self.done = False
         self._cursor = cursor
@@ -131,7 +131,7 @@ class Tail:
         return seconds
 
 
-def _event(message: Message) -> AnyEvent | None:
+def _event(message: SseMessage) -> AnyEvent | None:
     """None for a message that is no event of ours, such as a newer daemon might send."""
     if message.event != "message":
         return None

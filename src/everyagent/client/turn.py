@@ -4,7 +4,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from everyagent.client.reading import AnyEvent
+from everyagent.client.event_codec import AnyEvent
 from everyagent.model.asks import PermissionAnswer, QuestionAnswer, ToolAnswer
 from everyagent.model.events import (
     ItemCompleted,

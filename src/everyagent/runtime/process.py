@@ -16,9 +16,9 @@ from everyagent.errors import AgentFailed, AgentNotInstalled
 from everyagent.model.events import StderrOutput
 from everyagent.runtime.exit import Exit, on_exit
 from everyagent.runtime.framing import Line, LineSplitter
+from everyagent.runtime.reaper import Reaper
 from everyagent.runtime.stderr import StderrKeeper
 from everyagent.runtime.stdin import Stdin
-from everyagent.runtime.warden import Warden
 
 READ_SIZE = 128 * 1024
 PIPE_SIZE = 1024 * 1024
@@ -27,12 +27,12 @@ KILL_LIMIT = 10.0
 
 
 class Process:
-    """In a session and group of its own; it and all it starts carry the warden's markers.
+    """In a session and group of its own; it and all it starts carry the reaper's markers.
 
     One task reads `lines`, to their end. `stop` may be called by anyone, any number of times.
     """
 
-    def __init__(self, child: subprocess.Popen[bytes], spawn: str, warden: Warden) -> None:
+    def __init__(self, child: subprocess.Popen[bytes], spawn: str, reaper: Reaper) -> None:
         assert child.stdin
         assert child.stdout
         assert child.stderr
@@ -43,7 +43,7 @@ class Process:
         self._stderr = child.stderr
         self._said_on_stderr = StderrKeeper()
         self._spawn = spawn
-        self._warden = warden
+        self._reaper = reaper
         self._loop = asyncio.get_running_loop()
         self._news = asyncio.Event()  # output to read, a nudge, or the end
         self._nudged = False
@@ -58,11 +58,11 @@ class Process:
 
     @classmethod
     async def start(
-        cls, argv: Sequence[str], *, directory: Path, environment: Mapping[str, str], warden: Warden
+        cls, argv: Sequence[str], *, directory: Path, environment: Mapping[str, str], reaper: Reaper
     ) -> "Process":
         """Raises `AgentNotInstalled` if there is no such program, `AgentFailed` if it does not start."""
         spawn = secrets.token_hex(8)
-        marked = {**environment, **warden.marks(spawn)}
+        marked = {**environment, **reaper.marks(spawn)}
 
         def popen() -> subprocess.Popen[bytes]:
             pipe = subprocess.PIPE
@@ -73,13 +73,13 @@ class Process:
         if not directory.is_dir():
             raise AgentFailed(f"The session's directory {directory} does not exist. Make it, or start another session.")
         try:
-            warden.watch()
+            reaper.watch()
             child = await to_thread.run_sync(popen)
         except FileNotFoundError:
             raise AgentNotInstalled(f"There is no program {argv[0]}.") from None
         except OSError as error:
             raise AgentFailed(f"The program {argv[0]} could not be started: {error}.") from error
-        return cls(child, spawn, warden)
+        return cls(child, spawn, reaper)
 
     @property
     def exit(self) -> Exit | None:
@@ -155,7 +155,7 @@ class Process:
                 self._signal(signal.SIGTERM)
                 if not await self._ends_within(grace):
                     self._signal(signal.SIGKILL)
-            gone = await self._warden.kill_spawn(self._spawn, limit=KILL_LIMIT)
+            gone = await self._reaper.kill_spawn(self._spawn, limit=KILL_LIMIT)
             if not (gone and await self._ends_within(KILL_LIMIT)):
                 raise AgentFailed(f"Process {self.pid} or something it started could not be killed.")
             if not self._reading:

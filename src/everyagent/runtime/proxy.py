@@ -20,7 +20,7 @@ CONNECTIONS = 256
 _PIECE = 64 * 1024
 
 
-class Refused(Exception):
+class ProxyRefusal(Exception):
     """Why a request does not go on, as its client is told."""
 
     def __init__(self, status: str, why: str) -> None:
@@ -71,7 +71,7 @@ class Proxy:
         try:
             request = await self._request(reader)
             upstream = await self._connect(request)
-        except Refused as refusal:
+        except ProxyRefusal as refusal:
             body = f"{refusal}\n".encode()
             head = f"HTTP/1.1 {refusal.status}\r\nContent-Type: text/plain\r\nContent-Length: {len(body)}\r\n"
             writer.write(f"{head}Connection: close\r\n\r\n".encode() + body)
@@ -92,13 +92,13 @@ class Proxy:
             async with asyncio.timeout(HEAD_SECONDS):
                 head = await reader.readuntil(b"\r\n\r\n")
         except (TimeoutError, asyncio.LimitOverrunError) as error:
-            raise Refused("400 Bad Request", "The request has no end, or its headers are too long.") from error
+            raise ProxyRefusal("400 Bad Request", "The request has no end, or its headers are too long.") from error
         if len(self._busy) > CONNECTIONS:
-            raise Refused("503 Service Unavailable", f"More than {CONNECTIONS} connections at once.")
+            raise ProxyRefusal("503 Service Unavailable", f"More than {CONNECTIONS} connections at once.")
         request = _parsed(head)
         if not admits(self._allowed, request.host):
             hosts = ", ".join(self._allowed) or "no host"
-            raise Refused(
+            raise ProxyRefusal(
                 "403 Forbidden", f"This session may not reach {request.host}: its network is limited to {hosts}."
             )
         return request
@@ -109,7 +109,7 @@ class Proxy:
                 next_proxy = _next_proxy(request)
                 return await (_through(next_proxy, request) if next_proxy else _straight(request))
         except (OSError, TimeoutError, EOFError, asyncio.LimitOverrunError) as error:
-            raise Refused(
+            raise ProxyRefusal(
                 "502 Bad Gateway", f"{request.host} cannot be reached: {str(error) or 'it took too long'}."
             ) from error
 
@@ -121,9 +121,13 @@ def _parsed(head: bytes) -> _Request:
         address = urlsplit(f"//{target}" if method == "CONNECT" else target)
         host, port = address.hostname or "", address.port or (80 if address.scheme == "http" else 0)
     except ValueError as error:
-        raise Refused("400 Bad Request", "This is a proxy: it takes CONNECT, and requests with a whole URL.") from error
+        raise ProxyRefusal(
+            "400 Bad Request", "This is a proxy: it takes CONNECT, and requests with a whole URL."
+        ) from error
     if not host or not port or not version.startswith("HTTP/1.") or address.scheme not in ("", "http"):
-        raise Refused("400 Bad Request", "This is a proxy: it takes CONNECT, and requests with a whole http:// URL.")
+        raise ProxyRefusal(
+            "400 Bad Request", "This is a proxy: it takes CONNECT, and requests with a whole http:// URL."
+        )
     if method == "CONNECT":
         return _Request(host=host, port=port, tunnel=True, first=b"")
     path = (address.path or "/") + (f"?{address.query}" if address.query else "")

@@ -13,7 +13,7 @@ from everyagent.logs import get_logger
 from everyagent.sessions.limits import Limits
 
 if TYPE_CHECKING:
-    from everyagent.runtime.shell import Shell
+    from everyagent.runtime.restricted_shell import RestrictedShell
 
 logger = get_logger(__name__)
 
@@ -47,7 +47,7 @@ class Link:
         self._hearer = hearer
         self._policy = policy
         self._ear: Ear | None = None
-        self._shell: Shell | None = None
+        self._shell: RestrictedShell | None = None
 
     def hears(self, ear: Ear) -> bool:
         return ear is self._ear
@@ -73,9 +73,11 @@ class Link:
         """With the shell that keeps commands to the session's hosts, for an agent that needs one."""
         if launch.hosts is None or (await self.adapter.catalog()).sandbox != "shell":
             return launch
-        from everyagent.runtime.shell import Shell  # loaded where it is needed: few sessions are limited
+        from everyagent.runtime.restricted_shell import (
+            RestrictedShell,
+        )  # loaded where it is needed: few sessions are limited
 
-        self._shell = await Shell.open(launch.hosts, launch.scratch / "shell")
+        self._shell = await RestrictedShell.open(launch.hosts, launch.scratch / "shell")
         return replace(launch, shell=self._shell)
 
     def _leave_shell(self) -> None:

@@ -7,7 +7,7 @@ from everyagent.errors import (
     AskNotFound,
     EveryagentError,
     OffsetOutOfRange,
-    SessionEnded,
+    SessionHasEnded,
     StorageFull,
     UnsupportedChoice,
 )
@@ -15,8 +15,8 @@ from everyagent.log.log import Log
 from everyagent.model.parts import Json
 
 
-def session_ended(session_id: str) -> SessionEnded:
-    return SessionEnded(
+def session_ended(session_id: str) -> SessionHasEnded:
+    return SessionHasEnded(
         "This session has ended; it takes no more messages or changes. Fork it, or create a new one.",
         sessionId=session_id,
     )

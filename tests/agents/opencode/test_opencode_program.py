@@ -22,7 +22,7 @@ from everyagent.agents.shared_servers import Kind
 from everyagent.agents.supervision import TaskSupervisor
 from everyagent.errors import AgentFailed, AgentNotInstalled
 from everyagent.model.tools import CustomTool, McpLocal, McpRemote
-from everyagent.runtime.warden import Warden
+from everyagent.runtime.reaper import Reaper
 
 SCRIPT = "#!/bin/sh\necho 1.18.33\n"
 
@@ -208,10 +208,10 @@ def test_a_login_is_told_without_its_secret(tmp_path: Path) -> None:
 
 async def test_nobody_without_the_password_can_drive_the_server(opencode_program: str, tmp_path: Path) -> None:
     environment = launching.environment(None, {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}, None)
-    warden = Warden()
+    reaper = Reaper()
     async with anyio.create_task_group() as tasks:
         kind = Kind.of(launching.argv(opencode_program), environment)
-        server = await OpencodeServer.ready(kind, TaskSupervisor(tasks), warden)
+        server = await OpencodeServer.ready(kind, TaskSupervisor(tasks), reaper)
         try:
             assert await server.rest.ask("GET", "/global/health", "/")
             url = str(server.rest.url)
@@ -222,13 +222,13 @@ async def test_nobody_without_the_password_can_drive_the_server(opencode_program
         finally:
             await server.stop()
         assert not server.open
-    await warden.close()
+    await reaper.close()
 
 
 async def test_a_program_that_ends_at_once_says_why(tmp_path: Path) -> None:
     broken = executable(tmp_path / "broken", "#!/bin/sh\necho 'no such luck' >&2\nexit 3\n")
-    warden = Warden()
+    reaper = Reaper()
     async with anyio.create_task_group() as tasks:
         with pytest.raises(AgentFailed, match="no such luck"):
-            await OpencodeServer.ready(Kind.of((str(broken),), {"PATH": "/bin"}), TaskSupervisor(tasks), warden)
-    await warden.close()
+            await OpencodeServer.ready(Kind.of((str(broken),), {"PATH": "/bin"}), TaskSupervisor(tasks), reaper)
+    await reaper.close()

@@ -42,5 +42,5 @@ class AmpAdapter(ProgramAdapter):
             launching.argv(binary, launch, files, conversation.thread),
             directory=launch.directory,
             environment=environment,
-            warden=self._warden,
+            reaper=self._reaper,
         )

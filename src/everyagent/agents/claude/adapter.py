@@ -24,7 +24,7 @@ class ClaudeAdapter(ProgramAdapter):
             launching.argv(binary, launch, config),
             directory=launch.directory,
             environment=launching.environment(launch, self._environment),
-            warden=self._warden,
+            reaper=self._reaper,
         )
         conversation = ClaudeConversation(process, launch, listener)
         await conversation.begin()
@@ -36,4 +36,4 @@ class ClaudeAdapter(ProgramAdapter):
             session_id="", directory=Path("/"), scratch=Path("/"), permission_mode="default", agent_mode="build"
         )
         environment = launching.environment(nobody, self._environment)
-        return await catalog.asked(path, Path("/"), environment, self._warden)
+        return await catalog.asked(path, Path("/"), environment, self._reaper)

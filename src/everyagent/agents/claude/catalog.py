@@ -12,7 +12,7 @@ from everyagent.agents.claude.modes import AGENT_MODES, PERMISSION_MODES
 from everyagent.agents.claude.policies import TOOLS
 from everyagent.errors import AgentFailed
 from everyagent.runtime.process import Process
-from everyagent.runtime.warden import Warden
+from everyagent.runtime.reaper import Reaper
 
 CAPABILITIES = Capabilities(
     plan_mode=True,
@@ -79,11 +79,11 @@ UNASKED = catalog(
 )
 
 
-async def asked(binary: str, folder: Path, environment: dict[str, str], warden: Warden) -> Catalog:
+async def asked(binary: str, folder: Path, environment: dict[str, str], reaper: Reaper) -> Catalog:
     """Start the program only to hear what it offers. Raises `AgentFailed`."""
     nobody = Launch(session_id="", directory=folder, scratch=folder, permission_mode="default", agent_mode="build")
     process = await Process.start(
-        launch.argv(binary, nobody, None), directory=folder, environment=environment, warden=warden
+        launch.argv(binary, nobody, None), directory=folder, environment=environment, reaper=reaper
     )
     try:
         with anyio.move_on_after(ASK_LIMIT):

@@ -31,7 +31,7 @@ class CodexAdapter(ProgramAdapter):
         environment = launching.environment(launch.env, self._environment)
         kind = Kind.of(launching.argv(binary, environment), environment)
         own = launching.own_servers(environment)
-        conversation = CodexConversation(launch, listener, self._warden, self._gate, own)
+        conversation = CodexConversation(launch, listener, self._reaper, self._gate, own)
         await self._servers.lodge(kind, conversation, lambda server: server.join(conversation), self._tasks)
         return conversation
 
@@ -41,9 +41,9 @@ class CodexAdapter(ProgramAdapter):
         await super().close()
 
     async def _start(self, kind: Kind) -> AppServer:
-        return await AppServer.ready(kind, self._tasks, self._warden)
+        return await AppServer.ready(kind, self._tasks, self._reaper)
 
     async def _ask(self, path: str) -> Catalog:
         environment = launching.environment({}, self._environment)
         kind = Kind.of(launching.argv(path, environment, quiet=True), environment)
-        return await catalog.asked(kind, self._tasks, self._warden)
+        return await catalog.asked(kind, self._tasks, self._reaper)

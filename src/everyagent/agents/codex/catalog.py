@@ -12,7 +12,7 @@ from everyagent.agents.shared_servers import Kind
 from everyagent.agents.supervision import TaskSupervisor
 from everyagent.errors import AgentFailed
 from everyagent.logs import get_logger
-from everyagent.runtime.warden import Warden
+from everyagent.runtime.reaper import Reaper
 
 CAPABILITIES = Capabilities(
     plan_mode=True,
@@ -79,9 +79,9 @@ def catalog(models: list[wire.ModelInfo]) -> Catalog:
 UNASKED = catalog([])
 
 
-async def asked(kind: Kind, tasks: TaskSupervisor, warden: Warden) -> Catalog:
+async def asked(kind: Kind, tasks: TaskSupervisor, reaper: Reaper) -> Catalog:
     """Start the program only to hear what it offers. Raises `AgentFailed`."""
-    server = await AppServer.ready(kind, tasks, warden)
+    server = await AppServer.ready(kind, tasks, reaper)
     try:
         return catalog(await models(server))
     finally:

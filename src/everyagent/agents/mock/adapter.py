@@ -8,19 +8,19 @@ from everyagent.agents.mock.catalog import CAPABILITIES, CATALOG
 from everyagent.agents.mock.driver import MockConversation
 from everyagent.agents.supervision import TaskSupervisor
 from everyagent.runtime.process import Process
-from everyagent.runtime.warden import Warden
+from everyagent.runtime.reaper import Reaper
 
 
 class MockAdapter:
-    """Conversations run as tasks of `tasks`. Without a `warden` it brings its own, and closes it."""
+    """Conversations run as tasks of `tasks`. Without a `reaper` it brings its own, and closes it."""
 
     name = "mock"
     title = "Mock agent"
 
-    def __init__(self, tasks: TaskSupervisor, warden: Warden | None = None) -> None:
+    def __init__(self, tasks: TaskSupervisor, reaper: Reaper | None = None) -> None:
         self._tasks = tasks
-        self._warden = warden or Warden()
-        self._owns_warden = warden is None
+        self._reaper = reaper or Reaper()
+        self._owns_reaper = reaper is None
 
     @property
     def capabilities(self) -> Capabilities:
@@ -40,7 +40,7 @@ class MockAdapter:
             program.argv(),
             directory=launch.directory,
             environment=program.environment(launch, os.environ),
-            warden=self._warden,
+            reaper=self._reaper,
         )
         conversation = MockConversation(process, listener)
         await conversation.begin(launch)
@@ -48,5 +48,5 @@ class MockAdapter:
         return conversation
 
     async def close(self) -> None:
-        if self._owns_warden:
-            await self._warden.close()
+        if self._owns_reaper:
+            await self._reaper.close()

@@ -60,7 +60,7 @@ class OpencodeAdapter(ProgramAdapter):
         return Kind.of(launching.argv(binary), {**quiet, **environment})
 
     async def _start(self, kind: Kind) -> OpencodeServer:
-        return await OpencodeServer.ready(kind, self._tasks, self._warden)
+        return await OpencodeServer.ready(kind, self._tasks, self._reaper)
 
     async def _ask(self, path: str) -> Catalog:
         """Start the program only to hear what it offers."""

@@ -2,7 +2,7 @@
 
 from starlette.types import Scope
 
-from everyagent.api.auth import tokens
+from everyagent.api.access_control import tokens
 from everyagent.managed.memory.memory_shape import Actor, ApiActor, SessionActor
 from everyagent.managed.work_queue.keys import Keys
 

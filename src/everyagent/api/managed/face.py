@@ -25,5 +25,5 @@ class ManagedFace:
         assert issubclass(route.body, Struct)
         return reading.read_body(raw, route.body, ignored)
 
-    def refusal(self, error: EveryagentError, request_id: str) -> Response:
+    def error_response(self, error: EveryagentError, request_id: str) -> Response:
         return error_response(error, request_id)

@@ -10,7 +10,7 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import parse_options_header
 from starlette.types import Scope
 
-from everyagent.api.reading import header
+from everyagent.api.request_decoding import header
 from everyagent.errors import BadRequest, UnsupportedMedia
 
 MAX_PARTS = 2000

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 import msgspec
 from msgspec import Struct
 
-from everyagent.api.reading import decoded, invalid
+from everyagent.api.request_decoding import decoded, invalid
 from everyagent.errors import BadRequest
 
 #: Sent by older SDKs with every request.

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from everyagent.api.managed.downloads import pieces
 from everyagent.api.managed.multipart import Form
-from everyagent.api.reading import header
+from everyagent.api.request_decoding import header
 from everyagent.api.routing import Call, Nothing, Routes, Upload
 from everyagent.api.streaming import Download
 from everyagent.errors import BadRequest, NotFound

@@ -1,7 +1,7 @@
 """Threads: a session's own, and those of its sub-agents."""
 
 from everyagent.api.managed.events import EventPage, page_answer
-from everyagent.api.reading import header
+from everyagent.api.request_decoding import header
 from everyagent.api.routing import Call, Encoded, Nothing, Routes
 from everyagent.api.streaming import EventStream
 from everyagent.errors import NotFound

@@ -3,7 +3,7 @@
 import msgspec
 from msgspec import Struct
 
-from everyagent.api.reading import header
+from everyagent.api.request_decoding import header
 from everyagent.api.routing import Call, Encoded, Nothing, Routes
 from everyagent.errors import BadRequest, Conflict, NotFound, PreconditionFailed
 from everyagent.managed.resources.environments.shape import SelfHosted

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from everyagent.api.reading import header
+from everyagent.api.request_decoding import header
 from everyagent.api.routing import Call, Encoded, NoContent, Nothing, Routes
 from everyagent.api.streaming import EventStream
 from everyagent.errors import BadRequest, OffsetOutOfRange, SessionNotFound

@@ -8,13 +8,13 @@ from typing import Annotated
 from anyio import to_thread
 from msgspec import Meta, Struct
 
-from everyagent.api.reading import media_type
+from everyagent.api.request_decoding import media_type
 from everyagent.api.routing import Call, Nothing, Routes, Spooled, Upload
 from everyagent.api.streaming import Download
-from everyagent.api.universal import entries
-from everyagent.api.universal.confined import Confined, not_the_root
-from everyagent.api.universal.entries import FsEntry, FsStat, printable
-from everyagent.api.universal.incoming import Incoming
+from everyagent.api.universal import directory_entries
+from everyagent.api.universal.atomic_write import AtomicWrite
+from everyagent.api.universal.confined_directory import ConfinedDirectory, not_the_root
+from everyagent.api.universal.directory_entries import FsEntry, FsStat, printable
 from everyagent.errors import Conflict, Forbidden, NotFound, SessionNotFound, StorageFull, TooLarge, UnsupportedMedia
 from everyagent.sessions import Sessions
 
@@ -82,21 +82,21 @@ class FsUnpacked(Struct, frozen=True, kw_only=True):
 async def list_entries(call: Call[OptionalPathQuery, Nothing]) -> list[FsEntry]:
     """What is in a directory, by name."""
     directory = await _directory(call.sessions, call.query.session_id)
-    return await to_thread.run_sync(entries.list_directory, directory, call.query.path)
+    return await to_thread.run_sync(directory_entries.list_directory, directory, call.query.path)
 
 
 @routes.add("GET", "/v1/fs/stat", *_ERRORS)
 async def stat_entry(call: Call[PathQuery, Nothing]) -> FsStat:
     """One file or directory."""
     directory = await _directory(call.sessions, call.query.session_id)
-    return await to_thread.run_sync(entries.stat_entry, directory, call.query.path)
+    return await to_thread.run_sync(directory_entries.stat_entry, directory, call.query.path)
 
 
 @routes.add("GET", "/v1/fs/file", *_ERRORS, media=("application/octet-stream",))
 async def read_file(call: Call[PathQuery, Nothing]) -> Download:
     """A file's bytes."""
     directory = await _directory(call.sessions, call.query.session_id)
-    descriptor, status = await to_thread.run_sync(entries.open_file, directory, call.query.path)
+    descriptor, status = await to_thread.run_sync(directory_entries.open_file, directory, call.query.path)
     name = os.path.basename(call.query.path)
     return Download(_Outgoing(descriptor), "application/octet-stream", filename=name, size=status.st_size)
 
@@ -108,7 +108,7 @@ async def write_file(call: Call[PathQuery, Upload]) -> FsWritten:
     with ExitStack() as held:
         finding = directory.place(call.query.path, create_parents=True)
         place = not_the_root(await to_thread.run_sync(held.enter_context, finding))
-        incoming = held.enter_context(await to_thread.run_sync(Incoming, place))
+        incoming = held.enter_context(await to_thread.run_sync(AtomicWrite, place))
         async for piece in call.body.pieces:
             await to_thread.run_sync(incoming.write, piece)
         await to_thread.run_sync(incoming.keep)
@@ -119,7 +119,7 @@ async def write_file(call: Call[PathQuery, Upload]) -> FsWritten:
 async def remove_entry(call: Call[RemoveQuery, Nothing]) -> FsPath:
     """Remove a file, a link or a directory."""
     directory = await _directory(call.sessions, call.query.session_id)
-    removing = partial(entries.remove, directory, call.query.path, recursive=call.query.recursive)
+    removing = partial(directory_entries.remove, directory, call.query.path, recursive=call.query.recursive)
     return FsPath(path=await to_thread.run_sync(removing))
 
 
@@ -134,7 +134,7 @@ async def make_directory(call: Call[PathQuery, Nothing]) -> FsPath:
 async def move_entry(call: Call[MoveQuery, FsMove]) -> FsMoved:
     """Move or rename."""
     directory = await _directory(call.sessions, call.query.session_id)
-    moving = partial(entries.move, directory, call.body.origin, call.body.to, overwrite=call.body.overwrite)
+    moving = partial(directory_entries.move, directory, call.body.origin, call.body.to, overwrite=call.body.overwrite)
     origin, to = await to_thread.run_sync(moving)
     return FsMoved(origin=origin, to=to)
 
@@ -142,7 +142,7 @@ async def move_entry(call: Call[MoveQuery, FsMove]) -> FsMoved:
 @routes.add("POST", "/v1/fs/upload-batch", *_WRITE_ERRORS, TooLarge, UnsupportedMedia, takes=_TAR, effect=True)
 async def upload_batch(call: Call[OptionalPathQuery, Spooled]) -> FsUnpacked:
     """Many files at once: a tar archive, plain or gzipped, unpacked under `path`."""
-    from everyagent.api.universal.archive import unpack  # needed by few, so not loaded at the start
+    from everyagent.api.universal.tar_upload import unpack  # needed by few, so not loaded at the start
 
     found = media_type(call.scope)
     if found not in _TAR:
@@ -154,8 +154,8 @@ async def upload_batch(call: Call[OptionalPathQuery, Spooled]) -> FsUnpacked:
     return FsUnpacked(paths=[printable(path) for path in done.paths], truncated=done.total > len(done.paths))
 
 
-async def _directory(sessions: Sessions, session_id: str) -> Confined:
-    return Confined(await sessions.directory(session_id))
+async def _directory(sessions: Sessions, session_id: str) -> ConfinedDirectory:
+    return ConfinedDirectory(await sessions.directory(session_id))
 
 
 class _Outgoing:

@@ -6,11 +6,18 @@ from msgspec import Struct
 
 from everyagent.api.routing import Call, NoContent, Nothing, Routes
 from everyagent.api.streaming import EventStream
-from everyagent.errors import AgentFailed, RecordNotFound, SessionEnded, SessionNotFound, StorageFull, UnsupportedChoice
+from everyagent.errors import (
+    AgentFailed,
+    RecordNotFound,
+    SessionHasEnded,
+    SessionNotFound,
+    StorageFull,
+    UnsupportedChoice,
+)
 from everyagent.model.sessions import QueuedMessage, SendMessage
 
 routes = Routes("messages")
-_ERRORS = (SessionNotFound, RecordNotFound, SessionEnded, UnsupportedChoice, AgentFailed, StorageFull)
+_ERRORS = (SessionNotFound, RecordNotFound, SessionHasEnded, UnsupportedChoice, AgentFailed, StorageFull)
 Q = TypeVar("Q")
 
 

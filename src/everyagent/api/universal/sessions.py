@@ -9,8 +9,8 @@ from everyagent.api.routing import Call, Encoded, Nothing, Routes, encoded
 from everyagent.errors import (
     AgentFailed,
     AgentNotInstalled,
-    SessionEnded,
     SessionExists,
+    SessionHasEnded,
     SessionNotFound,
     StorageFull,
     UnknownAgent,
@@ -78,7 +78,7 @@ async def get_session(call: Call[Nothing, Nothing]) -> SessionInfo:
 
 
 @routes.add(
-    "PATCH", "/v1/sessions/{session_id}", SessionNotFound, SessionEnded, UnsupportedChoice, AgentFailed, StorageFull
+    "PATCH", "/v1/sessions/{session_id}", SessionNotFound, SessionHasEnded, UnsupportedChoice, AgentFailed, StorageFull
 )
 async def update_session(call: Call[Nothing, UpdateSession]) -> SessionInfo:
     """Another model, variant, mode, title or metadata from now on."""

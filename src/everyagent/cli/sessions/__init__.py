@@ -2,7 +2,7 @@
 
 from cyclopts import App
 
-from everyagent.cli.exits import EPILOGUE
+from everyagent.cli.exit_codes import EPILOGUE
 
 app = App(name="sessions", help="List, follow, steer and stop sessions.", help_epilogue=EPILOGUE)
 

@@ -4,9 +4,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from everyagent.cli.exits import Exit, Failure
-from everyagent.cli.screen import print_json, say
-from everyagent.cli.target import HERE, Target
+from everyagent.cli.daemon_options import DEFAULT_OPTIONS, DaemonOptions
+from everyagent.cli.exit_codes import CommandFailed, ExitCode
+from everyagent.cli.output import print_json, say
 from everyagent.model.asks import Answer, PermissionAnswer, QuestionAnswer, ToolAnswer
 from everyagent.model.sessions import AskInfo
 
@@ -20,7 +20,7 @@ def answer(
     *answers: str,
     reject: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     message: str | None = None,
-    target: Target = HERE,
+    options: DaemonOptions = DEFAULT_OPTIONS,
 ) -> None:
     """Answer what its agent asks.
 
@@ -38,12 +38,14 @@ def answer(
     message
         Why, when it is a no.
     """
-    with target.client() as client:
+    with options.client() as client:
         known = {info.ask_id: info for info in client.asks(session, pending=False)}
         if ask not in known:
-            raise Failure(f"Session {session} has no ask {ask}. `sessions show {session}` lists them.", Exit.NOT_FOUND)
+            raise CommandFailed(
+                f"Session {session} has no ask {ask}. `sessions show {session}` lists them.", ExitCode.NOT_FOUND
+            )
         client.answer(session, ask, to_answer(known[ask], answers, reject, message))
-    if target.json:
+    if options.json:
         print_json({"askId": ask, "answered": True})
     else:
         say(f"Answered {ask}.")
@@ -54,11 +56,11 @@ def to_answer(ask: AskInfo, words: tuple[str, ...], reject: bool, message: str |
         case "permission":
             reply = "reject" if reject else "".join(words)
             if reply not in REPLIES:
-                raise Failure(f"A permission is answered with one of: {', '.join(REPLIES)}.", Exit.USAGE)
+                raise CommandFailed(f"A permission is answered with one of: {', '.join(REPLIES)}.", ExitCode.USAGE)
             return PermissionAnswer(reply=reply, message=message)
         case "question":
             if not words and not reject:
-                raise Failure("Give one answer for each question, or --reject.", Exit.USAGE)
+                raise CommandFailed("Give one answer for each question, or --reject.", ExitCode.USAGE)
             answers = None if reject else [word.split("|") for word in words]
             return QuestionAnswer(answers=answers, message=message)
         case "tool":

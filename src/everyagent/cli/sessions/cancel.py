@@ -1,10 +1,10 @@
 """`everyagent sessions cancel`."""
 
-from everyagent.cli.screen import print_json, say
-from everyagent.cli.target import HERE, Target
+from everyagent.cli.daemon_options import DEFAULT_OPTIONS, DaemonOptions
+from everyagent.cli.output import print_json, say
 
 
-def cancel(session: str, /, *, target: Target = HERE) -> None:
+def cancel(session: str, /, *, options: DaemonOptions = DEFAULT_OPTIONS) -> None:
     """Stop the turn, keep the session.
 
     Parameters
@@ -12,9 +12,9 @@ def cancel(session: str, /, *, target: Target = HERE) -> None:
     session
         Its id.
     """
-    with target.client() as client:
+    with options.client() as client:
         cancelled = client.cancel(session)
-    if target.json:
+    if options.json:
         print_json({"cancelled": cancelled})
     else:
         say("The turn is being stopped." if cancelled else "No turn was running.")

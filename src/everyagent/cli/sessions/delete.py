@@ -5,15 +5,15 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from everyagent.cli.exits import Exit, Failure
-from everyagent.cli.screen import print_json, say
-from everyagent.cli.target import HERE, Target
+from everyagent.cli.daemon_options import DEFAULT_OPTIONS, DaemonOptions
+from everyagent.cli.exit_codes import CommandFailed, ExitCode
+from everyagent.cli.output import print_json, say
 
 
 def delete(
     *sessions: str,
     yes: Annotated[bool, Parameter(name=["--yes", "-y"], negative=(), show_default=False)] = False,
-    target: Target = HERE,
+    options: DaemonOptions = DEFAULT_OPTIONS,
 ) -> None:
     """Delete sessions with everything that was said in them. There is no way back.
 
@@ -26,10 +26,10 @@ def delete(
     """
     if sessions and not yes:
         _confirm(sessions)
-    with target.client() as client:
+    with options.client() as client:
         for session in sessions:
             client.delete(session)
-    if target.json:
+    if options.json:
         print_json({"deleted": sessions})
     else:
         say(f"Deleted: {', '.join(sessions)}." if sessions else "Nothing to do: no session named.")
@@ -37,7 +37,7 @@ def delete(
 
 def _confirm(sessions: tuple[str, ...]) -> None:
     if not sys.stdin.isatty():
-        raise Failure("Deleting cannot be undone, and nobody is there to ask. Say --yes.", Exit.USAGE)
+        raise CommandFailed("Deleting cannot be undone, and nobody is there to ask. Say --yes.", ExitCode.USAGE)
     say(f"Delete {', '.join(sessions)} with everything in it? [y/N] ")
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
-        raise Failure("Nothing was deleted.")
+        raise CommandFailed("Nothing was deleted.")

@@ -7,9 +7,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from everyagent.cli.daemon_options import DEFAULT_OPTIONS, DaemonOptions
+from everyagent.cli.output import print_json, say
 from everyagent.cli.progress import counting
-from everyagent.cli.screen import print_json, say
-from everyagent.cli.target import HERE, Target
 from everyagent.client.calls import ExportFormat
 
 
@@ -19,7 +19,7 @@ def export(
     *,
     format: Annotated[ExportFormat, Parameter(name=["--format", "-F"])] = "markdown",
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
-    target: Target = HERE,
+    options: DaemonOptions = DEFAULT_OPTIONS,
 ) -> None:
     """The whole session as one document.
 
@@ -32,7 +32,7 @@ def export(
     output
         Into this file. [default: stdout]
     """
-    with target.client() as client:
+    with options.client() as client:
         chunks = client.export(session, format=format)
         if output is None:
             for chunk in chunks:
@@ -40,7 +40,7 @@ def export(
             sys.stdout.buffer.flush()
             return
         written = _save(output, counting(chunks, f"Exporting {session}"))
-    if target.json:
+    if options.json:
         print_json({"path": str(output), "bytes": written})
     else:
         say(f"Wrote {output} ({written:,} bytes).")

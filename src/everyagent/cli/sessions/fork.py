@@ -4,8 +4,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from everyagent.cli.screen import print_json, say
-from everyagent.cli.target import HERE, Target
+from everyagent.cli.daemon_options import DEFAULT_OPTIONS, DaemonOptions
+from everyagent.cli.output import print_json, say
 
 
 def fork(
@@ -17,7 +17,7 @@ def fork(
     title: str | None = None,
     agent: str | None = None,
     model: str | None = None,
-    target: Target = HERE,
+    options: DaemonOptions = DEFAULT_OPTIONS,
 ) -> None:
     """A copy that goes its own way. Prints its id.
 
@@ -36,9 +36,9 @@ def fork(
     model
         Go on with another model.
     """
-    with target.client() as client:
+    with options.client() as client:
         info = client.fork(session, new_id=new_id, sequence=at, title=title, agent=agent, model=model)
-    if target.json:
+    if options.json:
         print_json(info)
         return
     print(info.session_id)

@@ -4,8 +4,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from everyagent.cli.screen import age, one_line, print_json, print_table, say
-from everyagent.cli.target import HERE, Target
+from everyagent.cli.daemon_options import DEFAULT_OPTIONS, DaemonOptions
+from everyagent.cli.output import age, one_line, print_json, print_table, say
 from everyagent.client import Client
 from everyagent.model.events import SessionStatus
 from everyagent.model.sessions import SessionInfo
@@ -18,7 +18,7 @@ def list_sessions(
     status: SessionStatus | None = None,
     agent: str | None = None,
     limit: Annotated[int, Parameter(name=["--limit", "-n"])] = 50,
-    target: Target = HERE,
+    options: DaemonOptions = DEFAULT_OPTIONS,
 ) -> None:
     """Newest first.
 
@@ -31,9 +31,9 @@ def list_sessions(
     limit
         At most so many.
     """
-    with target.client() as client:
+    with options.client() as client:
         found = collect(client, status, agent, limit)
-    if target.json:
+    if options.json:
         print_json(found)
     elif found:
         print_table(("SESSION", "AGENT", "STATUS", "EVENTS", "UPDATED", "TITLE"), [_row(info) for info in found])

@@ -5,8 +5,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from everyagent.cli.screen import print_json, say
-from everyagent.cli.target import HERE, Target
+from everyagent.cli.daemon_options import DEFAULT_OPTIONS, DaemonOptions
+from everyagent.cli.output import print_json, say
 
 
 def send(
@@ -15,7 +15,7 @@ def send(
     /,
     *,
     steer: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
-    target: Target = HERE,
+    options: DaemonOptions = DEFAULT_OPTIONS,
 ) -> None:
     """Send it a message. Returns as soon as the message is safe on disk; prints the id it has.
 
@@ -29,9 +29,9 @@ def send(
         Into the running turn, where the agent can; otherwise it waits for the next.
     """
     text = sys.stdin.read() if message == "-" else message
-    with target.client() as client:
+    with options.client() as client:
         item_id = client.send(session, text, delivery="steer" if steer else "queue")
-    if target.json:
+    if options.json:
         print_json({"itemId": item_id})
         return
     print(item_id)

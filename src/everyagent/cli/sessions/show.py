@@ -1,13 +1,13 @@
 """`everyagent sessions show`."""
 
-from everyagent.cli.asks import how_to_answer, summary
-from everyagent.cli.screen import age, out, print_facts, print_json
-from everyagent.cli.target import HERE, Target
-from everyagent.cli.usage import cost, tokens
+from everyagent.cli.ask_text import how_to_answer, summary
+from everyagent.cli.daemon_options import DEFAULT_OPTIONS, DaemonOptions
+from everyagent.cli.output import age, out, print_facts, print_json
+from everyagent.cli.usage_text import cost, tokens
 from everyagent.model.sessions import SessionInfo
 
 
-def show(session: str, /, *, target: Target = HERE) -> None:
+def show(session: str, /, *, options: DaemonOptions = DEFAULT_OPTIONS) -> None:
     """One session, and what it waits for.
 
     Parameters
@@ -15,10 +15,10 @@ def show(session: str, /, *, target: Target = HERE) -> None:
     session
         Its id.
     """
-    with target.client() as client:
+    with options.client() as client:
         info = client.session(session)
         asks = client.asks(session)
-    if target.json:
+    if options.json:
         print_json({"session": info, "asks": asks})
         return
     print_facts(_facts(info))

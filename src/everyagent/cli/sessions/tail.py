@@ -4,10 +4,10 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from everyagent.cli.events import line_of
-from everyagent.cli.screen import out, print_line
-from everyagent.cli.target import HERE, Target
-from everyagent.client.reading import encode_event
+from everyagent.cli.daemon_options import DEFAULT_OPTIONS, DaemonOptions
+from everyagent.cli.event_lines import line_of
+from everyagent.cli.output import out, print_line
+from everyagent.client.event_codec import encode_event
 
 
 def tail(
@@ -19,7 +19,7 @@ def tail(
     offset: int = 0,
     types: Annotated[str | None, Parameter(name=["--types", "-t"])] = None,
     raw: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
-    target: Target = HERE,
+    options: DaemonOptions = DEFAULT_OPTIONS,
 ) -> None:
     """Its events, oldest first.
 
@@ -39,11 +39,11 @@ def tail(
         With the agent's own frames; for --json.
     """
     wanted = [name for name in (types or "").split(",") if name]
-    with target.client() as client:
+    with options.client() as client:
         if last is not None:
             offset = max(offset, client.session(session).event_count - last)
         for event in client.events(session, offset=offset, types=wanted, include_raw=raw, follow=follow):
-            if target.json:
+            if options.json:
                 print_line(encode_event(event))
             else:
                 out().print(line_of(event), soft_wrap=True)

@@ -1,10 +1,10 @@
 """`everyagent sessions terminate`."""
 
-from everyagent.cli.screen import print_json, say
-from everyagent.cli.target import HERE, Target
+from everyagent.cli.daemon_options import DEFAULT_OPTIONS, DaemonOptions
+from everyagent.cli.output import print_json, say
 
 
-def terminate(*sessions: str, target: Target = HERE) -> None:
+def terminate(*sessions: str, options: DaemonOptions = DEFAULT_OPTIONS) -> None:
     """End sessions and all their processes. Their logs stay.
 
     Parameters
@@ -12,10 +12,10 @@ def terminate(*sessions: str, target: Target = HERE) -> None:
     sessions
         Their ids.
     """
-    with target.client() as client:
+    with options.client() as client:
         for session in sessions:
             client.terminate(session)
-    if target.json:
+    if options.json:
         print_json({"terminated": sessions})
     else:
         say(f"Ended: {', '.join(sessions)}." if sessions else "Nothing to do: no session named.")

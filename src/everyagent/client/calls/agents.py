@@ -1,6 +1,6 @@
 """Calls about the daemon itself and the agents it knows."""
 
-from everyagent.client.call import Call, Reply, decoded, get, nothing, path, post
+from everyagent.client.call import ApiCall, ApiResponse, decoded, get, nothing, path, post
 from everyagent.client.shapes import AgentInfo, AgentList, AgentTools, Health, Models, Modes, OpenApi
 
 _health = decoded(Health)
@@ -14,43 +14,43 @@ _openapi = decoded(OpenApi)
 INSTALL_TIMEOUT = 900.0
 
 
-def health() -> Call[Health]:
+def health() -> ApiCall[Health]:
     """Is it there? Needs no token."""
     return get(path("health"), _health)
 
 
-def openapi() -> Call[OpenApi]:
+def openapi() -> ApiCall[OpenApi]:
     """The daemon's own description of its API."""
     return get("/openapi.json", _openapi)
 
 
-def metrics() -> Call[str]:
+def metrics() -> ApiCall[str]:
     """Prometheus text."""
     return get("/metrics", lambda reply: reply.body.decode())
 
 
-def agents() -> Call[list[AgentInfo]]:
+def agents() -> ApiCall[list[AgentInfo]]:
     """What agents there are, what is installed, who is logged in."""
     return get(path("agents"), _agent_list)
 
 
-def models(agent: str) -> Call[Models]:
+def models(agent: str) -> ApiCall[Models]:
     return get(path("agents", agent, "models"), _models)
 
 
-def modes(agent: str) -> Call[Modes]:
+def modes(agent: str) -> ApiCall[Modes]:
     return get(path("agents", agent, "modes"), _modes)
 
 
-def agent_tools(agent: str) -> Call[AgentTools]:
+def agent_tools(agent: str) -> ApiCall[AgentTools]:
     """The agent's own tools: what tool policies can name, and enforce on each."""
     return get(path("agents", agent, "tools"), _tools)
 
 
-def install(agent: str, *, reinstall: bool = False) -> Call[None]:
+def install(agent: str, *, reinstall: bool = False) -> ApiCall[None]:
     """Fetch the tested version of an agent. Returns when it is there."""
     return post(path("agents", agent, "install"), nothing, {"reinstall": reinstall}, timeout=INSTALL_TIMEOUT)
 
 
-def _agent_list(reply: Reply) -> list[AgentInfo]:
+def _agent_list(reply: ApiResponse) -> list[AgentInfo]:
     return _agents(reply).agents

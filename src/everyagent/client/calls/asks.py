@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import assert_never
 
-from everyagent.client.call import Call, Reply, decoded, get, nothing, params, path, post
+from everyagent.client.call import ApiCall, ApiResponse, decoded, get, nothing, params, path, post
 from everyagent.client.shapes import AskList
 from everyagent.model.asks import Answer, PermissionAnswer, PermissionReply, QuestionAnswer, ToolAnswer
 from everyagent.model.sessions import AskInfo
@@ -11,13 +11,13 @@ from everyagent.model.sessions import AskInfo
 _asks = decoded(AskList)
 
 
-def asks(session_id: str | None = None, *, pending: bool = True) -> Call[list[AskInfo]]:
+def asks(session_id: str | None = None, *, pending: bool = True) -> ApiCall[list[AskInfo]]:
     """Of one session, or the inbox of all of them."""
     where = path("asks") if session_id is None else path("sessions", session_id, "asks")
     return get(where, _ask_list, params(pending=pending))
 
 
-def answer(session_id: str, ask_id: str, answer: Answer) -> Call[None]:
+def answer(session_id: str, ask_id: str, answer: Answer) -> ApiCall[None]:
     """Whatever kind of ask it is. A second answer is an `ApiError` with code `ask_closed`."""
     match answer:
         case PermissionAnswer():
@@ -34,27 +34,27 @@ def answer(session_id: str, ask_id: str, answer: Answer) -> Call[None]:
 
 def reply_permission(
     session_id: str, permission_id: str, reply: PermissionReply, *, message: str | None = None
-) -> Call[None]:
+) -> ApiCall[None]:
     """`message` tells the agent why, when the reply is `reject`."""
     body = {"reply": reply} if message is None else {"reply": reply, "message": message}
     return post(path("sessions", session_id, "permissions", permission_id, "reply"), nothing, body)
 
 
-def reply_question(session_id: str, question_id: str, answers: Sequence[Sequence[str]]) -> Call[None]:
+def reply_question(session_id: str, question_id: str, answers: Sequence[Sequence[str]]) -> ApiCall[None]:
     """One list of labels or free texts for each question, in order."""
     return post(path("sessions", session_id, "questions", question_id, "reply"), nothing, {"answers": answers})
 
 
-def reject_question(session_id: str, question_id: str, *, message: str | None = None) -> Call[None]:
+def reject_question(session_id: str, question_id: str, *, message: str | None = None) -> ApiCall[None]:
     body = {} if message is None else {"message": message}
     return post(path("sessions", session_id, "questions", question_id, "reject"), nothing, body)
 
 
-def reply_tool(session_id: str, tool_id: str, output: str, *, is_error: bool = False) -> Call[None]:
+def reply_tool(session_id: str, tool_id: str, output: str, *, is_error: bool = False) -> ApiCall[None]:
     """What a custom tool of the session returned."""
     body = {"output": output, "isError": is_error}
     return post(path("sessions", session_id, "tools", tool_id, "reply"), nothing, body)
 
 
-def _ask_list(reply: Reply) -> list[AskInfo]:
+def _ask_list(reply: ApiResponse) -> list[AskInfo]:
     return _asks(reply).asks

@@ -1,6 +1,6 @@
 """Calls about the files in a session's directory. Paths are relative to it and cannot leave it."""
 
-from everyagent.client.call import Call, decoded, get, params, path, post
+from everyagent.client.call import ApiCall, decoded, get, params, path, post
 from everyagent.client.shapes import FsEntry, FsMoved, FsPath, FsStat, FsUploaded, FsWritten
 
 _entries = decoded(list[FsEntry])
@@ -11,18 +11,18 @@ _moved = decoded(FsMoved)
 _uploaded = decoded(FsUploaded)
 
 
-def list_files(session_id: str, directory: str = ".") -> Call[list[FsEntry]]:
+def list_files(session_id: str, directory: str = ".") -> ApiCall[list[FsEntry]]:
     """One folder, not what is below it."""
     return get(path("fs", "entries"), _entries, params(sessionId=session_id, path=directory))
 
 
-def read_file(session_id: str, file: str) -> Call[bytes]:
+def read_file(session_id: str, file: str) -> ApiCall[bytes]:
     return get(path("fs", "file"), lambda reply: reply.body, params(sessionId=session_id, path=file))
 
 
-def write_file(session_id: str, file: str, content: bytes) -> Call[FsWritten]:
+def write_file(session_id: str, file: str, content: bytes) -> ApiCall[FsWritten]:
     """Makes the folders on the way there."""
-    return Call(
+    return ApiCall(
         method="PUT",
         path=path("fs", "file"),
         decode=_written,
@@ -32,29 +32,29 @@ def write_file(session_id: str, file: str, content: bytes) -> Call[FsWritten]:
     )
 
 
-def delete_file(session_id: str, file: str, *, recursive: bool = False) -> Call[FsPath]:
+def delete_file(session_id: str, file: str, *, recursive: bool = False) -> ApiCall[FsPath]:
     """A file, or with `recursive` a folder and everything in it."""
     asked = params(sessionId=session_id, path=file, recursive=recursive or None)
-    return Call(method="DELETE", path=path("fs", "entry"), decode=_path, params=asked)
+    return ApiCall(method="DELETE", path=path("fs", "entry"), decode=_path, params=asked)
 
 
-def make_directory(session_id: str, directory: str) -> Call[FsPath]:
+def make_directory(session_id: str, directory: str) -> ApiCall[FsPath]:
     return post(path("fs", "mkdir"), _path, params=params(sessionId=session_id, path=directory))
 
 
-def move_file(session_id: str, source: str, target: str, *, overwrite: bool = False) -> Call[FsMoved]:
+def move_file(session_id: str, source: str, target: str, *, overwrite: bool = False) -> ApiCall[FsMoved]:
     body = {"from": source, "to": target, "overwrite": overwrite}
     return post(path("fs", "move"), _moved, body, params=params(sessionId=session_id))
 
 
-def stat_file(session_id: str, file: str) -> Call[FsStat]:
+def stat_file(session_id: str, file: str) -> ApiCall[FsStat]:
     return get(path("fs", "stat"), _stat, params(sessionId=session_id, path=file))
 
 
-def upload(session_id: str, tar: bytes, directory: str = ".") -> Call[FsUploaded]:
+def upload(session_id: str, tar: bytes, directory: str = ".") -> ApiCall[FsUploaded]:
     """Unpack a tar archive into a folder of the session."""
     call = post(path("fs", "upload-batch"), _uploaded, params=params(sessionId=session_id, path=directory))
-    return Call(
+    return ApiCall(
         method="POST",
         path=call.path,
         decode=_uploaded,

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import UNSET, UnsetType
 
-from everyagent.client.call import Call, Reply, decoded, get, nothing, params, path, post
+from everyagent.client.call import ApiCall, ApiResponse, decoded, get, nothing, params, path, post
 from everyagent.client.shapes import Cancelled, Hits, SessionPage
 from everyagent.model.events import SessionStatus
 from everyagent.model.policies import UNRESTRICTED, ToolPolicies
@@ -32,12 +32,12 @@ def sessions(
     agent: str | None = None,
     limit: int | None = None,
     page: str | None = None,
-) -> Call[SessionPage]:
+) -> ApiCall[SessionPage]:
     """Newest first. `page` is the `next_page` of the page before."""
     return get(path("sessions"), _page, params(status=status, agent=agent, limit=limit, page=page))
 
 
-def session(session_id: str) -> Call[SessionInfo]:
+def session(session_id: str) -> ApiCall[SessionInfo]:
     return get(path("sessions", session_id), _info)
 
 
@@ -58,7 +58,7 @@ def create(
     allowed_hosts: Sequence[str] | None = None,
     system_prompt: str | None = None,
     metadata: Mapping[str, str] | None = None,
-) -> Call[SessionInfo]:
+) -> ApiCall[SessionInfo]:
     """A new session. Without an id the daemon makes one; without an agent it takes its default."""
     request = CreateSession(
         agent=agent,
@@ -89,7 +89,7 @@ def update(
     title: str | UnsetType | None = UNSET,
     metadata: Mapping[str, str | None] | UnsetType = UNSET,
     tool_policies: ToolPolicies | UnsetType = UNSET,
-) -> Call[SessionInfo]:
+) -> ApiCall[SessionInfo]:
     """What is left out stays as it is. A metadata value of None removes that key."""
     request = UpdateSession(
         agent_mode=agent_mode,
@@ -101,12 +101,12 @@ def update(
         tool_policies=tool_policies,
     )
     call = post(path("sessions", session_id), _info, request)
-    return Call(method="PATCH", path=call.path, decode=_info, body=call.body)
+    return ApiCall(method="PATCH", path=call.path, decode=_info, body=call.body)
 
 
-def delete(session_id: str) -> Call[None]:
+def delete(session_id: str) -> ApiCall[None]:
     """The session, its events and its frames are gone."""
-    return Call(method="DELETE", path=path("sessions", session_id), decode=nothing)
+    return ApiCall(method="DELETE", path=path("sessions", session_id), decode=nothing)
 
 
 def send(
@@ -116,23 +116,23 @@ def send(
     attachments: Sequence[Attachment] = (),
     delivery: Delivery = "queue",
     key: str | None = None,
-) -> Call[str]:
+) -> ApiCall[str]:
     """Accepted, not yet done. Returns the id that the message's item will have."""
     request = SendMessage(message=message, attachments=list(attachments), delivery=delivery)
     return post(path("sessions", session_id, "messages"), _item_id, request, key=key)
 
 
-def cancel(session_id: str) -> Call[bool]:
+def cancel(session_id: str) -> ApiCall[bool]:
     """Stop the turn, keep the session. False when no turn was running."""
     return post(path("sessions", session_id, "cancel"), _was_cancelled)
 
 
-def cancel_subagent(session_id: str, item_id: str) -> Call[bool]:
+def cancel_subagent(session_id: str, item_id: str) -> ApiCall[bool]:
     """Stop the sub-agent that a call started, by the call's item; the turn goes on. False when it was not running."""
     return post(path("sessions", session_id, "subagents", item_id, "cancel"), _was_cancelled)
 
 
-def terminate(session_id: str) -> Call[None]:
+def terminate(session_id: str) -> ApiCall[None]:
     """End the session and its whole process tree. Doing it twice changes nothing."""
     return post(path("sessions", session_id, "terminate"), nothing)
 
@@ -145,24 +145,24 @@ def fork(
     title: str | None = None,
     agent: str | None = None,
     model: str | None = None,
-) -> Call[SessionInfo]:
+) -> ApiCall[SessionInfo]:
     """A copy that goes its own way after `sequence` (left out: after everything there is)."""
     request = ForkSession(session_id=new_id, sequence=sequence, title=title, agent=agent, model=model)
     return post(path("sessions", session_id, "fork"), _info, request)
 
 
-def search(text: str, *, session_id: str | None = None, limit: int | None = None) -> Call[list[SearchHit]]:
+def search(text: str, *, session_id: str | None = None, limit: int | None = None) -> ApiCall[list[SearchHit]]:
     """Full text, over the transcripts of all sessions or of one."""
     return get(path("search"), _hit_list, params(q=text, session=session_id, limit=limit))
 
 
-def _item_id(reply: Reply) -> str:
+def _item_id(reply: ApiResponse) -> str:
     return reply.headers.get("x-item-id", "")
 
 
-def _was_cancelled(reply: Reply) -> bool:
+def _was_cancelled(reply: ApiResponse) -> bool:
     return _cancelled(reply).cancelled
 
 
-def _hit_list(reply: Reply) -> list[SearchHit]:
+def _hit_list(reply: ApiResponse) -> list[SearchHit]:
     return _hits(reply).hits

@@ -43,6 +43,6 @@ def refuse_unkept(hosts: Sequence[str] | None, permission_mode: str, agent: str,
 
 async def no_shell() -> str | None:
     """Why there can be no shell on this machine that keeps commands to some hosts; None if there can."""
-    from everyagent.runtime import shell  # loaded where it is needed: few sessions are limited
+    from everyagent.runtime import restricted_shell  # loaded where it is needed: few sessions are limited
 
-    return await to_thread.run_sync(shell.trouble)
+    return await to_thread.run_sync(restricted_shell.trouble)

@@ -32,7 +32,7 @@ from everyagent.logs import get_logger
 from everyagent.model.asks import Answer, PermissionAnswer
 from everyagent.model.policies import UNRESTRICTED
 from everyagent.runtime.process import KILL_LIMIT
-from everyagent.runtime.warden import Warden
+from everyagent.runtime.reaper import Reaper
 
 #: How long a thread may take to be given up; an app-server that does not answer is ended.
 PARTING_LIMIT = 3.0
@@ -53,13 +53,13 @@ class CodexConversation:
     """`run` is its own task: the only one that calls the listener. `own_servers` are the user's MCP servers."""
 
     def __init__(
-        self, launch: Launch, listener: Listener, warden: Warden, gate: Gate, own_servers: Collection[str]
+        self, launch: Launch, listener: Listener, reaper: Reaper, gate: Gate, own_servers: Collection[str]
     ) -> None:
         self._launch = launch
         self._listener = listener
-        self._warden = warden
+        self._reaper = reaper
         self._mark = secrets.token_hex(8)
-        self._mcp = encode.mcp_servers(launch, warden.marks(self._mark), own_servers)
+        self._mcp = encode.mcp_servers(launch, reaper.marks(self._mark), own_servers)
         self._server: AppServer | None = None
         self._decoder = Decoder(str(launch.directory))
         self._rule()
@@ -288,7 +288,7 @@ class CodexConversation:
         if self._server and self in self._server.residents:
             await self._server.leave(self, force=True)
         started = any("env" in server for server in self._mcp.values())
-        if started and not await self._warden.kill_spawn(self._mark, limit=KILL_LIMIT):
+        if started and not await self._reaper.kill_spawn(self._mark, limit=KILL_LIMIT):
             logger.error("an MCP server did not end", session=self._launch.session_id)
 
     async def _listen(self) -> None:

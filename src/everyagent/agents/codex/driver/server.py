@@ -21,7 +21,7 @@ from everyagent.agents.shared_servers import Kind
 from everyagent.agents.supervision import TaskSupervisor
 from everyagent.errors import AgentFailed
 from everyagent.runtime.process import Process
-from everyagent.runtime.warden import Warden
+from everyagent.runtime.reaper import Reaper
 
 #: How long Codex may take to answer a request; a busy machine needs seconds to start it.
 REPLY_LIMIT = 30.0
@@ -65,10 +65,10 @@ class AppServer:
         self._stopping = False
 
     @classmethod
-    async def ready(cls, kind: Kind, tasks: TaskSupervisor, warden: Warden) -> "AppServer":
+    async def ready(cls, kind: Kind, tasks: TaskSupervisor, reaper: Reaper) -> "AppServer":
         """A process of its own that has been greeted; `tasks` reads it."""
         environment = dict(kind.environment)
-        server = cls(await Process.start(kind.argv, directory=Path("/"), environment=environment, warden=warden))
+        server = cls(await Process.start(kind.argv, directory=Path("/"), environment=environment, reaper=reaper))
         tasks.start_soon(server.run)
         try:
             await server.greet()

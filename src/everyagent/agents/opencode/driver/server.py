@@ -20,7 +20,7 @@ from everyagent.agents.supervision import TaskSupervisor
 from everyagent.errors import AgentFailed
 from everyagent.logs import get_logger
 from everyagent.runtime.process import Process
-from everyagent.runtime.warden import Warden
+from everyagent.runtime.reaper import Reaper
 
 START_LIMIT = 40.0
 #: How long it may take to stop what it runs, before it is killed with it.
@@ -73,12 +73,12 @@ class OpencodeServer:
         self._stopping = False
 
     @classmethod
-    async def ready(cls, kind: Kind, tasks: TaskSupervisor, warden: Warden) -> "OpencodeServer":
+    async def ready(cls, kind: Kind, tasks: TaskSupervisor, reaper: Reaper) -> "OpencodeServer":
         """A process of its own that takes requests."""
         password = secrets.token_urlsafe(24)
         argv = (*kind.argv, "--port", str(_free_port()))
         environment = {**dict(kind.environment), PASSWORD_VARIABLE: password}
-        process = await Process.start(argv, directory=Path("/"), environment=environment, warden=warden)
+        process = await Process.start(argv, directory=Path("/"), environment=environment, reaper=reaper)
         server = cls(process, password, tasks)
         tasks.start_soon(server.run)
         try:

@@ -14,16 +14,16 @@ from anyio import to_thread
 from tests.agents.offline import needs_isolation
 
 from everyagent.errors import AgentFailed
-from everyagent.runtime import shell as shells
-from everyagent.runtime.shell import Shell
+from everyagent.runtime import restricted_shell as shells
+from everyagent.runtime.restricted_shell import RestrictedShell
 
 pytestmark = needs_isolation
 NETWORK = "readlink /proc/self/ns/net"
 
 
 @asynccontextmanager
-async def opened(folder: Path, *allowed: str) -> AsyncGenerator[Shell]:
-    shell = await Shell.open(allowed, folder / "shell")
+async def opened(folder: Path, *allowed: str) -> AsyncGenerator[RestrictedShell]:
+    shell = await RestrictedShell.open(allowed, folder / "shell")
     try:
         yield shell
     finally:
@@ -116,7 +116,7 @@ async def test_a_machine_without_it_says_why(monkeypatch: pytest.MonkeyPatch, tm
     assert shells.trouble() is None
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(AgentFailed, match="There is no program bash"):
-        await Shell.open([], tmp_path / "shell")
+        await RestrictedShell.open([], tmp_path / "shell")
     shells.trouble.cache_clear()
     assert "There is no program bash" in str(shells.trouble())
     shells.trouble.cache_clear()

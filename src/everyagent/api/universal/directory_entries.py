@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from everyagent.api.universal.confined import Confined, is_directory, not_the_root
+from everyagent.api.universal.confined_directory import ConfinedDirectory, is_directory, not_the_root
 from everyagent.clock import rfc3339
 from everyagent.errors import BadRequest, Conflict
 
@@ -29,7 +29,7 @@ class FsEntry(Struct, frozen=True, kw_only=True, rename="camel"):
     modified: str
 
 
-def list_directory(directory: Confined, path: str) -> list[FsEntry]:
+def list_directory(directory: ConfinedDirectory, path: str) -> list[FsEntry]:
     with directory.place(path) as place:
         opened = os.open(place.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place.parent)
         try:
@@ -49,7 +49,7 @@ def list_directory(directory: Confined, path: str) -> list[FsEntry]:
         ]
 
 
-def stat_entry(directory: Confined, path: str) -> FsStat:
+def stat_entry(directory: ConfinedDirectory, path: str) -> FsStat:
     with directory.place(path) as place:
         status = place.stat()
         return FsStat(
@@ -57,7 +57,7 @@ def stat_entry(directory: Confined, path: str) -> FsStat:
         )
 
 
-def open_file(directory: Confined, path: str) -> tuple[int, os.stat_result]:
+def open_file(directory: ConfinedDirectory, path: str) -> tuple[int, os.stat_result]:
     """An open descriptor of a regular file, for the caller to close."""
     with directory.place(path) as place:
         # Without O_NONBLOCK, opening a named pipe would wait for a writer.
@@ -70,7 +70,7 @@ def open_file(directory: Confined, path: str) -> tuple[int, os.stat_result]:
         return descriptor, status
 
 
-def remove(directory: Confined, path: str, *, recursive: bool) -> str:
+def remove(directory: ConfinedDirectory, path: str, *, recursive: bool) -> str:
     with directory.place(path, follow=False) as place:
         not_the_root(place)
         if not is_directory(place.stat()):
@@ -82,7 +82,7 @@ def remove(directory: Confined, path: str, *, recursive: bool) -> str:
         return printable(place.path)
 
 
-def move(directory: Confined, origin: str, to: str, *, overwrite: bool) -> tuple[str, str]:
+def move(directory: ConfinedDirectory, origin: str, to: str, *, overwrite: bool) -> tuple[str, str]:
     with directory.place(origin, follow=False) as source:
         moving = not_the_root(source).stat()
         with directory.place(to, follow=False, create_parents=True) as target:

@@ -7,8 +7,8 @@ import tarfile
 import zlib
 from typing import IO, BinaryIO, NamedTuple, Protocol, cast
 
-from everyagent.api.universal.confined import Confined
-from everyagent.api.universal.incoming import Incoming
+from everyagent.api.universal.atomic_write import AtomicWrite
+from everyagent.api.universal.confined_directory import ConfinedDirectory
 from everyagent.errors import BadRequest, Forbidden, TooLarge
 
 MAX_MEMBERS = 50_000
@@ -52,7 +52,7 @@ class _Bounded:
             raise TooLarge(f"The archive unpacks to more than {self._limit} bytes.", limit=self._limit)
 
 
-def unpack(archive: BinaryIO, directory: Confined, under: str, *, limit: int, listed: int) -> Unpacked:
+def unpack(archive: BinaryIO, directory: ConfinedDirectory, under: str, *, limit: int, listed: int) -> Unpacked:
     """Files, directories and links that stay inside. Stops at the first member that is refused."""
     packed = archive.read(2) == _GZIP
     archive.seek(0)
@@ -75,7 +75,7 @@ def unpack(archive: BinaryIO, directory: Confined, under: str, *, limit: int, li
     return Unpacked(paths, total)
 
 
-def _place(tar: tarfile.TarFile, member: tarfile.TarInfo, directory: Confined, under: str) -> str:
+def _place(tar: tarfile.TarFile, member: tarfile.TarInfo, directory: ConfinedDirectory, under: str) -> str:
     path = f"{under}/{member.name}"
     if member.isdir():
         return directory.mkdir(path)
@@ -86,7 +86,7 @@ def _place(tar: tarfile.TarFile, member: tarfile.TarInfo, directory: Confined, u
     data = tar.extractfile(member)
     if data is None:
         raise BadRequest(f"The archive was refused: {member.name!r} is neither a file, a directory nor a link.")
-    with directory.place(path, create_parents=True) as place, data, Incoming(place, member.mode) as incoming:
+    with directory.place(path, create_parents=True) as place, data, AtomicWrite(place, member.mode) as incoming:
         incoming.copy(data)
         incoming.keep()
         return place.path

@@ -5,34 +5,34 @@ from typing import Protocol
 from msgspec import Struct
 from starlette.responses import Response
 
-from everyagent.api import reading
+from everyagent.api import request_decoding
 from everyagent.api.problems import problem_response
 from everyagent.api.routing import Route, Router
 from everyagent.errors import EveryagentError
 
 
-class Dialect(Protocol):
+class HttpApi(Protocol):
     """What a reader passes over, since it does not know it, it adds to `ignored`: the client is told."""
 
     @property
     def router(self) -> Router: ...
     def query(self, raw: bytes, route: Route, ignored: list[str]) -> Struct: ...
     def body(self, raw: bytes, route: Route, ignored: list[str]) -> object: ...
-    def refusal(self, error: EveryagentError, request_id: str) -> Response: ...
+    def error_response(self, error: EveryagentError, request_id: str) -> Response: ...
 
 
-class Universal:
+class UniversalApi:
     """`/v1` and everything beside it: an unknown field is an error, errors are RFC 9457 problems."""
 
     def __init__(self, router: Router) -> None:
         self.router = router
 
     def query(self, raw: bytes, route: Route, ignored: list[str]) -> Struct:
-        return reading.decode_query(raw, route.query)
+        return request_decoding.decode_query(raw, route.query)
 
     def body(self, raw: bytes, route: Route, ignored: list[str]) -> object:
         assert route.decoder
-        return reading.decode_json(raw, route.decoder)
+        return request_decoding.decode_json(raw, route.decoder)
 
-    def refusal(self, error: EveryagentError, request_id: str) -> Response:
+    def error_response(self, error: EveryagentError, request_id: str) -> Response:
         return problem_response(error, request_id)

@@ -1,6 +1,6 @@
 """Find and kill process trees by a marker in their environment, wherever their members hid.
 
-Stdlib only. Run as a program (`python -I -S tree.py NAME VALUE`) it is the warden's body: it waits for the end of
+Stdlib only. Run as a program (`python -I -S tree.py NAME VALUE`) it is the reaper's body: it waits for the end of
 its stdin, which is the end of the daemon, and then kills all that carry the marker.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 
-class Entry(NamedTuple):
+class ProcessEntry(NamedTuple):
     """A living process. `start` tells it from a later one with the same pid; `mark` is its marker's value."""
 
     pid: int
@@ -21,7 +21,7 @@ class Entry(NamedTuple):
     mark: str | None
 
 
-def snapshot(marker: str) -> list[Entry]:
+def snapshot(marker: str) -> list[ProcessEntry]:
     """All living processes but this one; `marker` is the name of the variable to read. Empty without /proc."""
     try:
         names = os.listdir("/proc")
@@ -32,14 +32,14 @@ def snapshot(marker: str) -> list[Entry]:
     return [entry for pid in pids if pid != own and (entry := _entry(pid, marker))]
 
 
-def members(entries: Collection[Entry], mark: str, known: Collection[Entry] = ()) -> set[Entry]:
+def members(entries: Collection[ProcessEntry], mark: str, known: Collection[ProcessEntry] = ()) -> set[ProcessEntry]:
     """Those with the mark, those `known` from before that still live, and the descendants of both.
 
     Parent links find a child that cleared its environment, the mark one that left its parent and its group.
     """
     alive = {entry[:2] for entry in known}
     found = {entry for entry in entries if entry.mark == mark or entry[:2] in alive}
-    children: dict[int, list[Entry]] = {}
+    children: dict[int, list[ProcessEntry]] = {}
     for entry in entries:
         children.setdefault(entry.parent, []).append(entry)
     waiting = list(found)
@@ -50,7 +50,7 @@ def members(entries: Collection[Entry], mark: str, known: Collection[Entry] = ()
     return found
 
 
-def kill(entries: Collection[Entry]) -> None:
+def kill(entries: Collection[ProcessEntry]) -> None:
     """SIGKILL each, unless its pid belongs to another process by now."""
     for pid, start, _, _ in entries:
         try:
@@ -69,7 +69,7 @@ def kill(entries: Collection[Entry]) -> None:
 def kill_marked(marker: str, mark: str, *, limit: float) -> bool:
     """Kill until none is left, or `limit` seconds are over. False if some are."""
     deadline = time.monotonic() + limit
-    known: set[Entry] = set()
+    known: set[ProcessEntry] = set()
     while known := members(snapshot(marker), mark, known):
         kill(known)
         if time.monotonic() > deadline:
@@ -78,9 +78,9 @@ def kill_marked(marker: str, mark: str, *, limit: float) -> bool:
     return True
 
 
-def _entry(pid: int, marker: str) -> Entry | None:
+def _entry(pid: int, marker: str) -> ProcessEntry | None:
     stat = _stat(pid)
-    return Entry(pid, *stat, _mark(pid, marker)) if stat else None
+    return ProcessEntry(pid, *stat, _mark(pid, marker)) if stat else None
 
 
 def _stat(pid: int) -> tuple[int, int] | None:

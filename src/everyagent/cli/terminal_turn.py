@@ -8,15 +8,15 @@ import anyio
 import msgspec
 from anyio.streams.memory import MemoryObjectReceiveStream
 
-from everyagent.cli import prompting
-from everyagent.cli.asks import curl_to_answer, how_to_answer, summary
-from everyagent.cli.exits import Exit
-from everyagent.cli.own import Reached
-from everyagent.cli.rendering import Renderer, last_line
-from everyagent.cli.screen import print_line
-from everyagent.cli.terminal import Lines, on_interrupts, someone_is_there
+from everyagent.cli import ask_prompts
+from everyagent.cli.ask_text import curl_to_answer, how_to_answer, summary
+from everyagent.cli.daemon_connection import DaemonConnection
+from everyagent.cli.exit_codes import ExitCode
+from everyagent.cli.output import print_line
+from everyagent.cli.terminal import TerminalLines, is_interactive, on_interrupts
+from everyagent.cli.turn_renderer import Renderer, last_line
 from everyagent.client import AnyEvent, ApiError
-from everyagent.client.reading import encode_event
+from everyagent.client.event_codec import encode_event
 from everyagent.client.turn import Ask, ask_in
 from everyagent.model.asks import AskKind
 from everyagent.model.events import (
@@ -29,25 +29,25 @@ from everyagent.model.events import (
 )
 
 
-class Task:
-    def __init__(self, reached: Reached, session_id: str, *, json: bool) -> None:
+class TerminalTurn:
+    def __init__(self, connection: DaemonConnection, session_id: str, *, json: bool) -> None:
         self.waiting_elsewhere = False
-        self._client = reached.client
-        self._own = reached.own
+        self._client = connection.client
+        self._embedded = connection.embedded
         self._session_id = session_id
         self._json = json
-        self._someone = someone_is_there()
+        self._someone = is_interactive()
         self._renderer = Renderer()
-        self._code = Exit.FAILED
+        self._code = ExitCode.FAILED
         self._prompts: dict[str, anyio.CancelScope] = {}
         self._settled: set[str] = set()
 
-    async def run(self, text: str) -> Exit:
+    async def run(self, text: str) -> ExitCode:
         asks, to_answer = anyio.create_memory_object_stream[tuple[str, Ask]](1000)
         async with asks, to_answer, anyio.create_task_group() as group:
 
             def leave() -> None:
-                self._code = Exit.INTERRUPTED
+                self._code = ExitCode.INTERRUPTED
                 group.cancel_scope.cancel()
 
             group.start_soon(on_interrupts, self._stop_turn, leave)
@@ -85,23 +85,23 @@ class Task:
     def _finish(self, ended: TurnEnded, seconds: float) -> None:
         match ended.stop_reason:
             case "end_turn":
-                self._code = Exit.OK
+                self._code = ExitCode.OK
             case "interrupted":
-                self._code = Exit.INTERRUPTED
+                self._code = ExitCode.INTERRUPTED
             case _:
-                self._code = Exit.FAILED
+                self._code = ExitCode.FAILED
         self._renderer.say(last_line(ended, seconds, self._session_id), "dim")
 
     async def _answer_all(self, asks: MemoryObjectReceiveStream[tuple[str, Ask]]) -> None:
         """One after the other. An ask that somebody else answers, or that the turn's end settles, is withdrawn."""
-        lines = Lines(sys.stdin.fileno())
+        lines = TerminalLines(sys.stdin.fileno())
         async for ask_id, ask in asks:
             if ask_id in self._settled:
                 continue
             with anyio.CancelScope() as scope:
                 self._prompts[ask_id] = scope
                 self._renderer.say("")
-                answer = await prompting.answer(ask, lines)
+                answer = await ask_prompts.answer(ask, lines)
                 try:
                     await self._client.answer(self._session_id, ask_id, answer)
                 except ApiError as error:
@@ -122,7 +122,7 @@ class Task:
 
     def _say_how(self, ask_id: str, ask: Ask) -> None:
         """Nobody is here to answer: end with what can be done."""
-        self._code = Exit.WAITING
+        self._code = ExitCode.WAITING
         kind: AskKind = "permission"
         if isinstance(ask, QuestionRequested):
             kind = "question"
@@ -132,7 +132,7 @@ class Task:
             f"The agent asks: {summary(msgspec.to_builtins(ask))}",
             "There is no terminal here to ask a person at.",
         ]
-        if self._own:
+        if self._embedded:
             lines += [
                 "Start `everyagent serve` first, so that the session outlives this command and can be answered;",
                 "or let it go on without asking: --permission-mode bypass",

@@ -4,7 +4,7 @@ import time
 
 from starlette.types import Message, Receive, Scope, Send
 
-from everyagent.api.dialect import Dialect
+from everyagent.api.http_api import HttpApi
 from everyagent.api.metrics import Metrics
 from everyagent.api.problems import unexpected
 from everyagent.errors import EveryagentError
@@ -14,12 +14,12 @@ from everyagent.model.ids import new_id
 _WARNING_BYTES = 1000
 
 
-class Exchange:
+class ResponseSender:
     """`ignored` are fields of the request that nobody here knows; `warnings` whatever else a client should hear."""
 
     __slots__ = (
+        "_api",
         "_begun",
-        "_dialect",
         "_metrics",
         "_scope",
         "_send",
@@ -30,7 +30,7 @@ class Exchange:
         "warnings",
     )
 
-    def __init__(self, scope: Scope, send: Send, metrics: Metrics, dialect: Dialect) -> None:
+    def __init__(self, scope: Scope, send: Send, metrics: Metrics, api: HttpApi) -> None:
         self.request_id = new_id("req_")
         self.route = ""
         self.ignored: list[str] = []
@@ -38,7 +38,7 @@ class Exchange:
         self._scope = scope
         self._send = send
         self._metrics = metrics
-        self._dialect = dialect
+        self._api = api
         self._begun = False
         self._start = time.perf_counter()
 
@@ -56,7 +56,7 @@ class Exchange:
             self._log(error)
         # An answer that has begun is left unfinished: the server cuts it, and the client knows.
         if not self._begun:
-            await self._dialect.refusal(known, self.request_id)(self._scope, receive, self.send)
+            await self._api.error_response(known, self.request_id)(self._scope, receive, self.send)
 
     def _headers(self) -> list[tuple[bytes, bytes]]:
         request_id = self.request_id.encode()

@@ -19,7 +19,7 @@ _DAEMON = Group("Daemon", sort_key=100)
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Target:
+class DaemonOptions:
     url: Annotated[str | None, Parameter(group=_DAEMON)] = None
     """Where the daemon is. [env: EVERYAGENT_URL]"""
 
@@ -55,7 +55,7 @@ class Target:
 
 
 #: The daemon of this machine, read by people.
-HERE = Target()
+DEFAULT_OPTIONS = DaemonOptions()
 
 
 def _last_address(data_dir: Path) -> str | None:

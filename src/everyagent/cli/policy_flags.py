@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from everyagent.cli.exits import Exit, Failure
+from everyagent.cli.exit_codes import CommandFailed, ExitCode
 from everyagent.model.policies import ServerPolicies, ToolPolicies, Verdict
 
 ALL = "all"
@@ -16,7 +16,7 @@ def tool_policies(named: Mapping[Verdict, Sequence[str]]) -> ToolPolicies:
     for verdict, names in named.items():
         for name in names:
             if name in seen:
-                raise Failure(f"{name} was given twice; a tool is allowed, asked for or denied.", Exit.USAGE)
+                raise CommandFailed(f"{name} was given twice; a tool is allowed, asked for or denied.", ExitCode.USAGE)
             seen.add(name)
             policies = _with(policies, name, verdict)
     return policies

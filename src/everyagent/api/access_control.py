@@ -12,7 +12,7 @@ from starlette.types import Scope
 from everyagent.errors import Forbidden, Unauthorized
 
 
-class Gate:
+class AccessControl:
     """`hosts` are the names we answer to: alone, or with the port of the connection; or whole `Host` values.
 
     `public` tells paths that need no token. Without a `token`, none does. `opens` says whether another token opens

@@ -4,7 +4,7 @@ import httpx2
 import msgspec
 
 from everyagent.client.backoff import Backoff
-from everyagent.client.call import Call, Reply, T
+from everyagent.client.call import ApiCall, ApiResponse, T
 from everyagent.client.discovery import find_token, find_url, is_loopback
 from everyagent.client.errors import ClientError, api_error
 
@@ -13,7 +13,7 @@ SILENCE = 30.0
 CONNECT = 5.0
 
 
-class Connection:
+class TransportSettings:
     def __init__(self, base_url: str | None, token: str | None, timeout: float, patience: float, attempts: int) -> None:
         self.url = (base_url or find_url()).rstrip("/")
         self._token = token or find_token(self.url)
@@ -30,7 +30,7 @@ class Connection:
         """A proxy is of no use on the way to our own machine."""
         return not is_loopback(self.url)
 
-    def timeout(self, call: Call[T]) -> httpx2.Timeout:
+    def timeout(self, call: ApiCall[T]) -> httpx2.Timeout:
         return httpx2.Timeout(call.timeout or self._timeout, connect=CONNECT)
 
     def silence(self) -> httpx2.Timeout:
@@ -40,18 +40,18 @@ class Connection:
         return Backoff(attempts=self._attempts, patience=self._patience)
 
 
-def may_repeat(call: Call[T], error: httpx2.TransportError) -> bool:
+def may_repeat(call: ApiCall[T], error: httpx2.TransportError) -> bool:
     """What never reached the daemon may always be sent again. A slow answer is not a lost one."""
     if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
         return True
     return call.repeatable and not isinstance(error, httpx2.TimeoutException)
 
 
-def finish(call: Call[T], response: httpx2.Response) -> T:
+def finish(call: ApiCall[T], response: httpx2.Response) -> T:
     if not response.is_success:
         raise api_error(response.status_code, response.content)
     try:
-        return call.decode(Reply(response.content, response.headers))
+        return call.decode(ApiResponse(response.content, response.headers))
     except msgspec.MsgspecError as error:
         raise ClientError(
             f"{response.url} answered something else than expected ({error}). Is it an everyagent daemon?"

@@ -13,7 +13,7 @@ from command_line import COMMAND
 LIMIT = 30.0
 
 
-class Typist:
+class PseudoTerminal:
     def __init__(self, environment: dict[str, str]) -> None:
         self.seen = ""
         self._environment = environment

@@ -9,7 +9,7 @@ import msgspec
 
 from everyagent import config, daemon, logs
 from everyagent.agents.adapter import AgentState
-from everyagent.cli.exits import Exit, Failure
+from everyagent.cli.exit_codes import CommandFailed, ExitCode
 from everyagent.config import Settings
 
 _VALUED = frozenset({"host", "port", "data-dir", "token", "default-agent", "idle-timeout", "prices", "log-format"})
@@ -41,30 +41,30 @@ def start(options: Mapping[str, object]) -> int:
         anyio.run(_serve, settings, bool(options.get("json")), backend_options={"use_uvloop": True})
     except* OSError as errors:
         raise _refused(settings, errors) from errors
-    return Exit.OK
+    return ExitCode.OK
 
 
-def _refused(settings: Settings, error: BaseException) -> Failure:
+def _refused(settings: Settings, error: BaseException) -> CommandFailed:
     """What the system did not let us do, and how to go on."""
     match error:
         case BaseExceptionGroup(exceptions=(first, *_)):
             return _refused(settings, first)
         case OSError(filename=str(file)):
-            return Failure(f"{file} cannot be used: {error.strerror}. Choose another folder with --data-dir.")
+            return CommandFailed(f"{file} cannot be used: {error.strerror}. Choose another folder with --data-dir.")
         case OSError(errno=errno.EADDRINUSE):
-            return Failure(
+            return CommandFailed(
                 f"Port {settings.port} on {settings.host} is taken, perhaps by another everyagent. "
                 "Stop it, or choose another port with --port (0 takes a free one)."
             )
         case _:
-            return Failure(f"Cannot listen on {settings.host}, port {settings.port}: {error}.")
+            return CommandFailed(f"Cannot listen on {settings.host}, port {settings.port}: {error}.")
 
 
 async def _serve(settings: Settings, json: bool) -> None:
     address = settings.data_dir / config.ADDRESS_FILE
     with ExitStack() as at_the_end:
 
-        def ready(running: daemon.Running) -> None:
+        def ready(running: daemon.RunningDaemon) -> None:
             address.write_text(running.url + "\n")
             at_the_end.callback(address.unlink, missing_ok=True)
             (announce_json if json else announce_to_people)(running)
@@ -72,7 +72,7 @@ async def _serve(settings: Settings, json: bool) -> None:
         await daemon.run(settings, ready=ready, found=None if json else announce_agents)
 
 
-def announce_to_people(running: daemon.Running) -> None:
+def announce_to_people(running: daemon.RunningDaemon) -> None:
     """Where it listens, the inspector, how to get the token, how to stop it.
 
     The link's fragment stays in the browser: no server and no log ever sees the token in it.
@@ -92,5 +92,5 @@ def announce_agents(agents: Mapping[str, AgentState]) -> None:
         print(f"  missing    {', '.join(missing)}  (everyagent agents install {' '.join(missing)})", flush=True)
 
 
-def announce_json(running: daemon.Running) -> None:
+def announce_json(running: daemon.RunningDaemon) -> None:
     print(msgspec.json.encode(running).decode(), flush=True)

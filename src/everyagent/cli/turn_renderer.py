@@ -5,10 +5,10 @@ import sys
 import msgspec
 from rich.text import Text
 
-from everyagent.cli.asks import compact
-from everyagent.cli.events import error_words
-from everyagent.cli.screen import err, one_line
-from everyagent.cli.usage import cost, tokens
+from everyagent.cli.ask_text import compact
+from everyagent.cli.event_lines import error_words
+from everyagent.cli.output import err, one_line
+from everyagent.cli.usage_text import cost, tokens
 from everyagent.client import AnyEvent
 from everyagent.model.events import Error, ItemCompleted, ItemDelta, ItemStarted, TurnEnded, Unparsed
 from everyagent.model.items import Item

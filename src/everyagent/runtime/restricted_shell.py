@@ -17,7 +17,7 @@ from pathlib import Path
 from anyio import to_thread
 
 from everyagent.errors import AgentFailed
-from everyagent.runtime import netns
+from everyagent.runtime import network_namespace
 from everyagent.runtime.proxy import Proxy
 
 _LIMIT_SECONDS = 30.0
@@ -39,7 +39,7 @@ exec {entered} "$0" "$@"
 """
 
 
-class Shell:
+class RestrictedShell:
     """`bash` behaves like bash. `bash_env` makes any other bash behave like it, as its variable BASH_ENV."""
 
     def __init__(self, folder: Path, namespaces: Sequence[int], proxy: Proxy) -> None:
@@ -49,7 +49,7 @@ class Shell:
         self._proxy = proxy
 
     @classmethod
-    async def open(cls, allowed: Sequence[str], folder: Path) -> "Shell":
+    async def open(cls, allowed: Sequence[str], folder: Path) -> "RestrictedShell":
         """Its programs are written to `folder`. Raises `AgentFailed` where the system does not let it."""
         user, net, listener = await to_thread.run_sync(_namespaces)
         try:
@@ -110,7 +110,7 @@ def _namespaces() -> tuple[int, int, socket.socket]:
         _program(program)
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        argv = [sys.executable, "-I", "-S", netns.__file__, str(theirs.fileno())]
+        argv = [sys.executable, "-I", "-S", network_namespace.__file__, str(theirs.fileno())]
         try:
             made = subprocess.run(argv, pass_fds=[theirs.fileno()], capture_output=True, timeout=_LIMIT_SECONDS)
         except (OSError, subprocess.SubprocessError) as error:

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from everyagent.cli.screen import one_line
+from everyagent.cli.output import one_line
 from everyagent.model.asks import AskKind, Question
 from everyagent.model.parts import Json
 

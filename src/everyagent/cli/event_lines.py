@@ -3,9 +3,9 @@
 import msgspec
 from rich.text import Text
 
-from everyagent.cli.asks import compact
-from everyagent.cli.screen import one_line
-from everyagent.cli.usage import cost, tokens
+from everyagent.cli.ask_text import compact
+from everyagent.cli.output import one_line
+from everyagent.cli.usage_text import cost, tokens
 from everyagent.client import AnyEvent
 from everyagent.model.events import (
     Error,

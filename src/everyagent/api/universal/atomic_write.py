@@ -6,7 +6,7 @@ import stat
 from types import TracebackType
 from typing import Protocol
 
-from everyagent.api.universal.confined import Place, is_directory
+from everyagent.api.universal.confined_directory import Place, is_directory
 from everyagent.errors import BadRequest
 
 
@@ -14,7 +14,7 @@ class Reads(Protocol):
     def read(self, size: int, /) -> bytes: ...
 
 
-class Incoming:
+class AtomicWrite:
     """Leaves nothing behind unless `keep` was called."""
 
     def __init__(self, place: Place, mode: int | None = None) -> None:
@@ -48,7 +48,7 @@ class Incoming:
         if not self._kept:
             os.unlink(self._name, dir_fd=self._place.parent)
 
-    def __enter__(self) -> "Incoming":
+    def __enter__(self) -> "AtomicWrite":
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:

@@ -8,13 +8,13 @@ from functools import partial
 import anyio
 from anyio import to_thread
 
-from everyagent.runtime import tree
+from everyagent.runtime import process_tree
 from everyagent.runtime.environment import DAEMON_MARKER, SPAWN_MARKER
 
 CLOSE_LIMIT = 10.0
 
 
-class Warden:
+class Reaper:
     """Holds a small process of its own session that sees the daemon's end as the end of a pipe.
 
     `boot_id` marks everything this daemon starts, for that process to find.
@@ -32,7 +32,7 @@ class Warden:
                 return
             _let_go(self._watcher)
         self._watcher = subprocess.Popen(
-            [sys.executable, "-I", "-S", tree.__file__, DAEMON_MARKER, self.boot_id],
+            [sys.executable, "-I", "-S", process_tree.__file__, DAEMON_MARKER, self.boot_id],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -48,10 +48,10 @@ class Warden:
 
     async def kill_spawn(self, spawn: str, *, limit: float) -> bool:
         """Kill every process that descends from one spawn, until none is left. False if some are after `limit`."""
-        known: set[tree.Entry] = set()
+        known: set[process_tree.ProcessEntry] = set()
         with anyio.move_on_after(limit) as scope:
-            while known := tree.members(await self._census.take(), spawn, known):
-                tree.kill(known)
+            while known := process_tree.members(await self._census.take(), spawn, known):
+                process_tree.kill(known)
                 await anyio.sleep(0.005)
         return not scope.cancelled_caught
 
@@ -69,15 +69,15 @@ class _Census:
     def __init__(self) -> None:
         self._lock = anyio.Lock()
         self._next = 0  # number of the snapshot that will begin next
-        self._latest: list[tree.Entry] = []
+        self._latest: list[process_tree.ProcessEntry] = []
 
-    async def take(self) -> list[tree.Entry]:
+    async def take(self) -> list[process_tree.ProcessEntry]:
         """A snapshot that was begun after this call."""
         wanted = self._next
         async with self._lock:
             if self._next == wanted:
                 self._next += 1
-                self._latest = await to_thread.run_sync(tree.snapshot, SPAWN_MARKER)
+                self._latest = await to_thread.run_sync(process_tree.snapshot, SPAWN_MARKER)
             return self._latest
 
 

@@ -32,7 +32,7 @@ class Place(NamedTuple):
         return os.stat(self.name, dir_fd=self.parent, follow_symlinks=False)
 
 
-class Confined:
+class ConfinedDirectory:
     def __init__(self, root: Path) -> None:
         self.root = root
 
@@ -42,7 +42,7 @@ class Confined:
 
         Raises `BadRequest`, `Forbidden`, `NotFound`, also for what goes wrong inside the `with`.
         """
-        with told(path):
+        with os_errors_explained(path):
             walk = _Walk(self.root)
             try:
                 yield walk.to(self._parts(path), follow=follow, create_parents=create_parents)
@@ -153,7 +153,7 @@ def _link_target(name: str, parent: int) -> str | None:
 
 
 @contextmanager
-def told(path: str) -> Generator[None]:
+def os_errors_explained(path: str) -> Generator[None]:
     """What the operating system refuses, as an error a client can act on."""
     try:
         yield

@@ -11,51 +11,51 @@ from anyio.abc import TaskStatus
 from msgspec import Struct, structs
 
 from everyagent import logs
-from everyagent.cli.exits import Exit, Failure
-from everyagent.cli.target import Target
+from everyagent.cli.daemon_options import DaemonOptions
+from everyagent.cli.exit_codes import CommandFailed, ExitCode
 from everyagent.client import AsyncClient, ClientError
 from everyagent.config import Settings
 
 if TYPE_CHECKING:
-    from everyagent.daemon import Running
+    from everyagent.daemon import RunningDaemon
 
 
-class Reached(Struct, frozen=True):
+class DaemonConnection(Struct, frozen=True):
     """`own`: it goes when the command ends."""
 
     client: AsyncClient
-    own: bool
+    embedded: bool
 
 
 @asynccontextmanager
-async def reach(target: Target) -> AsyncGenerator[Reached]:
+async def connect(options: DaemonOptions) -> AsyncGenerator[DaemonConnection]:
     """The running daemon, else our own with the same data."""
-    async with target.async_client() as client:
-        if await answers(target, client):
-            yield Reached(client, own=False)
+    async with options.async_client() as client:
+        if await answers(options, client):
+            yield DaemonConnection(client, embedded=False)
             return
-    async with _running(target.settings()) as running, AsyncClient(running.url, running.token) as client:
-        yield Reached(client, own=True)
+    async with _running(options.settings()) as running, AsyncClient(running.url, running.token) as client:
+        yield DaemonConnection(client, embedded=True)
 
 
 @asynccontextmanager
-async def reach_agents(target: Target) -> AsyncGenerator[Reached]:
+async def connect_without_sessions(options: DaemonOptions) -> AsyncGenerator[DaemonConnection]:
     """The running daemon, else our own over an empty log: asking for agents must not wake sessions up."""
-    async with target.async_client() as client:
-        if await answers(target, client):
-            yield Reached(client, own=False)
+    async with options.async_client() as client:
+        if await answers(options, client):
+            yield DaemonConnection(client, embedded=False)
             return
-    settings = target.settings()
+    settings = options.settings()
     with tempfile.TemporaryDirectory(prefix="everyagent-") as empty:
         installed = settings.data_dir / "agents"
         installed.mkdir(mode=0o700, parents=True, exist_ok=True)
         (Path(empty) / "agents").symlink_to(installed)
         settings = structs.replace(settings, data_dir=Path(empty))
         async with _running(settings) as running, AsyncClient(running.url, running.token) as client:
-            yield Reached(client, own=True)
+            yield DaemonConnection(client, embedded=True)
 
 
-async def answers(target: Target, client: AsyncClient) -> bool:
+async def answers(options: DaemonOptions, client: AsyncClient) -> bool:
     """An address that was asked for by name must answer; nothing takes its place.
 
     One that does not take our token is somebody else's daemon.
@@ -63,25 +63,25 @@ async def answers(target: Target, client: AsyncClient) -> bool:
     try:
         await client.sessions(limit=1)
     except ClientError:
-        if target.names_one():
+        if options.names_one():
             raise
         return False
     return True
 
 
 @asynccontextmanager
-async def _running(settings: Settings) -> AsyncGenerator["Running"]:
+async def _running(settings: Settings) -> AsyncGenerator["RunningDaemon"]:
     logs.set_up(settings.log_format, "warning")
     async with anyio.create_task_group() as group:
-        running: Running = await group.start(_run, structs.replace(settings, host="127.0.0.1", port=0))
+        running: RunningDaemon = await group.start(_run, structs.replace(settings, host="127.0.0.1", port=0))
         try:
             yield running
         finally:
             group.cancel_scope.cancel()
 
 
-async def _run(settings: Settings, *, task_status: TaskStatus["Running"]) -> None:
+async def _run(settings: Settings, *, task_status: TaskStatus["RunningDaemon"]) -> None:
     from everyagent import daemon
 
     await daemon.run(settings, ready=task_status.started)
-    raise Failure("Told to stop.", Exit.INTERRUPTED)
+    raise CommandFailed("Told to stop.", ExitCode.INTERRUPTED)

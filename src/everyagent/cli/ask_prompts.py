@@ -4,15 +4,15 @@ from typing import assert_never
 
 from rich.text import Text
 
-from everyagent.cli.asks import compact
-from everyagent.cli.screen import err
-from everyagent.cli.terminal import Lines
+from everyagent.cli.ask_text import compact
+from everyagent.cli.output import err
+from everyagent.cli.terminal import TerminalLines
 from everyagent.client.turn import Answer, Ask
 from everyagent.model.asks import PermissionAnswer, Question, QuestionAnswer, ToolAnswer
 from everyagent.model.events import PermissionRequested, QuestionRequested, ToolRequested
 
 
-async def answer(ask: Ask, lines: Lines) -> Answer:
+async def answer(ask: Ask, lines: TerminalLines) -> Answer:
     match ask:
         case PermissionRequested():
             return await _permission(ask, lines)
@@ -25,7 +25,7 @@ async def answer(ask: Ask, lines: Lines) -> Answer:
             assert_never(ask)
 
 
-async def _permission(ask: PermissionRequested, lines: Lines) -> PermissionAnswer:
+async def _permission(ask: PermissionRequested, lines: TerminalLines) -> PermissionAnswer:
     """Ctrl-D is a no."""
     _say(f"{ask.tool or ask.action} wants to run: {compact(ask.input, 2000)}")
     always = "  [a] always" if not ask.options or "always" in ask.options else ""
@@ -41,7 +41,7 @@ async def _permission(ask: PermissionRequested, lines: Lines) -> PermissionAnswe
                 continue
 
 
-async def _questions(ask: QuestionRequested, lines: Lines) -> QuestionAnswer:
+async def _questions(ask: QuestionRequested, lines: TerminalLines) -> QuestionAnswer:
     """Ctrl-D or an empty line rejects them all."""
     questions = ask.questions or [Question(prompt=ask.prompt)]
     answers: list[list[str]] = []
@@ -71,6 +71,6 @@ def _say(text: str) -> None:
     err().print(Text(text, style="yellow"))
 
 
-async def _line(prompt: str, lines: Lines) -> str | None:
+async def _line(prompt: str, lines: TerminalLines) -> str | None:
     err().print(prompt, end="")
     return await lines.read()
