@@ -15,11 +15,9 @@ serve: .venv/.ready
 
 inspector: .venv/.inspector
 
-# What failed beside hundreds of others gets one more try by itself. It stays in the output: a test that passes only
-# then is a bug, in it or in what it tests.
+# Each test runs once. A test that fails by chance is mended, or listed in tests/quarantine.txt until it is.
 test: check .venv/.inspector
-	@$(BIN)/python -m pytest $(ARGS) || { echo "Once more, by itself, what failed:"; \
-	  $(BIN)/python -m pytest -n 0 --last-failed --last-failed-no-failures none $(ARGS); }
+	@$(BIN)/python -m pytest $(ARGS)
 
 check: .venv/.ready-dev
 	@$(BIN)/ruff format --check --quiet

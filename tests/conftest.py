@@ -1,7 +1,9 @@
 import pytest
 from hypothesis import settings
 
-settings.register_profile("everyagent", deadline=None)  # no test is about time
+pytest_plugins = ["pytester", "tests.quarantine"]
+
+settings.register_profile("everyagent", deadline=None)  # a test's time depends on the machine's load
 settings.load_profile("everyagent")
 
 
