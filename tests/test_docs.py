@@ -1,4 +1,4 @@
-"""Documents that stay true, and a source tree that keeps its own rules of form."""
+"""Checks of documents (links, named tests, paths) and of the form of the source tree."""
 
 import ast
 import re
@@ -58,6 +58,11 @@ def test_no_document_names_a_place_on_somebodys_machine(document: Path):
 def test_no_source_file_is_long_or_has_a_vague_name(file: Path):
     assert len(file.read_text().splitlines()) <= LONGEST_FILE
     assert not VAGUE_NAMES & {file.stem, *file.relative_to(ROOT).parent.parts}
+
+
+def test_the_package_imports_no_tests():
+    imports = re.compile(r"^\s*(?:from|import) tests\b", re.MULTILINE)
+    assert [name(file) for file in (ROOT / "src").rglob("*.py") if imports.search(file.read_text())] == []
 
 
 def test_no_two_test_files_have_one_name():

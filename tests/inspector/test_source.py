@@ -50,7 +50,8 @@ def test_the_wheel_holds_the_page_and_serves_it_without_node(built: None, tmp_pa
     names = zipfile.ZipFile(wheel).namelist()
     assert "everyagent/inspector/index.html" in names
     assert any(name.endswith(".js.br") for name in names)
-    assert not [name for name in names if name.startswith("inspector/")]
+    assert {name.partition("/")[0].partition("-")[0] for name in names} == {"everyagent"}
+    assert not [name for name in names if "scripted" in name]
     zipfile.ZipFile(wheel).extractall(tmp_path / "installed")
     ask = "from everyagent.api import ui; print(len(ui.answer({'path': '/ui/', 'method': 'GET', 'headers': []}).body))"
     environment = {**without_node, "PYTHONPATH": str(tmp_path / "installed")}

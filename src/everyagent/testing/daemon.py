@@ -1,4 +1,4 @@
-"""A real daemon in a process of its own, for tests that kill it, restart it, or talk to it as users do."""
+"""Runs `everyagent serve` in a subprocess, for tests that restart it, kill it, or use its API."""
 
 import os
 import re
@@ -12,15 +12,15 @@ from pathlib import Path
 
 import httpx2
 
-#: A daemon that is not up by then has failed.
-START_LIMIT_SECONDS = 60.0
+#: The limit on a start and on a graceful stop.
+START_LIMIT_SECONDS = 180.0
 TOKEN = "a-token-for-tests"
 
 
 class DaemonProcess:
-    """`everyagent serve` on a free port. Starts with `start`, may be killed and started again on the same data.
+    """`everyagent serve` on a free port. It may be killed and started again on the same data folder.
 
-    `environment` is what its own has beside that of the test.
+    `environment` is added to the environment of the test.
     """
 
     def __init__(self, data_dir: Path, *flags: str, environment: Mapping[str, str] | None = None) -> None:
@@ -45,7 +45,7 @@ class DaemonProcess:
         return int(self.url.rpartition(":")[2])
 
     def start(self, *, port: int = 0) -> float:
-        """Seconds from the start to the first 200 of `/v1/health`. Port 0 is any free one."""
+        """Starts it and returns the seconds until `/v1/health` answered 200. Port 0 is any free one."""
         words = ["serve", "--port", str(port), "--data-dir", str(self.data_dir), "--token", TOKEN, *self._flags]
         began = time.monotonic()
         with self._printed.open("wb") as printed:
@@ -61,7 +61,7 @@ class DaemonProcess:
         return time.monotonic() - began
 
     def output(self) -> str:
-        """What the daemon printed since its last start."""
+        """Output of the daemon since its last start."""
         return self._printed.read_text(errors="replace")
 
     def _printed_url(self, began: float) -> str:
@@ -84,7 +84,7 @@ class DaemonProcess:
             return False
 
     def kill(self) -> None:
-        """`kill -9`: nothing is tidied up."""
+        """Sends SIGKILL: the daemon cleans nothing up."""
         assert self._process
         self._process.send_signal(signal.SIGKILL)
         self._process.wait()
@@ -95,7 +95,7 @@ class DaemonProcess:
         return timer
 
     def stop(self) -> int:
-        """Politely; its exit code."""
+        """Sends SIGTERM and returns the exit code."""
         assert self._process
         if self._process.poll() is None:
             self._process.terminate()

@@ -1,4 +1,4 @@
-"""Order rules of managed events: what every client may rely on, at every prefix of a session's stream."""
+"""Order rules of managed events, checked at every prefix of a session's stream."""
 
 from collections.abc import Iterable
 
@@ -23,17 +23,17 @@ _RESULTS = {
 
 
 class BrokenRule(AssertionError):
-    """An event that must not come here."""
+    """An event that breaks an order rule."""
 
 
 class ManagedRules:
-    """Feed it a session's events in the order they were told; it raises at the first that breaks a rule."""
+    """Takes a session's events in stream order and raises `BrokenRule` at the first that breaks a rule."""
 
     def __init__(self) -> None:
         self.status = "idle"
         self.required: list[str] = []
         self._ids: dict[str, str] = {}
-        self._told: set[str] = set()
+        self._requested: set[str] = set()
         self._uses: dict[str, str] = {}
         self._spans: set[str] = set()
         self._evaluations: set[str] = set()
@@ -56,21 +56,21 @@ class ManagedRules:
         if kind in _STATUSES:
             self._status(event, _STATUSES[kind])
         elif kind in _USES:
-            self._told.add(made)
-            if event.get("session_thread_id") is None:  # a sub-agent's result is told on its own thread
+            self._requested.add(made)
+            if event.get("session_thread_id") is None:  # a sub-agent's result is on its own thread
                 self._uses[made] = kind
         elif kind in _RESULTS:
             use = str(event[_RESULTS[kind]])
             _rule(use in self._uses, event, "a result has its use before it, and is its only one")
             del self._uses[use]
         elif kind == "user.tool_confirmation":
-            _rule(str(event["tool_use_id"]) in self._told, event, "what is confirmed was asked for")
+            _rule(str(event["tool_use_id"]) in self._requested, event, "a confirmation names a use")
         else:
             self._span(event, kind, made)
 
     def _status(self, event: Object, status: str) -> None:
         again = status == "idle" and self.required
-        _rule(status != self.status or bool(again), event, "a status is told when it changes")
+        _rule(status != self.status or bool(again), event, "a status event changes the status")
         self.status, self.required = status, []
         if status != "idle":
             return
@@ -79,7 +79,7 @@ class ManagedRules:
             case "requires_action":
                 self.required = stop.event_ids or []
                 _rule(bool(self.required), event, "requires_action names what it requires")
-                _rule(all(each in self._told for each in self.required), event, "each of event_ids is a use")
+                _rule(all(each in self._requested for each in self.required), event, "each of event_ids is a use")
             case _:
                 _rule(not self._spans, event, "no model request is open when a turn is over")
                 _rule(not self._evaluations, event, "no evaluation is open when a turn is over")

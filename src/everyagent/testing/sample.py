@@ -1,6 +1,6 @@
-"""A session written by hand that has every event type and every content part.
+"""A sample session with every event type and every content part.
 
-To test clients, exports and checkers without a daemon; `stamped` puts any data into envelopes.
+To test clients, exports and checkers without a daemon. `stamped` puts event data into envelopes.
 """
 
 from collections.abc import Iterable
@@ -49,7 +49,7 @@ _FIRST_MICROS = 1_767_225_600_000_000  # 2026-01-01
 
 
 def stamped(data: Iterable[EventData], *, session_id: str = "sample", first: int = 1) -> list[Event]:
-    """Each as an event of one session, a millisecond apart; what an agent would not say is the daemon's."""
+    """Events of one session, a millisecond apart. Their source is the daemon or the agent, by their type."""
     return [_event(each, session_id, sequence) for sequence, each in enumerate(data, first)]
 
 

@@ -1,6 +1,6 @@
-"""The order rules every session keeps (`docs/invariants.md`), for tests of adapters, daemons and clients.
+"""Checks the order rules of sessions (`docs/invariants.md`), for tests of adapters, daemons and clients.
 
-`check(events)` says what a whole session broke; `Rules` eats the events of a live one.
+`check(events)` returns the violations of a whole session; `Rules` takes the events of a live one.
 """
 
 from everyagent.testing.rules.checker import Rules, Violation, check

@@ -1,4 +1,4 @@
-"""The rule of asks: f."""
+"""Order rule f: asks are answered once."""
 
 from collections.abc import Iterator
 from typing import ClassVar

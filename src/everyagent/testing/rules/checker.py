@@ -1,4 +1,4 @@
-"""All the rules over one session's events, fed one by one or at once."""
+"""Applies all order rules to one session's events."""
 
 from collections.abc import Iterable, Iterator
 
@@ -27,7 +27,7 @@ class Violation(Struct, frozen=True, kw_only=True):
 
 
 class Rules:
-    """All rules over one session's events, from its first on. `violations` grows as they are broken."""
+    """Takes one session's events, from the first on, and collects `violations`."""
 
     def __init__(self, *, include_raw: bool = False) -> None:
         self.violations: list[Violation] = []
@@ -54,13 +54,13 @@ class Rules:
             self._note(rule, rule.see(event))
 
     def feed_body(self, body: bytes) -> None:
-        """The same for an event as it was sent, where also a `raw` that is not there can be seen."""
+        """Takes an event as JSON, where a missing `raw` can be told from null."""
         if "raw" not in _keys.decode(body):
             self.violations.append(Violation(rule="i", sequence=self._sequence + 1, message="there is no `raw`"))
         self.feed(decode_event(body))
 
     def finish(self) -> list[Violation]:
-        """The session is at rest, so nothing may be open any more. A stream cut anywhere is not finished."""
+        """All violations of a session at rest, in which nothing may be open. Not for a stream that was cut."""
         for rule in self._rules:
             self._note(rule, rule.end())
         return self.violations
@@ -70,7 +70,7 @@ class Rules:
 
 
 def check(events: Iterable[AnyEvent], *, include_raw: bool = False) -> list[Violation]:
-    """What a whole session, at rest, has broken; empty when all is well."""
+    """The violations of a whole session at rest."""
     rules = Rules(include_raw=include_raw)
     for event in events:
         rules.feed(event)

@@ -1,4 +1,4 @@
-"""Rules of the envelope: its sequence, id, time, origin and raw."""
+"""Order rules of the envelope: sequence, id, time, source and raw (rule i)."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -63,7 +63,7 @@ class Time(Momentary):
 
 
 class Origin(Momentary):
-    """What the daemon made says so, twice over."""
+    """`synthetic` is true exactly if `source` is the daemon."""
 
     name: ClassVar[str] = "synthetic"
 

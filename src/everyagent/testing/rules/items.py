@@ -1,4 +1,4 @@
-"""Rules of items: b, c, d and h."""
+"""Order rules b, c, d and h: items."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -131,7 +131,7 @@ class RuleD(Momentary):
 
 
 class RuleH(Momentary):
-    """What belongs to an item comes after its `item.started`, be it a stub by the daemon."""
+    """Deltas and children of an item come after its `item.started`, which may be a stub by the daemon."""
 
     name: ClassVar[str] = "h"
 

@@ -1,4 +1,4 @@
-"""What a rule is: it sees each event once, in order, and says in a sentence what was wrong."""
+"""The interface of an order rule: it takes each event once, in order, and yields violations as sentences."""
 
 from collections.abc import Iterator
 from typing import ClassVar, Protocol, TypeAlias
@@ -15,12 +15,12 @@ class Rule(Protocol):
     def see(self, event: AnyEvent) -> Iterator[str]: ...
 
     def end(self) -> Iterator[str]:
-        """The session is at rest; what must have happened by now and has not?"""
+        """The violations of a session that ends here: what is still open."""
         ...
 
 
 class Momentary:
-    """A rule that never waits for a later event."""
+    """A rule that leaves nothing open for a later event."""
 
     def end(self) -> Iterator[str]:
         yield from ()

@@ -1,4 +1,4 @@
-"""Rules of sessions and turns: a, e and g."""
+"""Order rules a, e and g: sessions and turns."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ class RuleA(Momentary):
 
 
 class RuleE:
-    """One `turn.started` and one `turn.ended` a turn, never two open; what is made in a turn says so."""
+    """Each turn has one `turn.started` and one `turn.ended`, no two are open, and items name their turn."""
 
     name: ClassVar[str] = "e"
 
