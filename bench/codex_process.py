@@ -4,8 +4,8 @@ from pathlib import Path
 
 from tests.agents.codex.codex_stage import CodexSession, codex_binary
 from tests.agents.stage import daemon_of
+from tests.scripted.responses_replies import say
 from tests.scripted.responses_server import ResponsesServer
-from tests.scripted.scripted_responses import say
 
 from bench.figure import Figure, Standard
 from bench.machine import load_average, resident_bytes

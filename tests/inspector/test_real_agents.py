@@ -22,7 +22,7 @@ from tests.agents.stage import Model, Stage, daemon_of
 from tests.inspector.looking import Daemon, enter, until
 from tests.inspector.test_sessions import choose
 from tests.managed.real_models import AmpModel, ClaudeModel, CodexModel, OpencodeModel
-from tests.scripted import scripted_chat, scripted_replies, scripted_responses, scripted_turns
+from tests.scripted import amp_replies, chat_replies, messages_replies, responses_replies
 from tests.scripted.amp_server import AmpServer
 from tests.scripted.chat_server import ChatServer
 from tests.scripted.messages_server import MessagesServer
@@ -39,8 +39,8 @@ def claude(folder: Path) -> Generator[Stage[MessagesServer]]:
         daemon_of(folder, **environment) as daemon,
         ClaudeSession(daemon, model, folder).played() as stage,
     ):
-        run = scripted_replies.call("Bash", {"command": COMMAND, "description": "make a file"}, text="I make it.")
-        model.script.add(run, scripted_replies.say("It is **made**."))
+        run = messages_replies.call("Bash", {"command": COMMAND, "description": "make a file"}, text="I make it.")
+        model.script.add(run, messages_replies.say("It is **made**."))
         yield stage
 
 
@@ -53,7 +53,7 @@ def codex(folder: Path) -> Generator[Stage[ResponsesServer]]:
         daemon_of(folder, **environment) as daemon,
         CodexSession(daemon, model, folder).played() as stage,
     ):
-        model.script.add(scripted_responses.run(COMMAND), scripted_responses.say("It is **made**."))
+        model.script.add(responses_replies.run(COMMAND), responses_replies.say("It is **made**."))
         yield stage
 
 
@@ -67,7 +67,7 @@ def opencode(folder: Path) -> Generator[Stage[ChatServer]]:
         daemon_of(folder, **environment) as daemon,
         OpencodeSession(daemon, model, folder).played() as stage,
     ):
-        model.script.add(scripted_chat.run(COMMAND), scripted_chat.say("It is **made**."))
+        model.script.add(chat_replies.run(COMMAND), chat_replies.say("It is **made**."))
         yield stage
 
 
@@ -78,8 +78,8 @@ def amp(folder: Path) -> Generator[Stage[AmpServer]]:
         daemon_of(folder, **{amp_program.BINARY_VARIABLE: amp_binary()}) as daemon,
         AmpSession(daemon, model, folder).played() as stage,
     ):
-        run = scripted_turns.call("shell_command", {"command": COMMAND})
-        model.script.add(run, scripted_turns.say("It is **made**."))
+        run = amp_replies.call("shell_command", {"command": COMMAND})
+        model.script.add(run, amp_replies.say("It is **made**."))
         yield stage
 
 
@@ -102,10 +102,10 @@ async def test_claudes_plan_is_sent_back_and_then_approved(
         daemon_of(tmp_path, **{claude_program.BINARY_VARIABLE: claude_binary()}) as daemon,
         ClaudeSession(daemon, model, tmp_path).played() as stage,
     ):
-        plan = scripted_replies.call("ExitPlanMode", {"plan": "# Plan\n1. Write x.txt"})
+        plan = messages_replies.call("ExitPlanMode", {"plan": "# Plan\n1. Write x.txt"})
         path = str(stage.workspace / "x.txt")
-        write = scripted_replies.call("Write", {"file_path": path, "content": "x"})
-        model.script.add(plan, plan, write, scripted_replies.say("Carried out."))
+        write = messages_replies.call("Write", {"file_path": path, "content": "x"})
+        model.script.add(plan, plan, write, messages_replies.say("Carried out."))
         stage.create(title="Plans", permissionMode="plan")
         tab = await enter(context, Daemon(daemon, tmp_path))
         await tab.open(stage.id)

@@ -14,7 +14,7 @@ from tests.agents.claude.claude_stage import ClaudeSession
 from tests.agents.codex.codex_stage import CodexSession
 from tests.agents.opencode.opencode_stage import MODEL as OPENCODE_MODEL
 from tests.agents.opencode.opencode_stage import OpencodeSession
-from tests.scripted import scripted_chat, scripted_replies, scripted_responses, scripted_turns
+from tests.scripted import amp_replies, chat_replies, messages_replies, responses_replies
 from tests.scripted.amp_server import AmpServer
 from tests.scripted.chat_server import ChatServer
 from tests.scripted.messages_server import MessagesServer
@@ -94,49 +94,49 @@ class ClaudeModel(RealModel):
         self.environment = ClaudeSession(daemon, server, folder).environment()
 
     def say(self, text: str, *, when: str = "", thought: str = "") -> None:
-        said = scripted_replies.think(thought, text, when=when) if thought else scripted_replies.say(text, when=when)
+        said = messages_replies.think(thought, text, when=when) if thought else messages_replies.say(text, when=when)
         self._script.add(said)
 
     def run(self, command: str, *, when: str = "") -> None:
-        self._script.add(scripted_replies.call("Bash", {"command": command}, when=when))
+        self._script.add(messages_replies.call("Bash", {"command": command}, when=when))
 
     def get_weather(self, *, when: str = "") -> None:
-        self._script.add(scripted_replies.call("mcp__everyagent__get_weather", CITY, when=when))
+        self._script.add(messages_replies.call("mcp__everyagent__get_weather", CITY, when=when))
 
     def add(self, *, when: str = "") -> None:
-        self._script.add(scripted_replies.call("mcp__sums__add", SUM, when=when))
+        self._script.add(messages_replies.call("mcp__sums__add", SUM, when=when))
 
     def heard(self) -> str:
         last = self._script.requests[-1]
         return msgspec.json.encode([last.system, last.messages]).decode()
 
     def hold(self, *, when: str) -> None:
-        self._script.add(scripted_replies.say(LONG, when=when, held=2))
+        self._script.add(messages_replies.say(LONG, when=when, held=2))
 
     def fall(self, *, when: str) -> None:
-        failure = scripted_replies.fail(401, "authentication_error", "invalid x-api-key", times=9)
+        failure = messages_replies.fail(401, "authentication_error", "invalid x-api-key", times=9)
         failure.when = when
         self._script.add(failure)
 
     def stumble(self) -> bool:
-        self._script.add(scripted_replies.fail(529, "overloaded_error"))
+        self._script.add(messages_replies.fail(529, "overloaded_error"))
         return True
 
     def delegate(self, *, when: str) -> None:
         task = {"description": "Count", "prompt": ERRAND, "subagent_type": "Explore", "run_in_background": False}
-        self._script.add(scripted_replies.call("Agent", task, when=when), scripted_replies.say(FOUND, when=ERRAND))
+        self._script.add(messages_replies.call("Agent", task, when=when), messages_replies.say(FOUND, when=ERRAND))
         self.say("The helper says three.", when=FOUND)
 
     def wait_for_helper(self, command: str, *, when: str) -> None:
         task = {"description": "Count", "prompt": ERRAND, "subagent_type": "general-purpose"}
         self._script.add(
-            scripted_replies.call("Agent", {**task, "run_in_background": False}, when=when),
-            scripted_replies.call("Bash", {"command": command}, when=ERRAND),
+            messages_replies.call("Agent", {**task, "run_in_background": False}, when=when),
+            messages_replies.call("Bash", {"command": command}, when=ERRAND),
         )
 
     def ask(self, *, when: str) -> bool:
         question = {"question": "Which colour?", "header": "Colour", "options": OPTIONS, "multiSelect": False}
-        self._script.add(scripted_replies.call("AskUserQuestion", {"questions": [question]}, when=when))
+        self._script.add(messages_replies.call("AskUserQuestion", {"questions": [question]}, when=when))
         return True
 
     def compact(self) -> bool:
@@ -152,35 +152,35 @@ class CodexModel(RealModel):
         self.environment = CodexSession(daemon, server, folder).environment()
 
     def say(self, text: str, *, when: str = "", thought: str = "") -> None:
-        said = scripted_responses
+        said = responses_replies
         self._script.add(said.think(thought, text, when=when) if thought else said.say(text, when=when))
 
     def run(self, command: str, *, when: str = "") -> None:
-        self._script.add(scripted_responses.run(command, when=when))
+        self._script.add(responses_replies.run(command, when=when))
 
     def get_weather(self, *, when: str = "") -> None:
-        self._script.add(scripted_responses.call("get_weather", {**CITY}, namespace="mcp__everyagent", when=when))
+        self._script.add(responses_replies.call("get_weather", {**CITY}, namespace="mcp__everyagent", when=when))
 
     def add(self, *, when: str = "") -> None:
-        self._script.add(scripted_responses.call("add", {**SUM}, namespace="mcp__sums", when=when))
+        self._script.add(responses_replies.call("add", {**SUM}, namespace="mcp__sums", when=when))
 
     def heard(self) -> str:
         return msgspec.json.encode(self._script.requests[-1].input).decode()
 
     def hold(self, *, when: str) -> None:
-        self._script.add(scripted_responses.say(LONG, when=when, held=2))
+        self._script.add(responses_replies.say(LONG, when=when, held=2))
 
     def fall(self, *, when: str) -> None:
-        failure = scripted_responses.fail(400, "invalid_request_error")
+        failure = responses_replies.fail(400, "invalid_request_error")
         failure.when = when
         self._script.add(failure)
 
     def stumble(self) -> bool:
-        self._script.add(scripted_responses.fail(429, "rate_limit_exceeded", headers={"retry-after": "1"}))
+        self._script.add(responses_replies.fail(429, "rate_limit_exceeded", headers={"retry-after": "1"}))
         return True
 
     def delegate(self, *, when: str) -> None:
-        space, said = "collaboration", scripted_responses
+        space, said = "collaboration", responses_replies
         failure = said.fail(429, "rate_limit_exceeded", headers={"retry-after": "1"})
         failure.when = "NEW_TASK"
         self._script.add(
@@ -192,7 +192,7 @@ class CodexModel(RealModel):
         )
 
     def wait_for_helper(self, command: str, *, when: str) -> None:
-        space, said = "collaboration", scripted_responses
+        space, said = "collaboration", responses_replies
         self._script.add(
             said.call("spawn_agent", {"task_name": "helper", "message": ERRAND}, namespace=space, when=when),
             said.run(command, when="NEW_TASK"),
@@ -201,7 +201,7 @@ class CodexModel(RealModel):
 
     def ask(self, *, when: str) -> bool:
         question = {"id": "colour", "question": "Which colour?", "header": "Colour", "options": [*OPTIONS]}
-        self._script.add(scripted_responses.call("request_user_input", {"questions": [question]}, when=when))
+        self._script.add(responses_replies.call("request_user_input", {"questions": [question]}, when=when))
         return True
 
     def compact(self) -> bool:
@@ -217,47 +217,47 @@ class OpencodeModel(RealModel):
         self.environment = OpencodeSession(daemon, server, folder).environment()
 
     def say(self, text: str, *, when: str = "", thought: str = "") -> None:
-        said = scripted_chat.think(thought, text, when=when) if thought else scripted_chat.say(text, when=when)
+        said = chat_replies.think(thought, text, when=when) if thought else chat_replies.say(text, when=when)
         self._script.add(said)
 
     def run(self, command: str, *, when: str = "") -> None:
-        self._script.add(scripted_chat.run(command, when=when))
+        self._script.add(chat_replies.run(command, when=when))
 
     def get_weather(self, *, when: str = "") -> None:
-        self._script.add(scripted_chat.call("everyagent_get_weather", {**CITY}, when=when))
+        self._script.add(chat_replies.call("everyagent_get_weather", {**CITY}, when=when))
 
     def add(self, *, when: str = "") -> None:
-        self._script.add(scripted_chat.call("sums_add", {**SUM}, when=when))
+        self._script.add(chat_replies.call("sums_add", {**SUM}, when=when))
 
     def heard(self) -> str:
         return msgspec.json.encode(self._script.requests[-1].messages).decode()
 
     def hold(self, *, when: str) -> None:
-        self._script.add(scripted_chat.say(LONG, when=when, held=2))
+        self._script.add(chat_replies.say(LONG, when=when, held=2))
 
     def fall(self, *, when: str) -> None:
-        self._script.add(scripted_chat.fail(400, "invalid_request_error", when=when))
+        self._script.add(chat_replies.fail(400, "invalid_request_error", when=when))
 
     def stumble(self) -> bool:
-        self._script.add(scripted_chat.fail(500, "server_error", headers={"retry-after-ms": "20"}))
+        self._script.add(chat_replies.fail(500, "server_error", headers={"retry-after-ms": "20"}))
         return True
 
     def delegate(self, *, when: str) -> None:
         task = {"description": "Count", "prompt": ERRAND, "subagent_type": "general"}
         self._script.add(
-            scripted_chat.call("task", {**task}, when=when),
-            scripted_chat.fail(500, "server_error", when=ERRAND, headers={"retry-after-ms": "20"}),
-            scripted_chat.say(FOUND, when=ERRAND),
-            scripted_chat.say("The helper says three.", when=FOUND),
+            chat_replies.call("task", {**task}, when=when),
+            chat_replies.fail(500, "server_error", when=ERRAND, headers={"retry-after-ms": "20"}),
+            chat_replies.say(FOUND, when=ERRAND),
+            chat_replies.say("The helper says three.", when=FOUND),
         )
 
     def wait_for_helper(self, command: str, *, when: str) -> None:
         task = {"description": "Count", "prompt": ERRAND, "subagent_type": "general"}
-        self._script.add(scripted_chat.call("task", {**task}, when=when), scripted_chat.run(command, when=ERRAND))
+        self._script.add(chat_replies.call("task", {**task}, when=when), chat_replies.run(command, when=ERRAND))
 
     def ask(self, *, when: str) -> bool:
         question = {"question": "Which colour?", "header": "Colour", "options": [*OPTIONS]}
-        self._script.add(scripted_chat.call("question", {"questions": [question]}, when=when))
+        self._script.add(chat_replies.call("question", {"questions": [question]}, when=when))
         return True
 
     def compact(self) -> bool:
@@ -274,26 +274,26 @@ class AmpModel(RealModel):
         self.environment = AmpSession(daemon, server, folder).environment()
 
     def say(self, text: str, *, when: str = "", thought: str = "") -> None:
-        said = scripted_turns.think(thought, text, when=when) if thought else scripted_turns.say(text, when=when)
+        said = amp_replies.think(thought, text, when=when) if thought else amp_replies.say(text, when=when)
         self._script.add(said)
 
     def run(self, command: str, *, when: str = "") -> None:
-        self._script.add(scripted_turns.call("shell_command", {"command": command}, when=when))
+        self._script.add(amp_replies.call("shell_command", {"command": command}, when=when))
 
     def get_weather(self, *, when: str = "") -> None:
-        self._script.add(scripted_turns.call("mcp__everyagent__get_weather", CITY, when=when))
+        self._script.add(amp_replies.call("mcp__everyagent__get_weather", CITY, when=when))
 
     def add(self, *, when: str = "") -> None:
-        self._script.add(scripted_turns.call("mcp__sums__add", SUM, when=when))
+        self._script.add(amp_replies.call("mcp__sums__add", SUM, when=when))
 
     def heard(self) -> str:
-        return msgspec.json.encode([thread.said for thread in self._server.threads.values()]).decode()
+        return msgspec.json.encode([thread.messages for thread in self._server.threads.values()]).decode()
 
     def hold(self, *, when: str) -> None:
-        self._script.add(scripted_turns.say(LONG, when=when, held=True))
+        self._script.add(amp_replies.say(LONG, when=when, held=True))
 
     def fall(self, *, when: str) -> None:
-        self._script.add(scripted_turns.fail("Scripted failure", when=when))
+        self._script.add(amp_replies.fail("Scripted failure", when=when))
 
 
 @contextmanager

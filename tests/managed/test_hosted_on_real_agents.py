@@ -19,7 +19,7 @@ from tests.managed import parity
 from tests.managed.conftest import rebuilt
 from tests.managed.sdks import NEWEST, PYTHON, Sdk
 from tests.managed.test_managed_on_real_agents import SURROUNDINGS
-from tests.scripted import scripted_chat, scripted_replies, scripted_responses, scripted_turns
+from tests.scripted import amp_replies, chat_replies, messages_replies, responses_replies
 from tests.scripted.amp_server import AmpServer
 from tests.scripted.chat_server import ChatServer
 from tests.scripted.messages_server import MessagesServer
@@ -43,28 +43,28 @@ def scene_of(agent: str, daemon: DaemonProcess, folder: Path) -> Generator[Scene
     match agent:
         case "claude":
             with MessagesServer() as messages:
-                said = scripted_replies
+                said = messages_replies
                 for told in TOLD:
                     messages.script.add(said.call("Bash", {"command": OWN}), said.call("mcp__everyagent__bash", UNAME))
                     messages.script.add(said.say("Looked.", when=told))
                 yield Scene("claude-sonnet-4-6", ClaudeSession(daemon, messages, folder).environment())
         case "codex":
             with ResponsesServer() as responses:
-                answers = scripted_responses
+                answers = responses_replies
                 for told in TOLD:
                     uname = answers.call("bash", UNAME, namespace="mcp__everyagent")
                     responses.script.add(answers.run(OWN), uname, answers.say("Looked.", when=told))
                 yield Scene("gpt-5.5", CodexSession(daemon, responses, folder).environment())
         case "opencode":
             with ChatServer() as chat:
-                completed = scripted_chat
+                completed = chat_replies
                 for told in TOLD:
                     uname = completed.call("everyagent_bash", {**UNAME})
                     chat.script.add(completed.run(OWN), uname, completed.say("Looked.", when=told))
                 yield Scene(OPENCODE_MODEL, OpencodeSession(daemon, chat, folder).environment())
         case "amp":
             with AmpServer() as server:
-                turns = scripted_turns
+                turns = amp_replies
                 for told in TOLD:
                     own = turns.call("shell_command", {"command": OWN})
                     server.script.add(own, turns.call("mcp__everyagent__bash", UNAME), turns.say("Looked.", when=told))

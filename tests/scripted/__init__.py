@@ -1,1 +1,1 @@
-"""Scripted model servers on loopback, and the scripted Amp backend."""
+"""Scripted servers on loopback in place of the models' APIs and of Amp's backend, for tests with real agents."""

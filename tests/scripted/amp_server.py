@@ -1,23 +1,21 @@
-"""A scripted Amp server on loopback, for Amp's own program: no key, no network, no chance.
+"""A scripted Amp server on loopback, for Amp's own program.
 
-The wire between them is private to Amp: this speaks it as the pinned version of the program does.
+It implements as much of Amp's private protocol as the pinned version of the program needs.
 """
 
-import threading
 import time
 import urllib.parse
 import uuid
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
 
 import msgspec
 from msgspec import Struct
 
+from tests.scripted.amp_replies import AmpScript
 from tests.scripted.amp_thread import AmpThread, Json
-from tests.scripted.scripted_turns import Script
+from tests.scripted.model_server import JsonHandler, LoopbackServer
 from tests.scripted.websocket import WebSocket, accept_key
 
-#: The key that is refused; any other will do.
+#: The only API key that the server refuses.
 BAD_KEY = "sgamp_bad"
 
 
@@ -27,8 +25,8 @@ class Params(Struct, frozen=True):
     labels: list[str] = []
 
 
-class Asked(Struct, frozen=True):
-    """Of all that the program asks its server, as far as it is read here."""
+class AmpCall(Struct, frozen=True):
+    """A request of the program; only the fields that the server reads."""
 
     method: str = ""
     params: Params = Params()
@@ -36,87 +34,66 @@ class Asked(Struct, frozen=True):
     agentMode: str | None = None
 
 
-_asked = msgspec.json.Decoder(Asked)
+_calls = msgspec.json.Decoder(AmpCall)
 
 
-class AmpServer:
+class AmpServer(LoopbackServer):
     """`with AmpServer() as server: server.script.add(say("Hello."))`; Amp is pointed at `server.url` by AMP_URL."""
 
     def __init__(self, port: int = 0) -> None:
-        self.script = Script()
+        super().__init__(_Handler, self, port)
+        self.script = AmpScript()
         self.threads: dict[str, AmpThread] = {}
-        self._http = _Http(("127.0.0.1", port), _Handler)
-        self._http.amp = self
-        self.port = int(self._http.server_address[1])
-        self.url = f"http://127.0.0.1:{self.port}"
-        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
 
-    def __enter__(self) -> "AmpServer":
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def release(self) -> None:
         self.script.release_all()
-        self._http.shutdown()
+
+    def hang_up(self) -> None:
         for thread in self.threads.values():
             thread.hang_up()
-        self._http.server_close()
-        self._thread.join()
 
     def thread(self, id: str, mode: str = "medium") -> AmpThread:
         return self.threads.setdefault(id, AmpThread(id, mode, self.script))
 
 
-class _Http(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-    amp: AmpServer
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """A program that is killed in the middle of a request is what some tests are about."""
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server: _Http  # pyright: ignore[reportIncompatibleVariableOverride]
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Nothing: tests print enough."""
+class _Handler(JsonHandler):
+    @property
+    def amp(self) -> AmpServer:
+        assert isinstance(self.owner, AmpServer)
+        return self.owner
 
     def do_GET(self) -> None:
         if self.headers.get("upgrade", "").lower() == "websocket":
             self._upgrade()
         else:
-            self._json(404, {"error": self.path})
+            self.json(404, {"error": self.path})
 
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers.get("content-length") or 0))
+        body = self.body()
         try:
-            asked = _asked.decode(body)
+            call = _calls.decode(body)
         except msgspec.MsgspecError:
-            asked = Asked()
+            call = AmpCall()
         match urllib.parse.urlsplit(self.path).path:
             case "/api/internal":
-                self._json(200, self._internal(asked))
+                self.json(200, self._internal(call))
             case "/api/thread-actors" if self._refused:
-                self._json(401, {"error": "Unauthorized"})
+                self.json(401, {"error": "Unauthorized"})
             case "/api/thread-actors":
-                self._json(200, self._actor(asked))
+                self.json(200, self._actor(call))
             case _:
-                self._json(200, {"ok": True, "result": {}})
+                self.json(200, {"ok": True, "result": {}})
 
     @property
     def _refused(self) -> bool:
         return BAD_KEY in self.headers.get("authorization", "")
 
-    def _internal(self, asked: Asked) -> Json:
+    def _internal(self, call: AmpCall) -> Json:
         if self._refused:
             return {"ok": False, "error": {"code": "auth-required", "message": "Unauthorized"}}
-        thread = self.server.amp.threads.get(asked.params.thread)
+        thread = self.amp.threads.get(call.params.thread)
         result: object = {}
-        match asked.method:
+        match call.method:
             case "getUserInfo":
                 who = {"id": "user_1", "email": "ann@example.com", "username": "ann", "emailVerified": True}
                 result = {**who, "features": [], "team": None, "siteAdmin": False}
@@ -129,18 +106,18 @@ class _Handler(BaseHTTPRequestHandler):
             case "getThreadTail" if thread:
                 about: Json = {"id": thread.id, "v": thread.version, "version": thread.version, "title": "A thread"}
                 about |= {"created": int(time.time() * 1000), "agentMode": thread.mode, "archived": thread.archived}
-                result = {"thread": {"data": about}, "messages": thread.said, "hasMoreBefore": False}
+                result = {"thread": {"data": about}, "messages": thread.messages, "hasMoreBefore": False}
             case "archiveThread" if thread:
-                thread.archived = asked.params.archived
+                thread.archived = call.params.archived
             case "addThreadLabels":
-                result = [{"name": label} for label in asked.params.labels]
+                result = [{"name": label} for label in call.params.labels]
             case _:
                 result = {}
         return {"ok": True, "result": result}
 
-    def _actor(self, asked: Asked) -> Json:
-        id = asked.threadId or f"T-{uuid.uuid4()}"
-        thread = self.server.amp.thread(id, asked.agentMode or "medium")
+    def _actor(self, call: AmpCall) -> Json:
+        id = call.threadId or f"T-{uuid.uuid4()}"
+        thread = self.amp.thread(id, call.agentMode or "medium")
         actor: Json = {"threadId": id, "wsToken": "token", "ownerUserId": "user_1", "executorType": "local-client"}
         version: Json = {"threadVersion": thread.version, "agentMode": thread.mode}
         return {**actor, **version, "usesDtw": False, "usesThreadActors": True}
@@ -156,12 +133,4 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("sec-websocket-protocol", offered[0])
         self.end_headers()
         self.close_connection = True
-        self.server.amp.thread(query["rvt-key"][0]).serve(WebSocket(self.rfile, self.connection))
-
-    def _json(self, status: int, answer: Json) -> None:
-        body = msgspec.json.encode(answer)
-        self.send_response(status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+        self.amp.thread(query["rvt-key"][0]).serve(WebSocket(self.rfile, self.connection))

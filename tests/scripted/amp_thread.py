@@ -1,4 +1,4 @@
-"""A thread on a scripted Amp server: its agent runs here, the program on the other side carries out its tools."""
+"""A thread on the scripted Amp server. The agent runs here; Amp's program executes its tools."""
 
 import queue
 import threading
@@ -9,11 +9,12 @@ from typing import TypeAlias
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from tests.scripted.scripted_turns import Call, Reply, Script, amp_id
+from tests.scripted.amp_replies import AmpRequest, AmpScript, Call, Reply, amp_id
+from tests.scripted.script import since_last
 from tests.scripted.websocket import WebSocket
 
-#: Whatever is waited for, a reply goes on after this: a test that forgot it fails and does not hang.
-WAIT_LIMIT_SECONDS = 60.0
+#: The limit on each wait, so that a test that forgot to release a reply fails and does not hang.
+WAIT_LIMIT_SECONDS = 180.0
 _TICK = 0.01
 
 Json: TypeAlias = dict[str, object]
@@ -25,7 +26,7 @@ class Named(Struct, frozen=True):
 
 
 class Params(Struct, frozen=True):
-    """Of all that the program tells its server, as far as it is read here."""
+    """Parameters of a message of the program; only those that the server reads."""
 
     clientId: str = ""
     tools: list[Named] = []
@@ -38,14 +39,14 @@ class Params(Struct, frozen=True):
     run: Raw = Raw(b"{}")
 
 
-class Told(Struct, frozen=True):
+class ProgramMessage(Struct, frozen=True):
     method: str = ""
     id: Raw | UnsetType = UNSET
     params: Params = Params()
 
 
 class Message(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """As the server keeps it."""
+    """A message in the form of the server's store."""
 
     role: str
     content: list[Json] | Raw
@@ -56,19 +57,19 @@ class Message(Struct, frozen=True, kw_only=True, omit_defaults=True):
     usage: Json | None = None
 
 
-_told = msgspec.json.Decoder(Told)
+_messages = msgspec.json.Decoder(ProgramMessage)
 _encoder = msgspec.json.Encoder()
 
 
 class AmpThread:
-    """`said` is every message of it, as the server keeps them; `errands` what came of its sub-agents' calls."""
+    """`messages` are all of the thread's; `subagent_results` are the results of its sub-agents' tool calls."""
 
-    def __init__(self, id: str, mode: str, script: Script) -> None:
+    def __init__(self, id: str, mode: str, script: AmpScript) -> None:
         self.id = id
         self.mode = mode
         self.archived = False
-        self.said: list[Message] = []
-        self.errands: list[Run] = []
+        self.messages: list[Message] = []
+        self.subagent_results: list[Run] = []
         self.version = 0
         self._script = script
         self._lock = threading.RLock()
@@ -76,7 +77,7 @@ class AmpThread:
         self._executor: WebSocket | None = None
         self._executor_id = ""
         self._state: Json = {"state": "idle", "agentMode": mode}
-        self._told: list[str] = []  # what a client that comes back has to hear again
+        self._sent: list[str] = []  # frames that a client gets again when it reconnects
         self._tools: list[str] = []
         self._ready = threading.Event()
         self._inbox: list[Params] = []
@@ -86,27 +87,27 @@ class AmpThread:
 
     @property
     def waiting(self) -> str:
-        """What was sent and not taken up yet."""
+        """The content of messages that no inference has read yet."""
         with self._lock:
             return "".join(bytes(message.content).decode() for message in self._inbox)
 
-    def write(self, words: str) -> None:
-        """As somebody else would, on Amp's own pages."""
-        content = _encoder.encode([{"type": "text", "text": words}])
+    def write(self, text: str) -> None:
+        """Adds a user message that was not sent by the program, as on Amp's web pages."""
+        content = _encoder.encode([{"type": "text", "text": text}])
         self._take(Params(content=Raw(content), messageId=amp_id("M")))
 
-    # -- the program's side -----------------------------------------------------------------------------------------
+    # -- messages of the program -------------------------------------------------------------------------------------
 
     def serve(self, socket: WebSocket) -> None:
-        """Until it hangs up. A client is ready only when it has heard something, so it hears the state."""
+        """Serves a connection to its end. A client is ready only after a first frame, so the state is sent at once."""
         with self._lock:
             self._sockets.append(socket)
-        self._tell(socket, "agent_state", self._state)
+        self._send(socket, "agent_state", self._state)
         while (text := socket.receive()) is not None:
             if text == "ping":
                 socket.send("pong")
             else:
-                self._hear(socket, _told.decode(text))
+                self._receive(socket, _messages.decode(text))
         with self._lock:
             self._sockets.remove(socket)
             if self._executor is socket:
@@ -119,19 +120,19 @@ class AmpThread:
         for socket in sockets:
             socket.close(1011)
 
-    def _hear(self, socket: WebSocket, told: Told) -> None:
-        params = told.params
-        if told.id is not UNSET:
-            result = {"replayThroughSeq": self.version} if told.method == "client_resume" else {}
-            socket.send(_encoder.encode({"jsonrpc": "2.0", "id": told.id, "result": result}).decode())
-        match told.method:
+    def _receive(self, socket: WebSocket, message: ProgramMessage) -> None:
+        params = message.params
+        if message.id is not UNSET:
+            result = {"replayThroughSeq": self.version} if message.method == "client_resume" else {}
+            socket.send(_encoder.encode({"jsonrpc": "2.0", "id": message.id, "result": result}).decode())
+        match message.method:
             case "executor_connect":
                 self._executor = socket
                 if params.clientId != self._executor_id:
                     self._executor_id = params.clientId
                     self._give_up_tools("the client that ran it is gone")
                 who: Json = {"executorId": params.clientId, "registeredToolCount": 0, "guidanceInventory": []}
-                self._tell(socket, "executor_connected", who)
+                self._send(socket, "executor_connected", who)
             case "executor_tools_register":
                 self._tools = [tool.name for tool in params.tools]
             case "executor_tools_bootstrap_complete":
@@ -141,7 +142,7 @@ class AmpThread:
             case "client_append_user_msg":
                 self._take(params)
             case "executor_tool_result":
-                self._tell(socket, "executor_tool_result_ack", {"toolCallId": params.toolCallId})
+                self._send(socket, "executor_tool_result_ack", {"toolCallId": params.toolCallId})
                 self._returned(params.toolCallId, params.run)
             case "client_cancel" | "client_cancel_agent_loop":
                 self._cancel()
@@ -150,9 +151,9 @@ class AmpThread:
 
     def _resume(self, socket: WebSocket, version: int) -> None:
         with self._lock:
-            self._tell(socket, "agent_state", self._state)
-            for told in self._told[version:]:
-                socket.send(told)
+            self._send(socket, "agent_state", self._state)
+            for frame in self._sent[version:]:
+                socket.send(frame)
 
     def _take(self, message: Params) -> None:
         with self._lock:
@@ -181,89 +182,90 @@ class AmpThread:
     def _work(self) -> None:
         self._ready.wait(WAIT_LIMIT_SECONDS)
         self._cancelled.clear()
-        while self._has_work() and self._infer(self._script.take(self._news())):
+        while self._has_work() and self._infer(self._script.take(self._request())):
             continue
         with self._lock:
             self._working = False
 
     def _has_work(self) -> bool:
-        """The next message of the user's is taken in, if there is one; else a tool may have had the last word."""
+        """Takes the user's next message, if any. Without one there is work only after a tool result."""
         with self._lock:
             message = self._inbox.pop(0) if self._inbox else None
-            if message is None and (not self.said or self.said[-1].role != "user"):
+            if message is None and (not self.messages or self.messages[-1].role != "user"):
                 self._working = False
-                self._be("idle")
+                self._set_state("idle")
                 return False
         if message:
             self.mode = message.agentMode or self.mode
-            self._say("user", message.content, message.messageId)
+            self._add("user", message.content, message.messageId)
         return True
 
     def _infer(self, reply: Reply) -> bool:
-        """One message of the agent's, and the tools it calls. False: the turn is over, and how it ended was told."""
+        """Sends one message of the agent and runs its tools. Returns False when the turn is over."""
         id = amp_id("M")
-        self._be("working", id)
+        self._set_state("working", id)
         if reply.retries:
             soon: Json = {"retryAt": int(time.time() * 1000) + 50, "attempt": 1, "maxAttempts": 5, "reason": {}}
-            self._tell_all("retry_scheduled", soon)
-            self._tell_all("retry_started", {})
+            self._broadcast("retry_scheduled", soon)
+            self._broadcast("retry_started", {})
         if reply.failure is not None:
-            self._tell_kept("error_set", {"error": {"message": reply.failure}})
-            self._be("error")
+            self._send_numbered("error_set", {"error": {"message": reply.failure}})
+            self._set_state("error")
             return False
-        self._tell_all("inference_tools", {"messageId": id, "agentMode": self.mode, "tools": self._tools})
-        self._be("streaming", id)
+        self._broadcast("inference_tools", {"messageId": id, "agentMode": self.mode, "tools": self._tools})
+        self._set_state("streaming", id)
         if reply.held:
             self._wait(reply.release)
         if reply.drops:
             self._drop()
-        if reply.aside:
-            aside = self._message("assistant", [{"type": "text", "text": reply.aside}], amp_id("M"), "complete")
-            self._tell_kept("message_added", {"message": aside, "parentToolUseId": amp_id("TU")})
-        if reply.errand:
-            self._send_on(reply.errand, id)
+        if reply.subagent_text:
+            text: list[Json] = [{"type": "text", "text": reply.subagent_text}]
+            message = self._message("assistant", text, amp_id("M"), "complete")
+            self._send_numbered("message_added", {"message": message, "parentToolUseId": amp_id("TU")})
+        if reply.subagent_call:
+            self._run_subagent_call(reply.subagent_call, id)
         blocks = reply.blocks
         cut = reply.cut_short or self._cancelled.is_set()
-        self._say("assistant", blocks, id, "cancelled" if cut else "complete")
+        self._add("assistant", blocks, id, "cancelled" if cut else "complete")
         if cut:
-            self._tell_kept("cancelled", {"messageId": id})
-            self._be("idle")
+            self._send_numbered("cancelled", {"messageId": id})
+            self._set_state("idle")
             return False
         uses = [block for block in blocks if block["type"] == "tool_use"]
         return not uses or self._use_tools(id, uses)
 
-    def _send_on(self, errand: Call, message: str) -> None:
-        """A sub-agent's call: the program carries it out, and prints nothing of it."""
+    def _run_subagent_call(self, wanted: Call, message: str) -> None:
+        """The program executes a sub-agent's call but prints nothing about it."""
         parent, call = amp_id("TU"), amp_id("TU")
-        use: Json = {"type": "tool_use", "id": call, "name": errand.tool, "input": dict(errand.input), "complete": True}
-        told = self._message("assistant", [use], amp_id("M"), "complete")
-        self._tell_kept("message_added", {"message": told, "parentToolUseId": parent})
+        use: Json = {"type": "tool_use", "id": call, "name": wanted.tool, "input": dict(wanted.input), "complete": True}
+        added = self._message("assistant", [use], amp_id("M"), "complete")
+        self._send_numbered("message_added", {"message": added, "parentToolUseId": parent})
         results = self._runs[call] = queue.SimpleQueue()
-        lease: Json = {"toolCallId": call, "toolName": errand.tool, "args": use["input"], "messageId": message}
+        lease: Json = {"toolCallId": call, "toolName": wanted.tool, "args": use["input"], "messageId": message}
         if self._executor:
-            self._tell(self._executor, "tool_lease", {**lease, "parentToolCallId": parent})
+            self._send(self._executor, "tool_lease", {**lease, "parentToolCallId": parent})
         try:
-            self.errands.append(results.get(timeout=WAIT_LIMIT_SECONDS))
+            self.subagent_results.append(results.get(timeout=WAIT_LIMIT_SECONDS))
         except queue.Empty:
             return
 
     def _use_tools(self, id: str, uses: list[Json]) -> bool:
-        self._be("running_tools", id)
+        self._set_state("running_tools", id)
         waiting: dict[str, queue.SimpleQueue[Run]] = {}
         for use in uses:
             call = str(use["id"])
             waiting[call] = self._runs[call] = queue.SimpleQueue()
             lease: Json = {"toolCallId": call, "toolName": use["name"], "args": use["input"], "messageId": id}
             if self._executor:
-                self._tell(self._executor, "tool_lease", lease)
+                self._send(self._executor, "tool_lease", lease)
         try:
             runs = {call: results.get(timeout=WAIT_LIMIT_SECONDS) for call, results in waiting.items()}
         except queue.Empty:
             return False
         results: list[Json] = [{"type": "tool_result", "toolUseID": call, "run": run} for call, run in runs.items()]
-        self._say("user", results, amp_id("M"))
+        self._add("user", results, amp_id("M"))
         if self._cancelled.is_set():
-            self._be("idle")
+            self._set_state("idle")
             return False
         return True
 
@@ -273,31 +275,26 @@ class AmpThread:
             continue
 
     def _drop(self) -> None:
-        """Cut the connection, and go on when the program is back."""
+        """Cuts the connection and waits until the program has reconnected."""
         self._ready.clear()
         self.hang_up()
         self._ready.wait(WAIT_LIMIT_SECONDS)
 
-    def _news(self) -> str:
-        """All that was said since the agent's last message."""
-        since: list[str] = []
-        for message in reversed(self.said):
-            if message.role == "assistant":
-                break
-            since.append(_encoder.encode(message.content).decode())
-        return "\n".join(reversed(since))
+    def _request(self) -> AmpRequest:
+        news = since_last(self.messages, lambda message: message.role == "assistant")
+        return AmpRequest("\n".join(_encoder.encode(message.content).decode() for message in news))
 
-    # -- telling ----------------------------------------------------------------------------------------------------
+    # -- frames to the program --------------------------------------------------------------------------------------
 
-    def _be(self, state: str, message: str | None = None) -> None:
-        """A client that comes back must hear which message is being made, else it never takes it."""
+    def _set_state(self, state: str, message: str | None = None) -> None:
+        """A client that reconnects ignores a message unless the state names it."""
         self._state = {"state": state, "agentMode": self.mode, **({"messageId": message} if message else {})}
-        self._tell_all("agent_state", self._state)
+        self._broadcast("agent_state", self._state)
 
-    def _say(self, role: str, content: list[Json] | Raw, id: str, state: str | None = None) -> None:
+    def _add(self, role: str, content: list[Json] | Raw, id: str, state: str | None = None) -> None:
         message = self._message(role, content, id, state)
-        self.said.append(message)
-        self._tell_kept("message_added", {"message": message})
+        self.messages.append(message)
+        self._send_numbered("message_added", {"message": message})
 
     def _message(self, role: str, content: list[Json] | Raw, id: str, state: str | None) -> Message:
         return Message(
@@ -310,20 +307,20 @@ class AmpThread:
             usage=USAGE if state else None,
         )
 
-    def _tell_kept(self, method: str, params: Json) -> None:
+    def _send_numbered(self, method: str, params: Json) -> None:
         with self._lock:
             self.version += 1
             frame = _frame(method, {**params, "seq": self.version})
-            self._told.append(frame)
+            self._sent.append(frame)
             for socket in self._sockets:
                 socket.send(frame)
 
-    def _tell_all(self, method: str, params: Json) -> None:
+    def _broadcast(self, method: str, params: Json) -> None:
         with self._lock:
             for socket in self._sockets:
-                self._tell(socket, method, params)
+                self._send(socket, method, params)
 
-    def _tell(self, socket: WebSocket, method: str, params: Json) -> None:
+    def _send(self, socket: WebSocket, method: str, params: Json) -> None:
         socket.send(_frame(method, params))
 
 

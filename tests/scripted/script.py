@@ -1,65 +1,84 @@
-"""Answers of a scripted model, in order, and which request each is for. Every API's script is one of these."""
+"""The queue of replies that a scripted server gives, and the choice of the reply for each request."""
 
 import threading
+from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar
 
+from msgspec import Struct, field
 
-class Asked(Protocol):
-    """A request to the model."""
+DEFAULT_TEXT = "Nothing more was scripted."
 
+
+class ScriptedRequest(Protocol):
     @property
     def news(self) -> str:
-        """What was said since the model's last words."""
+        """The text of all messages since the model's last one."""
         ...
 
 
-class Answered(Protocol):
-    """`when` must be in the news of the request it is for. It is given `times` times; `release` lets it go on."""
+class ScriptedReply(Struct, kw_only=True):
+    """Answers `times` requests whose news contain `when`. A reply that is held waits for `release`."""
 
-    when: str
-    times: int
-    release: threading.Event
-
-
-Q = TypeVar("Q", bound=Asked)
-A = TypeVar("A", bound=Answered)
+    when: str = ""
+    times: int = 1
+    release: threading.Event = field(default_factory=threading.Event)
 
 
-class Script(Generic[Q, A]):
-    """Each request takes the first answer that fits it, else `otherwise`. Thread-safe."""
+Q = TypeVar("Q", bound=ScriptedRequest)
+R = TypeVar("R", bound=ScriptedReply)
 
-    def __init__(self, otherwise: A) -> None:
-        self._otherwise = otherwise
-        self._waiting: list[A] = []
-        self._all: list[A] = []
+
+class Script(Generic[Q, R]):
+    """Each request takes the first reply that fits it, else `default`. Thread-safe."""
+
+    def __init__(self, default: R) -> None:
+        self._default = default
+        self._waiting: list[R] = []
+        self._all: list[R] = []
         self._lock = threading.Lock()
         self.requests: list[Q] = []
 
-    def add(self, *answers: A) -> None:
+    def add(self, *replies: R) -> None:
         with self._lock:
-            self._waiting += answers
-            self._all += answers
+            self._waiting += replies
+            self._all += replies
 
-    def take(self, request: Q) -> A:
+    def take(self, request: Q) -> R:
         with self._lock:
             self.requests.append(request)
-            for answer in self._waiting:
-                if answer.when in request.news:
-                    answer.times -= 1
-                    if answer.times <= 0:
-                        self._waiting.remove(answer)
-                    return answer
-        return self._otherwise
+            for reply in self._waiting:
+                if reply.when in request.news:
+                    reply.times -= 1
+                    if reply.times <= 0:
+                        self._waiting.remove(reply)
+                    return reply
+        return self._default
 
     def release_all(self) -> None:
         with self._lock:
-            for answer in self._all:
-                answer.release.set()
+            for reply in self._all:
+                reply.release.set()
 
     def forget(self) -> None:
-        """As if it were new; what is held goes on."""
+        """Releases and removes all replies and requests."""
         self.release_all()
         with self._lock:
             self._waiting.clear()
             self._all.clear()
             self.requests.clear()
+
+
+M = TypeVar("M")
+
+
+def since_last(messages: Sequence[M], is_from_model: Callable[[M], bool]) -> Sequence[M]:
+    """The messages after the model's last one."""
+    for index in range(len(messages) - 1, -1, -1):
+        if is_from_model(messages[index]):
+            return messages[index + 1 :]
+    return messages
+
+
+def pieces(text: str, size: int) -> list[str]:
+    """The text in parts of `size` characters, to be streamed as deltas."""
+    return [text[at : at + size] for at in range(0, len(text), size)]

@@ -1,4 +1,4 @@
-"""The server's end of a WebSocket, on the socket of an HTTP request that asked for one. Used by scripted servers."""
+"""The server's end of a WebSocket, on the socket of an upgraded HTTP request."""
 
 import base64
 import hashlib
@@ -12,7 +12,7 @@ _TEXT, _CLOSE, _PING, _PONG = 0x1, 0x8, 0x9, 0xA
 
 
 def accept_key(key: str) -> str:
-    """What the client expects as proof that its handshake was understood."""
+    """The value of `sec-websocket-accept` for a client's key."""
     return base64.b64encode(hashlib.sha1((key + _MAGIC).encode()).digest()).decode()
 
 
@@ -25,7 +25,7 @@ class WebSocket:
         self._sending = threading.Lock()
 
     def receive(self) -> str | None:
-        """The next text message; None when the other side is gone."""
+        """The next text message, or None when the connection is closed."""
         message = b""
         while True:
             try:
@@ -43,7 +43,7 @@ class WebSocket:
                     return message.decode()
 
     def send(self, text: str) -> None:
-        """Nothing, if the other side is gone."""
+        """Does nothing if the connection is closed."""
         self._send(_TEXT, text.encode())
 
     def close(self, code: int = 1000) -> None:

@@ -48,5 +48,5 @@ class AmpSession(Stage[AmpServer]):
 
     def told_amp(self) -> str:
         """All that was said in its thread, by anyone, and what came of its sub-agents' calls."""
-        said = [message.content for message in self.thread.said]
-        return msgspec.json.encode([said, self.thread.errands]).decode()
+        said = [message.content for message in self.thread.messages]
+        return msgspec.json.encode([said, self.thread.subagent_results]).decode()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from amp_stage import AmpSession
-from tests.scripted.scripted_turns import Call, Reply, call, calls, fail, say
+from tests.scripted.amp_replies import Call, Reply, call, calls, fail, say
 
 from everyagent.model.events import Error, PermissionRequested, PermissionResolved, SessionUpdated, TurnEnded
 from everyagent.testing.daemon import DaemonProcess
@@ -150,7 +150,7 @@ def test_a_daemon_that_is_away_means_no(session: AmpSession) -> None:
 
 
 def test_what_a_sub_agent_wants_is_asked_for_though_amp_tells_nothing_of_it(session: AmpSession) -> None:
-    session.model.script.add(Reply(text="My helper made it.", errand=Call("shell_command", TOUCH)))
+    session.model.script.add(Reply(text="My helper made it.", subagent_call=Call("shell_command", TOUCH)))
     session.create().send("Use a helper")
     asked = session.next(PermissionRequested)
     assert (asked.input, asked.item_id) == (TOUCH, None)

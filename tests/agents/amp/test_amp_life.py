@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from amp_stage import KEY, AmpSession
 from tests.agents.stage import daemon_of
+from tests.scripted.amp_replies import Reply, call, fail, say
 from tests.scripted.amp_server import BAD_KEY, AmpServer
-from tests.scripted.scripted_turns import Reply, call, fail, say
 
 from everyagent.agents.amp import program
 from everyagent.model.events import Error, SessionUpdated, TurnEnded

@@ -6,8 +6,8 @@ import pytest
 from amp_stage import KEY
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
+from tests.scripted.amp_replies import Reply, call, fail, say, think
 from tests.scripted.amp_server import AmpServer
-from tests.scripted.scripted_turns import Reply, call, fail, say, think
 
 from everyagent.agents.amp import program
 from everyagent.sessions.limits import Limits

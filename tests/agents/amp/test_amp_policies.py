@@ -8,7 +8,7 @@ import pytest
 from amp_stage import AmpSession
 from tests.agents.networks import NetworkRules
 from tests.agents.policies import REFUSED, PolicyRules, Scene
-from tests.scripted.scripted_turns import Call, Reply, call, say
+from tests.scripted.amp_replies import Call, Reply, call, say
 
 from everyagent.model.events import TurnEnded
 
@@ -26,7 +26,7 @@ class AmpScene(Scene[AmpSession]):
 
     def subagent_turn(self, command: str) -> None:
         errand = Call("shell_command", {"command": command})
-        self.session.model.script.add(Reply(text="My helper tried.", errand=errand))
+        self.session.model.script.add(Reply(text="My helper tried.", subagent_call=errand))
         self.session.send("Use a helper")
 
     def mcp_turn(self) -> None:

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from amp_stage import AmpSession
-from tests.scripted.scripted_turns import Reply, call, calls, say, think
+from tests.scripted.amp_replies import Reply, call, calls, say, think
 
 from everyagent.agents.mock.program.png import gradient
 from everyagent.model.events import Error, ItemDelta, ToolRequested, TurnEnded, TurnStarted
@@ -184,7 +184,7 @@ def test_a_message_steered_into_mere_words_is_answered_in_the_same_turn(session:
 
 def test_what_amp_hides_is_not_made_up(session: AmpSession) -> None:
     """Its retries, and what its sub-agents say."""
-    session.model.script.add(Reply(text="Recovered.", retries=True, aside="A sub-agent's words."))
+    session.model.script.add(Reply(text="Recovered.", retries=True, subagent_text="A sub-agent's words."))
     session.create().turn("Go")
     assert session.replies() == ["Recovered."]
     assert session.all(Error) == []

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from amp_stage import AmpSession
-from tests.scripted.scripted_turns import call, say
+from tests.scripted.amp_replies import call, say
 
 from everyagent.agents.amp import untrusted_config
 from everyagent.agents.amp.settings import Settings

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from claude_stage import ClaudeSession
-from tests.scripted.scripted_replies import call, calls, say
+from tests.scripted.messages_replies import call, calls, say
 
 from everyagent.agents.claude.asks import APPROVE_EDITS
 from everyagent.model.events import PermissionRequested, PermissionResolved, QuestionRequested, SessionUpdated

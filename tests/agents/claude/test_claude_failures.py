@@ -1,7 +1,7 @@
 """When the model's API or the start of the real program fails."""
 
 from claude_stage import ClaudeSession
-from tests.scripted.scripted_replies import Reply, fail, say, text_block
+from tests.scripted.messages_replies import Reply, fail, say, text_block
 
 from everyagent.model.events import Error
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from claude_stage import ClaudeSession
-from tests.scripted.scripted_replies import call, say
+from tests.scripted.messages_replies import call, say
 
 from everyagent.agents.mock.program.png import gradient
 from everyagent.model.events import PermissionRequested, SessionUpdated, ToolRequested, TurnEnded, TurnStarted

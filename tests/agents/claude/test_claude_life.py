@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from claude_stage import ClaudeSession
 from tests.agents.stage import daemon_of
+from tests.scripted.messages_replies import call, say
 from tests.scripted.messages_server import MessagesServer
-from tests.scripted.scripted_replies import call, say
 
 from everyagent.agents.claude import program
 from everyagent.model.events import Error, PermissionRequested, PermissionResolved, TurnEnded

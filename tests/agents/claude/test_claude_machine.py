@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
+from tests.scripted.messages_replies import Reply, call, fail, say, think
 from tests.scripted.messages_server import MessagesServer
-from tests.scripted.scripted_replies import Reply, call, fail, say, think
 
 from everyagent.agents.claude import program
 from everyagent.sessions.limits import Limits

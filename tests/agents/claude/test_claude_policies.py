@@ -7,7 +7,7 @@ import pytest
 from claude_stage import ClaudeSession
 from tests.agents.networks import NetworkRules
 from tests.agents.policies import PolicyRules, Scene
-from tests.scripted.scripted_replies import call, say
+from tests.scripted.messages_replies import call, say
 
 from everyagent.model.events import QuestionRequested
 

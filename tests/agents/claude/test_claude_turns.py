@@ -1,7 +1,7 @@
 """Turns with the real program: words, thoughts, tools, files, what they cost."""
 
 from claude_stage import ClaudeSession
-from tests.scripted.scripted_replies import call, calls, say, think
+from tests.scripted.messages_replies import call, calls, say, think
 
 from everyagent.model.events import ItemDelta
 from everyagent.model.parts import FileRefPart, ReasoningPart, ToolCallPart, ToolResultPart

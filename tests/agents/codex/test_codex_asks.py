@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from codex_stage import CodexSession
-from tests.scripted.scripted_responses import call, patch, run, say
+from tests.scripted.responses_replies import call, patch, run, say
 
 from everyagent.model.events import (
     PermissionRequested,

@@ -2,7 +2,7 @@
 
 import pytest
 from codex_stage import CodexSession
-from tests.scripted.scripted_responses import Response, fail, say
+from tests.scripted.responses_replies import Response, fail, say
 
 from everyagent.model.events import Error
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 from codex_stage import CodexSession
-from tests.scripted.scripted_responses import call, custom, images, patch, run, say
+from tests.scripted.responses_replies import call, custom, images, patch, run, say
 
 from everyagent.model.events import Error, PermissionRequested, QuestionRequested, TurnEnded
 from everyagent.model.items import text_of

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from codex_stage import CodexSession
-from tests.scripted.scripted_responses import Response, call, fail, patch, run, say, think
+from tests.scripted.responses_replies import Response, call, fail, patch, run, say, think
 
 from everyagent.model.events import (
     Error,

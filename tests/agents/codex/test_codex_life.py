@@ -5,7 +5,7 @@ import signal
 from pathlib import Path
 
 from codex_stage import CodexSession
-from tests.scripted.scripted_responses import run, say
+from tests.scripted.responses_replies import run, say
 
 from everyagent.model.events import (
     Error,

@@ -6,8 +6,8 @@ import pytest
 from codex_stage import CONFIG
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
+from tests.scripted.responses_replies import Response, call, run, say, think
 from tests.scripted.responses_server import ResponsesServer
-from tests.scripted.scripted_responses import Response, call, run, say, think
 
 from everyagent.agents.codex import program
 from everyagent.sessions.limits import Limits

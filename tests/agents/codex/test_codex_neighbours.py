@@ -13,8 +13,8 @@ import pytest
 from codex_stage import CodexSession
 from tests.agents.offline import needs_isolation, pass_without_network
 from tests.agents.stage import daemon_of
+from tests.scripted.responses_replies import say
 from tests.scripted.responses_server import ResponsesServer
-from tests.scripted.scripted_responses import say
 
 from everyagent.agents.codex import program
 from everyagent.agents.codex.driver import encode

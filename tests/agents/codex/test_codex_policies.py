@@ -8,7 +8,7 @@ from codex_stage import CodexSession
 from tests.agents.networks import NetworkRules
 from tests.agents.offline import needs_isolation
 from tests.agents.policies import REFUSED, PolicyRules, Scene
-from tests.scripted.scripted_responses import call, custom, patch, run, say
+from tests.scripted.responses_replies import call, custom, patch, run, say
 
 from everyagent.model.events import TurnEnded
 

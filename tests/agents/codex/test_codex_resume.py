@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from codex_stage import CodexSession
 from tests.agents.stage import daemon_of
+from tests.scripted.responses_replies import patch, run, say
 from tests.scripted.responses_server import ResponsesServer
-from tests.scripted.scripted_responses import patch, run, say
 
 from everyagent.agents.codex import program
 from everyagent.model.events import TurnEnded

@@ -1,7 +1,7 @@
 """Turns with the real program: words, thoughts, commands, patches, plans."""
 
 from codex_stage import CodexSession
-from tests.scripted.scripted_responses import call, patch, run, say, search, think
+from tests.scripted.responses_replies import call, patch, run, say, search, think
 
 from everyagent.model.events import ItemDelta
 from everyagent.model.items import reasoning_of

@@ -1,7 +1,7 @@
 """What the real program asks, and what becomes of each answer."""
 
 from opencode_stage import OpencodeSession
-from tests.scripted.scripted_chat import call, calls, run, say
+from tests.scripted.chat_replies import call, calls, run, say
 
 from everyagent.model.events import PermissionRequested, PermissionResolved, QuestionRequested, QuestionResolved
 from everyagent.model.parts import FileRefPart, ToolResultPart

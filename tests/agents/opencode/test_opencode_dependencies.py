@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from opencode_stage import OpencodeSession
 from tests.agents.closed_proxy import ClosedProxy
-from tests.scripted.scripted_chat import run, say
+from tests.scripted.chat_replies import run, say
 
 AGENT = "---\ndescription: Ours\nmode: primary\n---\nYou are the agent of this project.\n"
 TOOL = 'export default { description: "Ours", args: {}, execute: async () => "ours" }\n'

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 from opencode_stage import OpencodeSession, config
 from tests.agents.ear import Ear
+from tests.scripted.chat_replies import Completion, call, fail, run, say
 from tests.scripted.chat_server import ChatServer
-from tests.scripted.scripted_chat import Completion, call, fail, run, say
 
 from everyagent.agents.adapter import Launch, Prompt
 from everyagent.agents.adapter_context import AdapterContext

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 from opencode_stage import MODEL, OpencodeSession
-from tests.scripted.scripted_chat import call, images, run, say
+from tests.scripted.chat_replies import call, images, run, say
 
 from everyagent.model.events import PermissionRequested, ToolRequested, TurnEnded
 from everyagent.model.items import text_of

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from opencode_stage import OpencodeSession
 from tests.agents.stage import daemon_of
+from tests.scripted.chat_replies import call, fail, run, say
 from tests.scripted.chat_server import ChatServer
-from tests.scripted.scripted_chat import call, fail, run, say
 
 from everyagent.agents.opencode.driver.snapshot import PAGE
 from everyagent.model.events import (

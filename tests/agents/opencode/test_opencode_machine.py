@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from opencode_stage import config
+from tests.scripted.chat_replies import Completion, call, run, say, think
 from tests.scripted.chat_server import ChatServer
-from tests.scripted.scripted_chat import Completion, call, run, say, think
 
 from everyagent.sessions.limits import Limits
 from everyagent.testing.machine import SessionMachine

@@ -7,7 +7,7 @@ import pytest
 from opencode_stage import OpencodeSession
 from tests.agents.networks import NetworkRules
 from tests.agents.policies import PolicyRules, Scene
-from tests.scripted.scripted_chat import call, run, say
+from tests.scripted.chat_replies import call, run, say
 
 SERVER = Path(__file__).parents[1] / "adding_mcp_server.py"
 

@@ -1,7 +1,7 @@
 """What the real program does in a turn, told over the HTTP API."""
 
 from opencode_stage import OpencodeSession
-from tests.scripted.scripted_chat import run, say, think
+from tests.scripted.chat_replies import run, say, think
 
 from everyagent.model.events import ItemDelta, TurnEnded
 from everyagent.model.parts import ReasoningPart, TextPart

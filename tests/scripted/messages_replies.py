@@ -1,13 +1,13 @@
-"""What a scripted model answers: replies, and which request each is for. Served by `messages_server.py`."""
+"""Requests and replies of the scripted Messages API (`messages_server.py`)."""
 
 import json
 import secrets
-import threading
 from collections.abc import Mapping
 
 from msgspec import Struct, field
 
-from tests.scripted.script import Script
+from tests.scripted.model_server import Failure, ModelReply
+from tests.scripted.script import DEFAULT_TEXT, Script, pieces, since_last
 
 USAGE = {
     "input_tokens": 100,
@@ -18,32 +18,17 @@ USAGE = {
 
 
 class Block(Struct, frozen=True, kw_only=True):
-    """One content block: `start` as it begins, `deltas` as they come, `whole` as it is in the end."""
+    """A content block: its start, its deltas, and its final form."""
 
     whole: dict[str, object]
     start: dict[str, object]
     deltas: list[dict[str, object]]
 
 
-class Failure(Struct, frozen=True, kw_only=True):
-    status: int
-    type: str
-    message: str
-
-
-class Reply(Struct, kw_only=True):
-    """`when` must be in what was said since the model's last message. `held` deltas are streamed, then none until
-    `release` is set; a reply with `times` is given that often.
-    """
-
-    blocks: list[Block] = []
-    when: str = ""
+class Reply(ModelReply, kw_only=True):
+    blocks: list[Block] = field(default_factory=list[Block])
     stop_reason: str = "end_turn"
     usage: dict[str, int] = field(default_factory=dict[str, int])
-    failure: Failure | None = None
-    held: int | None = None
-    release: threading.Event = field(default_factory=threading.Event)
-    times: int = 1
 
 
 def say(text: str, *, when: str = "", chunk: int = 6, held: int | None = None) -> Reply:
@@ -55,7 +40,7 @@ def think(thought: str, text: str, *, when: str = "") -> Reply:
 
 
 def call(tool: str, input: Mapping[str, object], *, text: str = "", when: str = "") -> Reply:
-    """The model asks for one tool, perhaps with a word before."""
+    """A call of one tool, with `text` before it."""
     return calls((tool, input), text=text, when=when)
 
 
@@ -65,21 +50,21 @@ def calls(*tools: tuple[str, Mapping[str, object]], text: str = "", when: str = 
     return Reply(blocks=blocks, when=when, stop_reason="tool_use")
 
 
-def fail(status: int, type: str, message: str = "Scripted failure", *, times: int = 1) -> Reply:
-    return Reply(failure=Failure(status=status, type=type, message=message), times=times)
+def fail(status: int, code: str, message: str = "Scripted failure", *, times: int = 1) -> Reply:
+    return Reply(failure=Failure(status=status, code=code, message=message), times=times)
 
 
 def text_block(text: str, chunk: int = 6) -> Block:
     return Block(
         whole={"type": "text", "text": text},
         start={"type": "text", "text": ""},
-        deltas=[{"type": "text_delta", "text": piece} for piece in _pieces(text, chunk)],
+        deltas=[{"type": "text_delta", "text": piece} for piece in pieces(text, chunk)],
     )
 
 
 def thinking_block(thought: str) -> Block:
     signature = "c2NyaXB0ZWQ="
-    deltas: list[dict[str, object]] = [{"type": "thinking_delta", "thinking": piece} for piece in _pieces(thought, 8)]
+    deltas: list[dict[str, object]] = [{"type": "thinking_delta", "thinking": piece} for piece in pieces(thought, 8)]
     return Block(
         whole={"type": "thinking", "thinking": thought, "signature": signature},
         start={"type": "thinking", "thinking": "", "signature": ""},
@@ -92,32 +77,28 @@ def tool_block(name: str, input: Mapping[str, object]) -> Block:
     return Block(
         whole={"type": "tool_use", "id": id, "name": name, "input": dict(input)},
         start={"type": "tool_use", "id": id, "name": name, "input": {}},
-        deltas=[{"type": "input_json_delta", "partial_json": piece} for piece in _pieces(json.dumps(dict(input)), 12)],
+        deltas=[{"type": "input_json_delta", "partial_json": piece} for piece in pieces(json.dumps(dict(input)), 12)],
     )
 
 
-def _pieces(text: str, size: int) -> list[str]:
-    return [text[at : at + size] for at in range(0, len(text), size)]
-
-
-class SaidBlock(Struct, frozen=True):
+class ContentBlock(Struct, frozen=True):
     type: str = ""
     text: str = ""
-    content: "str | list[SaidBlock] | None" = None
+    content: "str | list[ContentBlock] | None" = None
     source: object = None
 
 
-class Said(Struct, frozen=True):
+class Message(Struct, frozen=True):
     role: str = ""
-    content: str | list[SaidBlock] = ""
+    content: str | list[ContentBlock] = ""
 
 
 class Request(Struct, frozen=True):
-    """What the agent sent to the model."""
+    """A request of an agent to the model."""
 
     model: str = ""
-    messages: list[Said] = []
-    system: str | list[SaidBlock] | None = None
+    messages: list[Message] = []
+    system: str | list[ContentBlock] | None = None
     tools: list[object] = []
     max_tokens: int = 0
     stream: bool = False
@@ -125,31 +106,26 @@ class Request(Struct, frozen=True):
 
     @property
     def news(self) -> str:
-        """All that was said since the model's last message; the agent may have put its own words after the user's."""
-        since: list[str] = []
-        for message in reversed(self.messages):
-            if message.role == "assistant":
-                break
-            since.append(words(message.content))
-        return "\n".join(reversed(since))
+        """The text since the model's last message. The agent may have added to the user's."""
+        news = since_last(self.messages, lambda message: message.role == "assistant")
+        return "\n".join(text_of(message.content) for message in news)
 
     @property
     def is_probe(self) -> bool:
-        """The agent tries out a model's name; that is no turn of a conversation."""
+        """Whether the agent only checks that the model exists."""
         return self.max_tokens == 1 and not self.tools
 
 
-def words(content: str | list[SaidBlock] | None) -> str:
-    """All text in a message's content, tool results and their errors included."""
+def text_of(content: str | list[ContentBlock] | None) -> str:
+    """All text of a message's content, with tool results."""
     if content is None or isinstance(content, str):
         return content or ""
-    return "\n".join(block.text or words(block.content) for block in content)
+    return "\n".join(block.text or text_of(block.content) for block in content)
 
 
 class MessagesScript(Script[Request, Reply]):
+    def __init__(self) -> None:
+        super().__init__(say(DEFAULT_TEXT))
+
     def take(self, request: Request) -> Reply:
         return say("Hello") if request.is_probe else super().take(request)
-
-
-def script() -> MessagesScript:
-    return MessagesScript(say("Nothing more was scripted."))

@@ -1,17 +1,18 @@
-"""What a scripted Amp server lets its agent do: replies, and which message each is for. Played by `amp_thread.py`."""
+"""Replies of the agent on the scripted Amp server (`amp_thread.py`)."""
 
 import secrets
 import string
-import threading
 from collections.abc import Mapping
 
 from msgspec import Struct, field
+
+from tests.scripted.script import DEFAULT_TEXT, Script, ScriptedReply
 
 _LETTERS = string.ascii_letters + string.digits
 
 
 def amp_id(prefix: str) -> str:
-    """Amp's program checks the shape of ids."""
+    """A random id in the form that Amp's program accepts."""
     return f"{prefix}-{''.join(secrets.choice(_LETTERS) for _ in range(22))}"
 
 
@@ -20,30 +21,27 @@ class Call(Struct, frozen=True):
     input: Mapping[str, object]
 
 
-class Reply(Struct, kw_only=True):
-    """`when` must be in what was said since the agent's last message. `held` waits for `release` before it is said.
+class Reply(ScriptedReply, kw_only=True):
+    """One message of the agent, and the tools it calls.
 
-    `retries`: the model is asked a second time; `drops`: the connection is cut before it is said. `aside` is what a
-    sub-agent says before it, `errand` what that one calls. A reply with `times` is given that often.
+    `held`: it waits for `release`. `retries`: the server reports a retry first. `drops`: the connection is cut
+    first. `subagent_text` and `subagent_call` are a sub-agent's message and tool call before it.
     """
 
     thought: str = ""
     text: str = ""
-    calls: list[Call] = []
-    when: str = ""
+    calls: list[Call] = field(default_factory=list[Call])
     failure: str | None = None
     cut_short: bool = False
     held: bool = False
     retries: bool = False
     drops: bool = False
-    aside: str = ""
-    errand: Call | None = None
-    release: threading.Event = field(default_factory=threading.Event)
-    times: int = 1
+    subagent_text: str = ""
+    subagent_call: Call | None = None
 
     @property
     def blocks(self) -> list[dict[str, object]]:
-        """The message as Amp's server tells it; every call gets its id here."""
+        """The message in the form of Amp's server. Each call gets a new id."""
         blocks: list[dict[str, object]] = []
         if self.thought:
             blocks.append({"type": "thinking", "thinking": self.thought, "signature": "c2NyaXB0ZWQ="})
@@ -64,7 +62,7 @@ def think(thought: str, text: str, *, when: str = "") -> Reply:
 
 
 def call(tool: str, input: Mapping[str, object], *, text: str = "", when: str = "") -> Reply:
-    """The agent calls one tool, perhaps with a word before."""
+    """A call of one tool, with `text` before it."""
     return calls((tool, input), text=text, when=when)
 
 
@@ -76,30 +74,12 @@ def fail(message: str, *, when: str = "") -> Reply:
     return Reply(failure=message, when=when)
 
 
-class Script:
-    """Replies in order; each inference takes the first that fits. Thread-safe."""
+class AmpRequest(Struct, frozen=True):
+    """An inference of the scripted agent. `news` is the text since its last message."""
 
+    news: str
+
+
+class AmpScript(Script[AmpRequest, Reply]):
     def __init__(self) -> None:
-        self._replies: list[Reply] = []
-        self._all: list[Reply] = []
-        self._lock = threading.Lock()
-
-    def add(self, *replies: Reply) -> None:
-        with self._lock:
-            self._replies += replies
-            self._all += replies
-
-    def take(self, news: str) -> Reply:
-        with self._lock:
-            for reply in self._replies:
-                if reply.when in news:
-                    reply.times -= 1
-                    if reply.times <= 0:
-                        self._replies.remove(reply)
-                    return reply
-        return say("Nothing more was scripted.")
-
-    def release_all(self) -> None:
-        with self._lock:
-            for reply in self._all:
-                reply.release.set()
+        super().__init__(say(DEFAULT_TEXT))

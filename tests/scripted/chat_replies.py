@@ -1,70 +1,50 @@
-"""What a scripted model of the chat completions API answers, and which request each answer is for.
-
-Served by `chat_server.py`.
-"""
+"""Requests and replies of the scripted Chat Completions API (`chat_server.py`)."""
 
 import json
 import secrets
-import threading
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, field
 
 from everyagent.model.parts import Json
-from tests.scripted.script import Script
+from tests.scripted.model_server import Failure, ModelReply
+from tests.scripted.script import DEFAULT_TEXT, Script, pieces, since_last
 
 USAGE = {"input_tokens": 120, "cached_tokens": 20, "output_tokens": 30, "reasoning_tokens": 5}
 
 
-class Failure(Struct, frozen=True, kw_only=True):
-    status: int
-    code: str
-    message: str
-    headers: dict[str, str] = {}
-
-
-class Completion(Struct, kw_only=True):
-    """`when` must be in what was said since the model's last words. `held` deltas are streamed, then none until
-    `release` is set; after `cut` deltas the connection breaks. It is given `times` times.
-    """
-
-    deltas: list[dict[str, object]] = []
+class Completion(ModelReply, kw_only=True):
+    deltas: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
     finish: str = "stop"
-    when: str = ""
-    failure: Failure | None = None
-    held: int | None = None
-    cut: int | None = None
-    release: threading.Event = field(default_factory=threading.Event)
-    times: int = 1
 
 
 def say(
     text: str, *, when: str = "", held: int | None = None, cut: int | None = None, finish: str = "stop"
 ) -> Completion:
-    return Completion(deltas=_words("content", text), when=when, held=held, cut=cut, finish=finish)
+    return Completion(deltas=_text_deltas("content", text), when=when, held=held, cut=cut, finish=finish)
 
 
 def think(thought: str, text: str, *, when: str = "") -> Completion:
-    return Completion(deltas=[*_words("reasoning_content", thought), *_words("content", text)], when=when)
+    return Completion(deltas=[*_text_deltas("reasoning_content", thought), *_text_deltas("content", text)], when=when)
 
 
 def run(command: str, *, when: str = "", text: str = "") -> Completion:
-    """The model runs a command."""
+    """A call of the shell tool."""
     return call("bash", {"command": command, "description": "Runs it"}, when=when, text=text)
 
 
 def call(tool: str, input: Mapping[str, Json] | str, *, when: str = "", text: str = "") -> Completion:
-    """The model calls a function, perhaps with a word before. An `input` that is text goes as it is."""
+    """A call of one tool, with `text` before it. An `input` that is a string is sent as it is."""
     return calls((tool, input), when=when, text=text)
 
 
 def calls(*tools: tuple[str, Mapping[str, Json] | str], when: str = "", text: str = "") -> Completion:
-    deltas = _words("content", text)
+    deltas = _text_deltas("content", text)
     for index, (tool, input) in enumerate(tools):
         head = {"index": index, "id": f"call_{secrets.token_hex(8)}", "type": "function"}
         deltas.append({"tool_calls": [{**head, "function": {"name": tool, "arguments": ""}}]})
         arguments = input if isinstance(input, str) else json.dumps(dict(input))
-        for piece in _pieces(arguments, 40):
+        for piece in pieces(arguments, 40):
             deltas.append({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
     return Completion(deltas=deltas, finish="tool_calls", when=when)
 
@@ -82,12 +62,8 @@ def fail(
     return Completion(failure=failure, when=when, times=times)
 
 
-def _words(field: str, text: str) -> list[dict[str, object]]:
-    return [{field: piece} for piece in _pieces(text, 8)]
-
-
-def _pieces(text: str, size: int) -> list[str]:
-    return [text[at : at + size] for at in range(0, len(text), size)]
+def _text_deltas(field: str, text: str) -> list[dict[str, object]]:
+    return [{field: piece} for piece in pieces(text, 8)]
 
 
 class Image(Struct, frozen=True):
@@ -100,63 +76,58 @@ class Content(Struct, frozen=True):
     image_url: Image | None = None
 
 
-class Said(Struct, frozen=True):
+class Message(Struct, frozen=True):
     role: str = ""
     content: str | list[Content] | None = None
 
 
 class Request(Struct, frozen=True):
-    """What the agent sent to the model."""
+    """A request of an agent to the model."""
 
     model: str = ""
-    messages: list[Said] = []
+    messages: list[Message] = []
     tools: list[object] = []
     reasoning_effort: str | None = None
 
     @property
     def news(self) -> str:
-        """What the user and the tools said since the model's last words."""
-        since: list[str] = []
-        for said in reversed(self.messages):
-            if said.role == "assistant":
-                break
-            if said.role != "system":
-                since.append(words(said))
-        return "\n".join(reversed(since))
+        """The text of the user and of tools since the model's last message."""
+        news = since_last(self.messages, lambda message: message.role == "assistant")
+        return "\n".join(text_of(message) for message in news if message.role != "system")
 
     @property
     def everything(self) -> str:
-        return "\n".join(words(said) for said in self.messages)
+        return "\n".join(text_of(message) for message in self.messages)
 
     @property
-    def is_aside(self) -> bool:
-        """The agent wants a title or a summary; that is no turn of a conversation."""
+    def is_side_request(self) -> bool:
+        """Whether the agent asks for a title or a summary, outside of the conversation."""
         return not self.tools
 
 
-def words(said: Said) -> str:
-    """All text in it."""
-    if said.content is None or isinstance(said.content, str):
-        return said.content or ""
-    return "\n".join(part.text for part in said.content)
+def text_of(message: Message) -> str:
+    """All text of a message."""
+    if message.content is None or isinstance(message.content, str):
+        return message.content or ""
+    return "\n".join(part.text for part in message.content)
 
 
 class ChatScript(Script[Request, Completion]):
-    """`asides` are requests for a title or a summary; what they are answered is always the same."""
+    """Side requests always get the same reply. They are kept in `side_requests`."""
 
     def __init__(self) -> None:
-        super().__init__(say("Nothing more was scripted."))
-        self.asides: list[Request] = []
+        super().__init__(say(DEFAULT_TEXT))
+        self.side_requests: list[Request] = []
 
     def take(self, request: Request) -> Completion:
-        if request.is_aside:
-            self.asides.append(request)
+        if request.is_side_request:
+            self.side_requests.append(request)
             return say("A scripted title")
         return super().take(request)
 
 
 def usage() -> dict[str, object]:
-    """As the API tells it."""
+    """`USAGE` in the form of this API."""
     return {
         "prompt_tokens": USAGE["input_tokens"],
         "completion_tokens": USAGE["output_tokens"],
@@ -167,7 +138,7 @@ def usage() -> dict[str, object]:
 
 
 def images(requests: Sequence[Request]) -> list[str]:
-    """The images that reached the model."""
-    contents = [said.content for request in requests for said in request.messages]
+    """The URLs of all images in the requests."""
+    contents = [message.content for request in requests for message in request.messages]
     parts = [part for content in contents if isinstance(content, list) for part in content]
     return [part.image_url.url for part in parts if part.image_url]

@@ -1,17 +1,14 @@
-"""What a scripted model of the Responses API answers, and which request each answer is for.
-
-Served by `responses_server.py`.
-"""
+"""Requests and replies of the scripted Responses API (`responses_server.py`)."""
 
 import json
 import secrets
-import threading
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, field
 
 from everyagent.model.parts import Json
-from tests.scripted.script import Script
+from tests.scripted.model_server import Failure, ModelReply
+from tests.scripted.script import DEFAULT_TEXT, Script, pieces, since_last
 
 USAGE = {"input_tokens": 120, "cached_tokens": 20, "output_tokens": 30, "reasoning_tokens": 5}
 _MODEL_ITEMS = frozenset(
@@ -20,41 +17,22 @@ _MODEL_ITEMS = frozenset(
 
 
 class Delta(Struct, frozen=True):
-    """One event of the stream while an item grows: its type and its fields but for the ids."""
+    """An event of the stream that adds to an item: its type and its fields without the ids."""
 
     type: str
     fields: dict[str, object]
 
 
 class Output(Struct, frozen=True, kw_only=True):
-    """One output item: `start` as it begins, `deltas` as they come, `whole` as it is in the end."""
+    """An output item: its start, its deltas, and its final form."""
 
     start: dict[str, object]
     deltas: list[Delta] = []
     whole: dict[str, object]
 
 
-class Failure(Struct, frozen=True, kw_only=True):
-    """A status other than 200 or, with status 200, a `response.failed` in the stream."""
-
-    status: int
-    code: str
-    message: str
-    headers: dict[str, str] = {}
-
-
-class Response(Struct, kw_only=True):
-    """`when` must be in what was said since the model's last output. `held` deltas are streamed, then none until
-    `release` is set; after `cut` deltas the connection breaks. It is given `times` times.
-    """
-
-    outputs: list[Output] = []
-    when: str = ""
-    failure: Failure | None = None
-    held: int | None = None
-    cut: int | None = None
-    release: threading.Event = field(default_factory=threading.Event)
-    times: int = 1
+class Response(ModelReply, kw_only=True):
+    outputs: list[Output] = field(default_factory=list[Output])
 
 
 def say(
@@ -68,30 +46,30 @@ def think(thought: str, text: str, *, when: str = "") -> Response:
 
 
 def run(command: str, *, when: str = "", **more: Json) -> Response:
-    """The model runs a command."""
+    """A call of the shell tool."""
     return call("exec_command", {"cmd": command, **more}, when=when)
 
 
 def patch(text: str, *, when: str = "") -> Response:
-    """The model changes files: `text` is in the format of `apply_patch`."""
+    """A change of files. `text` is in the format of `apply_patch`."""
     return custom("apply_patch", text, when=when)
 
 
 def custom(tool: str, input: str, *, when: str = "") -> Response:
-    """The model calls a tool that takes free text."""
+    """A call of a tool whose input is free text."""
     start: dict[str, object] = {**_call_ids("custom_tool_call"), "name": tool, "input": ""}
-    deltas = [Delta("response.custom_tool_call_input.delta", {"delta": piece}) for piece in _pieces(input, 20)]
+    deltas = [Delta("response.custom_tool_call_input.delta", {"delta": piece}) for piece in pieces(input, 20)]
     whole = {**start, "input": input, "status": "completed"}
     return Response(outputs=[Output(start=start, deltas=deltas, whole=whole)], when=when)
 
 
 def call(tool: str, input: Mapping[str, Json], *, namespace: str | None = None, when: str = "") -> Response:
-    """The model calls a function; those of an MCP server have the namespace `mcp__<server>`."""
+    """A call of a function. Those of an MCP server have the namespace `mcp__<server>`."""
     arguments = json.dumps(dict(input))
     start: dict[str, object] = {**_call_ids("function_call"), "name": tool, "arguments": ""}
     if namespace:
         start["namespace"] = namespace
-    deltas = [Delta("response.function_call_arguments.delta", {"delta": piece}) for piece in _pieces(arguments, 40)]
+    deltas = [Delta("response.function_call_arguments.delta", {"delta": piece}) for piece in pieces(arguments, 40)]
     whole = {**start, "arguments": arguments, "status": "completed"}
     return Response(outputs=[Output(start=start, deltas=deltas, whole=whole)], when=when)
 
@@ -112,7 +90,7 @@ def _message(text: str, phase: str | None) -> Output:
     start: dict[str, object] = {"type": "message", "id": _id("msg"), "role": "assistant", "content": []}
     if phase:
         start["phase"] = phase
-    deltas = [Delta("response.output_text.delta", {"content_index": 0, "delta": piece}) for piece in _pieces(text, 8)]
+    deltas = [Delta("response.output_text.delta", {"content_index": 0, "delta": piece}) for piece in pieces(text, 8)]
     content: list[object] = [{"type": "output_text", "text": text, "annotations": []}]
     return Output(start=start, deltas=deltas, whole={**start, "status": "completed", "content": content})
 
@@ -123,7 +101,7 @@ def _reasoning(thought: str) -> Output:
     deltas = [Delta("response.reasoning_summary_part.added", {"summary_index": 0, "part": part})]
     deltas += [
         Delta("response.reasoning_summary_text.delta", {"summary_index": 0, "delta": piece})
-        for piece in _pieces(thought, 8)
+        for piece in pieces(thought, 8)
     ]
     summary = [{"type": "summary_text", "text": thought}]
     return Output(start=start, deltas=deltas, whole={**start, "summary": summary, "encrypted_content": "c2VjcmV0"})
@@ -137,56 +115,47 @@ def _id(prefix: str) -> str:
     return f"{prefix}_{secrets.token_hex(8)}"
 
 
-def _pieces(text: str, size: int) -> list[str]:
-    return [text[at : at + size] for at in range(0, len(text), size)]
-
-
 class Content(Struct, frozen=True):
     type: str = ""
     text: str = ""
     image_url: str | None = None
 
 
-class Said(Struct, frozen=True):
+class InputItem(Struct, frozen=True):
     type: str = "message"
     role: str = ""
     content: str | list[Content] | None = None
     output: str | list[Content] | dict[str, object] | None = None
 
     @property
-    def by_model(self) -> bool:
+    def is_from_model(self) -> bool:
         return self.type in _MODEL_ITEMS or self.role == "assistant"
 
 
 class Request(Struct, frozen=True):
-    """What the agent sent to the model."""
+    """A request of an agent to the model."""
 
     model: str = ""
-    input: list[Said] = []
+    input: list[InputItem] = []
     instructions: str | None = None
     reasoning: dict[str, object] | None = None
     tools: list[object] = []
 
     @property
     def news(self) -> str:
-        """What the user and the tools said since the model's last output."""
-        since: list[str] = []
-        for said in reversed(self.input):
-            if said.by_model:
-                break
-            if said.role != "developer":
-                since.append(words(said))
-        return "\n".join(reversed(since))
+        """The text of the user and of tools since the model's last output."""
+        news = since_last(self.input, lambda item: item.is_from_model)
+        return "\n".join(text_of(item) for item in news if item.role != "developer")
 
     @property
     def everything(self) -> str:
-        return "\n".join(words(said) for said in self.input)
+        return "\n".join(text_of(item) for item in self.input)
 
 
-def words(said: Said) -> str:
-    """All text in it."""
+def text_of(item: InputItem) -> str:
+    """All text of an input item."""
     texts: list[str] = []
-    for content in (said.content, said.output):
+    for content in (item.content, item.output):
         match content:
             case str():
                 texts.append(content)
@@ -200,11 +169,11 @@ def words(said: Said) -> str:
 
 
 def script() -> Script[Request, Response]:
-    return Script(say("Nothing more was scripted."))
+    return Script(say(DEFAULT_TEXT))
 
 
 def usage() -> dict[str, object]:
-    """As the API tells it."""
+    """`USAGE` in the form of this API."""
     return {
         "input_tokens": USAGE["input_tokens"],
         "input_tokens_details": {"cached_tokens": USAGE["cached_tokens"]},
@@ -215,14 +184,14 @@ def usage() -> dict[str, object]:
 
 
 def images(requests: Sequence[Request]) -> list[str]:
-    """The images that reached the model."""
-    parts = [part for request in requests for said in request.input for part in _contents(said)]
+    """The URLs of all images in the requests."""
+    parts = [part for request in requests for item in request.input for part in _contents(item)]
     return [part.image_url for part in parts if part.image_url]
 
 
-def _contents(said: Said) -> list[Content]:
+def _contents(item: InputItem) -> list[Content]:
     found: list[Content] = []
-    for content in (said.content, said.output):
+    for content in (item.content, item.output):
         if isinstance(content, list):
             found += content
     return found
