@@ -27,6 +27,7 @@ EveryagentError
 │   └── AgentNotLoggedIn      it has no key and no account
 ├── VaultError 500            a stored secret does not open
 ├── Unavailable 503           shutting down, or too busy
+│   └── CommitFailed          the log could not write it: disk error, or database locked
 └── StorageFull 507           nothing was written; goes on by itself when there is room
 """
 
@@ -172,6 +173,10 @@ class VaultError(EveryagentError):
 
 class Unavailable(EveryagentError):
     code, status, title = "unavailable", 503, "Unavailable"
+
+
+class CommitFailed(Unavailable):
+    """The log could not commit a write, and its writer goes on. Read the log to see what is in it."""
 
 
 class StorageFull(EveryagentError):

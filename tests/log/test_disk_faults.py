@@ -2,7 +2,7 @@
 
 import asyncio
 import errno
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 
 import apsw
@@ -10,9 +10,10 @@ import pytest
 from faulty_disk import FaultyDisk
 
 from everyagent.clock import SystemClock
-from everyagent.errors import LogConflict, StorageFull, Unavailable
+from everyagent.errors import CommitFailed, LogConflict, StorageFull, Unavailable
 from everyagent.log.log import Append, Input, SessionRecord
 from everyagent.log.sqlite import SqliteLog
+from everyagent.log.sqlite.writer import Job
 from everyagent.testing.log_rules.samples import (
     LIMIT,
     START,
@@ -169,7 +170,7 @@ async def test_a_broken_disk_never_acknowledges_what_is_not_there(
             try:
                 await log.append(step(session, head, 3, size=3000))
                 head += 3
-            except Unavailable:
+            except CommitFailed:
                 told += 1
         disk.fault = lambda _: None
         # A group that fails is tried once more, job by job: a single error is healed by that.
@@ -189,8 +190,36 @@ async def test_a_disk_that_stays_broken_is_told_of_and_nothing_is_changed(log: S
     results = await asyncio.gather(
         log.append(step(session, 1), patient=True), log.append(step(session, 2)), return_exceptions=True
     )
-    assert isinstance(results[0], Unavailable)
-    assert isinstance(results[1], (Unavailable, LogConflict))
+    assert isinstance(results[0], CommitFailed)
+    assert isinstance(results[1], (CommitFailed, LogConflict))
     disk.fault = lambda _: None
     assert sequences(await whole(log, session.number)) == [1]
     assert await grow(log, session, 1, 1) == 2
+
+
+async def test_a_locked_database_fails_all_waiting_appends_after_one_timeout(tmp_path: Path) -> None:
+    """Another program holds a write transaction. Each append fails once, and none waits for the others' timeouts."""
+    log = await SqliteLog.open(tmp_path, SystemClock(), busy_seconds=0.05)
+    session = await new_session(log)
+    attempts: list[int] = []
+    attempt = log._writer._attempt
+
+    def counted(jobs: Sequence[Job]) -> None:
+        attempts.append(len(jobs))
+        attempt(jobs)
+
+    log._writer._attempt = counted
+    foreign = apsw.Connection(str(tmp_path / "everyagent.db"))
+    foreign.execute("BEGIN IMMEDIATE")
+    try:
+        waiting = [log.append(step(session, head), patient=True) for head in range(1, 101)]
+        results = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), LIMIT)
+        assert {type(result) for result in results} == {CommitFailed}
+        assert sum(attempts) == len(waiting), "no append was tried twice"
+    finally:
+        foreign.execute("ROLLBACK")
+        foreign.close()
+    assert not log.full
+    assert sequences(await whole(log, session.number)) == [1]
+    assert await grow(log, session, 1, 3) == 4
+    await log.close()

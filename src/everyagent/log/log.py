@@ -255,7 +255,7 @@ class Pair(NamedTuple):
 class Log(Protocol):
     """All methods are called from one event loop. Nothing is visible to a reader before it is committed.
 
-    Errors: `SessionNotFound`, `SessionExists`, `LogConflict`, `LogFenced`, `StorageFull`, `KeyReused`.
+    Errors: `SessionNotFound`, `SessionExists`, `LogConflict`, `LogFenced`, `StorageFull`, `CommitFailed`, `KeyReused`.
     """
 
     async def create(
@@ -277,7 +277,8 @@ class Log(Protocol):
         """Commit it, in the order of the calls. Done means on disk.
 
         With `patient`, a full disk is waited out (agent output must not be lost); otherwise it is
-        `StorageFull` at once. A conflict changes nothing.
+        `StorageFull` at once. Any other failure to commit (I/O error, database locked by another program) is
+        `CommitFailed`; later appends work as soon as the cause is gone. A conflict changes nothing.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""Connections to the database, each set up for what it does, and what their errors mean."""
+"""SQLite connections, set up by role, and the translation of their errors."""
 
 import errno
 from pathlib import Path
@@ -6,11 +6,11 @@ from typing import cast
 
 import apsw
 
-from everyagent.errors import EveryagentError, StorageFull, Unavailable
+from everyagent.errors import CommitFailed, EveryagentError, StorageFull, Unavailable
 from everyagent.log.sqlite.connection import Connection
 
-#: How long a connection waits for another one of this process.
-BUSY_MILLIS = 10_000
+#: How long a connection waits for a lock that another connection or program holds.
+BUSY_SECONDS = 10.0
 #: The write-ahead log's file is cut back to this size when it starts anew.
 WAL_KEPT_BYTES = 32 << 20
 FULL = "The disk is full, so nothing was written. Free some space; the daemon goes on by itself."
@@ -19,9 +19,10 @@ FULL = "The disk is full, so nothing was written. Free some space; the daemon go
 class Database:
     """`vfs` names an SQLite VFS; None is the system's own."""
 
-    def __init__(self, path: Path, vfs: str | None = None) -> None:
+    def __init__(self, path: Path, vfs: str | None = None, busy_seconds: float = BUSY_SECONDS) -> None:
         self.path = path
         self._vfs = vfs
+        self._busy_millis = int(busy_seconds * 1000)
 
     def writer(self) -> Connection:
         """The only connection that writes. It never checkpoints by itself: a commit waits for one fsync, no more."""
@@ -37,7 +38,7 @@ class Database:
 
     def _connect(self, *pragmas: str) -> Connection:
         opened = apsw.Connection(str(self.path), vfs=self._vfs)
-        opened.set_busy_timeout(BUSY_MILLIS)
+        opened.set_busy_timeout(self._busy_millis)
         opened.wal_autocheckpoint(0)
         opened.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         connection = cast("Connection", opened)
@@ -58,8 +59,15 @@ def is_full(error: Exception, connection: Connection) -> bool:
             return False
 
 
-def fault(error: Exception, connection: Connection) -> EveryagentError:
-    """What a caller is told of a database or blob that failed."""
+def read_failure(error: Exception, connection: Connection) -> EveryagentError:
+    """The error for the caller of a read that the database or a blob file failed."""
     if is_full(error, connection):
         return StorageFull(FULL)
-    return Unavailable(f"The log could not be read or written ({error}). Nothing was acknowledged; try again.")
+    return Unavailable(f"The log could not be read ({error}). Try again.")
+
+
+def commit_failure(error: Exception) -> Exception:
+    """The error for the caller of a write that failed, though there was room. Other mistakes stay as they are."""
+    if isinstance(error, (apsw.Error, OSError)):
+        return CommitFailed(f"The log could not be written ({error}). Nothing was acknowledged; try again.")
+    return error

@@ -31,7 +31,7 @@ from everyagent.log.signals import ALL_SESSIONS, Signals
 from everyagent.log.sqlite import asks, pages, projections, receipts, writes
 from everyagent.log.sqlite.checkpoint import Checkpointer
 from everyagent.log.sqlite.connection import Connection
-from everyagent.log.sqlite.database import Database
+from everyagent.log.sqlite.database import BUSY_SECONDS, Database
 from everyagent.log.sqlite.frames import frame_page
 from everyagent.log.sqlite.lock import FolderLock
 from everyagent.log.sqlite.migrations import migrate
@@ -80,9 +80,10 @@ class SqliteLog:
         vfs: str | None = None,
         recent_bytes: int = RECENT_BYTES,
         heartbeat: float = HEARTBEAT_SECONDS,
+        busy_seconds: float = BUSY_SECONDS,
     ) -> "SqliteLog":
         """`Unavailable` if another process has the folder, or a newer everyagent wrote it."""
-        opened = await asyncio.get_running_loop().run_in_executor(None, _open, folder, vfs)
+        opened = await asyncio.get_running_loop().run_in_executor(None, _open, folder, vfs, busy_seconds)
         return cls(opened, clock, recent_bytes=recent_bytes, heartbeat=heartbeat)
 
     async def create(
@@ -215,12 +216,12 @@ class SqliteLog:
                 future.set_result(outcome)
 
 
-def _open(folder: Path, vfs: str | None) -> _Opened:
+def _open(folder: Path, vfs: str | None, busy_seconds: float) -> _Opened:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with ExitStack() as undo:
         lock = FolderLock(folder)
         undo.callback(lock.release)
-        database = Database(folder / "everyagent.db", vfs)
+        database = Database(folder / "everyagent.db", vfs, busy_seconds)
         connection = database.writer()
         undo.callback(connection.close)
         migrate(connection)

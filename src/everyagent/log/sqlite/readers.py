@@ -9,7 +9,7 @@ from typing import TypeVar
 import apsw
 
 from everyagent.log.sqlite.connection import Connection
-from everyagent.log.sqlite.database import Database, fault
+from everyagent.log.sqlite.database import Database, read_failure
 
 THREADS = 4
 
@@ -37,7 +37,7 @@ class Readers:
         try:
             return query(connection)
         except (apsw.Error, OSError) as error:
-            raise fault(error, connection) from error
+            raise read_failure(error, connection) from error
 
     def _connection(self) -> Connection:
         connection: Connection | None = getattr(self._local, "connection", None)

@@ -17,7 +17,7 @@ from everyagent.log.projections import PROJECTION
 from everyagent.log.sqlite import receipts
 from everyagent.log.sqlite.checkpoint import LARGE_PAGES, Checkpointer, checkpoint
 from everyagent.log.sqlite.connection import Connection
-from everyagent.log.sqlite.database import FULL, fault, is_full
+from everyagent.log.sqlite.database import FULL, commit_failure, is_full
 from everyagent.log.sqlite.deletion import remove_slice
 from everyagent.log.sqlite.group import Group
 
@@ -136,8 +136,13 @@ class Writer:
             return []
         try:
             self._attempt(jobs)
-        except Exception as error:  # noqa: BLE001 - each job is tried alone, and hears of its own failure
-            return self._hold(jobs) if self._roll_back(error) else self._one_by_one(jobs)
+        except Exception as error:  # noqa: BLE001 - each job is tried alone, and fails with its own error
+            if self._roll_back(error):
+                return self._hold(jobs)
+            if isinstance(error, apsw.BusyError):  # trying each alone would wait for the lock once per job
+                self._fail(jobs, error)
+            else:
+                return self._one_by_one(jobs)
         return []
 
     def _one_by_one(self, jobs: list[Job]) -> list[Job]:
@@ -148,9 +153,14 @@ class Writer:
             except Exception as error:  # noqa: BLE001 - it goes to whoever waits for the job
                 if self._roll_back(error):
                     return self._hold(jobs[index:])
-                known = isinstance(error, (apsw.Error, OSError))
-                self._post(Commit([(job.future, fault(error, self._connection) if known else error)]))
+                if isinstance(error, apsw.BusyError):
+                    self._fail(jobs[index:], error)
+                    break
+                self._fail([job], error)
         return []
+
+    def _fail(self, jobs: Sequence[Job], error: Exception) -> None:
+        self._post(Commit([(job.future, commit_failure(error)) for job in jobs]))
 
     def _hold(self, jobs: list[Job]) -> list[Job]:
         self.full = True
