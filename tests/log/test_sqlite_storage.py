@@ -1,7 +1,9 @@
 """What is SQLite's own: the folder, its lock and version, blobs, leftovers, receipts' age, pages' weight."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
+from itertools import pairwise
 from pathlib import Path
 
 import apsw
@@ -10,8 +12,9 @@ import pytest
 from everyagent.clock import SystemClock
 from everyagent.errors import Unavailable
 from everyagent.log.blobs import INLINE_BYTES
-from everyagent.log.log import Append, EventQuery, NewFrame
-from everyagent.log.sqlite import SqliteLog, checkpoint, migrations, pages, writer
+from everyagent.log.log import Append, EventQuery, FeedPosition, NewFrame
+from everyagent.log.sqlite import SqliteLog, backoff, checkpoint, deletion, migrations, pages, writer
+from everyagent.log.sqlite.connection import Connection
 from everyagent.log.sqlite.migrations import migrate
 from everyagent.testing.log_rules.samples import (
     LIMIT,
@@ -20,6 +23,7 @@ from everyagent.testing.log_rules.samples import (
     events,
     grow,
     new_session,
+    read_until,
     receipt,
     sequences,
     whole,
@@ -182,6 +186,86 @@ async def test_what_a_deleted_session_leaves_is_removed_bit_by_bit_also_after_a_
     await becomes(lambda: count(tmp_path, "debris") == 0)
     assert [count(tmp_path, table) for table in ("events", "frames", "search")] == [1, 0, 0]
     assert sequences(await whole(log, kept.number)) == [1]
+    await log.close()
+
+
+async def test_deletion_that_keeps_failing_is_retried_after_pauses_and_logged_once(
+    log: SqliteLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await becomes(lambda: not log._writer._debris)
+    session = await new_session(log)
+    await grow(log, session, 1, 10)
+    remover, tries = log._writer._deletion, list[float]()
+    remove_slice = remover.remove_slice
+
+    def failing(_connection: Connection) -> bool:
+        tries.append(time.monotonic())
+        raise apsw.IOError("the disk is broken")
+
+    monkeypatch.setattr(remover, "remove_slice", failing)
+    await log.delete("one")
+    other, head = await new_session(log, "two"), 1
+    while len(tries) < 3:  # appends wake the writer again and again
+        head = await asyncio.wait_for(grow(log, other, head, 1), LIMIT)
+    pauses = [later - earlier for earlier, later in pairwise(tries)]
+    assert pauses[0] >= backoff.FIRST_SECONDS
+    assert pauses[1] >= 2 * backoff.FIRST_SECONDS
+    monkeypatch.setattr(remover, "remove_slice", remove_slice)
+    await becomes(lambda: count(tmp_path, "debris") == 0)
+    await becomes(lambda: not log._writer._housekeeping.failing)
+    logged = capsys.readouterr().err
+    assert logged.count("removing deleted data from the log failed") == 1
+    assert logged.count("removing deleted data from the log works again") == 1
+
+
+async def test_failed_checkpoints_are_logged_once_and_retried(
+    log: SqliteLog, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(checkpoint, "WORTHWHILE_PAGES", 1)
+    checkpointer, tries = log._checkpointer, list[float]()
+
+    class Failing:
+        def wal_checkpoint(self, mode: int) -> tuple[int, int]:
+            tries.append(time.monotonic())
+            raise apsw.IOError("the disk is broken")
+
+        def close(self) -> None: ...
+
+    working = checkpointer._connection
+    checkpointer._connection = Failing()  # pyright: ignore[reportAttributeAccessIssue]
+    session, head = await new_session(log), 1
+    while len(tries) < 2:
+        head = await asyncio.wait_for(grow(log, session, head, 1), LIMIT)
+    assert tries[1] - tries[0] >= backoff.FIRST_SECONDS
+    checkpointer._connection = working
+    while checkpointer._backoff.failing:
+        head = await asyncio.wait_for(grow(log, session, head, 1), LIMIT)
+    logged = capsys.readouterr().err
+    assert logged.count("moving the write-ahead log into the database failed") == 1
+    assert logged.count("moving the write-ahead log into the database works again") == 1
+
+
+async def test_commits_of_deleted_sessions_are_removed_but_their_numbers_are_not_used_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deletion, "_SLICE_COMMITS", 7)
+    log = await SqliteLog.open(tmp_path, SystemClock())
+    kept = await new_session(log, "kept")
+    for number in range(20):
+        doomed, head = await new_session(log, f"doomed-{number}"), 1
+        for _ in range(3):
+            head = await grow(log, doomed, head, 1)
+    last = log._recent.commit
+    for number in range(20):
+        await log.delete(f"doomed-{number}")
+    await becomes(lambda: count(tmp_path, "debris") == 0)
+    assert count(tmp_path, "commits") == 2, "that of the session that is left, and the last one"
+    await log.close()
+    log = await SqliteLog.open(tmp_path, SystemClock())
+    await grow(log, kept, 1, 1)
+    assert log._recent.commit == last + 1
+    assert sequences(await read_until(log.feed(FeedPosition(0, 0)), 2)) == [1, 2]
+    assert sequences(await read_until(log.feed(FeedPosition(last, 1)), 1)) == [2]
     await log.close()
 
 

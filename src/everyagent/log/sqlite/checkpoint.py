@@ -1,9 +1,10 @@
-"""Moves what was committed from the write-ahead log into the database file, beside the writer."""
+"""WAL checkpoints: moves committed pages into the database file in a thread of its own, beside the writer."""
 
 import threading
 
 import apsw
 
+from everyagent.log.sqlite.backoff import Backoff
 from everyagent.log.sqlite.connection import Connection
 from everyagent.log.sqlite.database import Database
 
@@ -21,24 +22,38 @@ class Checkpointer:
         self._wanted = threading.Event()
         self._stopping = False
         self._moved = 0
+        self._backoff = Backoff("moving the write-ahead log into the database")
         self.working = False
         self._thread = threading.Thread(target=self._run, name="log-checkpoint", daemon=True)
         self._thread.start()
 
     def worthwhile(self, pages: int) -> bool:
         """Of `pages` in the write-ahead log, enough have not been moved yet. Fewer than before: it began anew."""
-        return pages - (self._moved if pages >= self._moved else 0) >= WORTHWHILE_PAGES
+        return not self._backoff.due and pages - (self._moved if pages >= self._moved else 0) >= WORTHWHILE_PAGES
 
     def want(self) -> None:
         self.working = True
         self._wanted.set()
+
+    def move(self, connection: Connection, mode: int = apsw.SQLITE_CHECKPOINT_PASSIVE) -> int:
+        """The number of pages that are in the database now.
+
+        0 after a failure, which loses nothing: the write-ahead log stays longer, and it is tried again.
+        """
+        try:
+            _, moved = connection.wal_checkpoint(mode=mode)
+        except apsw.Error as error:
+            self._backoff.failed(error)
+            return 0
+        self._backoff.succeeded()
+        return moved
 
     def close(self) -> None:
         """Leaves an empty write-ahead log behind, if it can: the next start reads no more than the database."""
         self._stopping = True
         self._wanted.set()
         self._thread.join()
-        checkpoint(self._connection, apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        self.move(self._connection, apsw.SQLITE_CHECKPOINT_TRUNCATE)
         self._connection.close()
 
     def _run(self) -> None:
@@ -47,17 +62,5 @@ class Checkpointer:
             self._wanted.clear()
             if self._stopping:
                 return
-            self._moved = checkpoint(self._connection)
+            self._moved = self.move(self._connection)
             self.working = False
-
-
-def checkpoint(connection: Connection, mode: int = apsw.SQLITE_CHECKPOINT_PASSIVE) -> int:
-    """Pages of the write-ahead log that are in the database now.
-
-    0 if it could not be done; nothing is lost then, the write-ahead log only stays longer.
-    """
-    try:
-        _, moved = connection.wal_checkpoint(mode=mode)
-    except apsw.Error:
-        return 0
-    return moved

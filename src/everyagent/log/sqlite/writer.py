@@ -15,10 +15,11 @@ from everyagent.log.blobs import Blobs
 from everyagent.log.chunk import EventChunk
 from everyagent.log.projections import PROJECTION
 from everyagent.log.sqlite import receipts
-from everyagent.log.sqlite.checkpoint import LARGE_PAGES, Checkpointer, checkpoint
+from everyagent.log.sqlite.backoff import Backoff
+from everyagent.log.sqlite.checkpoint import LARGE_PAGES, Checkpointer
 from everyagent.log.sqlite.connection import Connection
 from everyagent.log.sqlite.database import FULL, commit_failure, is_full
-from everyagent.log.sqlite.deletion import remove_slice
+from everyagent.log.sqlite.deletion import Deletion
 from everyagent.log.sqlite.group import Group
 
 #: How often a full disk is tried again.
@@ -67,7 +68,10 @@ class Writer:
         self._queue: SimpleQueue[Job | None] = SimpleQueue()
         self._stopping = False
         self._debris = True
+        self._deletion = Deletion()
         self._orphans: set[bytes] = set()
+        self._housekeeping = Backoff("removing deleted data from the log")
+        self._commits = Backoff("writing to the log")
         self._pruned_at = 0
         self._wal_pages = 0
         row = connection.execute("SELECT coalesce(max(number), 0) FROM commits").fetchone()
@@ -113,13 +117,19 @@ class Writer:
         """Everything that waits now, and whether it is the last; while there is nothing to do, the next to come."""
         jobs: list[Job] = []
         try:
-            job = self._queue.get(timeout=RETRY_SECONDS) if self.full else self._queue.get(block=not self._debris)
+            job = self._queue.get(timeout=self._pause())
             while job is not None:
                 jobs.append(job)
                 job = self._queue.get_nowait()
         except Empty:
             return jobs, False
         return jobs, True
+
+    def _pause(self) -> float | None:
+        """Seconds until there is something to do without a new job; None for never."""
+        if self.full:
+            return RETRY_SECONDS
+        return self._housekeeping.due if self._debris or self._housekeeping.failing else None
 
     def _admit(self, held: Sequence[Job], arrived: list[Job]) -> list[Job]:
         """Behind appends that wait for room, impatient jobs of the same session fail at once."""
@@ -138,7 +148,7 @@ class Writer:
             self._attempt(jobs)
         except Exception as error:  # noqa: BLE001 - each job is tried alone, and fails with its own error
             if self._roll_back(error):
-                return self._hold(jobs)
+                return self._hold(jobs, error)
             if isinstance(error, apsw.BusyError):  # trying each alone would wait for the lock once per job
                 self._fail(jobs, error)
             else:
@@ -152,7 +162,7 @@ class Writer:
                 self._attempt([job])
             except Exception as error:  # noqa: BLE001 - it goes to whoever waits for the job
                 if self._roll_back(error):
-                    return self._hold(jobs[index:])
+                    return self._hold(jobs[index:], error)
                 if isinstance(error, apsw.BusyError):
                     self._fail(jobs[index:], error)
                     break
@@ -160,10 +170,13 @@ class Writer:
         return []
 
     def _fail(self, jobs: Sequence[Job], error: Exception) -> None:
+        if isinstance(error, (apsw.Error, OSError)):
+            self._commits.failed(error)
         self._post(Commit([(job.future, commit_failure(error)) for job in jobs]))
 
-    def _hold(self, jobs: list[Job]) -> list[Job]:
+    def _hold(self, jobs: list[Job], error: Exception) -> list[Job]:
         self.full = True
+        self._commits.failed(error)
         self._checkpointer.want()
         self._post(Commit([(job.future, StorageFull(FULL)) for job in jobs if not job.patient]))
         return [job for job in jobs if job.patient]
@@ -183,6 +196,7 @@ class Writer:
             connection.execute("UPDATE room SET tries = tries + 1")
         chunks = group.finish()
         connection.execute("COMMIT")
+        self._commits.succeeded()
         self.full = False
         self.last_commit = group.last_commit
         views = [session | PROJECTION for session in group.deleted]
@@ -203,6 +217,7 @@ class Writer:
             self._loop.call_soon_threadsafe(self._tell, commit)
 
     def _remove_orphans(self) -> None:
+        """A file that cannot be removed stays until the next start, when all unused blobs are removed."""
         while self._orphans:
             digest = self._orphans.pop()
             if not self._connection.execute("SELECT 1 FROM blobs WHERE digest = ?", (digest,)).fetchone():
@@ -213,23 +228,26 @@ class Writer:
         return apsw.SQLITE_OK
 
     def _tidy(self, *, idle: bool) -> None:
-        """Housekeeping that may fail: it is tried again."""
+        """Housekeeping that may fail: it is tried again, after a pause."""
         if not self._checkpointer.working and self._checkpointer.worthwhile(self._wal_pages):
             if self._wal_pages >= LARGE_PAGES:
-                checkpoint(self._connection)
+                self._checkpointer.move(self._connection)
             self._checkpointer.want()
-        if self.full:
+        if self.full or self._housekeeping.due:
             return
         try:
             self._remove_orphans()
-            if idle and self._debris:
-                self._debris = remove_slice(self._connection)
+            if self._debris and (idle or self._housekeeping.failing):
+                self._debris = self._deletion.remove_slice(self._connection)
             now = self._clock.micros()
             if now - self._pruned_at > PRUNE_MICROS:
-                self._pruned_at = now
                 receipts.prune(self._connection, now)
+                self._pruned_at = now
         except (apsw.Error, OSError) as error:
             self.full = self._roll_back(error)
+            self._housekeeping.failed(error)
+        else:
+            self._housekeeping.succeeded()
 
 
 def closed() -> Unavailable:
