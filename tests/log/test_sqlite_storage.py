@@ -275,7 +275,7 @@ async def test_a_page_is_bounded_in_bytes_and_says_that_there_is_more(log: Sqlit
     query = EventQuery(session=session.number, limit=1000)
     span = pages._span(log._writer._connection, query)
     page = await log._readers.read(
-        lambda connection: pages.read(connection, log._blobs, span, pages.View(size=1 << 20))
+        lambda connection: pages.read_page(connection, log._blobs, span, pages.PageShape(size=1 << 20))
     )
     assert sequences(page.events) == list(range(1, 12))
     assert page.more

@@ -161,8 +161,8 @@ class EventQuery(Struct, frozen=True, kw_only=True):
     """`after` is exclusive; in descending order it is the sequence to stop before (0: from the newest).
 
     `types` are numbers; empty means all. `since` and `until` are microseconds, inclusive and exclusive.
-    `raw` puts each event's frame in place of its `"raw":null`. `text` is in the event's JSON, whatever its case;
-    what is so big that it is in a blob is passed over.
+    `raw` puts each event's frame in place of its `"raw":null`. `text` must occur in the event's JSON, in any case
+    (letter by letter: `ß` is `ẞ`, but not `SS`); events whose body is in a blob are left out then.
     """
 
     session: int

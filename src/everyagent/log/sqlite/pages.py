@@ -1,5 +1,8 @@
-"""Pages of events. A page is one statement and one row, its bodies joined by newlines (no body holds one):
-a thread that fetched row by row would wait for the interpreter at every row while the event loop is busy."""
+"""Reads events: pages, replays and joined pages, all by `read_page` and one query builder.
+
+A page is one statement and one row, its bodies joined by newlines (no body has one): a thread that fetched row by
+row would wait for the interpreter at every row while the event loop is busy.
+"""
 
 from collections.abc import Iterator
 from functools import cache
@@ -11,7 +14,8 @@ import msgspec
 from everyagent.log.blobs import Blobs
 from everyagent.log.log import EventPage, EventQuery, FrameForm, JoinedPage, Order, StoredEvent
 from everyagent.log.projections import HIDDEN, PROJECTION
-from everyagent.log.sqlite.connection import Connection
+from everyagent.log.sqlite.connection import Connection, Row
+from everyagent.log.sqlite.letter_case import any_case
 from everyagent.log.sqlite.rows import FORMS, NUMBER_MASK, key, no_such_session
 
 PAGE_BYTES = 32 << 20
@@ -21,24 +25,28 @@ _JSON = FORMS.index("json")
 
 
 class Span(NamedTuple):
-    """Events with `low` < key < `high` whose type's bit is set in `types`; one more than wanted tells of more.
+    """Events with `low` < key < `high`, at most `limit` (0: all of them).
 
-    `text` is a part of their bodies, in small letters; empty for any.
+    Their types' bits are set in `types`. `pattern` is a GLOB pattern for their bodies with ASCII letters in lower
+    case; empty for any.
     """
 
     low: int
     high: int
-    types: int
-    limit: int
-    text: str = ""
+    limit: int = 0
+    types: int = ALL_TYPES
+    pattern: str = ""
 
     @property
-    def bindings(self) -> tuple[int | str, ...]:
-        return self if self.text else self[:4]
+    def used(self) -> int:
+        """How many of these fields a statement needs as its bindings."""
+        if self.pattern:
+            return 5
+        return 4 if self.types != ALL_TYPES else 3 if self.limit else 2
 
 
-class View(NamedTuple):
-    """How the events of a span are wanted. `size` bounds a page's bytes, but for its first event."""
+class PageShape(NamedTuple):
+    """`size` is the most bytes of a page, but for its first event. `raw` puts the frames into the events."""
 
     size: int = PAGE_BYTES
     order: Order = "asc"
@@ -46,19 +54,20 @@ class View(NamedTuple):
 
 
 def page(connection: Connection, blobs: Blobs, query: EventQuery) -> EventPage:
-    return read(connection, blobs, _span(connection, query), View(order=query.order, raw=query.raw))
+    return read_page(connection, blobs, _span(connection, query), PageShape(order=query.order, raw=query.raw))
 
 
-def read(connection: Connection, blobs: Blobs, span: Span, view: View) -> EventPage:
-    joined = _joined(connection, span, view)
+def read_page(connection: Connection, blobs: Blobs, span: Span, shape: PageShape) -> EventPage:
+    """At most `span.limit - 1` events: the last one only tells that there are more."""
+    joined = _joined(connection, span, shape)
     wanted = span.limit - 1
     if joined is not None:
         return EventPage(joined[:wanted], len(joined) > wanted)
     events: list[StoredEvent] = []
     size = 0
-    for event in _single(connection, blobs, span, view):
+    for event in _one_by_one(connection, blobs, span, shape):
         size += len(event.body)
-        if events and (size > view.size or len(events) == wanted):
+        if events and (size > shape.size or len(events) == wanted):
             return EventPage(events, True)
         events.append(event)
     return EventPage(events, False)
@@ -71,9 +80,9 @@ def joined_page(connection: Connection, blobs: Blobs, session_id: str, query: Ev
     session, head, hidden = cast("tuple[int, int, int]", row)
     query = msgspec.structs.replace(query, session=session, types=query.types or (_SHOWN if hidden else frozenset()))
     if query == EventQuery(session=session, after=query.after, limit=query.limit):
-        whole = _whole(connection, query, head)
-        if whole is not None:
-            return whole
+        unfiltered = _unfiltered(connection, query, head)
+        if unfiltered is not None:
+            return unfiltered
     events, more = page(connection, blobs, query)
     last = events[-1].sequence if events else 0
     return JoinedPage(b",".join([event.body for event in events]), more, head, last)
@@ -87,36 +96,32 @@ _VIEW_HEAD = (
 )
 
 
-def _whole(connection: Connection, query: EventQuery, head: int) -> JoinedPage | None:
+def _unfiltered(connection: Connection, query: EventQuery, head: int) -> JoinedPage | None:
     """Every event after a sequence: sequences have no gap, so their number is known, and SQLite can join them."""
     last = min(head, query.after + query.limit)
-    if not 0 <= query.after < last:
+    count = last - query.after
+    if query.after < 0 or count <= 0:
         return JoinedPage(b"", False, head, 0)
-    usual = connection.limit(apsw.SQLITE_LIMIT_LENGTH, PAGE_BYTES)
-    try:
-        row = connection.execute(_WHOLE, (key(query.session, query.after), key(query.session, last))).fetchone()
-    except apsw.TooBigError:
+    span = Span(key(query.session, query.after), key(query.session, last) + 1)
+    row = _one_row(connection, _BODIES, span, PageShape())
+    if row is None or row[0] != count:
         return None
-    finally:
-        connection.limit(apsw.SQLITE_LIMIT_LENGTH, usual)
-    count, bodies = cast("tuple[int, bytes]", row)
-    return JoinedPage(bodies, last < head, head, last) if count == last - query.after else None
+    return JoinedPage(cast("bytes", row[1]), last < head, head, last)
 
 
-_WHOLE = (
-    "SELECT count(body), CAST(group_concat(body, ',') AS BLOB) "
-    "FROM (SELECT body FROM events WHERE key > ?1 AND key <= ?2 ORDER BY key)"
-)
-
-
-_HEAD_OF_VIEW = "SELECT head FROM views WHERE session = ?"
+#: Aggregates over the span's `key`, `type` and `body`, or over its `body` alone.
+_BODIES = "count(body), CAST(group_concat(body, ',') AS BLOB)"
 
 
 def session_head(connection: Connection, session: int) -> int:
-    statement = _HEAD_OF_VIEW if session & PROJECTION else "SELECT last_sequence FROM sessions WHERE number = ?"
+    """The last sequence of a session, or of a projection."""
+    if session & PROJECTION:
+        statement = "SELECT head FROM views WHERE session = ?"
+    else:
+        statement = "SELECT last_sequence FROM sessions WHERE number = ?"
     row = connection.execute(statement, (session & ~PROJECTION,)).fetchone()
     if row is None:
-        raise no_such_session(session)
+        raise no_such_session(session & ~PROJECTION)
     return cast("int", row[0])
 
 
@@ -133,8 +138,8 @@ def _span(connection: Connection, query: EventQuery) -> Span:
     if query.until is not None:
         last = min(last, _first_at(connection, query.session, query.until, head) - 1)
     types = sum(1 << number for number in query.types) if query.types else ALL_TYPES
-    text = msgspec.json.encode(query.text.lower())[1:-1].decode()
-    return Span(key(query.session, first) - 1, key(query.session, last) + 1, types, query.limit + 1, text)
+    pattern = f"*{any_case(msgspec.json.encode(query.text)[1:-1].decode())}*" if query.text else ""
+    return Span(key(query.session, first) - 1, key(query.session, last) + 1, query.limit + 1, types, pattern)
 
 
 def _first_at(connection: Connection, session: int, at: int, head: int) -> int:
@@ -150,39 +155,34 @@ def _first_at(connection: Connection, session: int, at: int, head: int) -> int:
     return low
 
 
-def _joined(connection: Connection, span: Span, view: View) -> list[StoredEvent] | None:
+def _joined(connection: Connection, span: Span, shape: PageShape) -> list[StoredEvent] | None:
     """None if a body is in a blob or the page weighs too much: then it must be read row by row."""
-    filtered = span.types != ALL_TYPES or span.text != ""
-    usual = connection.limit(apsw.SQLITE_LIMIT_LENGTH, view.size)
-    try:
-        sql = _joined_sql(view.order, filtered=filtered, raw=view.raw, text=span.text != "")
-        row = connection.execute(sql, span.bindings).fetchone()
-    except apsw.TooBigError:
+    ascending = shape.order == "asc"
+    filtered = span.used > 3
+    row = _one_row(connection, _JOINED[ascending, filtered], span, shape)
+    if row is None:
         return None
-    finally:
-        connection.limit(apsw.SQLITE_LIMIT_LENGTH, usual)
     count, edge, sequences, types, bodies = cast("tuple[int, int, str, bytes, bytes | None]", row)
     if not count:
         return []
     parts = bodies.split(b"\n") if bodies else []
     if len(parts) != count:
         return None
-    step = 1 if view.order == "asc" else -1
+    step = 1 if ascending else -1
     numbers = map(int, sequences.split(",")) if filtered else range(edge, edge + step * count, step)
     return list(map(StoredEvent, numbers, types, parts))
 
 
-@cache
-def _joined_sql(order: str, *, filtered: bool, raw: bool, text: bool) -> str:
-    edge = "min" if order == "asc" else "max"
-    sequences = f"group_concat(key & {NUMBER_MASK})" if filtered else "NULL"
-    return (
-        f"SELECT count(*), {edge}(key) & {NUMBER_MASK}, {sequences}, CAST(group_concat(char(type), '') AS BLOB), "
-        f"CAST(group_concat(body, x'0a') AS BLOB) "
-        f"FROM ({_rows_sql(order, _SPLICED if raw else 'body', raw=raw, text=text)})"
+#: By whether the order is ascending, and whether there are gaps between the sequences.
+_JOINED = {
+    (ascending, filtered): (
+        f"count(*), {'min' if ascending else 'max'}(key) & {NUMBER_MASK}, "
+        f"{f'group_concat(key & {NUMBER_MASK})' if filtered else 'NULL'}, "
+        "CAST(group_concat(char(type), '') AS BLOB), CAST(group_concat(body, x'0a') AS BLOB)"
     )
-
-
+    for ascending in (False, True)
+    for filtered in (False, True)
+}
 #: The frame in place of the last `null}`; NULL, so that the page is read row by row, unless it is JSON in its row.
 _SPLICED = f"""
 CASE WHEN events.frame = 0 THEN events.body
@@ -191,39 +191,51 @@ CASE WHEN events.frame = 0 THEN events.body
 END AS body"""
 
 
-def _rows_sql(order: str, columns: str, *, raw: bool, text: bool) -> str:
-    frames = f"LEFT JOIN frames ON frames.key = (events.key & ~{NUMBER_MASK}) | events.frame" if raw else ""
-    return (
-        f"SELECT events.key, type, {columns} FROM events {frames} "
-        "WHERE events.key > ?1 AND events.key < ?2 AND (?3 >> type) & 1 "
-        f"{'AND instr(lower(CAST(events.body AS TEXT)), ?5) ' if text else ''}"
-        f"ORDER BY events.key {order} LIMIT ?4"
-    )
+def _one_row(connection: Connection, aggregates: str, span: Span, shape: PageShape) -> Row | None:
+    """None if it is too big for a page."""
+    usual = connection.limit(apsw.SQLITE_LIMIT_LENGTH, shape.size)
+    try:
+        sql = _one_row_sql(aggregates, span.used, shape.order, raw=shape.raw)
+        return connection.execute(sql, span[: span.used]).fetchone()
+    except apsw.TooBigError:
+        return None
+    finally:
+        connection.limit(apsw.SQLITE_LIMIT_LENGTH, usual)
 
 
-def _single(connection: Connection, blobs: Blobs, span: Span, view: View) -> Iterator[StoredEvent]:
-    if view.raw:
-        yield from _single_raw(connection, blobs, span, view)
-        return
-    sql = _rows_sql(view.order, "body, blob", raw=False, text=span.text != "")
-    rows = connection.execute(sql, span.bindings)
-    for number, type_, body, blob in cast("Iterator[tuple[int, int, bytes, bytes | None]]", rows):
-        yield StoredEvent(number & NUMBER_MASK, type_, body if blob is None else blobs.get(blob))
-
-
-def _single_raw(connection: Connection, blobs: Blobs, span: Span, view: View) -> Iterator[StoredEvent]:
-    columns = "events.body, events.blob, frames.form, frames.body, frames.blob"
-    rows = connection.execute(_rows_sql(view.order, columns, raw=True, text=span.text != ""), span.bindings)
-    for number, type_, body, blob, form, frame, frame_blob in cast(
+def _one_by_one(connection: Connection, blobs: Blobs, span: Span, shape: PageShape) -> Iterator[StoredEvent]:
+    frame_columns = "frames.form, frames.body, frames.blob" if shape.raw else "NULL, NULL, NULL"
+    columns = f"events.key, type, events.body, events.blob, {frame_columns}"
+    rows = connection.execute(_rows_sql(columns, span.used, shape.order, raw=shape.raw), span[: span.used])
+    for number, type_, inline, blob, form, frame, frame_blob in cast(
         "Iterator[tuple[int, int, bytes, bytes | None, int | None, bytes, bytes | None]]", rows
     ):
-        stored = body if blob is None else blobs.get(blob)
+        body = inline if blob is None else blobs.get(blob)
         if form is not None:
-            stored = with_raw(stored, FORMS[form], frame if frame_blob is None else blobs.get(frame_blob))
-        yield StoredEvent(number & NUMBER_MASK, type_, stored)
+            body = _with_raw(body, FORMS[form], frame if frame_blob is None else blobs.get(frame_blob))
+        yield StoredEvent(number & NUMBER_MASK, type_, body)
 
 
-def with_raw(body: bytes, form: FrameForm, frame: bytes) -> bytes:
+@cache
+def _one_row_sql(aggregates: str, used: int, order: Order, *, raw: bool) -> str:
+    columns = "body" if aggregates is _BODIES else f"events.key, type, {_SPLICED if raw else 'body'}"
+    return f"SELECT {aggregates} FROM ({_rows_sql(columns, used, order, raw=raw)})"
+
+
+def _rows_sql(columns: str, used: int, order: Order, *, raw: bool) -> str:
+    """The parameters are the fields of a `Span`, as many as are used."""
+    frames = f"LEFT JOIN frames ON frames.key = (events.key & ~{NUMBER_MASK}) | events.frame" if raw else ""
+    clauses = (
+        f"SELECT {columns} FROM events {frames} WHERE events.key > ?1 AND events.key < ?2",
+        "AND (?4 >> type) & 1" if used > 3 else "",
+        "AND lower(CAST(events.body AS TEXT)) GLOB ?5" if used > 4 else "",
+        f"ORDER BY events.key {order}",
+        "LIMIT ?3" if used > 2 else "",
+    )
+    return " ".join(clauses)
+
+
+def _with_raw(body: bytes, form: FrameForm, frame: bytes) -> bytes:
     """An event's stored bytes with its frame in place of `"raw":null`, still on one line."""
     if form == "json":
         raw = frame.replace(b"\n", b" ").replace(b"\r", b" ")

@@ -1,7 +1,6 @@
 """Views in the database: their rows, and what a step adds to one."""
 
 from functools import cache
-from typing import cast
 
 import msgspec
 from msgspec import UNSET
@@ -17,6 +16,7 @@ from everyagent.log.projections import (
 )
 from everyagent.log.sqlite.connection import Connection, Value
 from everyagent.log.sqlite.group import Group
+from everyagent.log.sqlite.pages import session_head
 from everyagent.log.sqlite.rows import key, no_such_session
 
 _COLUMNS = tuple(name for name in ProjectionRecord.__struct_fields__ if name != "session_id")
@@ -44,7 +44,7 @@ def create(connection: Connection, session: int, view: NewProjection, at: int) -
 
 
 def check(connection: Connection, session: int, step: ProjectionStep) -> None:
-    head = head_of(connection, session)
+    head = session_head(connection, session | PROJECTION)
     numbers = [event.sequence for event in step.events]
     if numbers != list(range(step.expected + 1, step.expected + len(numbers) + 1)):
         raise ValueError(f"the view's events after {step.expected} are not numbered one by one")
@@ -82,13 +82,6 @@ def rewrite(group: Group, session: int, step: ProjectionStep, times: list[int]) 
     last = times[-1] if times else 0
     write(group, session, msgspec.structs.replace(step, expected=len(times), events=()), last)
     group.rewritten.append(view)
-
-
-def head_of(connection: Connection, session: int) -> int:
-    row = connection.execute("SELECT head FROM views WHERE session = ?", (session,)).fetchone()
-    if row is None:
-        raise no_such_session(session)
-    return cast("int", row[0])
 
 
 def find(connection: Connection, session_id: str) -> ProjectionRecord:

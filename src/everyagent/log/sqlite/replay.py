@@ -7,7 +7,7 @@ from everyagent.log.blobs import Blobs
 from everyagent.log.chunk import EventChunk
 from everyagent.log.log import FeedPosition
 from everyagent.log.sqlite.connection import Connection
-from everyagent.log.sqlite.pages import ALL_TYPES, Span, View, read, session_head
+from everyagent.log.sqlite.pages import PageShape, Span, read_page, session_head
 from everyagent.log.sqlite.readers import Readers
 from everyagent.log.sqlite.rows import key
 from everyagent.log.tail import FeedMark, FeedReplay, Replay
@@ -63,5 +63,5 @@ def _replay_feed(connection: Connection, blobs: Blobs, after: FeedMark, until: i
 
 def _chunk(connection: Connection, blobs: Blobs, session: int, first: int, last: int, commit: int = 0) -> EventChunk:
     """The events from `first` on that one page holds."""
-    span = Span(key(session, first) - 1, key(session, last) + 1, ALL_TYPES, REPLAY_EVENTS + 1)
-    return EventChunk(session, read(connection, blobs, span, View(size=REPLAY_BYTES)).events, commit)
+    span = Span(key(session, first) - 1, key(session, last) + 1, REPLAY_EVENTS + 1)
+    return EventChunk(session, read_page(connection, blobs, span, PageShape(size=REPLAY_BYTES)).events, commit)

@@ -52,11 +52,10 @@ class ReadingRules:
         await grow(log, session, 1, 3)
         assert [stored.body for stored in await whole(log, session.number)] == [event(n).body for n in range(1, 5)]
 
-    async def test_a_filter_by_text_finds_what_the_events_hold(self, log: Log) -> None:
+    async def test_a_filter_by_text_finds_what_the_events_hold_in_any_case(self, log: Log) -> None:
         session = await new_session(log)
-        bodies = [
-            f'{{"n":{n},"said":"{word}","raw":null}}' for n, word in enumerate(("Straße", 'a \\"b\\"', "100% _x_"), 2)
-        ]
+        words = ("Straße", 'a \\"b\\"', "100% _x_", "ÄPFEL für ΟΔΟΣ", "[a-z]* \\\\ ✓?")
+        bodies = [f'{{"n":{n},"said":"{word}","raw":null}}' for n, word in enumerate(words, 2)]
         step = Append(
             session=session.number,
             epoch=0,
@@ -65,10 +64,22 @@ class ReadingRules:
             events=[NewEvent(n, DELTA, 0, body.encode()) for n, body in enumerate(bodies, 2)],
         )
         await log.append(step)
-        for text, found in {"STRASSE": [], "straße": [2], '"b"': [3], "0% _": [4], "said": [2, 3, 4]}.items():
-            for order in ORDERS:
-                page = await log.events(EventQuery(session=session.number, text=text, order=order))
-                assert sorted(sequences(page.events)) == found, text
+        expected = {"strasse": [], "straße": [2], "straẞe": [2], '"b"': [3], "0% _": [4], "SAID": [2, 3, 4, 5, 6]}
+        expected |= {
+            "äpfel FÜR": [5],
+            "οδος": [5],
+            "apfel": [],
+            "[a-z]*": [6],
+            "[a": [6],
+            "✓?": [6],
+            "?": [6],
+            "\\": [6],
+        }
+        for text, found in expected.items():
+            for cased in (text, text.lower(), text.upper() if "ß" not in text else text):
+                for order in ORDERS:
+                    page = await log.events(EventQuery(session=session.number, text=cased, order=order))
+                    assert sorted(sequences(page.events)) == found, cased
 
     async def test_filters_by_type_and_time_hold_together(self, log: Log) -> None:
         session = await new_session(log)
