@@ -42,13 +42,14 @@ class Managed:
         self.environments = Environments(records)
         self.files = Files(records, services.folder / "attachments", services.clock)
         self.vaults = Vaults(records)
-        self.credentials = Credentials(records, self.vaults, services.vault, services.clock)
+        self.credentials = Credentials(records, self.vaults, services.vault, services.locks, services.clock)
         self.memory_stores = MemoryStores(records, services.locks)
         self.memories = Memories(records, self.memory_stores, services.locks)
         self.memory_versions = Versions(records, self.memory_stores, services.locks, services.clock)
         self.resources = Resources(records, self.files, self.memory_stores, services.vault)
         self.workspaces = Workspaces(
             services.folder,
+            services.locks,
             files=self.files,
             resources=self.resources,
             credentials=self.credentials,

@@ -73,8 +73,9 @@ class WorkQueue:
     async def poll(self, environment_id: str, asked: WorkPoll, worker_id: str | None) -> Work | None:
         await self._records.find("environment", environment_id)
         if worker_id:
-            workers = self._polling(environment_id)
-            self._workers[environment_id] = workers | {worker_id[:_WORKER_CHARS]: self._clock.micros()}
+            recent = {each: workers for each in self._workers if (workers := self._polling(each))}
+            workers = recent.get(environment_id, {}) | {worker_id[:_WORKER_CHARS]: self._clock.micros()}
+            self._workers = recent | {environment_id: workers}
         until = anyio.current_time() + (asked.block_ms or 0) / 1000
         while (work := await self._claimed(environment_id, asked)) is None and anyio.current_time() < until:
             await anyio.sleep(min(_LOOK_SECONDS, until - anyio.current_time()))

@@ -31,9 +31,9 @@ def clone(resource: RepositoryResource, token: str | None, place: Path, child: C
     git = shutil.which("git")
     if git is None:
         return _problem(resource, "repository_clone_error", "There is no git on the daemon's machine.")
-    draft = place.with_name(f".{place.name}.cloning")
-    shutil.rmtree(draft, ignore_errors=True)
     place.parent.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix=".", suffix=".cloning", dir=place.parent))
+    draft = folder / place.name
     environment = _environment(resource.url, token)
     branch = ["--branch", resource.checkout.name] if isinstance(resource.checkout, BranchCheckout) else []
     try:
@@ -49,7 +49,7 @@ def clone(resource: RepositoryResource, token: str | None, place: Path, child: C
     except (OSError, AgentFailed) as error:
         return _problem(resource, "repository_checkout_error", str(error))
     finally:
-        shutil.rmtree(draft, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
     return None
 
 

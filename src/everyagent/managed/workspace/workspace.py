@@ -21,7 +21,7 @@ from everyagent.managed.resources.agents.shape import SessionAgent
 from everyagent.managed.resources.environments.networking import limited, reaches
 from everyagent.managed.resources.environments.shape import Cloud, Environment, SelfHosted
 from everyagent.managed.resources.files.outputs import Outputs
-from everyagent.managed.resources.files.store import Files, lay_down
+from everyagent.managed.resources.files.store import Files, write_read_only
 from everyagent.managed.resources.skills.store import Skills
 from everyagent.managed.resources.vaults.credentials import Credentials
 from everyagent.managed.workspace.repositories import RepositoryProblem, clone
@@ -36,6 +36,7 @@ from everyagent.managed.workspace.shape import (
 from everyagent.managed.workspace.store import Resources
 from everyagent.model.tools import McpRemote, McpServer
 from everyagent.sessions.launch.allowed_hosts import no_shell
+from everyagent.sessions.locks import Locks
 
 #: Where the agents that know skills look for them.
 SKILL_FOLDERS = (".claude/skills", ".agents/skills")
@@ -59,14 +60,22 @@ class Prepared(Struct, frozen=True, kw_only=True):
 
 class Workspaces:
     def __init__(
-        self, folder: Path, *, files: Files, resources: Resources, credentials: Credentials, skills: Skills
+        self,
+        folder: Path,
+        locks: Locks,
+        *,
+        files: Files,
+        resources: Resources,
+        credentials: Credentials,
+        skills: Skills,
     ) -> None:
         self._folder = folder
+        self._locks = locks
         self._files = files
         self._resources = resources
         self._credentials = credentials
         self._skills = skills
-        self.outputs = Outputs(files, self.place)
+        self.outputs = Outputs(files, self.place, locks)
 
     def directory(self, session_id: str) -> Path:
         """Made if it is not there."""
@@ -115,20 +124,19 @@ class Workspaces:
 
     async def lay_out(self, session_id: str, resource: Resource) -> RepositoryProblem | None:
         """One resource, at its place; also into a session that runs."""
+        if isinstance(resource, MemoryStoreResource):
+            return None  # its mount is synchronized turn by turn
         target = self.place(session_id, resource.mount_path)
-        if await asyncio.to_thread(os.path.lexists, target):
-            return None
-        match resource:
-            case FileResource():
-                _, content = await self._files.open(resource.file_id)
-                with content:
-                    await asyncio.to_thread(lay_down, content, target)
+        async with self._locks.hold(f"resource {resource.id}"):
+            if await asyncio.to_thread(os.path.lexists, target):
                 return None
-            case RepositoryResource():
+            if isinstance(resource, RepositoryResource):
                 token = await self._resources.token(session_id, resource.id)
                 return await in_thread(partial(clone, resource, token, target))
-            case MemoryStoreResource():
-                return None  # laid out turn by turn, by its mount
+            _, content = await self._files.open(resource.file_id)
+            with content:
+                await asyncio.to_thread(write_read_only, content, target)
+            return None
 
     async def take_back(self, session_id: str, resource: Resource) -> None:
         """A resource that was deleted."""

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from everyagent.managed.resources.files.store import Files, KnownOutput
 from everyagent.managed.workspace.shape import OUTPUTS
+from everyagent.sessions.locks import Locks
 
 MAX_OUTPUTS = 1000
 MAX_BYTES = 512 << 20
@@ -29,26 +30,21 @@ class Output(Struct, frozen=True, kw_only=True):
 class Outputs:
     """Looked for when somebody asks: a file that changed since is a new one."""
 
-    def __init__(self, files: Files, place: Callable[[str, str], Path]) -> None:
+    def __init__(self, files: Files, place: Callable[[str, str], Path], locks: Locks) -> None:
         self._files = files
         self._place = place
-        self._looking: dict[str, asyncio.Lock] = {}
+        self._locks = locks
 
     async def collect(self, session_id: str) -> None:
         """Now a file of the session is there for each file in its folder."""
         folder = self._place(session_id, OUTPUTS)
-        lock = self._looking.setdefault(session_id, asyncio.Lock())
-        try:
-            async with lock:
-                found = await asyncio.to_thread(lambda: list(_found(folder)))
-                known = await self._files.outputs(session_id)
-                for output in found:
-                    before = known.get(output.source)
-                    if before is None or before[1:] != (output.size, output.modified_ns):
-                        await self._keep(session_id, output, before)
-        finally:
-            if not lock.locked():
-                self._looking.pop(session_id, None)
+        async with self._locks.hold(f"outputs of {session_id}"):
+            found = await asyncio.to_thread(lambda: list(_found(folder)))
+            known = await self._files.outputs(session_id)
+            for output in found:
+                before = known.get(output.source)
+                if before is None or before[1:] != (output.size, output.modified_ns):
+                    await self._keep(session_id, output, before)
 
     async def _keep(self, session_id: str, output: Output, before: KnownOutput | None) -> None:
         try:

@@ -1,10 +1,11 @@
 """Files: uploaded by clients, copied for sessions, found in sessions' outputs."""
 
 import asyncio
-import hashlib
 import mimetypes
+import os
 import re
 import shutil
+import tempfile
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path, PurePosixPath
@@ -112,7 +113,7 @@ class Files:
         target = self._folder / file.id / fitting(file.filename)
         with content:
             if not await asyncio.to_thread(target.exists):
-                await asyncio.to_thread(lay_down, content, target)
+                await asyncio.to_thread(write_read_only, content, target)
         return file, target
 
     async def delete(self, file_id: str) -> Deleted:
@@ -183,14 +184,21 @@ class Files:
             after = page[-1].number
 
 
-def lay_down(content: BinaryIO, target: Path) -> None:
-    """Blocking. Whole or not at all, and not to be written to."""
+def write_read_only(content: BinaryIO, target: Path) -> None:
+    """Blocking. Writes a read-only file: all of it or nothing.
+
+    Each call has a draft of its own, so calls may run at once, and the draft of a crash is in nobody's way.
+    """
     target.parent.mkdir(parents=True, exist_ok=True)
-    draft = target.with_name(f".{hashlib.blake2b(target.name.encode(), digest_size=8).hexdigest()}.draft")
-    with draft.open("wb") as file:
-        shutil.copyfileobj(content, file, _PIECE)
-    draft.chmod(0o444)
-    draft.replace(target)
+    descriptor, draft = tempfile.mkstemp(prefix=".", suffix=".draft", dir=target.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            shutil.copyfileobj(content, file, _PIECE)
+            os.fchmod(descriptor, 0o444)
+        os.replace(draft, target)
+    except BaseException:
+        os.unlink(draft)
+        raise
 
 
 def fitting(name: str) -> str:

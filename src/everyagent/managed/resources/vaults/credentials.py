@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+import anyio
 import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -32,6 +33,7 @@ from everyagent.managed.resources.vaults.shape import (
 from everyagent.managed.resources.vaults.store import CREDENTIAL_KIND, Vaults, purged
 from everyagent.model.ids import new_id
 from everyagent.sessions.launch.secrets import Vault as Seal
+from everyagent.sessions.locks import Locks
 
 MAX_IN_A_VAULT = 20
 #: A token that ends sooner than this is renewed before it is used.
@@ -52,10 +54,11 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Credentials:
-    def __init__(self, records: Records, vaults: Vaults, seal: Seal, clock: Clock) -> None:
+    def __init__(self, records: Records, vaults: Vaults, seal: Seal, locks: Locks, clock: Clock) -> None:
         self._records = records
         self._vaults = vaults
         self._seal = seal
+        self._locks = locks
         self._clock = clock
 
     async def create(self, vault_id: str, asked: CredentialCreate) -> Credential:
@@ -165,22 +168,40 @@ class Credentials:
         return Given(env=env, bearers=bearers, problems=problems)
 
     async def _renew(self, record: Record) -> tuple[Record, RefreshOutcome]:
-        body, secrets = _body(record), self._opened(record)
-        if not isinstance(body.auth, Oauth) or body.auth.refresh is None or secrets.refresh_token is None:
-            return record, RefreshOutcome(status="no_refresh_token", http_response=None)
-        outcome, tokens = await oauth.renew(body.auth.refresh, secrets)
-        if tokens is None:
-            logger.warning("credential not renewed", credential=record.id, status=outcome.status)
+        """The credential with a new access token. A refresh token may be good for one use, so the requests for one
+        credential are made one at a time, and a caller that waited takes what the first one received.
+        """
+        async with self._locks.hold(f"renewal of {record.id}"):
+            spent, record = record, await self._records.find(CREDENTIAL_KIND, record.id)
+            auth, secrets = _body(record).auth, self._opened(record)
+            if secrets.value != self._opened(spent).value:
+                return record, RefreshOutcome(status="succeeded", http_response=None)
+            if not isinstance(auth, Oauth) or auth.refresh is None or secrets.refresh_token is None:
+                return record, RefreshOutcome(status="no_refresh_token", http_response=None)
+            outcome = RefreshOutcome(status="connect_error", http_response=None)
+            # Once the request is out, the old refresh token may be void: the answer is stored whoever stops waiting.
+            with anyio.CancelScope(shield=True):
+                outcome, tokens = await oauth.renew(auth.refresh, secrets)
+                if tokens is None:
+                    logger.warning("credential not renewed", credential=record.id, status=outcome.status)
+                else:
+                    record = await self._store_tokens(record, secrets, tokens)
             return record, outcome
+
+    async def _store_tokens(self, record: Record, spent: Secrets, tokens: oauth.Tokens) -> Record:
+        """Keeps the tokens, unless a client has given the credential others since the `spent` ones were used."""
         ends = None if tokens.expires_in is None else rfc3339(self._clock.micros() + tokens.expires_in * 1_000_000)
-        new = replace(body, auth=replace(body.auth, expires_at=ends))
-        sealed = replace(
-            secrets, value=tokens.access_token, refresh_token=tokens.refresh_token or secrets.refresh_token
-        )
-        try:
-            return await self._rewrite(record, new, sealed), outcome
-        except RecordChanged:  # somebody else renewed or changed it meanwhile: theirs is newer
-            return await self._records.find(CREDENTIAL_KIND, record.id), outcome
+        refresh_token = tokens.refresh_token or spent.refresh_token
+        while True:
+            body, secrets = _body(record), self._opened(record)
+            if not isinstance(body.auth, Oauth) or secrets != spent:
+                return record
+            new = replace(body, auth=replace(body.auth, expires_at=ends))
+            try:
+                sealed = replace(secrets, value=tokens.access_token, refresh_token=refresh_token)
+                return await self._rewrite(record, new, sealed)
+            except RecordChanged:
+                record = await self._records.find(CREDENTIAL_KIND, record.id)
 
     def _ends_soon(self, auth: Oauth) -> bool:
         ends = None if auth.expires_at is None else micros(datetime.fromisoformat(auth.expires_at))

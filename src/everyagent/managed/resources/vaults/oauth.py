@@ -1,5 +1,6 @@
 """Asking MCP servers whether they take a token, and token endpoints for new ones."""
 
+import asyncio
 import base64
 from urllib.parse import quote
 
@@ -10,6 +11,7 @@ from msgspec import Struct
 from everyagent.managed.resources.vaults.shape import HttpAnswer, Probe, Refresh, RefreshOutcome, Secrets
 
 _LIMIT_SECONDS = 15.0
+_WHOLE_SECONDS = 30.0
 _SHOWN_BYTES = 2000
 _READ_BYTES = 64 << 10
 _INITIALIZE = {
@@ -89,6 +91,7 @@ async def _post(
     """What was answered, without the secrets we sent, and all of it; None if nobody did."""
     try:
         async with (
+            asyncio.timeout(_WHOLE_SECONDS),
             httpx2.AsyncClient(timeout=_LIMIT_SECONDS) as client,
             client.stream("POST", url, headers=headers, json=json, data=form) as response,
         ):
@@ -99,7 +102,7 @@ async def _post(
                     break
                 if response.headers.get("content-type", "").startswith("text/event-stream"):
                     break
-    except (httpx2.HTTPError, httpx2.InvalidURL):
+    except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError):
         return None
     text = body.decode("utf-8", "replace")
     for secret in hidden:
