@@ -54,13 +54,13 @@ class RunningDaemon(Struct, frozen=True, kw_only=True):
     token: str | None
 
 
-class ManagedSessionViews:
-    """The views of managed sessions: everything behind them is loaded with the first of these."""
+class LazyManaged:
+    """The one `Managed` of a daemon, for the API and for the projections of its sessions; loaded with its first use."""
 
     sessions: Sessions
 
     @cached_property
-    def _managed(self) -> "Managed":
+    def managed(self) -> "Managed":
         from everyagent.managed.managed import Managed
 
         return Managed(self.sessions)
@@ -69,7 +69,7 @@ class ManagedSessionViews:
     def _views(self) -> Projections:
         from everyagent.managed.sessions.session_setup import ManagedViews
 
-        return ManagedViews(self._managed)
+        return ManagedViews(self.managed)
 
     async def open(self, record: SessionRecord) -> Projection | None:
         return await self._views.open(record) if record.session_id.startswith(_MANAGED) else None
@@ -93,10 +93,10 @@ class ManagedSessionViews:
             tasks.start_soon(self._guarded, self.turn_over, view.session_id)
         unfinished = await log.records.page(RecordQuery(kind="session_beginning", order="asc", limit=_MOST))
         if unfinished:
-            tasks.start_soon(self._guarded, self._managed.beginnings.recover, unfinished)
+            tasks.start_soon(self._guarded, self.managed.beginnings.recover, unfinished)
         memory = await log.records.page(RecordQuery(kind="open_session_memory", order="asc", limit=_MOST))
         if memory:
-            tasks.start_soon(self._guarded, self._managed.mounts.recover, memory)
+            tasks.start_soon(self._guarded, self.managed.mounts.recover, memory)
 
     async def _guarded(self, function: Callable[[T], Awaitable[None]], what: T) -> None:
         """What cannot be taken up again keeps nothing else from it."""
@@ -114,6 +114,7 @@ async def sessions_of(
     clock: Clock | None = None,
     url: str | None = None,
     adapters: Callable[[anyio.abc.TaskGroup], Sequence[Adapter]] | None = None,
+    managed: LazyManaged | None = None,
 ) -> AsyncGenerator[Sessions]:
     """The sessions of a data folder, recovered and live; at the end every agent is gone and all is on disk.
 
@@ -140,7 +141,7 @@ async def sessions_of(
                 prices=prices,
             )
             launcher = Launcher(log, vault, settings.data_dir / "scratch", url)
-            views = ManagedSessionViews()
+            managed = managed or LazyManaged()
             supervisor = Supervisor(
                 log=log,
                 agents=agents,
@@ -149,7 +150,7 @@ async def sessions_of(
                 clock=clock,
                 policy=policy,
                 prices=prices,
-                views=views,
+                views=managed,
             )
             creation = Creation(
                 log=log,
@@ -159,7 +160,7 @@ async def sessions_of(
                 default_agent=settings.default_agent,
                 directory=Path.cwd(),
             )
-            views.sessions = sessions = Sessions(
+            managed.sessions = sessions = Sessions(
                 log=log,
                 agents=agents,
                 supervisor=supervisor,
@@ -169,7 +170,7 @@ async def sessions_of(
             )
             try:
                 await supervisor.recover()
-                await views.recover(log, tasks)
+                await managed.recover(log, tasks)
                 tasks.start_soon(supervisor.sweep)
                 yield sessions
             finally:
@@ -202,8 +203,10 @@ async def run(
     with listen(settings.host, settings.port) as listener:
         host = settings.host if is_loopback(settings.host) else "127.0.0.1"
         url = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
-        async with sessions_of(settings, policy=policy, url=url) as sessions:
-            app = create_app(sessions, ApiSettings(token=token, hosts=_hosts(settings.host)))
+        managed = LazyManaged()
+        async with sessions_of(settings, policy=policy, url=url, managed=managed) as sessions:
+            api_settings = ApiSettings(token=token, hosts=_hosts(settings.host))
+            app = create_app(sessions, api_settings, managed=lambda: managed.managed)
 
             async with anyio.create_task_group() as tasks:
 

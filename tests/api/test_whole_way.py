@@ -13,7 +13,7 @@ import pytest
 from everyagent.api.app import create_app
 from everyagent.api.context import ApiSettings
 from everyagent.config import Settings
-from everyagent.daemon import sessions_of
+from everyagent.daemon import LazyManaged, sessions_of
 from everyagent.model.decoding import decode_event
 from everyagent.model.events import ItemCompleted, TurnEnded
 from everyagent.model.parts import FileRefPart
@@ -24,8 +24,9 @@ from tests.api.served import TOKEN, serve_anywhere
 @pytest.fixture
 async def client(tmp_path: Path) -> AsyncIterator[httpx2.AsyncClient]:
     settings = Settings(data_dir=tmp_path / "data", default_agent="mock")
-    async with sessions_of(settings, policy=Limits()) as sessions, anyio.create_task_group() as tasks:
-        app = create_app(sessions, ApiSettings(token=TOKEN))
+    lazy = LazyManaged()
+    async with sessions_of(settings, policy=Limits(), managed=lazy) as sessions, anyio.create_task_group() as tasks:
+        app = create_app(sessions, ApiSettings(token=TOKEN), managed=lambda: lazy.managed)
 
         async def run(*, task_status: anyio.abc.TaskStatus[int]) -> None:
             await serve_anywhere(app, task_status.started)

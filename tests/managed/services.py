@@ -6,7 +6,7 @@ from pathlib import Path
 
 from everyagent.clock import Clock, SystemClock
 from everyagent.config import Settings
-from everyagent.daemon import sessions_of
+from everyagent.daemon import LazyManaged, sessions_of
 from everyagent.managed import Managed
 from everyagent.managed.resources.agents.shape import AgentCreate, McpServer, SessionAgent, SkillParams
 from everyagent.managed.resources.agents.tools import McpToolset
@@ -17,8 +17,9 @@ from everyagent.sessions.limits import Limits
 @asynccontextmanager
 async def managed(folder: Path, *, policy: Limits | None = None, clock: Clock | None = None) -> AsyncGenerator[Managed]:
     settings = Settings(data_dir=folder / "data", default_agent="mock")
-    async with sessions_of(settings, policy=policy or Limits(), clock=clock or SystemClock()) as sessions:
-        yield Managed(sessions)
+    lazy = LazyManaged()
+    async with sessions_of(settings, policy=policy or Limits(), clock=clock or SystemClock(), managed=lazy):
+        yield lazy.managed
 
 
 async def agent(on: Managed, *, mcp: str | None = None, skills: Sequence[SkillParams] = ()) -> SessionAgent:

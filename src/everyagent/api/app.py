@@ -3,7 +3,7 @@
 import hashlib
 import hmac
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ from everyagent.sessions import Sessions
 
 if TYPE_CHECKING:
     from everyagent.api.managed.face import ManagedFace
+    from everyagent.managed import Managed
 
 #: Everything below it is the Managed Agents API.
 PREFIX = "/anthropic/"
@@ -34,12 +35,21 @@ _TOOLS = re.compile("/v1/sessions/([^/]+)/mcp")
 _NO_BODY = hashlib.sha256().digest()
 
 
-def create_app(sessions: Sessions, settings: ApiSettings) -> "Application":
-    return Application(sessions, settings, ROUTES)
+def create_app(
+    sessions: Sessions, settings: ApiSettings, *, managed: "Callable[[], Managed] | None" = None
+) -> "Application":
+    """Without `managed` there is no Managed Agents API."""
+    return Application(sessions, settings, ROUTES, managed)
 
 
 class Application:
-    def __init__(self, sessions: Sessions, settings: ApiSettings, routes: Iterable[Route]) -> None:
+    def __init__(
+        self,
+        sessions: Sessions,
+        settings: ApiSettings,
+        routes: Iterable[Route],
+        managed: "Callable[[], Managed] | None" = None,
+    ) -> None:
         routes = tuple(routes)
         self.metrics = Metrics()
         self.readers = Readers()
@@ -49,7 +59,7 @@ class Application:
             settings=settings,
             metrics=self.metrics,
             readers=self.readers,
-            managed=lambda: self._managed.managed,
+            managed=managed,
             openapi=openapi_json,
             schema=schema_json,
         )
@@ -67,7 +77,7 @@ class Application:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             raise RuntimeError(f"Only HTTP is served here, not {scope['type']}.")
-        api = self._managed if scope["path"].startswith(PREFIX) else self._universal
+        api = self._managed if self._is_managed(scope["path"]) else self._universal
         sender = ResponseSender(scope, send, self.metrics, api)
         try:
             answer = await self._answer(scope, receive, sender, api)
@@ -126,14 +136,18 @@ class Application:
         """Loaded when it is first asked for: most daemons never are."""
         from everyagent.api.managed.face import ManagedFace
 
-        return ManagedFace(self._context.sessions)
+        assert self._context.managed
+        return ManagedFace(self._context.managed())
+
+    def _is_managed(self, path: str) -> bool:
+        return path.startswith(PREFIX) and self._context.managed is not None
 
     def _opens(self, token: str, scope: Scope) -> bool:
         """A token of one session's tools, or of a part of the Managed Agents API."""
         path: str = scope["path"]
         if tools := _TOOLS.fullmatch(path):
             return hmac.compare_digest(token.encode(), self._context.sessions.tools_token(tools[1]).encode())
-        return path.startswith(PREFIX) and self._managed.managed.keys.opens(token, scope["method"], path)
+        return self._is_managed(path) and self._managed.managed.keys.opens(token, scope["method"], path)
 
     def _readings(self) -> Iterable[Sample]:
         sessions = self._context.sessions

@@ -34,6 +34,6 @@ class Context(Struct, frozen=True, kw_only=True):
     settings: ApiSettings
     metrics: Metrics
     readers: Readers
-    managed: Callable[[], "Managed"]
+    managed: "Callable[[], Managed] | None"
     openapi: Callable[[], bytes]
     schema: Callable[[], bytes]

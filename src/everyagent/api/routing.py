@@ -93,6 +93,7 @@ class Call(Generic[Q, B]):
 
     @property
     def managed(self) -> "Managed":
+        assert self.context.managed
         return self.context.managed()
 
     def receipt(self, answer: Callable[[T], Response]) -> Callable[[T], Receipt] | None:

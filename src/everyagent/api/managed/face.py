@@ -9,12 +9,11 @@ from everyagent.api.managed.routes import ROUTES
 from everyagent.api.routing import Route, Router
 from everyagent.errors import EveryagentError
 from everyagent.managed import Managed
-from everyagent.sessions import Sessions
 
 
 class ManagedFace:
-    def __init__(self, sessions: Sessions) -> None:
-        self.managed = Managed(sessions)
+    def __init__(self, managed: Managed) -> None:
+        self.managed = managed
         self.router = Router(ROUTES, "/anthropic/openapi.json")
 
     def query(self, raw: bytes, route: Route, ignored: list[str]) -> Struct:
