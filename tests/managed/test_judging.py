@@ -13,7 +13,7 @@ from everyagent.log.sqlite.log import SqliteLog
 from everyagent.managed import Managed
 from everyagent.managed.outcomes.verdict import verdict_in
 from everyagent.managed.sessions.client_events import TextRubric, UserDefineOutcome, UserInterrupt
-from everyagent.managed.sessions.presentation import state_of
+from everyagent.managed.sessions.presentation import document_of, state_of
 from everyagent.managed.sessions.shape import SessionCreate
 from everyagent.model.sessions import CreateSession, SendMessage
 from everyagent.testing.daemon import DaemonProcess
@@ -91,8 +91,8 @@ async def test_an_interrupt_ends_the_evaluation_at_once(tmp_path: Path, monkeypa
             while (judge := await _judge_of(on, session.id)) is None or await _status(on, judge) != "running":
                 await anyio.sleep(0.02)
         await on.talking.send(session.id, [UserInterrupt()])
-        state = state_of(await on.sessions.viewed.log.view(session.id))
-        assert [outcome.result for outcome in state.outcomes] == ["interrupted"]
+        document = document_of(await on.sessions.viewed.log.view(session.id))
+        assert [outcome.result for outcome in document.outcomes] == ["interrupted"]
         with anyio.fail_after(LIMIT):
             while await _status(on, judge) != "ended":
                 await anyio.sleep(0.02)

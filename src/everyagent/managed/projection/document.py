@@ -3,7 +3,9 @@
 from typing import Literal, TypeAlias, cast, get_args
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from everyagent.managed.projection.state import AT_WORK, Outcome, State, Thread
 from everyagent.model.parts import Object
 
 Policy: TypeAlias = Literal["always_allow", "always_ask", "auto"]
@@ -12,7 +14,8 @@ Policy: TypeAlias = Literal["always_allow", "always_ask", "auto"]
 class Document(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`agent` is the snapshot as clients see it, `environment` what the session began with.
 
-    `self_hosted`: the client carries out the toolset, too.
+    `self_hosted`: the client carries out the toolset, too. `threads` are all threads, by the item id of the call that
+    started each: as they were when they were created or came to rest last. `outcomes` are those that ended.
     """
 
     agent: Object
@@ -21,6 +24,8 @@ class Document(Struct, frozen=True, kw_only=True, omit_defaults=True):
     vault_ids: list[str] = []
     budget: Object | None = None
     self_hosted: bool = False
+    threads: dict[str, Thread] = {}
+    outcomes: list[Outcome] = []
 
     @property
     def agent_name(self) -> str:
@@ -42,6 +47,21 @@ class Document(Struct, frozen=True, kw_only=True, omit_defaults=True):
             if mine:
                 return _policy(tool, name) or ("always_ask" if server else "always_allow")
         return "auto"
+
+
+def settle(state: State, document: Document) -> Document:
+    """Moves what is finished out of the state, which is written with every step, into the document, which is not."""
+    changed = {
+        item_id: replace(thread)
+        for item_id, thread in state.threads.items()
+        if item_id not in document.threads or (thread.status not in AT_WORK and thread != document.threads[item_id])
+    }
+    if changed or state.outcomes:
+        threads, outcomes = {**document.threads, **changed}, [*document.outcomes, *state.outcomes]
+        document = replace(document, threads=threads, outcomes=outcomes)
+        state.outcomes = []
+    state.threads = {item_id: thread for item_id, thread in state.threads.items() if thread.status in AT_WORK}
+    return document
 
 
 def _policy(toolset: Object, name: str) -> Policy | None:

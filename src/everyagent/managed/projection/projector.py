@@ -23,7 +23,7 @@ from everyagent.managed.projection.commands import (
     ThreadArchived,
     Troubled,
 )
-from everyagent.managed.projection.document import Document
+from everyagent.managed.projection.document import Document, settle
 from everyagent.managed.projection.events import AgentMessage, AgentThinking, Compacted, Managed, SessionUpdated
 from everyagent.managed.projection.naming import event_id
 from everyagent.managed.projection.outcomes import Outcomes
@@ -53,7 +53,7 @@ class Projector:
         self._teller = teller = Teller(session_id, state)
         self._document = self._kept = msgspec.json.decode(document, type=Document)
         spans = Spans(teller)
-        self._threads = Threads(teller, spans)
+        self._threads = Threads(teller, spans, self._document.threads)
         self._tools = Tools(teller, self._threads, self._document)
         self._statuses = Statuses(teller)
         self._actions = Actions(teller, self._tools, self._statuses)
@@ -73,6 +73,11 @@ class Projector:
     @property
     def document(self) -> Document:
         return self._document
+
+    @property
+    def threads(self) -> dict[str, Thread]:
+        """All threads of sub-agents, by the item id of the call that started each."""
+        return {**self._document.threads, **self._teller.state.threads}
 
     @property
     def echoes(self) -> dict[str, bytes]:
@@ -171,8 +176,12 @@ class Projector:
         if command.budget is not msgspec.UNSET:
             document = replace(document, budget=cast("Object | None", command.budget))
             self._updates["budget"] = command.budget
-        self._document = self._tools.document = document
+        self._set_document(document)
         self._turns.check_budget()
+
+    def _set_document(self, document: Document) -> None:
+        self._document = self._tools.document = document
+        self._threads.kept = document.threads
 
     # -- events ---------------------------------------------------------------------------------------------
 
@@ -292,6 +301,8 @@ class Projector:
             updates, self._updates = self._updates, {}
             event = {"id": self._teller.new_id(), "processed_at": self._teller.time, **updates}
             self._teller.tell(SessionUpdated(**event))  # pyright: ignore[reportArgumentType]
+        if self._teller.dirty and (self.state.threads or self.state.outcomes):
+            self._set_document(settle(self.state, self._document))
 
     # -- writing --------------------------------------------------------------------------------------------
 
@@ -303,7 +314,8 @@ class Projector:
 
     def undo(self) -> None:
         self._teller.undo()
-        self._document = self._kept = self._tools.document = self._before
+        self._kept = self._before
+        self._set_document(self._before)
         self._actions.reset()
 
 

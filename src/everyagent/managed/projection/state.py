@@ -1,6 +1,6 @@
 """Where a view stands: everything that what comes next depends on. Kept with the events, in one transaction."""
 
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -8,6 +8,8 @@ from everyagent.model.parts import Object
 from everyagent.model.usage import Usage
 
 Status: TypeAlias = Literal["idle", "running", "rescheduling", "terminated"]
+#: What a thread does that is not at rest.
+AT_WORK: Final = ("running", "rescheduling")
 ActionKind: TypeAlias = Literal["confirmation", "custom", "result", "question"]
 
 
@@ -85,11 +87,13 @@ class Outcome(Struct, kw_only=True, omit_defaults=True):
 
 
 class State(Struct, kw_only=True, omit_defaults=True):
-    """`queued` has the positions of events that wait for their turn, by item; `waiting` is the session's own status.
+    """The part of a projection that nearly every step changes, so that it is written with every step.
 
-    `taken` are the messages of the running turn that were told already. `span` is the open model request, `called`
-    that a tool was since it began; `spent` and `spent_usd` are of the running turn's requests. `stopping`: the client
-    wants the turn to end.
+    `queued`: positions of events that wait for their turn, by item. `waiting`: the universal session's own status.
+    `taken`: messages of the running turn that have their events already. `span`: the open model request; `called`: a
+    tool was called since it began. `spent`, `spent_usd`: usage and cost of the running turn's requests. `stopping`:
+    the client has interrupted the turn. `threads`: those at work. `outcomes`: those that ended in the current frame.
+    Threads at rest and outcomes that ended earlier are in the document.
     """
 
     status: Status = "idle"

@@ -1,6 +1,6 @@
 """Sub-agents as threads of a session: each has events of its own, and the session tells how they fare."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from msgspec.structs import replace
@@ -18,22 +18,24 @@ from everyagent.managed.projection.events import (
 )
 from everyagent.managed.projection.naming import event_id, thread_id
 from everyagent.managed.projection.spans import Spans
-from everyagent.managed.projection.state import Thread, Use
+from everyagent.managed.projection.state import AT_WORK, Thread, Use
 from everyagent.managed.projection.teller import Teller
 from everyagent.managed.sessions.blocks import MessageBlock, Text
 from everyagent.managed.sessions.client_events import UserInterrupt
 
 _Simple: TypeAlias = ThreadCreated | ThreadRunning | ThreadRescheduled | ThreadTerminated
-AT_WORK = ("running", "rescheduling")
 #: Where agents put what a sub-agent is for, and what it is asked to do.
 _NAMES = ("subagent_type", "agent", "name", "description")
 _PROMPTS = ("prompt", "message", "task", "description")
 
 
 class Threads:
-    def __init__(self, teller: Teller, spans: Spans) -> None:
+    """`kept` are all threads as the document has them, by item id."""
+
+    def __init__(self, teller: Teller, spans: Spans, kept: Mapping[str, Thread]) -> None:
         self._teller = teller
         self._spans = spans
+        self.kept = kept
 
     def of(self, item_id: str, call: Use | None, *, begins: bool = False) -> Thread:
         """The thread of the sub-agent that a call started; told of when it is new.
@@ -41,7 +43,7 @@ class Threads:
         One that rests works again when something `begins` on it: what was cut off may be told after its end.
         """
         teller, state = self._teller, self._teller.state
-        thread = state.threads.get(item_id)
+        thread = self._find(item_id)
         if thread is None:
             thread = state.threads[item_id] = Thread(
                 id=thread_id(teller.session_id, item_id),
@@ -72,7 +74,17 @@ class Threads:
             self._spans.go_on(thread)
 
     def _known(self, id: str | None) -> Thread | None:
-        return next((thread for thread in self._teller.state.threads.values() if thread.id == id), None)
+        known = (
+            (item_id, each) for threads in (self._teller.state.threads, self.kept) for item_id, each in threads.items()
+        )
+        return next((self._find(item_id) for item_id, each in known if each.id == id), None) if id else None
+
+    def _find(self, item_id: str) -> Thread | None:
+        """In the state, where it may change: one at rest is taken back from what is kept."""
+        threads = self._teller.state.threads
+        if item_id not in threads and item_id in self.kept:
+            threads[item_id] = replace(self.kept[item_id])
+        return threads.get(item_id)
 
     def reschedule(self, thread: Thread) -> None:
         """Its agent tries again."""
@@ -122,10 +134,10 @@ class Threads:
 
     def archive(self, thread_id: str) -> None:
         """It takes no more work."""
-        for thread in self._teller.state.threads.values():
-            if thread.id == thread_id and thread.archived_at is None:
-                thread.status, thread.archived_at = "terminated", self._teller.at
-                self._tell(ThreadTerminated, thread)
+        thread = self._known(thread_id)
+        if thread and thread.archived_at is None:
+            thread.status, thread.archived_at = "terminated", self._teller.at
+            self._tell(ThreadTerminated, thread)
 
     def tell_on(self, thread: str | None, event: Managed) -> None:
         """On a sub-agent's thread, or on the session's own."""

@@ -201,7 +201,7 @@ class Planner:
         thread = event.session_thread_id
         if thread is None or thread == thread_id(self._session_id):
             return None
-        for item_id, known in self._view.state.threads.items():
+        for item_id, known in self._view.threads.items():
             if known.id == thread:
                 return item_id
         raise BadRequest(f"The session has no thread {thread!r}.", field=f"events[{index}].session_thread_id")

@@ -24,6 +24,11 @@ def document_of(view: ProjectionRecord) -> Document:
     return _document.decode(view.document)
 
 
+def subagents_of(view: ProjectionRecord) -> dict[str, Thread]:
+    """The threads of sub-agents, by the item id of the call that started each, in the order they were created."""
+    return {**document_of(view).threads, **state_of(view).threads}
+
+
 def new_session(record: SessionRecord, document: Document, resources: list[Object], *, begun: bool) -> Session:
     """As it is the moment it is made; `begun`: its first events are on their way."""
     created = rfc3339(record.created_at)
@@ -48,6 +53,7 @@ def new_session(record: SessionRecord, document: Document, resources: list[Objec
 
 def shown(record: SessionRecord, view: ProjectionRecord, resources: list[Object], now: int) -> Session:
     state, document = state_of(view), document_of(view)
+    outcomes = (*document.outcomes, *state.outcomes, state.outcome)
     return Session(
         id=record.session_id,
         status=view.status,
@@ -60,7 +66,7 @@ def shown(record: SessionRecord, view: ProjectionRecord, resources: list[Object]
         budget=document.budget,
         stats=_stats(state, view, now),
         usage=usage_of(state),
-        outcome_evaluations=[_evaluation(outcome) for outcome in (*state.outcomes, state.outcome) if outcome],
+        outcome_evaluations=[_evaluation(outcome) for outcome in outcomes if outcome],
         created_at=rfc3339(view.created_at),
         updated_at=rfc3339(max(view.updated_at, record.updated_at)),
         archived_at=_moment(view.archived_at),
@@ -83,7 +89,7 @@ def threads_of(view: ProjectionRecord, now: int) -> list[SessionThread]:
         stats=_stats(state, view, now),
         usage=usage_of(state),
     )
-    return [primary, *(_thread(view, thread, agent) for thread in state.threads.values())]
+    return [primary, *(_thread(view, thread, agent) for thread in subagents_of(view).values())]
 
 
 def _thread(view: ProjectionRecord, thread: Thread, agent: Object) -> SessionThread:

@@ -11,7 +11,7 @@ from everyagent.log.projections import SUPERSEDED, ProjectionRecord
 from everyagent.managed.projection.events import ON_THREAD, SessionDeleted
 from everyagent.managed.projection.naming import event_id, thread_id
 from everyagent.managed.projection.teller import OnThread
-from everyagent.managed.sessions.presentation import state_of
+from everyagent.managed.sessions.presentation import subagents_of
 from everyagent.managed.sessions.previews import Previews
 from everyagent.sessions.history.tails import frame
 from everyagent.sessions.machine.projected_sessions import ProjectedSessions
@@ -96,4 +96,4 @@ def on_thread(events: Sequence[StoredEvent], thread: str | None) -> list[StoredE
 
 def _started_by(view: ProjectionRecord, thread: str | None) -> str | None:
     """The item whose call started a thread."""
-    return next((item for item, found in state_of(view).threads.items() if found.id == thread), None)
+    return next((item for item, found in subagents_of(view).items() if found.id == thread), None)

@@ -9,7 +9,7 @@ from everyagent.log.log import EventQuery, JoinedPage
 from everyagent.log.projections import ProjectionRecord
 from everyagent.managed.projection.commands import CommandFrame, ThreadArchived
 from everyagent.managed.projection.events import ON_THREAD
-from everyagent.managed.projection.threads import AT_WORK
+from everyagent.managed.projection.state import AT_WORK
 from everyagent.managed.resources.pages import Page, cursor, position
 from everyagent.managed.sessions.conversation import Talking
 from everyagent.managed.sessions.presentation import threads_of
