@@ -1,4 +1,4 @@
-"""The README's examples, as they stand, against a daemon that was just started."""
+"""Runs the README's examples as they are printed, against a fresh daemon."""
 
 import os
 import re
@@ -18,7 +18,7 @@ SHELL = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
 PYTHON = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 
 
-#: For a machine without curl: as much of it as the README uses.
+#: A replacement for curl with the options that the README uses, for machines without it.
 CURL = """
 import sys
 import httpx2
@@ -43,7 +43,7 @@ except httpx2.ReadTimeout:
 """
 
 
-#: A reader of the README takes a moment between its lines.
+#: A person who pastes the lines one by one sees the turn's end in the page of events.
 UNTIL_THE_TURN_ENDED = """
 until curl -sS -H "Authorization: Bearer $TOKEN" $API/sessions/my-session/events | grep -q turn.ended; do sleep 1; done
 """
@@ -59,7 +59,7 @@ def daemon(tmp_path: Path) -> Generator[DaemonProcess]:
 
 @pytest.fixture
 def environment(tmp_path: Path, daemon: DaemonProcess) -> dict[str, str]:
-    """As in a checkout: `.venv/bin/everyagent` is the command."""
+    """A folder with `.venv/bin/everyagent`, like a checkout."""
     command = tmp_path / ".venv" / "bin" / "everyagent"
     command.parent.mkdir(parents=True)
     command.write_text(f'#!/bin/sh\nexec {sys.executable} -m everyagent "$@"\n')
@@ -76,7 +76,7 @@ def test_the_curl_lines_work(tmp_path: Path, daemon: DaemonProcess, environment:
     (lines,) = [block for block in SHELL if "curl" in block]
     lines = lines.replace("http://127.0.0.1:2468", daemon.url).replace("curl -s", "curl -sS --fail-with-body")
     lines = lines.replace("curl -N", "curl -sS -N --max-time 5")
-    lines = lines.replace("\n# everything that happened", f"{UNTIL_THE_TURN_ENDED}\n# everything that happened")
+    lines = lines.replace("\n# Read the session's", f"{UNTIL_THE_TURN_ENDED}\n# Read the session's")
     done = subprocess.run(["sh", "-c", lines], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert '"sessionId":"my-session"' in done.stdout, done.stderr
     assert '"raw":{"message":"Hi there.' in done.stdout
@@ -87,7 +87,7 @@ def test_the_curl_lines_work(tmp_path: Path, daemon: DaemonProcess, environment:
 def test_the_terminal_example_works(tmp_path: Path, environment: dict[str, str]) -> None:
     (line,) = [block for block in SHELL if "run mock" in block]
     done = subprocess.run(["sh", "-c", line], cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert done.returncode == 3, done.stderr  # it asks, and nobody is there to answer
+    assert done.returncode == 3, done.stderr  # it asks for permission, and there is no terminal
     assert "permission" in done.stderr.lower()
 
 
@@ -102,10 +102,10 @@ def test_the_python_example_works(tmp_path: Path, environment: dict[str, str]) -
 
 def test_the_managed_agents_example_works(tmp_path: Path, daemon: DaemonProcess, environment: dict[str, str]) -> None:
     (example,) = [block for block in PYTHON if "import Anthropic" in block]
-    example = example.replace("http://127.0.0.1:2468", daemon.url).replace("<token>", TOKEN)
-    done = subprocess.run(
-        [sys.executable, "-c", example], cwd=tmp_path, env=environment, capture_output=True, text=True
-    )
+    (exports,) = [block for block in SHELL if "ANTHROPIC_BASE_URL" in block]
+    lines = exports.replace("http://127.0.0.1:2468", daemon.url) + f'{sys.executable} -c "$EXAMPLE"'
+    given = {**environment, "EXAMPLE": example}
+    done = subprocess.run(["sh", "-c", lines], cwd=tmp_path, env=given, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split()[-1] == "session.status_idle"
     assert "agent.message" in done.stdout
