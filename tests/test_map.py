@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "everyagent"
 MAP = ROOT / "docs" / "map.md"
-PAGES = [page for page in (MAP, ROOT / "docs" / "architecture.md") if page.exists()]
+ARCHITECTURE = ROOT / "docs" / "architecture.md"
 #: Deeper folders are found from the folder above them.
 MAPPED_DEPTH = 2
 #: A code span that names a file or a folder; commands and routes do not match.
@@ -36,8 +36,15 @@ def test_the_map_describes_the_folder(folder: str):
     assert re.search(rf"^ *\* `{folder}` \w", MAP.read_text(), re.MULTILINE), f"add a line for {folder} to docs/map.md"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [MAP, ARCHITECTURE], ids=lambda page: page.name)
 def test_every_path_that_the_page_names_exists(page: Path):
     named = _PATH.findall(page.read_text())
     assert named
     assert [path for path in named if not (PACKAGE / path).exists() and not (ROOT / path).exists()] == []
+
+
+def test_the_architecture_page_walks_both_ways_in_at_most_eight_hops():
+    walks = [section for section in ARCHITECTURE.read_text().split("\n## ") if "\n1. " in section]
+    hops = [len(re.findall(r"^\d+\. ", walk, re.MULTILINE)) for walk in walks]
+    assert len(hops) == 2
+    assert max(hops) <= 8
