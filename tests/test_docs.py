@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""Checks of documents (links, named tests, paths) and of the form of the source tree."""
-=======
 """Tests that the documents match the code, and that source files are short and well named."""
->>>>>>> c0e5b6e (Check anchors, routes and client methods in the documents)
 
 import ast
 import re
@@ -90,16 +86,12 @@ def test_no_source_file_is_long_or_has_a_vague_name(file: Path):
     assert not VAGUE_NAMES & {file.stem, *file.relative_to(ROOT).parent.parts}
 
 
-<<<<<<< HEAD
 def test_the_package_imports_no_tests():
     imports = re.compile(r"^\s*(?:from|import) tests\b", re.MULTILINE)
     assert [name(file) for file in (ROOT / "src").rglob("*.py") if imports.search(file.read_text())] == []
 
 
-def test_no_two_test_files_have_one_name():
-=======
 def test_no_two_test_files_have_the_same_name():
->>>>>>> c0e5b6e (Check anchors, routes and client methods in the documents)
     names = Counter(file.name for file in (ROOT / "tests").rglob("test_*.py"))
     assert [each for each, count in names.items() if count > 1] == []
 

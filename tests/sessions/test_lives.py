@@ -391,11 +391,8 @@ class Broken(MockAdapter):
 
 async def test_an_agent_that_cannot_be_looked_at_does_not_hide_the_others(tmp_path: Path) -> None:
     settings = Settings(data_dir=tmp_path / "data")
-    async with sessions_of(
-        settings,
-        policy=Limits(),
-        adapters=lambda tasks: [Broken(TaskSupervisor(tasks)), MockAdapter(TaskSupervisor(tasks))],
-    ) as sessions:
+    both = lambda tasks: [Broken(TaskSupervisor(tasks)), MockAdapter(TaskSupervisor(tasks))]  # noqa: E731
+    async with sessions_of(settings, policy=Limits(), adapters=both) as sessions:
         broken, mock = await sessions.agents.infos()
         assert "nobody thought of this" in (broken.problem or "")
         assert mock.installed
