@@ -1,39 +1,21 @@
 """What Amp can do, and what can be chosen. Which model works is Amp's own choice, by its mode."""
 
-from everyagent.agents.adapter import Capabilities, Catalog, Model
+from msgspec.structs import replace
+
+from everyagent.agents.adapter import Catalog, Model
 from everyagent.agents.amp.modes import AGENT_MODES, DEFAULT_VARIANT, PERMISSION_MODES, VARIANTS
 from everyagent.agents.amp.policies import TOOLS
+from everyagent.agents.catalogs import CODING_AGENT
 
-CAPABILITIES = Capabilities(
-    plan_mode=True,
-    permissions=True,
+CAPABILITIES = replace(
+    CODING_AGENT,
     questions=False,
-    tool_calls=True,
-    tool_results=True,
-    text_messages=True,
-    images=True,
-    file_attachments=True,
-    session_lifecycle=True,
-    error_events=True,
-    reasoning=True,
     status=False,
-    command_execution=True,
-    file_changes=True,
-    mcp_tools=True,
     streaming_deltas=False,
     item_started=False,
-    shared_process=False,
-    variants=True,
-    custom_tools=True,
     subagents=False,
-    usage=True,
-    steering=True,
-    resume=True,
-    system_prompt=True,
+    subagent_interrupt=False,
     model_change=False,
-    mode_change=True,
-    tool_policies=True,
-    own_tools_off=True,
 )
 CATALOG = Catalog(
     models=[Model(id="amp", name="Amp", variants=VARIANTS, default_variant=DEFAULT_VARIANT)],

@@ -1,6 +1,6 @@
 """Permission modes: Amp has none, so `permissions.py` keeps them. And Amp's own modes, which are variants here."""
 
-from everyagent.agents.adapter import Mode
+from everyagent.agents.catalogs import modes
 
 PLAN = "plan"
 BYPASS = "bypass"
@@ -8,16 +8,20 @@ BYPASS = "bypass"
 VARIANTS = ["low", "medium", "high", "ultra"]
 DEFAULT_VARIANT = "medium"
 
-AGENT_MODES = [
-    Mode(id="build", name="Build", description="Works"),
-    Mode(id=PLAN, name="Plan", description="Changes nothing: the permission mode `plan`"),
-]
-PERMISSION_MODES = [
-    Mode(id="default", name="Default", description="Asks before edits, commands and whatever else does something"),
-    Mode(id=PLAN, name="Plan", description="Changes nothing: edits and commands are rejected"),
-    Mode(id="acceptEdits", name="Accept edits", description="Edits files in its directory, asks for the rest"),
-    Mode(id=BYPASS, name="Bypass", description="Asks for nothing; what Amp's own settings reject stays rejected"),
-]
+AGENT_MODES = modes(
+    {
+        "build": "Works",
+        PLAN: "Changes nothing: the permission mode `plan`",
+    }
+)
+PERMISSION_MODES = modes(
+    {
+        "default": "Asks before edits, commands and whatever else does something",
+        PLAN: "Changes nothing: edits and commands are rejected",
+        "acceptEdits": "Edits files in its directory, asks for the rest",
+        BYPASS: "Asks for nothing; what Amp's own settings reject stays rejected",
+    }
+)
 
 
 def effective(permission_mode: str, agent_mode: str) -> str:

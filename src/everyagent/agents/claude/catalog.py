@@ -5,8 +5,10 @@ from pathlib import Path
 
 import anyio
 import msgspec
+from msgspec.structs import replace
 
-from everyagent.agents.adapter import Capabilities, Catalog, Launch, Model
+from everyagent.agents.adapter import Catalog, Launch, Model
+from everyagent.agents.catalogs import CODING_AGENT
 from everyagent.agents.claude import encode, launch, wire
 from everyagent.agents.claude.modes import AGENT_MODES, PERMISSION_MODES
 from everyagent.agents.claude.policies import TOOLS
@@ -14,39 +16,7 @@ from everyagent.errors import AgentFailed
 from everyagent.runtime.process import Process
 from everyagent.runtime.reaper import Reaper
 
-CAPABILITIES = Capabilities(
-    plan_mode=True,
-    permissions=True,
-    questions=True,
-    tool_calls=True,
-    tool_results=True,
-    text_messages=True,
-    images=True,
-    file_attachments=True,
-    session_lifecycle=True,
-    error_events=True,
-    reasoning=True,
-    status=True,
-    command_execution=True,
-    file_changes=True,
-    mcp_tools=True,
-    streaming_deltas=True,
-    item_started=True,
-    shared_process=False,
-    variants=True,
-    custom_tools=True,
-    subagents=True,
-    subagent_interrupt=True,
-    usage=True,
-    cost=True,
-    steering=True,
-    resume=True,
-    system_prompt=True,
-    model_change=True,
-    mode_change=True,
-    tool_policies=True,
-    own_tools_off=True,
-)
+CAPABILITIES = replace(CODING_AGENT, cost=True)
 
 _EFFORTS = ["low", "medium", "high", "xhigh", "max"]
 ASK_LIMIT = 30.0

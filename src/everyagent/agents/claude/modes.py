@@ -1,23 +1,31 @@
 """Permission modes: the universal names and Claude Code's own. Pure; used both ways."""
 
 from everyagent.agents.adapter import Mode
+from everyagent.agents.catalogs import modes
 from everyagent.model.events import SessionUpdated
 
 BYPASS = "bypassPermissions"
 PLAN = "plan"
 
-AGENT_MODES = [
-    Mode(id="build", name="Build", description="Does the work, as the permission mode allows"),
-    Mode(id=PLAN, name="Plan", description="Reads and plans; asks for the plan to be approved before it works"),
-]
+AGENT_MODES = modes(
+    {
+        "build": "Does the work, as the permission mode allows",
+        PLAN: "Reads and plans; asks for the plan to be approved before it works",
+    }
+)
 PERMISSION_MODES = [
-    Mode(id="default", name="Default", description="Asks before edits and commands"),
-    Mode(id=PLAN, name="Plan", description="Changes nothing; proposes a plan"),
-    Mode(id="acceptEdits", name="Accept edits", description="Edits files without asking, asks for the rest"),
-    Mode(id="bypass", name="Bypass", description="Asks for no permission"),
+    *modes(
+        {
+            "default": "Asks before edits and commands",
+            PLAN: "Changes nothing; proposes a plan",
+            "acceptEdits": "Edits files without asking, asks for the rest",
+            "bypass": "Asks for no permission",
+        }
+    ),
     Mode(id="dontAsk", name="Don't ask", description="Denies what is not allowed already, without asking"),
-    Mode(id="auto", name="Auto", description="A model decides what is safe enough to go unasked"),
-    Mode(id=BYPASS, name="Bypass permissions", description="Claude Code's own name for `bypass`"),
+    *modes(
+        {"auto": "A model decides what is safe enough to go unasked", BYPASS: "Claude Code's own name for `bypass`"}
+    ),
 ]
 
 

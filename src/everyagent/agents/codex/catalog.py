@@ -1,8 +1,10 @@
 """What Codex can do, and what can be chosen. Models are asked of the program itself."""
 
 import msgspec
+from msgspec.structs import replace
 
-from everyagent.agents.adapter import Capabilities, Catalog, Model
+from everyagent.agents.adapter import Catalog, Model
+from everyagent.agents.catalogs import CODING_AGENT
 from everyagent.agents.codex.driver.server import AppServer
 from everyagent.agents.codex.policy.choices import Defaults
 from everyagent.agents.codex.policy.modes import AGENT_MODES, PERMISSION_MODES, SANDBOX_MODES
@@ -14,38 +16,7 @@ from everyagent.errors import AgentFailed
 from everyagent.logs import get_logger
 from everyagent.runtime.reaper import Reaper
 
-CAPABILITIES = Capabilities(
-    plan_mode=True,
-    permissions=True,
-    questions=True,
-    tool_calls=True,
-    tool_results=True,
-    text_messages=True,
-    images=True,
-    file_attachments=True,
-    session_lifecycle=True,
-    error_events=True,
-    reasoning=True,
-    status=True,
-    command_execution=True,
-    file_changes=True,
-    mcp_tools=True,
-    streaming_deltas=True,
-    item_started=True,
-    shared_process=True,
-    variants=True,
-    custom_tools=True,
-    subagents=True,
-    subagent_interrupt=True,
-    usage=True,
-    steering=True,
-    resume=True,
-    system_prompt=True,
-    model_change=True,
-    mode_change=True,
-    tool_policies=True,
-    own_tools_off=True,
-)
+CAPABILITIES = replace(CODING_AGENT, shared_process=True)
 
 logger = get_logger(__name__)
 _models = msgspec.json.Decoder(wire.Models)

@@ -1,43 +1,15 @@
 """What OpenCode can do, and what can be chosen. Models and agents are asked of the program itself."""
 
-from everyagent.agents.adapter import Capabilities, Catalog, Mode, Model
+from msgspec.structs import replace
+
+from everyagent.agents.adapter import Catalog, Mode, Model
+from everyagent.agents.catalogs import CODING_AGENT
 from everyagent.agents.opencode.policy.modes import AGENT_MODES, PERMISSION_MODES
 from everyagent.agents.opencode.policy.policies import TOOLS
 from everyagent.agents.opencode.protocol import wire
 from everyagent.agents.opencode.protocol.rest import Rest, read
 
-CAPABILITIES = Capabilities(
-    plan_mode=True,
-    permissions=True,
-    questions=True,
-    tool_calls=True,
-    tool_results=True,
-    text_messages=True,
-    images=True,
-    file_attachments=True,
-    session_lifecycle=True,
-    error_events=True,
-    reasoning=True,
-    status=True,
-    command_execution=True,
-    file_changes=True,
-    mcp_tools=True,
-    streaming_deltas=True,
-    item_started=True,
-    shared_process=True,
-    variants=True,
-    custom_tools=True,
-    subagents=True,
-    subagent_interrupt=True,
-    usage=True,
-    steering=True,
-    resume=True,
-    system_prompt=True,
-    model_change=True,
-    mode_change=True,
-    tool_policies=True,
-    own_tools_off=True,
-)
+CAPABILITIES = replace(CODING_AGENT, shared_process=True)
 #: The agent that works where nobody chose another.
 _FIRST = "build"
 

@@ -5,25 +5,27 @@ from typing import Literal
 
 from msgspec import Struct
 
-from everyagent.agents.adapter import Mode
+from everyagent.agents.catalogs import modes
 
 Sandbox = Literal["read-only", "workspace-write", "danger-full-access"]
 
-AGENT_MODES = [
-    Mode(id="build", name="Build", description="Does the work, as the permission mode allows"),
-    Mode(id="plan", name="Plan", description="Reads, asks and plans; changes nothing"),
-]
-PERMISSION_MODES = [
-    Mode(
-        id="default", name="Default", description="Asks before patches and before commands that are not known as safe"
-    ),
-    Mode(id="plan", name="Plan", description="Changes nothing; proposes a plan"),
-    Mode(id="acceptEdits", name="Accept edits", description="Patches files of the directory without asking"),
-    Mode(id="bypass", name="Bypass", description="Asks for nothing, in no sandbox"),
-    Mode(id="read-only", name="Read only", description="Codex's read-only sandbox; asks to leave it"),
-    Mode(id="auto", name="Auto", description="Works in Codex's workspace-write sandbox; asks to leave it"),
-    Mode(id="sandboxed", name="Sandboxed", description="Works in the workspace-write sandbox, never asks"),
-]
+AGENT_MODES = modes(
+    {
+        "build": "Does the work, as the permission mode allows",
+        "plan": "Reads, asks and plans; changes nothing",
+    }
+)
+PERMISSION_MODES = modes(
+    {
+        "default": "Asks before patches and before commands that are not known as safe",
+        "plan": "Changes nothing; proposes a plan",
+        "acceptEdits": "Patches files of the directory without asking",
+        "bypass": "Asks for nothing, in no sandbox",
+        "read-only": "Codex's read-only sandbox; asks to leave it",
+        "auto": "Works in Codex's workspace-write sandbox; asks to leave it",
+        "sandboxed": "Works in the workspace-write sandbox, never asks",
+    }
+)
 #: In all others it leaves its sandbox when somebody says yes to that.
 SANDBOX_MODES = ["bypass", "sandboxed", "plan"]
 #: The permission profile of a thread whose commands are kept to some hosts.

@@ -2,19 +2,23 @@
 
 from msgspec import Struct
 
-from everyagent.agents.adapter import Mode
+from everyagent.agents.catalogs import modes
 
-PERMISSION_MODES = [
-    Mode(id="default", name="Default", description="Asks before commands, edits, MCP tools and what it fetches"),
-    Mode(id="acceptEdits", name="Accept edits", description="Edits files unasked, asks before all else"),
-    Mode(id="plan", name="Plan", description="Changes no file; OpenCode's own plan agent"),
-    Mode(id="bypass", name="Bypass", description="Asks nothing"),
-]
+PERMISSION_MODES = modes(
+    {
+        "default": "Asks before commands, edits, MCP tools and what it fetches",
+        "acceptEdits": "Edits files unasked, asks before all else",
+        "plan": "Changes no file; OpenCode's own plan agent",
+        "bypass": "Asks nothing",
+    }
+)
 #: Where OpenCode is not there to be asked for its agents.
-AGENT_MODES = [
-    Mode(id="build", name="Build", description="The default agent"),
-    Mode(id="plan", name="Plan", description="Plans, and changes no file"),
-]
+AGENT_MODES = modes(
+    {
+        "build": "The default agent",
+        "plan": "Plans, and changes no file",
+    }
+)
 PLAN = "plan"
 _EDITS = frozenset({"edit"})
 
