@@ -225,7 +225,8 @@ class FaultyDaemon:
         assert fault.raised == 1
         assert [error.code for error in await broken.all(Error)] == ["internal"]
         assert ended.stop_reason == "error"
-        assert await broken.violations() == []
+        violations = await broken.violations()
+        assert violations == [], violations
         assert self.injected() == 1
         assert all(len(listener.deaths) <= 1 for listener in broken.listeners)
         if alone:
@@ -239,7 +240,8 @@ class FaultyDaemon:
         assert fault.raised == 1
         assert ended.stop_reason == "end_turn"
         assert len(await broken.all(Unparsed)) == 1
-        assert await broken.violations() == []
+        violations = await broken.violations()
+        assert violations == [], violations
         assert self.injected() == 1
         await self.undisturbed(neighbour)
 

@@ -26,6 +26,9 @@ class Block(Struct, frozen=True, kw_only=True):
 
 
 class Reply(ModelReply, kw_only=True):
+    """`id` is the message's; a new one is made if it is empty."""
+
+    id: str = ""
     blocks: list[Block] = field(default_factory=list[Block])
     stop_reason: str = "end_turn"
     usage: dict[str, int] = field(default_factory=dict[str, int])

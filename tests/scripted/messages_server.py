@@ -63,7 +63,7 @@ class _Handler(ModelHandler[Request, Reply]):
 
 def _message(request: Request, reply: Reply) -> dict[str, object]:
     return {
-        "id": f"msg_{secrets.token_hex(12)}",
+        "id": reply.id or f"msg_{secrets.token_hex(12)}",
         "type": "message",
         "role": "assistant",
         "model": request.model,

@@ -1,6 +1,6 @@
-"""Where agents' hooks knock: a private socket, one for all sessions of an adapter. Each is known by a token.
+"""The socket on which permission hooks of agents ask for a decision: one for all sessions of an adapter.
 
-`knock.py` is the other end. What is decided is the conversation's business; here it is only asked and told.
+`hook_client.py` is the other end. Each session has a token; its conversation decides.
 """
 
 import os
@@ -11,13 +11,13 @@ import struct
 import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import anyio
 from anyio.abc import Listener, SocketAttribute, SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from everyagent.agents.supervision import TaskSupervisor
+from everyagent.agents.supervision import OnFault, TaskSupervisor
 from everyagent.logs import get_logger
 
 logger = get_logger(__name__)
@@ -25,17 +25,24 @@ logger = get_logger(__name__)
 HEAD_LIMIT = 256
 WISH_LIMIT = 64 * 1024 * 1024
 READ_LIMIT = 30.0
-#: More often than `knock.py` takes the daemon for gone.
+#: Shorter than the silence after which `hook_client.py` gives the daemon up.
 HEARTBEAT = 10.0
+_FAULT = "An internal error of everyagent kept this call from being decided, so it is rejected."
 
-#: What an agent wants to do, in its own words, to why it must not; None if it may. Cancelled when nobody waits.
+#: Decides on a tool call, as the hook describes it: the reason for a denial, or None to allow. Cancelled when the hook
+#: has gone.
 Answerer: TypeAlias = Callable[[bytes], Awaitable[str | None]]
+
+
+class _Session(NamedTuple):
+    answerer: Answerer
+    on_fault: OnFault | None
 
 
 class Gate:
     """Opened when the first session needs it, in a folder that only this user can enter.
 
-    If somebody tidies that folder away, sessions that start then get another one.
+    If the socket is gone, sessions that start then get another one.
     """
 
     def __init__(self, tasks: TaskSupervisor) -> None:
@@ -43,7 +50,7 @@ class Gate:
         self._opening = anyio.Lock()
         self._folders: list[Path] = []
         self._serving: list[anyio.CancelScope] = []
-        self._answerers: dict[str, Answerer] = {}
+        self._sessions: dict[str, _Session] = {}
 
     async def open(self) -> Path:
         """The socket's path, which is short: systems allow about a hundred characters."""
@@ -52,17 +59,20 @@ class Gate:
                 folder = Path(tempfile.mkdtemp(prefix="everyagent-"))
                 self._folders.append(folder)
                 listener = await anyio.create_unix_listener(folder / "gate", mode=0o600)
-                self._tasks.start_soon(self._serve, listener)
+                self._tasks.start_soon(self._serve, listener, folder / "gate")
             return self._folders[-1] / "gate"
 
-    def admit(self, answerer: Answerer) -> str:
-        """The token by which hooks of this session are known from now on."""
+    def admit(self, answerer: Answerer, on_fault: OnFault | None = None) -> str:
+        """The token by which hooks of this session are known from now on.
+
+        `on_fault` gets what the answerer raises, to end the session's agent; the call in question is rejected.
+        """
         token = secrets.token_urlsafe(32)
-        self._answerers[token] = answerer
+        self._sessions[token] = _Session(answerer, on_fault)
         return token
 
     def dismiss(self, token: str) -> None:
-        self._answerers.pop(token, None)
+        self._sessions.pop(token, None)
 
     async def close(self) -> None:
         for scope in self._serving:
@@ -70,54 +80,67 @@ class Gate:
         for folder in self._folders:
             shutil.rmtree(folder, ignore_errors=True)
 
-    async def _serve(self, listener: Listener[SocketStream]) -> None:
+    async def _serve(self, listener: Listener[SocketStream], path: Path) -> None:
         with anyio.CancelScope() as scope:
             self._serving.append(scope)
-            async with listener:
-                await listener.serve(self._answer)
+            try:
+                async with listener:
+                    await listener.serve(self._answer)
+            finally:
+                path.unlink(missing_ok=True)  # so that `open` does not hand out a socket that nobody serves
 
     async def _answer(self, stream: SocketStream) -> None:
-        """Whatever a stranger does at the gate, it stays open for the others."""
+        """One hook, from its question to its answer. A client that breaks the protocol disturbs no other."""
         async with stream:
             try:
                 await self._attend(stream)
-            except Exception as problem:  # noqa: BLE001 - a daemon does not fall over a knock
-                logger.info("a hook was not answered", problem=repr(problem))
+            except Exception as problem:  # noqa: BLE001 - anything that a client can cause
+                logger.info("a permission hook got no answer", problem=repr(problem))
 
     async def _attend(self, stream: SocketStream) -> None:
         if not _is_us(stream):
             return
         token, wish = await _everything(stream)
-        answerer = self._answerers.get(token)
-        if answerer is None:
-            await stream.send(b"reject This session has no business here any more.")
+        session = self._sessions.get(token)
+        if session is None:
+            await stream.send(b"reject This session has ended, so it cannot decide on the call.")
             return
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_keep_alive, stream)
-            why = await answerer(wish)
+            why = await _decided(session, wish)
             await stream.send(b"allow" if why is None else b"reject " + why.encode())
             tasks.cancel_scope.cancel()
 
 
+async def _decided(session: _Session, wish: bytes) -> str | None:
+    try:
+        return await session.answerer(wish)
+    except Exception as fault:
+        logger.exception("a permission hook could not be decided")
+        if session.on_fault:
+            await session.on_fault(fault)
+        return _FAULT
+
+
 async def _everything(stream: SocketStream) -> tuple[str, bytes]:
-    """A line with the token and the length of what follows, and that; within bounds of size and time."""
+    """The token and the description of the call: a line with the token and a length, then so many bytes."""
     with anyio.fail_after(READ_LIMIT):
-        heard = BufferedByteReceiveStream(stream)
-        token, length = (await heard.receive_until(b"\n", HEAD_LIMIT)).decode().split()
+        received = BufferedByteReceiveStream(stream)
+        token, length = (await received.receive_until(b"\n", HEAD_LIMIT)).decode().split()
         if not 0 <= int(length) <= WISH_LIMIT:
-            raise ValueError(f"a wish of {length} bytes")
-        return token, await heard.receive_exactly(int(length))
+            raise ValueError(f"a description of {length} bytes is too long")
+        return token, await received.receive_exactly(int(length))
 
 
 async def _keep_alive(stream: SocketStream) -> None:
-    """Also how it is found out that nobody waits for the answer any more."""
+    """Also notices that the hook has gone: then sending fails, which cancels the decision."""
     while True:
         await stream.send(b"\n")
         await anyio.sleep(HEARTBEAT)
 
 
 def _is_us(stream: SocketStream) -> bool:
-    """Where the system tells who is on the other side, only this user is let in; the folder sees to the rest."""
+    """Whether the client runs as this user. On systems that do not report it, the folder's mode has to do."""
     if not hasattr(socket, "SO_PEERCRED"):
         return True
     other = stream.extra(SocketAttribute.raw_socket).getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)

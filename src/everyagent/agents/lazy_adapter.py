@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 from everyagent.agents.adapter import Adapter, AgentState, Capabilities, Catalog, Conversation, Launch, Listener
+from everyagent.agents.supervised_conversation import SupervisedConversation
 
 
 class LazyAdapter:
@@ -37,7 +38,7 @@ class LazyAdapter:
         return await self.loaded.install(reinstall=reinstall)
 
     async def open(self, launch: Launch, listener: Listener) -> Conversation:
-        return await self.loaded.open(launch, listener)
+        return await SupervisedConversation(self.loaded, listener).open(launch)
 
     async def close(self) -> None:
         if self._loaded is not None:

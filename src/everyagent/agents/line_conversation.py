@@ -7,14 +7,20 @@ from typing import NamedTuple
 import anyio
 
 from everyagent.agents.adapter import Death, Frame, Heard, Listener
+from everyagent.agents.supervision import death_by
 from everyagent.errors import AgentFailed
+from everyagent.logs import get_logger
 from everyagent.model.events import ErrorCode
 from everyagent.runtime.exit import Exit
 from everyagent.runtime.framing import Line
 from everyagent.runtime.process import Process
 
+logger = get_logger(__name__)
+
 #: How long the daemon, while it goes down itself, lets the listener take in a death.
 FAREWELL_LIMIT = 10.0
+#: How long an agent that no longer reads its input may take to end.
+DEATH_LIMIT = 5.0
 
 
 class Ending(NamedTuple):
@@ -45,14 +51,19 @@ class Lines:
         self._speech = speech
         self._told: list[Heard] = []  # what was said elsewhere and the listener has not heard of yet
         self._closing = False
+        self.fault: Exception | None = None
         self._over = anyio.Event()
 
     async def run(self) -> None:
+        """Raises what a callback or the listener raised, after the agent is gone and its death was reported."""
         cancelled = False
         try:
             await self._listen()
         except anyio.get_cancelled_exc_class():
             cancelled = self._closing = True
+            raise
+        except Exception as fault:
+            self.fault = self.fault or fault
             raise
         finally:
             death = await self._end()
@@ -67,6 +78,20 @@ class Lines:
         await self.process.write(frame)
         self.note(Heard(Frame("to_agent", frame[:-1]), ()))
 
+    async def tell_or_die(self, frame: bytes) -> None:
+        """For a frame that begins something: if the agent ends instead, the report of its death is enough.
+
+        Raises `AgentFailed` if the agent lives on, or its death was reported before.
+        """
+        over = self._over.is_set()
+        try:
+            await self.tell(frame)
+        except AgentFailed:
+            with anyio.move_on_after(DEATH_LIMIT):
+                await self.process.wait()
+            if over or self.process.exit is None:
+                raise
+
     def note(self, heard: Heard) -> None:
         """Something that was not said in its lines; the listener hears of it before the next of them."""
         self._told.append(heard)
@@ -77,6 +102,11 @@ class Lines:
         self._closing = True
         await (self.process.stop(0) if force else self.process.stop())
         await self._over.wait()
+
+    async def fail(self, fault: Exception) -> None:
+        """End the agent because of an exception outside of `run`, which then reports the death."""
+        self.fault = self.fault or fault
+        await self.process.stop(0)
 
     async def _listen(self) -> None:
         decode, after = self._speech.decode, self._speech.after
@@ -93,6 +123,15 @@ class Lines:
             await self._listener.heard([*told, *said])
 
     async def _end(self) -> Death:
+        try:
+            death = await self._ended()
+        except Exception as fault:
+            logger.exception("the end of an agent could not be examined", agent=self._speech.title)
+            self.fault = self.fault or fault
+            death = Death(expected=self._closing)
+        return death_by(self.fault, self._speech.title, death) if self.fault else death
+
+    async def _ended(self) -> Death:
         """The process may have ended by itself; what it started goes with it in any case."""
         try:
             exit = await self.process.stop(0)

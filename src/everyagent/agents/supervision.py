@@ -4,13 +4,22 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias, TypeVarTuple
 
 from anyio.abc import TaskGroup
+from msgspec.structs import replace
 
+from everyagent.agents.adapter import Death
 from everyagent.logs import get_logger
 
 logger = get_logger(__name__)
 Args = TypeVarTuple("Args")
 #: Called with the exception that ended a task: turns it into the death of the agent the task served.
 OnFault: TypeAlias = Callable[[Exception], Awaitable[None]]
+
+
+def death_by(fault: Exception, title: str, death: Death) -> Death:
+    """The death of an agent that was ended because the daemon's own code raised `fault` while it served it."""
+    reason = f"{type(fault).__name__}: {fault}" if str(fault) else type(fault).__name__
+    message = f"{title} was ended because of an internal error of everyagent ({reason})."
+    return replace(death, code="internal", history_lost=False, message=message)
 
 
 class TaskSupervisor:

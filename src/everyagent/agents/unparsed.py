@@ -6,7 +6,10 @@ from typing import Literal
 import msgspec
 
 from everyagent.agents.adapter import Frame, Heard
+from everyagent.logs import get_logger
 from everyagent.model.events import Unparsed
+
+logger = get_logger(__name__)
 
 #: What decoding hostile JSON may raise.
 BROKEN = (ValueError, RecursionError)
@@ -16,6 +19,12 @@ def unparsed(body: bytes, error: str, location: str) -> Heard:
     """`location` names the decoder."""
     draft = Unparsed(error=error, location=location, raw_hash=hashlib.sha256(body).hexdigest())
     return Heard(Frame("from_agent", body, form_of(body)), (draft,))
+
+
+def undecodable(body: bytes, fault: Exception, location: str) -> Heard:
+    """For a frame on which the decoder itself raised: only that frame is lost, and the log shows where."""
+    logger.exception("a frame could not be decoded", location=location)
+    return unparsed(body, f"{type(fault).__name__}: {fault}", location)
 
 
 def form_of(body: bytes) -> Literal["json", "text", "bytes"]:

@@ -1,6 +1,14 @@
-"""What a turn cost."""
+"""Counts of tokens, of a turn or of a session."""
 
 from msgspec import Struct
+
+#: Larger counts are nonsense of an agent, and would be too large for floats, SQLite and most readers of JSON.
+MOST_TOKENS = 2**53 - 1
+
+
+def tokens(count: int | None) -> int:
+    """A count as an agent reports it, within bounds."""
+    return min(max(count or 0, 0), MOST_TOKENS)
 
 
 class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -14,9 +22,9 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
-            input_tokens=self.input_tokens + other.input_tokens,
-            output_tokens=self.output_tokens + other.output_tokens,
-            cache_read_tokens=self.cache_read_tokens + other.cache_read_tokens,
-            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
-            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
+            input_tokens=tokens(self.input_tokens + other.input_tokens),
+            output_tokens=tokens(self.output_tokens + other.output_tokens),
+            cache_read_tokens=tokens(self.cache_read_tokens + other.cache_read_tokens),
+            cache_write_tokens=tokens(self.cache_write_tokens + other.cache_write_tokens),
+            reasoning_tokens=tokens(self.reasoning_tokens + other.reasoning_tokens),
         )

@@ -1,5 +1,7 @@
 """The real Amp behind a real daemon, talking to a scripted server of its own: no key, no traffic but on loopback."""
 
+from pathlib import Path
+
 import msgspec
 from tests.agents.stage import Stage, tested_binary
 from tests.scripted.amp_server import AmpServer
@@ -15,16 +17,16 @@ def amp_binary() -> str:
     return tested_binary("amp", program.BINARY_VARIABLE, program.pinned(), program.TESTED_VERSION)
 
 
+def environment(home: Path, model: AmpServer) -> dict[str, str]:
+    """Of a session whose home is `home` and whose server is scripted."""
+    return {"HOME": str(home), "TMPDIR": str(home), "AMP_URL": model.url, "AMP_API_KEY": KEY}
+
+
 class AmpSession(Stage[AmpServer]):
     agent = "amp"
 
     def environment(self) -> dict[str, str]:
-        return {
-            "HOME": str(self.home),
-            "TMPDIR": str(self.home),
-            "AMP_URL": self.model.url,
-            "AMP_API_KEY": KEY,
-        }
+        return environment(self.home, self.model)
 
     @property
     def thread(self) -> AmpThread:

@@ -199,9 +199,29 @@ def test_a_permission_finds_its_call_once() -> None:
     for id in ("TU-1", "TU-2"):
         found = decoder.call_for("shell_command", {"command": "ls"})
         assert found
-        assert found[0] == id
-        found[1].asked = True
+        assert found.key == id
+        found.asked = True
     assert decoder.call_for("shell_command", {"command": "ls"}) is None
+
+
+def test_call_ids_that_a_later_turn_repeats_are_new_items() -> None:
+    decoder = prompted()
+    call: dict[str, object] = {"type": "tool_use", "id": "TU-1", "name": "Read", "input": {}}
+    result: dict[str, object] = {"type": "tool_result", "tool_use_id": "TU-1", "content": "x"}
+    keys: list[str] = []
+    for _ in range(2):
+        keys += [item.item_id for item in items(said(decoder, call, stop_reason="tool_use"))]
+        keys += [item.item_id for item in items(heard(decoder, result))]
+        said(decoder, text("Done."))
+    assert len(set(keys)) == 4
+
+
+def test_the_end_of_a_turn_counts_though_the_next_one_began_in_the_same_read() -> None:
+    decoder = prompted()
+    decoder.decode(Line(b'{"type":"assistant","message":{"content":[],"stop_reason":"end_turn"}}'))
+    decoder.prompted(["more"])
+    assert decoder.in_turn
+    assert decoder.turns_ended == 1
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """The real Claude Code behind a real daemon, talking to a scripted model: no key, no traffic but on loopback."""
 
+from pathlib import Path
+
 from tests.agents.stage import Stage, tested_binary
 from tests.scripted.messages_server import MessagesServer
 
@@ -10,18 +12,23 @@ def claude_binary() -> str:
     return tested_binary("claude", program.BINARY_VARIABLE, program.pinned(), program.TESTED_VERSION)
 
 
+def environment(home: Path, model: MessagesServer) -> dict[str, str]:
+    """Of a session whose home is `home` and whose model is scripted."""
+    return {
+        "HOME": str(home),
+        "ANTHROPIC_BASE_URL": model.url,
+        "ANTHROPIC_API_KEY": "sk-ant-not-a-key",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "CLAUDE_CODE_TMPDIR": str(home),
+        "CLAUDE_CODE_MAX_RETRIES": "2",
+    }
+
+
 class ClaudeSession(Stage[MessagesServer]):
     agent = "claude"
 
     def environment(self) -> dict[str, str]:
-        return {
-            "HOME": str(self.home),
-            "ANTHROPIC_BASE_URL": self.model.url,
-            "ANTHROPIC_API_KEY": "sk-ant-not-a-key",
-            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-            "CLAUDE_CODE_TMPDIR": str(self.home),
-            "CLAUDE_CODE_MAX_RETRIES": "2",
-        }
+        return environment(self.home, self.model)
 
     def agents(self) -> list[int]:
         """Its processes."""

@@ -20,16 +20,20 @@ from everyagent.model.events import (
     Error,
     ItemCompleted,
     ItemStarted,
+    PermissionRequested,
     QuestionRequested,
     QuestionResolved,
     SessionUpdated,
     TurnEnded,
     Unparsed,
 )
+from everyagent.model.items import Item
 from everyagent.model.parts import ImagePart, JsonPart, StatusPart, ToolResultPart
 from everyagent.model.sessions import Attachment
+from everyagent.model.usage import MOST_TOKENS, Usage
 from everyagent.runtime.framing import Line
 
+KINDS = ("message", "tool_call", "tool_result")
 PAGE = Path(__file__).parents[3] / "docs" / "agents" / "claude.md"
 
 
@@ -103,6 +107,82 @@ def test_tasks_that_never_end_are_not_remembered_without_a_bound() -> None:
     assert decoder.tasks[f"c{REMEMBERED + 9}"] == f"t{REMEMBERED + 9}"
     decoded(decoder, type="system", subtype="task_notification", task_id="t20", tool_use_id="c20", status="completed")
     assert "c20" not in decoder.tasks
+
+
+def test_a_block_of_an_unknown_type_is_kept_whole() -> None:
+    block: dict[str, object] = {"type": "compaction", "content": "A summary.", "input": {"kept": 3}}
+    message = {"id": "msg_1", "content": [block]}
+    _, done = decoded(Decoder(), type="assistant", message=message, parent_tool_use_id=None)
+    assert isinstance(done, ItemCompleted)
+    assert done.item.content == [JsonPart(json=block)]
+
+
+def test_absurd_counts_of_tokens_are_bounded() -> None:
+    absurd = b"9" * 4300
+    frame = b'{"type":"result","subtype":"success","usage":{"input_tokens":%b,"output_tokens":%b}}' % (absurd, absurd)
+    (ended,) = Decoder().decode(Line(frame)).drafts
+    assert isinstance(ended, TurnEnded)
+    most = Usage(input_tokens=MOST_TOKENS, output_tokens=MOST_TOKENS)
+    assert ended.usage == most
+    assert most + most == most
+
+
+def test_a_result_that_cannot_be_read_ends_its_turn() -> None:
+    body = b'{"type":"result","subtype":"success","usage":{"input_tokens":%b}}' % (b"9" * 5000)
+    unparsed, ended = Decoder().decode(Line(body)).drafts
+    assert isinstance(unparsed, Unparsed)
+    assert isinstance(ended, TurnEnded)
+    assert ended.stop_reason == "error"
+
+
+def streamed(decoder: Decoder) -> list[Draft]:
+    """A message with a call, as a model that numbers from 1 in every turn streams it, and the call's result."""
+    use = {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {}}
+    frames: list[dict[str, object]] = [
+        {"type": "stream_event", "event": {"type": "message_start", "message": {"id": "msg_1"}}},
+        {"type": "stream_event", "event": {"type": "content_block_start", "index": 0, "content_block": use}},
+        {"type": "assistant", "message": {"id": "msg_1", "content": [use]}},
+        {"type": "stream_event", "event": {"type": "message_stop"}},
+        {"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "x"}]}},
+    ]
+    return [draft for frame in frames for draft in decoded(decoder, **frame)]
+
+
+@pytest.mark.parametrize("turn_ends", [True, False], ids=["in a later turn", "in the same turn"])
+def test_ids_that_the_model_repeats_are_new_items(turn_ends: bool) -> None:
+    decoder = Decoder()
+    told = streamed(decoder)
+    if turn_ends:
+        decoded(decoder, type="result", subtype="success")
+    told += streamed(decoder)
+    started = [draft.item for draft in told if isinstance(draft, ItemStarted)]
+    completed = [draft.item for draft in told if isinstance(draft, ItemCompleted)]
+    assert len({item.item_id for item in started}) == 6
+    assert {item.item_id for item in completed} == {item.item_id for item in started}
+    assert {item.native_item_id for item in started} == {"msg_1", "toolu_1"}
+    messages, calls, results = ([item for item in started if item.kind == kind] for kind in KINDS)
+    assert [item.parent_id for item in calls] == [item.item_id for item in messages]
+    assert [item.parent_id for item in results] == [item.item_id for item in messages]
+
+
+def test_what_refers_to_a_repeated_call_means_the_last_one() -> None:
+    decoder = Decoder()
+    streamed(decoder)
+    decoded(decoder, type="result", subtype="success")
+    call = next(item for item in map(_started, streamed(decoder)) if item and item.kind == "tool_call")
+    request = {"subtype": "can_use_tool", "tool_name": "Bash", "input": {}, "tool_use_id": "toolu_1"}
+    (asked,) = decoded(decoder, type="control_request", request_id="r", request=request)
+    assert isinstance(asked, PermissionRequested)
+    assert asked.item_id == call.item_id
+    decoded(decoder, type="system", subtype="task_started", task_id="t", tool_use_id="toolu_1")
+    assert decoder.tasks == {call.item_id: "t"}
+    started, _ = decoded(decoder, type="assistant", message={"id": "msg_9"}, parent_tool_use_id="toolu_1")
+    assert isinstance(started, ItemStarted)
+    assert started.item.subagent == call.item_id
+
+
+def _started(draft: Draft) -> Item | None:
+    return draft.item if isinstance(draft, ItemStarted) else None
 
 
 def test_a_withdrawn_question_is_resolved() -> None:

@@ -1,9 +1,10 @@
 """Turns with the real program: words, thoughts, tools, files, what they cost."""
 
 from claude_stage import ClaudeSession
+from msgspec.structs import replace
 from tests.scripted.messages_replies import call, calls, say, think
 
-from everyagent.model.events import ItemDelta
+from everyagent.model.events import ItemDelta, Unparsed
 from everyagent.model.parts import FileRefPart, ReasoningPart, ToolCallPart, ToolResultPart
 
 
@@ -31,6 +32,17 @@ def test_the_second_turn_knows_the_first(session: ClaudeSession) -> None:
     session.turn("Which number?")
     assert session.replies() == ["Noted.", "It was seven."]
     assert "Remember seven" in str(session.model.requests[-1].messages)
+
+
+def test_replies_whose_message_ids_repeat_are_all_there(session: ClaudeSession) -> None:
+    """Some gateways number their messages from 1 for every request."""
+    for words in ("One.", "Two.", "Three."):
+        session.model.script.add(replace(say(words), id="msg_1"))
+    session.create().turn("one")
+    session.turn("two")
+    session.turn("three")
+    assert session.replies() == ["One.", "Two.", "Three."]
+    assert session.all(Unparsed) == []
 
 
 def test_thinking_is_a_reasoning_part_with_deltas(session: ClaudeSession) -> None:

@@ -46,7 +46,7 @@ class Asks:
         mode: str,
         policies: ToolPolicies,
         *,
-        find: Callable[[str, object], tuple[str, Call] | None],
+        find: Callable[[str, object], Call | None],
         note: Callable[[Heard], None],
     ) -> None:
         self.mode = mode
@@ -74,11 +74,11 @@ class Asks:
         if not found and (isinstance(decision, Asked) or wish.tool == _CREATES):
             found = await self._call_of(wish, input)
         if found:
-            found[1].asked = True
+            found.asked = True
         if isinstance(decision, Asked):
-            decision = await self._ask(wish, input, decision.always, found[0] if found else None)
+            decision = await self._ask(wish, input, decision.always, found.key if found else None)
         if found and isinstance(decision, Allowed) and wish.tool == _CREATES:
-            found[1].diff = await to_thread.run_sync(_diff, wish, self._directory)
+            found.diff = await to_thread.run_sync(_diff, wish, self._directory)
         return decision
 
     def answer(self, key: str, answer: PermissionAnswer) -> None:
@@ -97,7 +97,7 @@ class Asks:
             if not pending.verdict.done():
                 pending.verdict.set_result(Rejected(why))
 
-    async def _call_of(self, wish: Wish, input: object) -> tuple[str, Call] | None:
+    async def _call_of(self, wish: Wish, input: object) -> Call | None:
         """None for a call that Amp does not tell of: those of its sub-agents."""
         with anyio.move_on_after(CALL_LIMIT):
             while not (found := self._find(wish.tool, input)):

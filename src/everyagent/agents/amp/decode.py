@@ -10,9 +10,10 @@ import msgspec
 from everyagent.agents.adapter import Draft, Frame, Heard, NativeSession
 from everyagent.agents.amp import failures, items, results, wire
 from everyagent.agents.amp.results import Call
-from everyagent.agents.unparsed import BROKEN, unparsed
+from everyagent.agents.item_keys import ItemKeys
+from everyagent.agents.unparsed import BROKEN, undecodable, unparsed
 from everyagent.model.events import Error, ModelResponded, StopReason, TurnEnded, TurnStarted, Unparsed
-from everyagent.model.usage import Usage
+from everyagent.model.usage import Usage, tokens
 from everyagent.runtime.framing import Line
 
 Handler: TypeAlias = Callable[["Decoder", bytes], Sequence[Draft]]
@@ -37,7 +38,9 @@ class Decoder:
         self.wants_login = False
         self.thread: str | None = None
         self._calls: dict[str, Call] = {}
+        self._keys = ItemKeys()
         self.in_turn = False
+        self.turns_ended = 0
         self._sent: list[list[str]] = []  # messages that Amp has not taken up yet
         self._usage = Usage()
         self._key = secrets.token_hex(4)
@@ -50,12 +53,12 @@ class Decoder:
         self.in_turn = True
         self._sent.append(words)
 
-    def call_for(self, tool: str, input: object) -> tuple[str, Call] | None:
+    def call_for(self, tool: str, input: object) -> Call | None:
         """The call that a permission is asked for; Amp itself tells only the tool's name and its input."""
-        for id, call in self._calls.items():
+        for call in self._calls.values():
             same = call.name == tool or {call.name, tool} <= results.SHELLS
             if same and not call.asked and msgspec.json.decode(call.input) == input:
-                return id, call
+                return call
         return None
 
     # -- what Amp says ---------------------------------------------------------------------------------------------
@@ -74,6 +77,8 @@ class Decoder:
                 return Heard(Frame("from_agent", body), handler(self, body))
         except BROKEN as problem:
             return self._login(body) or unparsed(body, str(problem), LOCATION)
+        except Exception as fault:  # noqa: BLE001 - one frame must not cost the agent
+            return undecodable(body, fault, LOCATION)
         return unparsed(body, f"unknown frame {head.type}/{head.subtype}", LOCATION)
 
     def init(self, body: bytes) -> Sequence[Draft]:
@@ -83,20 +88,21 @@ class Decoder:
     def assistant(self, body: bytes) -> Sequence[Draft]:
         frame = _said.decode(body)
         drafts = list(self._turn())
-        parent, message = frame.parent_tool_use_id, None
+        task, message = self._task(frame.parent_tool_use_id), None
         if parts := items.parts(frame.message.content):
             message = self._next_key()
-            drafts += items.whole(items.message(message, "assistant", parts, parent))
+            drafts += items.whole(items.message(message, "assistant", parts, task))
         for block in frame.message.content:
             if block.type == "tool_use":
-                self._calls[block.id] = Call(block.name, block.input, message, parent)
-                drafts += items.whole(items.call(block, message, parent))
+                key = self._keys.begin(block.id)
+                self._calls[block.id] = Call(key, block.name, block.input, message, task)
+                drafts += items.whole(items.call(key, block, message, task))
             elif block.type not in items.SPOKEN:
                 drafts.append(_strange(block, body))
         if frame.message.usage:
             used = _usage(frame.message.usage)
             self._usage += used
-            drafts.append(ModelResponded(usage=used, subagent=parent))
+            drafts.append(ModelResponded(usage=used, subagent=task))
         return [*drafts, *self._stopped(frame.message.stop_reason)]
 
     def user(self, body: bytes) -> Sequence[Draft]:
@@ -106,13 +112,17 @@ class Decoder:
         for block in frame.message.content:
             match block.type:
                 case "tool_result":
-                    drafts += items.whole(results.result(block, self._calls.pop(block.tool_use_id, None)))
+                    drafts += items.whole(
+                        results.result(
+                            self._keys.of(block.tool_use_id), block, self._calls.pop(block.tool_use_id, None)
+                        )
+                    )
                 case "text":
                     words.append(block.text)
                 case _:
                     drafts.append(_strange(block, body))
         if words:
-            drafts += self._echo(words, frame.parent_tool_use_id)
+            drafts += self._echo(words, self._task(frame.parent_tool_use_id))
         return drafts
 
     def result(self, body: bytes) -> Sequence[Draft]:
@@ -163,9 +173,15 @@ class Decoder:
     def _ended(self, reason: StopReason, error: Error | None = None) -> TurnEnded:
         usage, self._usage = self._usage, Usage()
         self.in_turn = False
+        self.turns_ended += 1
         self._calls.clear()
+        self._keys.end_turn()
         used = usage if usage != Usage() else None
         return TurnEnded(turn_id="", stop_reason=reason, usage=used, error=error.message if error else None)
+
+    def _task(self, parent: str | None) -> str | None:
+        """The key of the call that started a sub-agent; None for the agent itself."""
+        return self._keys.latest(parent) if parent else None
 
     def _next_key(self) -> str:
         self._messages += 1
@@ -186,10 +202,10 @@ def _strange(block: wire.Block, body: bytes) -> Unparsed:
 
 def _usage(usage: wire.Usage) -> Usage:
     return Usage(
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
-        cache_read_tokens=usage.cache_read_input_tokens or 0,
-        cache_write_tokens=usage.cache_creation_input_tokens or 0,
+        input_tokens=tokens(usage.input_tokens),
+        output_tokens=tokens(usage.output_tokens),
+        cache_read_tokens=tokens(usage.cache_read_input_tokens),
+        cache_write_tokens=tokens(usage.cache_creation_input_tokens),
     )
 
 

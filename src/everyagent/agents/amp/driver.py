@@ -54,12 +54,13 @@ class AmpConversation:
             find=self._find,
             note=self._note,
         )
-        self.token = gate.admit(self._asks.knocked)
+        self.token = gate.admit(self._asks.knocked, self._failed)
         self._started_under = launch.policies
         self._run: Run | None = None
         self._running = anyio.Lock()
         self._closing = False
         self._told_of_death = False
+        self._turns_ended = 0
 
     @property
     def mode(self) -> str:
@@ -147,13 +148,19 @@ class AmpConversation:
             self._started_under = self.policies
             process = await self._start(self)
             self._run = run = Run(process, self._listener.heard, self._over, self._after)
+            self._turns_ended = 0
             self._tasks.start_soon(run.lines.run)
             return run
+
+    async def _failed(self, fault: Exception) -> None:
+        """A permission could not be decided because of an internal error: the agent is ended."""
+        if self._run:
+            await self._run.lines.fail(fault)
 
     async def _over(self, run: Run, death: Death) -> None:
         self.thread = run.decoder.thread or self.thread
         self._asks.give_up(_LEFT)
-        if not run.decoder.finished or death.expected:
+        if not run.decoder.finished or death.expected or run.lines.fault:
             await self._tell_of_death(death)
 
     async def _tell_of_death(self, death: Death) -> None:
@@ -164,8 +171,9 @@ class AmpConversation:
             await self._listener.died(death)
 
     def _after(self) -> None:
-        """No answer counts for a turn that is over."""
-        if self._run and not self._run.decoder.in_turn:
+        """Reject what was asked in a turn that has ended, also if the next one has begun since."""
+        if self._run and self._run.decoder.turns_ended != self._turns_ended:
+            self._turns_ended = self._run.decoder.turns_ended
             self._asks.give_up(_LEFT)
 
     # -- words --------------------------------------------------------------------------------------------------------
@@ -173,7 +181,7 @@ class AmpConversation:
     async def _say(self, run: Run, content: list[dict[str, object]], *, steer: bool) -> None:
         words = [str(block["text"]) for block in content if block["type"] == "text"]
         run.decoder.prompted(words)
-        await run.tell(encode.prompt(content, steer=steer))
+        await run.lines.tell_or_die(encode.prompt(content, steer=steer))
 
     async def _content(self, prompt: Prompt, preface: list[str]) -> list[dict[str, object]]:
         folder = self._launch.scratch / "attachments" / prompt.item_id
@@ -181,7 +189,7 @@ class AmpConversation:
             return await to_thread.run_sync(attachments.content, prompt, preface, folder)
         return attachments.content(prompt, preface, folder)
 
-    def _find(self, tool: str, input: object) -> tuple[str, Call] | None:
+    def _find(self, tool: str, input: object) -> Call | None:
         return self._run.decoder.call_for(tool, input) if self._run else None
 
     def _note(self, heard: Heard) -> None:

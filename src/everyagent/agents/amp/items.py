@@ -43,11 +43,11 @@ def message(key: str, role: ItemRole, content: list[ContentPart], subagent: str 
     )
 
 
-def call(block: Block, parent: str | None, subagent: str | None) -> Item:
+def call(key: str, block: Block, parent: str | None, subagent: str | None) -> Item:
     server, tool = server_and_tool(block.name)
     part = ToolCallPart(name=tool, arguments=bytes(block.input).decode(), call_id=block.id, mcp_server=server)
     return Item(
-        item_id=block.id,
+        item_id=key,
         native_item_id=block.id,
         parent_id=parent,
         kind="tool_call",

@@ -26,11 +26,12 @@ _inputs = msgspec.json.Decoder(wire.ToolInput)
 
 
 class Call(Struct):
-    """A call that has no result yet. `message` is the item that asked for it; `asked`: its permission was asked for.
+    """A call that has no result yet. `message` is the item that contains it; `asked`: its permission was asked for.
 
-    `diff`: what it changes in the file that it writes, where Amp does not tell that.
+    `diff` is the change to the file that it writes, where Amp does not report one.
     """
 
+    key: str
     name: str
     input: Raw
     message: str | None
@@ -45,8 +46,8 @@ class _Returned(Struct, frozen=True):
     parts: list[ContentPart] = []
 
 
-def result(block: wire.Block, call: Call | None) -> Item:
-    """A call that was not let run has failed, though Amp does not always call that an error."""
+def result(key: str, block: wire.Block, call: Call | None) -> Item:
+    """`key` is the call's. A call that was not let run has failed, though Amp does not always call that an error."""
     failed = block.is_error or block.content.startswith(REJECTED)
     name = call.name if call else ""
     returned = _Returned(block.content) if failed or not call else _returned(block.content, call)
@@ -54,7 +55,7 @@ def result(block: wire.Block, call: Call | None) -> Item:
         call_id=block.tool_use_id, output=returned.text, is_error=failed, exit_code=returned.exit_code
     )
     return Item(
-        item_id=f"{block.tool_use_id} result",
+        item_id=f"{key} result",
         native_item_id=block.tool_use_id,
         parent_id=call.message if call else None,
         kind="tool_result",

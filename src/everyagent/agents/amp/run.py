@@ -9,12 +9,11 @@ from everyagent.agents.adapter import Death, Heard
 from everyagent.agents.amp import failures
 from everyagent.agents.amp.decode import Decoder
 from everyagent.agents.line_conversation import Ending, Lines, Speech
-from everyagent.errors import AgentFailed
 from everyagent.model.events import StderrOutput
 from everyagent.runtime.exit import Exit
 from everyagent.runtime.process import Process
 
-#: How long a process that has said its last word, or lost its input, may take to end by itself.
+#: How long a process that has said its last word, may take to end by itself.
 END_LIMIT = 5.0
 
 
@@ -38,16 +37,6 @@ class Run:
     @property
     def listens(self) -> bool:
         return not self.decoder.finished and not self._gone.is_set()
-
-    async def tell(self, frame: bytes) -> None:
-        """Or see it die: then its death, and what it said on stderr, is all there is to tell."""
-        try:
-            await self.lines.tell(frame)
-        except AgentFailed:
-            with anyio.move_on_after(END_LIMIT):
-                await self.lines.process.wait()
-            if self.lines.process.exit is None:
-                raise
 
     async def gone(self) -> None:
         """It has said its last word: see it end."""

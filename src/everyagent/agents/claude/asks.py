@@ -51,16 +51,18 @@ _plans = msgspec.json.Decoder(wire.PlanInput)
 _objects = msgspec.json.Decoder(dict[str, object])
 
 
-def tool(key: str, request: wire.CanUseTool, plan: str | None, *, each_time: bool = False) -> tuple[Ask, Requested]:
-    """`plan` is what the call itself said, which the request may leave out."""
+def tool(
+    key: str, request: wire.CanUseTool, item: str, plan: str | None, *, each_time: bool = False
+) -> tuple[Ask, Requested]:
+    """`item` is the key of the call that is asked for, `plan` the plan in it, which the request may leave out."""
     match request.tool_name:
         case "AskUserQuestion":
-            return _asked(key, request)
+            return _asked(key, request, item)
         case "ExitPlanMode":
-            return PlanAsk(), _plan(key, request, _plans.decode(request.input).plan or plan)
+            return PlanAsk(), _plan(key, item, _plans.decode(request.input).plan or plan)
         case _:
             ask = PermissionAsk(request.tool_name, request.permission_suggestions or [], each_time)
-            return ask, _permission(key, request, each_time=each_time)
+            return ask, _permission(key, request, item, each_time=each_time)
 
 
 def form(key: str, request: wire.Elicitation) -> tuple[Ask, Requested]:
@@ -92,7 +94,7 @@ def plan_of(input: Raw) -> str | None:
         return None
 
 
-def _permission(key: str, request: wire.CanUseTool, *, each_time: bool) -> PermissionRequested:
+def _permission(key: str, request: wire.CanUseTool, item: str, *, each_time: bool) -> PermissionRequested:
     facts: dict[str, Json] = {
         "description": request.description,
         "blocked_path": request.blocked_path,
@@ -109,11 +111,11 @@ def _permission(key: str, request: wire.CanUseTool, *, each_time: bool) -> Permi
         input=msgspec.json.decode(request.input),
         options=["once", "reject"] if each_time else ["once", "always", "reject"],
         suggestions=[] if each_time else request.permission_suggestions or [],
-        item_id=request.tool_use_id,
+        item_id=item,
     )
 
 
-def _asked(key: str, request: wire.CanUseTool) -> tuple[Ask, Requested]:
+def _asked(key: str, request: wire.CanUseTool, item: str) -> tuple[Ask, Requested]:
     asked = _questions.decode(request.input).questions
     questions = [
         Question(
@@ -125,17 +127,17 @@ def _asked(key: str, request: wire.CanUseTool) -> tuple[Ask, Requested]:
         for each in asked
     ]
     ask = QuestionsAsk(_objects.decode(request.input), [each.question for each in asked])
-    return ask, _requested(key, questions, request.tool_use_id)
+    return ask, _requested(key, questions, item)
 
 
-def _plan(key: str, request: wire.CanUseTool, plan: str | None) -> QuestionRequested:
+def _plan(key: str, item: str, plan: str | None) -> QuestionRequested:
     prompt = f"Claude wants to leave plan mode and carry out this plan:\n\n{plan or '(no plan was written)'}"
     options = [
         QuestionOption(label=APPROVE_EDITS, description="Carry it out; files are edited without asking"),
         QuestionOption(label=APPROVE, description="Carry it out; every edit is asked for"),
         QuestionOption(label=KEEP_PLANNING, description="Stay in plan mode; any other text says what to change"),
     ]
-    return _requested(key, [Question(prompt=prompt, header="Plan", options=options)], request.tool_use_id)
+    return _requested(key, [Question(prompt=prompt, header="Plan", options=options)], item)
 
 
 def _field(request: wire.Elicitation, name: str, field: wire.SchemaProperty) -> Question:

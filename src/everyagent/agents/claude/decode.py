@@ -12,7 +12,7 @@ from everyagent.agents.claude import asks, failures, notices, policies, turns, w
 from everyagent.agents.claude.asks import Ask
 from everyagent.agents.claude.modes import updated
 from everyagent.agents.claude.speech import Speech, keep
-from everyagent.agents.unparsed import BROKEN, unparsed
+from everyagent.agents.unparsed import BROKEN, undecodable, unparsed
 from everyagent.model.events import Error, TurnEnded, TurnStarted
 from everyagent.model.parts import TextPart
 from everyagent.model.policies import UNRESTRICTED, ToolPolicies
@@ -23,6 +23,7 @@ Handler: TypeAlias = Callable[["Decoder", bytes], Sequence[Draft] | None]
 
 LOCATION = "agents/claude/decode.py"
 _HOT = b'{"type":"stream_event","event":{"type":"content_block_delta",'
+_RESULT = b'{"type":"result",'
 _INTERRUPTED = "[Request interrupted by user"
 
 _heads = msgspec.json.Decoder(wire.Head)
@@ -87,10 +88,19 @@ class Decoder:
             hot = body.startswith(_HOT)
             drafts = self._speech.delta(_deltas.decode(body)) if hot else self._dispatch(body)
         except BROKEN as problem:
-            return unparsed(body, str(problem), LOCATION)
+            return self._lost(unparsed(body, str(problem), LOCATION))
+        except Exception as fault:  # noqa: BLE001 - one frame must not cost the agent
+            return self._lost(undecodable(body, fault, LOCATION))
         if drafts is None:
             return unparsed(body, f"unknown frame {_name(body)!r}", LOCATION)
         return Heard(Frame("from_agent", body), drafts)
+
+    def _lost(self, heard: Heard) -> Heard:
+        """A result that cannot be read ends its turn all the same: no other frame will."""
+        if not heard.frame.body.startswith(_RESULT):
+            return heard
+        self.prompt = None
+        return Heard(heard.frame, (*heard.drafts, *self._speech.end_all(), _unreadable()))
 
     def _dispatch(self, body: bytes) -> Sequence[Draft] | None:
         head = _heads.decode(body)
@@ -132,7 +142,7 @@ class Decoder:
                 items.message(
                     frame.uuid,
                     native=frame.uuid,
-                    subagent=frame.parent_tool_use_id,
+                    subagent=self._speech.keys.latest(frame.parent_tool_use_id),
                     role="user",
                     content=[part],
                     status="completed",
@@ -178,7 +188,8 @@ class Decoder:
                     self.asides.append(Settled(frame.request_id, settled))
                     return ()
                 plan = self._speech.plans.get(request.tool_use_id)
-                ask, drafted = asks.tool(frame.request_id, request, plan, each_time=ruled == "ask")
+                item = self._speech.keys.latest(request.tool_use_id)
+                ask, drafted = asks.tool(frame.request_id, request, item, plan, each_time=ruled == "ask")
             case "elicitation":
                 ask, drafted = asks.form(frame.request_id, _forms.decode(frame.request))
             case "hook_callback":
@@ -212,13 +223,23 @@ class Decoder:
         return self._in_mode(frame.permissionMode)
 
     def task_started(self, frame: wire.Task) -> Sequence[Draft]:
+        frame = self._keyed(frame)
         if frame.tool_use_id:
             keep(self.tasks, frame.tool_use_id, frame.task_id)
         return notices.task_started(frame)
 
+    def task_progress(self, frame: wire.Task) -> Sequence[Draft]:
+        return notices.task_progress(self._keyed(frame))
+
     def task_ended(self, frame: wire.Task) -> Sequence[Draft]:
+        frame = self._keyed(frame)
         self.tasks.pop(frame.tool_use_id or "", None)
         return notices.task_ended(frame)
+
+    def _keyed(self, frame: wire.Task) -> wire.Task:
+        """With the key of the call in place of its native id."""
+        call = frame.tool_use_id
+        return msgspec.structs.replace(frame, tool_use_id=self._speech.keys.latest(call)) if call else frame
 
     def _in_mode(self, mode: str | None) -> Sequence[Draft]:
         if mode is None or mode == self.mode:
@@ -239,6 +260,10 @@ def _notice(shape: type[F], tell: Callable[[F], Sequence[Draft]]) -> Handler:
 
 def _sentence(name: str) -> Handler:
     return _notice(wire.Notice, partial(notices.sentence, name))
+
+
+def _unreadable() -> TurnEnded:
+    return TurnEnded(turn_id="", stop_reason="error", error="The agent's report of the turn's end could not be read.")
 
 
 def _retry(frame: wire.ApiRetry) -> tuple[Error]:
@@ -264,7 +289,7 @@ MAPPED: dict[str, Handler] = {
     "system/compact_boundary": _notice(wire.CompactBoundary, notices.compacted),
     "system/permission_denied": _notice(wire.PermissionDenied, notices.denied),
     "system/task_started": _typed(wire.Task, Decoder.task_started),
-    "system/task_progress": _notice(wire.Task, notices.task_progress),
+    "system/task_progress": _typed(wire.Task, Decoder.task_progress),
     "system/task_notification": _typed(wire.Task, Decoder.task_ended),
     "system/hook_started": _notice(wire.Hook, notices.hook_started),
     "system/hook_response": _notice(wire.Hook, notices.hook_ended),

@@ -24,8 +24,6 @@ logger = get_logger(__name__)
 
 #: How long the agent may take to acknowledge a change; a busy machine needs seconds to start it.
 REPLY_LIMIT = 30.0
-#: How long an agent that no longer listens may take to die.
-DEATH_LIMIT = 5.0
 
 
 class ClaudeConversation:
@@ -46,7 +44,7 @@ class ClaudeConversation:
         """The first frame. If it cannot be said the process is ended, and nobody is told of its death."""
         try:
             hooks = policies.HOOKS if policies.needs_hook(self._launch.policies) else None
-            await self._say(encode.initialize(self._request_id(), self._launch.system_prompt, hooks))
+            await self._lines.tell_or_die(encode.initialize(self._request_id(), self._launch.system_prompt, hooks))
         except BaseException:
             await self._lines.process.stop(0)
             raise
@@ -56,7 +54,7 @@ class ClaudeConversation:
     async def prompt(self, prompt: Prompt) -> None:
         content = await self._content(prompt, self._seed)
         self._decoder.prompt = str(uuid.uuid4())
-        await self._say(encode.prompt(self._decoder.prompt, content))
+        await self._lines.tell_or_die(encode.prompt(self._decoder.prompt, content))
         self._seed = None
 
     async def steer(self, prompt: Prompt) -> None:
@@ -176,17 +174,6 @@ class ClaudeConversation:
         if prompt.attachments:
             return await to_thread.run_sync(attachments.content, prompt, seed, folder)
         return attachments.content(prompt, seed, folder)
-
-    async def _say(self, frame: bytes) -> None:
-        """Tell it, or see it die: then its death, and what it said on stderr, is all there is to tell."""
-        try:
-            await self._lines.tell(frame)
-        except AgentFailed:
-            process = self._lines.process
-            with anyio.move_on_after(DEATH_LIMIT):
-                await process.wait()
-            if process.exit is None:
-                raise
 
 
 class _Refused(AgentFailed):

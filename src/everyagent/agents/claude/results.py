@@ -47,12 +47,8 @@ class _Output(Struct, frozen=True):
     images: list[ImagePart]
 
 
-def result_key(call_id: str) -> str:
-    return f"{call_id} result"
-
-
-def result(block: Block, structured: Raw, call: Call, *, subagent: str | None) -> Item:
-    """`structured` is what the tool returned to the agent itself, in a shape of each tool's own."""
+def result(key: str, block: Block, structured: Raw, call: Call, *, subagent: str | None) -> Item:
+    """`key` is the call's; `structured` is the tool's own result object, whose shape depends on the tool."""
     output = _output(block)
     failed = bool(block.is_error)
     known = _known(structured) if call.name == "Bash" or call.name in _FILES else None
@@ -63,9 +59,8 @@ def result(block: Block, structured: Raw, call: Call, *, subagent: str | None) -
         exit_code=_exit_code(output.text, failed, known) if call.name == "Bash" else None,
         duration_ms=_duration(structured),
     )
-    key = result_key(block.tool_use_id)
     return Item(
-        item_id=key,
+        item_id=f"{key} result",
         native_item_id=block.tool_use_id,
         parent_id=call.message,
         kind="tool_result",

@@ -14,6 +14,7 @@ from everyagent.agents.claude import wire
 from everyagent.agents.claude.asks import plan_of
 from everyagent.agents.claude.results import Call, called, result
 from everyagent.agents.claude.turns import used
+from everyagent.agents.item_keys import ItemKeys
 from everyagent.agents.mcp_names import server_and_tool
 from everyagent.model.events import ItemCompleted, ItemDelta, ItemStarted, ModelResponded
 from everyagent.model.items import Item, ItemStatus
@@ -43,15 +44,16 @@ _todos = msgspec.json.Decoder(wire.TodoInput)
 class Voice:
     """One message that is being streamed: which block became which part, or which call."""
 
-    __slots__ = ("aborted", "block", "calls", "key", "model", "parts", "places", "tokens")
+    __slots__ = ("aborted", "block", "calls", "key", "model", "native", "parts", "places", "tokens")
 
-    def __init__(self, key: str) -> None:
+    def __init__(self, key: str, native: str) -> None:
         self.key = key
+        self.native = native
         self.model: str | None = None
-        self.tokens: wire.Tokens | None = None
+        self.tokens: wire.ClaudeUsage | None = None
         self.parts: list[ContentPart | None] = []  # None: begun, and not told whole yet
         self.places: dict[int, int] = {}
-        self.calls: dict[int, str] = {}
+        self.calls: dict[int, tuple[str, str]] = {}  # key and native id
         self.block = 0
         self.aborted = False
 
@@ -70,7 +72,8 @@ class Voice:
 class Speech:
     def __init__(self) -> None:
         self._voices: dict[str | None, Voice] = {}
-        self._last: dict[str | None, str] = {}  # the message each speaker said last without streaming it
+        self._last: dict[str | None, str] = {}  # the native id of each speaker's last message that was not streamed
+        self.keys = ItemKeys()
         self.calls: dict[str, Call] = {}
         self.plans: dict[str, str] = {}
 
@@ -80,17 +83,19 @@ class Speech:
         """None if it is a kind of delta that nobody knows."""
         voice = self._voices.get(frame.parent_tool_use_id)
         if voice is None:
-            voice = self._voices[frame.parent_tool_use_id] = Voice(frame.api_message_id or "message")
+            native = frame.api_message_id or "message"
+            voice = self._voices[frame.parent_tool_use_id] = Voice(self.keys.begin(native), native)
         delta, index = frame.event.delta, frame.event.index
         match delta.type:
             case "text_delta":
-                key, kind, text = voice.key, "text", delta.text
+                key, native, kind, text = voice.key, voice.native, "text", delta.text
                 place = voice.places.get(index)
             case "thinking_delta":
-                key, kind, text = voice.key, "reasoning", delta.thinking
+                key, native, kind, text = voice.key, voice.native, "reasoning", delta.thinking
                 place = voice.places.get(index)
             case "input_json_delta":
-                key, kind, text, place = voice.calls.get(index, ""), "tool_input", delta.partial_json, 0
+                key, native = voice.calls.get(index, ("", ""))
+                kind, text, place = "tool_input", delta.partial_json, 0
             case "signature_delta" | "citations_delta" | "connector_text_delta":
                 return ()
             case _:
@@ -99,7 +104,7 @@ class Speech:
             return ()
         if place is None:
             place = voice.begin(index)
-        return (ItemDelta(item_id=key, native_item_id=key, delta=text, content_index=place, kind=kind),)
+        return (ItemDelta(item_id=key, native_item_id=native, delta=text, content_index=place, kind=kind),)
 
     def event(self, frame: wire.StreamEvent) -> Sequence[Draft] | None:
         """None if it is a kind of event that nobody knows."""
@@ -107,11 +112,12 @@ class Speech:
         match event.type:
             case "message_start":
                 cut = self._end(speaker, _CUT)
-                key = event.message.id if event.message else frame.api_message_id or frame.uuid
-                voice = self._voices[speaker] = Voice(key)
+                native = event.message.id if event.message else frame.api_message_id or frame.uuid
+                voice = self._voices[speaker] = Voice(self.keys.begin(native), native)
                 if event.message:
                     voice.model, voice.tokens = event.message.model, event.message.usage
-                return (*cut, ItemStarted(item=items.message(key, native=key, subagent=speaker)))
+                item = items.message(voice.key, native=native, subagent=self._task(speaker))
+                return (*cut, ItemStarted(item=item))
             case "content_block_start":
                 return self._block_start(speaker, event)
             case "message_delta":
@@ -120,7 +126,7 @@ class Speech:
                 return ()
             case "message_stop":
                 voice = self._voices.get(speaker)
-                return (*self._end(speaker, None), *_responded(voice, speaker))
+                return (*self._end(speaker, None), *_responded(voice, self._task(speaker)))
             case "content_block_stop" | "ping" | "error":
                 return ()
             case _:
@@ -134,8 +140,9 @@ class Speech:
             voice.begin(event.index)
             return ()
         voice.block = event.index
-        voice.calls[event.index] = block.id
-        return (ItemStarted(item=_called(block, "", voice.key, speaker, "in_progress")),)
+        key = self.keys.begin(block.id)
+        voice.calls[event.index] = key, block.id
+        return (ItemStarted(item=_called(key, block, "", voice.key, self._task(speaker), "in_progress")),)
 
     def _end(self, speaker: str | None, why: str | None) -> Sequence[Draft]:
         voice = self._voices.pop(speaker, None)
@@ -144,8 +151,8 @@ class Speech:
         why = _INTERRUPTED if voice.aborted else why
         item = items.message(
             voice.key,
-            native=voice.key,
-            subagent=speaker,
+            native=voice.native,
+            subagent=self._task(speaker),
             content=voice.content(),
             status="failed" if why else "completed",
             error=why,
@@ -153,8 +160,11 @@ class Speech:
         return (ItemCompleted(item=item),)
 
     def end_all(self) -> Sequence[Draft]:
-        """The turn is over: nobody speaks any more."""
-        return [draft for speaker in list(self._voices) for draft in self._end(speaker, _CUT)]
+        """The turn is over: no message goes on."""
+        drafts = [draft for speaker in list(self._voices) for draft in self._end(speaker, _CUT)]
+        self.keys.end_turn()
+        self._last.clear()
+        return drafts
 
     # -- whole blocks ---------------------------------------------------------------------------------------------
 
@@ -162,7 +172,7 @@ class Speech:
         voice = self._voices.get(frame.parent_tool_use_id)
         content = frame.message.content
         blocks = [wire.Block(type="text", text=content)] if isinstance(content, str) else content
-        if voice is not None and voice.key == frame.message.id:
+        if voice is not None and voice.native == frame.message.id:
             voice.aborted = voice.aborted or frame.aborted
             return [draft for block in blocks for draft in self._told(voice, block, frame.parent_tool_use_id)]
         return self._unstreamed(frame, blocks)
@@ -177,14 +187,15 @@ class Speech:
 
     def _unstreamed(self, frame: wire.Assistant, blocks: Sequence[wire.Block]) -> Sequence[Draft]:
         """Messages of sub-agents and of the agent itself come block by block: the first one makes the item."""
-        speaker, key = frame.parent_tool_use_id, frame.message.id
+        speaker, native = frame.parent_tool_use_id, frame.message.id
         parts = [_part(block) for block in blocks if not block.type.endswith(("tool_use", "tool_result"))]
         drafts: list[Draft] = []
-        again = self._last.get(speaker) == key
-        keep(self._last, speaker, key)
+        again = self._last.get(speaker) == native
+        keep(self._last, speaker, native)
+        key, task = self.keys.of(native), self._task(speaker)
         if parts or not again:
-            own = f"{key} {frame.uuid}" if again else key
-            drafts += items.whole(items.message(own, native=own, subagent=speaker, content=parts, status="completed"))
+            own, named = (f"{key} {frame.uuid}", f"{native} {frame.uuid}") if again else (key, native)
+            drafts += items.whole(items.message(own, native=named, subagent=task, content=parts, status="completed"))
         for block in blocks:
             if block.type.endswith("tool_use"):
                 drafts += self._call(block, key, speaker)
@@ -196,17 +207,22 @@ class Speech:
         """A tool's result, from the agent, or from the API for the tools that it runs itself."""
         call = self.calls.pop(block.tool_use_id, Call("unknown", None))
         self.plans.pop(block.tool_use_id, None)
-        item = result(block, structured, call, subagent=speaker)
+        item = result(self.keys.of(block.tool_use_id), block, structured, call, subagent=self._task(speaker))
         empty = ToolResultPart(call_id=block.tool_use_id, output="")
         begun = msgspec.structs.replace(item, status="in_progress", content=[empty], error=None)
         return (ItemStarted(item=begun), ItemCompleted(item=item))
 
     def _call(self, block: wire.Block, message: str, speaker: str | None) -> Sequence[Draft]:
         keep(self.calls, block.id, called(block, message))
-        item = _called(block, bytes(block.input).decode(), message, speaker, "completed")
-        return (ItemCompleted(item=item), *self._plans(block))
+        key = self.keys.of(block.id)
+        item = _called(key, block, bytes(block.input).decode(), message, self._task(speaker), "completed")
+        return (ItemCompleted(item=item), *self._plans(key, block))
 
-    def _plans(self, block: wire.Block) -> Sequence[Draft]:
+    def _task(self, speaker: str | None) -> str | None:
+        """The key of the call that started a sub-agent; None for the agent itself."""
+        return self.keys.latest(speaker) if speaker else None
+
+    def _plans(self, key: str, block: wire.Block) -> Sequence[Draft]:
         """To-do lists and plans are statuses besides being calls."""
         match block.name:
             case "TodoWrite":
@@ -215,32 +231,34 @@ class Speech:
                 except msgspec.ValidationError:
                     return ()
                 parts = [StatusPart(label=todo.content, detail=todo.status) for todo in todos]
-                return _status(f"{block.id} todos", "todos", parts)
+                return _status(f"{key} todos", f"{block.id} todos", "todos", parts)
             case "ExitPlanMode":
                 plan = plan_of(block.input)
                 if not plan:
                     return ()
                 keep(self.plans, block.id, plan)
                 parts = [StatusPart(label="Plan", detail=plan)]
-                return _status(f"{block.id} plan", "plan", parts)
+                return _status(f"{key} plan", f"{block.id} plan", "plan", parts)
             case _:
                 return ()
 
 
-def _responded(voice: Voice | None, speaker: str | None) -> Sequence[Draft]:
+def _responded(voice: Voice | None, task: str | None) -> Sequence[Draft]:
     if voice is None or voice.tokens is None:
         return ()
-    return (ModelResponded(usage=used(voice.tokens), model=voice.model, subagent=speaker),)
+    return (ModelResponded(usage=used(voice.tokens), model=voice.model, subagent=task),)
 
 
-def _called(block: wire.Block, arguments: str, message: str, subagent: str | None, status: ItemStatus) -> Item:
+def _called(
+    key: str, block: wire.Block, arguments: str, message: str, subagent: str | None, status: ItemStatus
+) -> Item:
     server, tool = server_and_tool(block.name)
     part = ToolCallPart(name=tool, arguments=arguments, call_id=block.id, mcp_server=server)
-    return items.call(block.id, part, native=block.id, parent=message, subagent=subagent, status=status)
+    return items.call(key, part, native=block.id, parent=message, subagent=subagent, status=status)
 
 
-def _status(key: str, name: str, parts: Sequence[StatusPart]) -> Sequence[Draft]:
-    return items.whole(items.status(key, name, parts, native=key))
+def _status(key: str, native: str, name: str, parts: Sequence[StatusPart]) -> Sequence[Draft]:
+    return items.whole(items.status(key, name, parts, native=native))
 
 
 def keep(memory: dict[K, V], key: K, value: V) -> None:
@@ -262,4 +280,4 @@ def _part(block: wire.Block) -> ContentPart:
             source = block.source
             return ImagePart(path=source.url or "image", mime=source.media_type, data=source.data)
         case _:
-            return JsonPart(json=msgspec.to_builtins(block))
+            return JsonPart(json=msgspec.json.decode(msgspec.json.encode(block)))  # `Raw` fields are no builtins

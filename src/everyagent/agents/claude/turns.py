@@ -2,7 +2,7 @@
 
 from everyagent.agents.claude import failures, wire
 from everyagent.model.events import Error, StopReason, TurnEnded
-from everyagent.model.usage import Usage
+from everyagent.model.usage import Usage, tokens
 
 _BY_SUBTYPE: dict[str, StopReason] = {"error_max_turns": "max_turns", "error_max_budget_usd": "budget"}
 _BY_MODEL: dict[str, StopReason] = {"max_tokens": "max_tokens", "refusal": "refusal"}
@@ -69,14 +69,14 @@ def _usage(frame: wire.Result) -> Usage | None:
     return used(frame.usage) if frame.usage else None
 
 
-def used(tokens: wire.Tokens) -> Usage:
-    details = tokens.output_tokens_details
+def used(usage: wire.ClaudeUsage) -> Usage:
+    details = usage.output_tokens_details
     return Usage(
-        input_tokens=tokens.input_tokens,
-        output_tokens=tokens.output_tokens,
-        cache_read_tokens=tokens.cache_read_input_tokens or 0,
-        cache_write_tokens=tokens.cache_creation_input_tokens or 0,
-        reasoning_tokens=details.thinking_tokens if details else 0,
+        input_tokens=tokens(usage.input_tokens),
+        output_tokens=tokens(usage.output_tokens),
+        cache_read_tokens=tokens(usage.cache_read_input_tokens),
+        cache_write_tokens=tokens(usage.cache_creation_input_tokens),
+        reasoning_tokens=tokens(details.thinking_tokens) if details else 0,
     )
 
 

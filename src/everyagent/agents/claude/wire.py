@@ -71,7 +71,7 @@ class OutputDetails(Struct, frozen=True):
     thinking_tokens: int = 0
 
 
-class Tokens(Struct, frozen=True):
+class ClaudeUsage(Struct, frozen=True):
     """Of one request, or of a whole turn without its sub-agents."""
 
     input_tokens: int = 0
@@ -85,7 +85,7 @@ class Message(Struct, frozen=True):
     content: Content = ""
     id: str = ""
     model: str | None = None
-    usage: Tokens | None = None
+    usage: ClaudeUsage | None = None
 
 
 class StreamBody(Struct, frozen=True):
@@ -93,7 +93,7 @@ class StreamBody(Struct, frozen=True):
     index: int = 0
     content_block: Block | None = None
     message: Message | None = None
-    usage: Tokens | None = None
+    usage: ClaudeUsage | None = None
 
 
 class StreamEvent(Frame, frozen=True, kw_only=True):
@@ -392,7 +392,7 @@ class Result(Frame, frozen=True, kw_only=True):
     terminal_reason: str | None = None
     api_error: str | None = None
     api_error_status: int | None = None
-    usage: Tokens | None = None
+    usage: ClaudeUsage | None = None
     total_cost_usd: float = 0.0
     model_usage_since_last_result: dict[str, ModelUsage] | None = None
     origin: Origin | None = None

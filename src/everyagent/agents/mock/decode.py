@@ -7,7 +7,7 @@ import msgspec
 
 from everyagent.agents.adapter import Draft, Frame, Heard, NativeSession
 from everyagent.agents.mock import items, wire
-from everyagent.agents.unparsed import BROKEN, unparsed
+from everyagent.agents.unparsed import BROKEN, undecodable, unparsed
 from everyagent.model.asks import Question, QuestionOption
 from everyagent.model.events import (
     DeltaKind,
@@ -23,7 +23,7 @@ from everyagent.model.events import (
     Retry,
     TurnEnded,
 )
-from everyagent.model.usage import Usage
+from everyagent.model.usage import Usage, tokens
 from everyagent.runtime.framing import Line
 
 F = TypeVar("F", bound=wire.Frame)
@@ -51,6 +51,8 @@ def decode(line: Line) -> Heard:
         return Heard(Frame("from_agent", body), _BY_TYPE[type](body))
     except BROKEN as problem:
         return unparsed(body, str(problem), LOCATION)
+    except Exception as fault:  # noqa: BLE001 - one frame must not cost the agent
+        return undecodable(body, fault, LOCATION)
 
 
 def _typed(shape: type[F], translate: Callable[[F], Sequence[Draft]]) -> Callable[[bytes], Sequence[Draft]]:
@@ -160,12 +162,12 @@ def _error(frame: wire.Error) -> Sequence[Draft]:
 
 
 def _responded(frame: wire.Responded) -> Sequence[Draft]:
-    usage = Usage(input_tokens=frame.usage.input, output_tokens=frame.usage.output)
+    usage = Usage(input_tokens=tokens(frame.usage.input), output_tokens=tokens(frame.usage.output))
     return (ModelResponded(usage=usage, model=frame.model, cost_usd=frame.cost, subagent=frame.subagent),)
 
 
 def _turn_end(frame: wire.TurnEnd) -> Sequence[Draft]:
-    usage = Usage(input_tokens=frame.usage.input, output_tokens=frame.usage.output)
+    usage = Usage(input_tokens=tokens(frame.usage.input), output_tokens=tokens(frame.usage.output))
     return (TurnEnded(turn_id="", stop_reason=frame.stop, usage=usage, cost_usd=frame.cost, error=frame.error),)
 
 

@@ -33,7 +33,7 @@ class MockConversation:
             raise
 
     async def prompt(self, prompt: Prompt) -> None:
-        await self._lines.tell(encode.prompt(prompt))
+        await self._lines.tell_or_die(encode.prompt(prompt))
 
     async def steer(self, prompt: Prompt) -> None:
         await self._lines.tell(encode.steer(prompt))
