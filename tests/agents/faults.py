@@ -21,7 +21,7 @@ import pytest
 from everyagent.agents.adapter import Conversation, Death, Heard, Launch, Listener
 from everyagent.agents.lazy_adapter import LazyAdapter
 from everyagent.config import Settings
-from everyagent.daemon import Running, run
+from everyagent.daemon import RunningDaemon, run
 from everyagent.logs import Logger
 from everyagent.model.decoding import decode_event
 from everyagent.model.events import Error, PermissionRequested, TurnEnded, Unparsed
@@ -275,10 +275,10 @@ async def faulty_daemon(folder: Path) -> AsyncGenerator[FaultyDaemon]:
 
     async with anyio.create_task_group() as tasks:
         with patch.object(Logger, "exception", recorded), patch.object(LazyAdapter, "open", opened):
-            running: list[Running] = []
+            running: list[RunningDaemon] = []
             ready = anyio.Event()
 
-            def serving(daemon: Running) -> None:
+            def serving(daemon: RunningDaemon) -> None:
                 running.append(daemon)
                 ready.set()
 

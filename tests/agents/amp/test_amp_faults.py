@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from amp_stage import environment
 from tests.agents.faults import FaultCase, FaultyDaemon, FaultySession, faulty_daemon, inject
-from tests.scripted.amp_server import AmpServer
 from tests.scripted.amp_replies import call, say
+from tests.scripted.amp_server import AmpServer
 
 from everyagent.agents.amp import attachments, encode, items, program
 from everyagent.agents.amp.asks import Asks

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from claude_stage import environment
 from tests.agents.faults import FaultCase, FaultyDaemon, FaultySession, faulty_daemon, inject
-from tests.scripted.messages_server import MessagesServer
 from tests.scripted.messages_replies import call, say
+from tests.scripted.messages_server import MessagesServer
 
 from everyagent.agents.claude import attachments, encode, program
 from everyagent.agents.claude.decode import Decoder
