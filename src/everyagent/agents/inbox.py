@@ -1,26 +1,26 @@
-"""What waits for one session to hear it, within bounds. Filled by a process that sessions share, emptied by drivers."""
+"""Bounded queue of the messages of one session on a shared server. The server fills it, the conversation empties it."""
 
 import asyncio
 from typing import Generic, Protocol, TypeVar
 
 from everyagent.agents.adapter import Heard
 
-#: So many bytes of one session may wait before the shared process is read no further.
+#: The shared process is not read while more bytes than this wait for one session.
 INBOX_BYTES = 8 * 1024 * 1024
 
 
-class Spoken(Protocol):
-    """Something an agent said."""
+class InboxMessage(Protocol):
+    """A native message."""
 
     @property
     def body(self) -> bytes: ...
 
 
-S = TypeVar("S", bound=Spoken)
+S = TypeVar("S", bound=InboxMessage)
 
 
 class Inbox(Generic[S]):
-    """`Heard` is what we said ourselves: it takes its place among what the agent says."""
+    """`Heard` is decoded already, as a frame that we sent is: it keeps its place among the agent's messages."""
 
     def __init__(self) -> None:
         self._waiting: list[S | Heard] = []
@@ -32,18 +32,14 @@ class Inbox(Generic[S]):
     def __bool__(self) -> bool:
         return bool(self._waiting)
 
-    def put(self, said: S | Heard) -> None:
-        self._waiting.append(said)
-        if not isinstance(said, Heard):
-            self._bytes += len(said.body)
-        self._news.set()
-
-    def nudge(self) -> None:
-        """Make `take` return soon, with nothing if nothing came."""
+    def put(self, message: S | Heard) -> None:
+        self._waiting.append(message)
+        if not isinstance(message, Heard):
+            self._bytes += len(message.body)
         self._news.set()
 
     async def take(self) -> list[S | Heard]:
-        """All that waits, when something does or nothing will any more."""
+        """All messages that wait; returns empty when the inbox is closed."""
         await self._news.wait()
         self._news.clear()
         taken, self._waiting, self._bytes = self._waiting, [], 0
@@ -56,7 +52,7 @@ class Inbox(Generic[S]):
             await self._roomy.wait()
 
     def close(self) -> None:
-        """What is in it can still be taken."""
+        """Messages that wait can still be taken."""
         self._closed = True
         self._news.set()
         self._roomy.set()

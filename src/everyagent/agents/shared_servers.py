@@ -1,7 +1,9 @@
-"""Processes that sessions share: one for all sessions of the same program, credentials and configuration."""
+"""Pool of server processes that sessions share: one for each program, credentials and configuration."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Generic, Protocol, TypeVar
+from weakref import WeakValueDictionary
 
 import anyio
 from msgspec import Struct
@@ -9,19 +11,19 @@ from msgspec import Struct
 from everyagent.agents.supervision import TaskSupervisor
 
 
-class Kind(Struct, frozen=True):
-    """What must be equal for two sessions to share a process."""
+class ServerKey(Struct, frozen=True):
+    """Sessions whose keys are equal share a process."""
 
     argv: tuple[str, ...]
     environment: tuple[tuple[str, str], ...]
 
     @classmethod
-    def of(cls, argv: tuple[str, ...], environment: dict[str, str]) -> "Kind":
+    def of(cls, argv: tuple[str, ...], environment: dict[str, str]) -> "ServerKey":
         return cls(argv, tuple(sorted(environment.items())))
 
 
-class Server(Protocol):
-    """A live process. `open`: it can take one more session."""
+class PooledServer(Protocol):
+    """`open`: one more session can join."""
 
     @property
     def open(self) -> bool: ...
@@ -29,59 +31,56 @@ class Server(Protocol):
     async def stop(self, *, force: bool = False) -> None: ...
 
 
-S = TypeVar("S", bound=Server)
-S_contra = TypeVar("S_contra", bound=Server, contravariant=True)
+S = TypeVar("S", bound=PooledServer)
+S_contra = TypeVar("S_contra", bound=PooledServer, contravariant=True)
 
 
-class Lodger(Protocol[S_contra]):
-    """A conversation with one of the sessions on a server."""
+class PooledConversation(Protocol[S_contra]):
+    """A conversation as the pool knows it."""
+
+    def join(self, server: S_contra) -> None: ...
 
     async def run(self) -> None:
         """A task of its own, to the conversation's end."""
         ...
 
-    async def begin(self, server: S_contra) -> None: ...
+    async def begin(self) -> None:
+        """Open the native session on the server that was joined."""
+        ...
 
     async def abandon(self) -> None:
-        """It did not begin."""
+        """The conversation did not begin: close it without a report to its listener. Never raises."""
         ...
 
 
-class Servers(Generic[S]):
-    """`start` makes one that is ready."""
+class SharedServers(Generic[S]):
+    """`start` returns a server that takes requests."""
 
-    def __init__(self, start: Callable[[Kind], Awaitable[S]]) -> None:
+    def __init__(self, start: Callable[[ServerKey], Awaitable[S]], tasks: TaskSupervisor) -> None:
         self._start = start
-        self._live: dict[Kind, S] = {}
-        self._starting: dict[Kind, anyio.Lock] = {}
+        self._tasks = tasks
+        self._live: dict[ServerKey, S] = {}
+        self._starting: WeakValueDictionary[ServerKey, asyncio.Lock] = WeakValueDictionary()
 
-    async def join(self, kind: Kind, enter: Callable[[S], None]) -> S:
-        """`enter` is called at once with a server that is open. Raises what `start` raises."""
-        async with self._starting.setdefault(kind, anyio.Lock()):
-            server = self._live.get(kind)
-            if server is None or not server.open:
-                self._forget_closed(kind)
-                server = self._live[kind] = await self._start(kind)
-            enter(server)
-            return server
-
-    async def lodge(self, kind: Kind, lodger: Lodger[S], enter: Callable[[S], None], tasks: TaskSupervisor) -> None:
-        """It has begun when this returns. Raises what `start` and `begin` raise; nothing is left of it then."""
-        server = await self.join(kind, enter)
-        tasks.start_soon(lodger.run)
+    async def open(self, key: ServerKey, conversation: PooledConversation[S]) -> None:
+        """Join a server, started if there is none, and begin. Raises `AgentFailed`; nothing is left then."""
+        await self._join(key, conversation)
+        self._tasks.start_soon(conversation.run)
         try:
-            await lodger.begin(server)
+            await conversation.begin()
         except BaseException:
             with anyio.CancelScope(shield=True):
-                await lodger.abandon()
+                await conversation.abandon()
             raise
+
+    async def _join(self, key: ServerKey, conversation: PooledConversation[S]) -> None:
+        async with self._starting.setdefault(key, asyncio.Lock()):
+            server = self._live.get(key)
+            if server is None or not server.open:
+                self._live = {each: live for each, live in self._live.items() if live.open}
+                server = self._live[key] = await self._start(key)
+            conversation.join(server)
 
     async def close(self) -> None:
         for server in list(self._live.values()):
             await server.stop(force=True)
-
-    def _forget_closed(self, wanted: Kind) -> None:
-        for kind in [kind for kind, server in self._live.items() if not server.open]:
-            del self._live[kind]
-            if kind != wanted and not self._starting[kind].statistics().locked:
-                del self._starting[kind]

@@ -8,11 +8,11 @@ from tests.agents.told_session import ToldSession
 
 from everyagent.agents.codex.decode import asks
 from everyagent.agents.codex.decode.asks import Ask
-from everyagent.agents.codex.decode.decoder import Decoder
-from everyagent.agents.codex.driver.effects import Answered
+from everyagent.agents.codex.decode.decoder import CodexDecoder
+from everyagent.agents.codex.decode.effects import RpcAnswer
 from everyagent.agents.codex.protocol import rpc
-from everyagent.agents.codex.protocol.routing import Router
-from everyagent.agents.codex.protocol.rpc import Said
+from everyagent.agents.codex.protocol.routing import ThreadRouter
+from everyagent.agents.codex.protocol.rpc import RpcMessage
 from everyagent.agents.codex.protocol.wire import Id
 from everyagent.model.asks import Answer, PermissionAnswer, PermissionReply, QuestionAnswer
 from everyagent.model.events import Event
@@ -58,16 +58,16 @@ class Session(ToldSession):
 
     def __init__(self) -> None:
         super().__init__()
-        self.decoder = Decoder("/workspace")
+        self.decoder = CodexDecoder("/workspace")
         self.thread: str | None = None
 
-    def heard(self, said: Said) -> None:
+    def heard(self, said: RpcMessage) -> None:
         for draft in self.decoder.decode(said).drafts:
             self.draft(draft)
 
     def cut(self) -> None:
         super().cut()
-        self.decoder = Decoder("/workspace")
+        self.decoder = CodexDecoder("/workspace")
 
 
 class Player:
@@ -76,7 +76,7 @@ class Player:
     def __init__(self) -> None:
         self.sessions: list[Session] = []
         self.answers: list[tuple[object, object]] = []
-        self.router: Router[Session] = Router()
+        self.router: ThreadRouter[Session] = ThreadRouter([])
 
     def play(self, case: str) -> "Player":
         for exchange in exchanges(case):
@@ -89,7 +89,7 @@ class Player:
                         if session.decoder.opened:
                             session.thread = session.decoder.opened.thread.id
                 case _:
-                    self.router = Router()
+                    self.router = ThreadRouter([])
                     for session in self.sessions:
                         session.cut()
         for session in self.sessions:
@@ -115,13 +115,13 @@ class Player:
             session = Session()
             self.sessions.append(session)
         if session and session not in self.router.owners:
-            self.router.join(session)
+            self.router.owners.append(session)
         return session
 
     def _answered(self, told: Told) -> None:
         key = f"ask {told.id}"
         for session in self.sessions:
-            _, ask = session.decoder.asks.pop(key, (None, None))
+            _, ask = session.decoder.asks.take(key) or (None, None)
             if ask:
                 answer = _answer(ask, told.result or {})
                 session.answered(key, answer)
@@ -129,7 +129,7 @@ class Player:
 
     def unanswered(self) -> list[object]:
         """Requests that only a refusal or an answer of our own would end."""
-        return [aside for session in self.sessions for aside in session.decoder.asides if isinstance(aside, Answered)]
+        return [aside for session in self.sessions for aside in session.decoder.effects if isinstance(aside, RpcAnswer)]
 
 
 _REPLIES: dict[str, PermissionReply] = {"accept": "once", "acceptForSession": "always"}
@@ -138,11 +138,11 @@ _REPLIES: dict[str, PermissionReply] = {"accept": "once", "acceptForSession": "a
 def _answer(ask: Ask, recorded: dict[str, object]) -> Answer:
     """The answer of a client that leads to the recorded response."""
     match ask:
-        case asks.QuestionsAsk():
+        case asks.CodexQuestionsAsk():
             given = msgspec.convert(recorded.get("answers", {}), dict[str, dict[str, list[str]]])
             answers = [given.get(id, {}).get("answers", []) for id in ask.ids]
             return QuestionAnswer(answers=answers if given else None)
-        case asks.FormAsk():
+        case asks.CodexFormAsk():
             return QuestionAnswer(answers=[[]] if recorded.get("action") == "accept" else None)
         case _:
             decision = recorded.get("decision") or recorded.get("action")

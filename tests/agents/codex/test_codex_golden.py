@@ -12,7 +12,7 @@ from recorded_threads import EXEC, GOLDEN, Player, cases, lines_of, told_of
 from tests.agents.told_session import violations
 
 from everyagent.agents.adapter import Heard
-from everyagent.agents.codex.decode.decoder import Decoder
+from everyagent.agents.codex.decode.decoder import CodexDecoder
 from everyagent.agents.codex.protocol import rpc
 from everyagent.model.events import Unparsed
 from everyagent.runtime.framing import Line
@@ -83,9 +83,9 @@ def digest(line: Line) -> str:
 
 
 def test_a_decoder_remembers_what_is_open_not_what_went_by() -> None:
-    decoder = Decoder()
+    decoder = CodexDecoder()
     lines = [line for case in cases() for line in lines_of(case)]
     for _ in range(3):
         for line in lines:
             assert isinstance(decoder.decode(rpc.read(line)), Heard)
-            decoder.asides.clear()
+            decoder.effects.clear()

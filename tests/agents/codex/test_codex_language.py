@@ -8,12 +8,12 @@ import pytest
 from everyagent.agents.adapter import Draft, Heard, Launch
 from everyagent.agents.codex import launch, program
 from everyagent.agents.codex.decode import asks, patches
-from everyagent.agents.codex.decode.decoder import Decoder
+from everyagent.agents.codex.decode.decoder import CodexDecoder
+from everyagent.agents.codex.decode.effects import RpcAnswer, RpcReply, UnservedRequest
 from everyagent.agents.codex.driver import encode
-from everyagent.agents.codex.driver.effects import Answered, Reply, Unserved
 from everyagent.agents.codex.policy import modes
 from everyagent.agents.codex.protocol import requests, rpc, wire
-from everyagent.agents.codex.protocol.routing import Router
+from everyagent.agents.codex.protocol.routing import ThreadRouter
 from everyagent.errors import AgentFailed
 from everyagent.model.asks import PermissionAnswer, QuestionAnswer
 from everyagent.model.events import PermissionRequested, PermissionResolved, Unparsed
@@ -22,12 +22,12 @@ from everyagent.runtime.framing import Line
 THREAD = {"thread": {"id": "T"}}
 
 
-def said(**message: object) -> rpc.Said:
+def said(**message: object) -> rpc.RpcMessage:
     return rpc.read(Line(msgspec.json.encode(message)))
 
 
-def opened() -> Decoder:
-    decoder = Decoder("/workspace")
+def opened() -> CodexDecoder:
+    decoder = CodexDecoder("/workspace")
     decoder.sent["everyagent-1"] = "thread/start"
     decoder.decode(said(id="everyagent-1", result=THREAD))
     return decoder
@@ -53,12 +53,12 @@ def plain(**fields: object) -> Launch:
 
 @pytest.mark.parametrize("body", [b"not json", b"[1]", b'{"method":5}', b"\xff\xfe", b'{"id":{}}', b"[" * 100_000])
 def test_what_cannot_be_read_is_unparsed(body: bytes) -> None:
-    (draft,) = drafts(Decoder().decode(rpc.read(Line(body))))
+    (draft,) = drafts(CodexDecoder().decode(rpc.read(Line(body))))
     assert isinstance(draft, Unparsed)
 
 
 def test_a_line_that_was_cut_is_unparsed() -> None:
-    (draft,) = drafts(Decoder().decode(rpc.read(Line(b'{"method"', 100_000_000))))
+    (draft,) = drafts(CodexDecoder().decode(rpc.read(Line(b'{"method"', 100_000_000))))
     assert isinstance(draft, Unparsed)
 
 
@@ -76,28 +76,27 @@ def test_an_item_of_a_type_that_nobody_knows_is_unparsed() -> None:
 
 def test_a_request_that_nobody_knows_is_refused_and_unparsed() -> None:
     decoder = opened()
-    decoder.asides.clear()
+    decoder.effects.clear()
     heard = decoder.decode(said(method="item/new/request", id=7, params={"threadId": "T"}))
     assert isinstance(heard.drafts[0], Unparsed)
-    assert decoder.asides == [Unserved(7, "item/new/request")]
+    assert decoder.effects == [UnservedRequest(7, "item/new/request")]
     refused = msgspec.json.decode(rpc.refusal(7, "item/new/request"))
     assert (refused["id"], refused["error"]["code"]) == (7, -32601)
 
 
 def test_a_request_that_is_known_but_cannot_be_read_is_refused() -> None:
     decoder = opened()
-    decoder.asides.clear()
+    decoder.effects.clear()
     heard = decoder.decode(said(method="item/tool/requestUserInput", id=7, params={"threadId": "T", "questions": 5}))
     assert isinstance(heard.drafts[0], Unparsed)
-    assert decoder.asides == [Unserved(7, "item/tool/requestUserInput")]
+    assert decoder.effects == [UnservedRequest(7, "item/tool/requestUserInput")]
 
 
 # -- ids and owners ---------------------------------------------------------------------------------------------
 
 
 def test_a_request_of_codex_with_the_id_of_one_of_ours_is_no_answer() -> None:
-    router: Router[str] = Router()
-    router.join("us")
+    router: ThreadRouter[str] = ThreadRouter(["us"])
     router.ask(0, "us")
     asked = said(method="item/tool/call", id=0, params={"threadId": "T"})
     assert list(router.route(asked)) == []
@@ -105,9 +104,8 @@ def test_a_request_of_codex_with_the_id_of_one_of_ours_is_no_answer() -> None:
 
 
 def test_a_thread_belongs_to_who_opened_it_and_its_sub_agents_too() -> None:
-    router: Router[str] = Router()
+    router: ThreadRouter[str] = ThreadRouter(["a", "b"])
     for owner, id, thread in (("a", "1", "A"), ("b", "2", "B")):
-        router.join(owner)
         router.ask(id, owner)
         assert [each for each, _ in router.route(said(id=id, result={"thread": {"id": thread}}))] == [owner]
     spoke = said(method="turn/started", params={"threadId": "B"})
@@ -117,15 +115,15 @@ def test_a_thread_belongs_to_who_opened_it_and_its_sub_agents_too() -> None:
     item = {"type": "subAgentActivity", "agentThreadId": "child"}
     named = said(method="item/started", params={"threadId": "B", "item": item})
     assert list(router.route(named)) == [("b", named), ("b", early)]
+    router.owners.remove("b")
     router.leave("b")
     assert list(router.route(spoke)) == []
     assert [owner for owner, _ in router.route(said(method="configWarning", params={}))] == ["a"]
 
 
 def test_limits_are_told_to_whose_usage_came_before() -> None:
-    router: Router[str] = Router()
+    router: ThreadRouter[str] = ThreadRouter(["a", "b"])
     for owner in ("a", "b"):
-        router.join(owner)
         router.ask(owner, owner)
         list(router.route(said(id=owner, result={"thread": {"id": owner}})))
     list(router.route(said(method="thread/tokenUsage/updated", params={"threadId": "b"})))
@@ -135,7 +133,7 @@ def test_limits_are_told_to_whose_usage_came_before() -> None:
 
 def test_an_answer_of_codex_comes_back_as_a_reply() -> None:
     decoder = opened()
-    assert isinstance(decoder.asides[0], Reply)
+    assert isinstance(decoder.effects[0], RpcReply)
     assert decoder.opened
     assert decoder.opened.thread.id == "T"
 
@@ -156,9 +154,9 @@ def test_an_ask_that_codex_settles_itself_is_resolved() -> None:
 
 
 def test_the_clock_is_told_without_asking_anybody() -> None:
-    decoder = Decoder(now=lambda: 1234.5)
+    decoder = CodexDecoder(now=lambda: 1234.5)
     assert drafts(decoder.decode(said(method="currentTime/read", id=1, params={"threadId": "T"}))) == []
-    assert decoder.asides == [Answered(1, {"currentTimeAt": 1234})]
+    assert decoder.effects == [RpcAnswer(1, {"currentTimeAt": 1234})]
 
 
 GRANT: dict[str, object] = {"network": {"enabled": True}}
@@ -189,7 +187,7 @@ def test_an_answer_of_another_kind_is_refused() -> None:
 
 
 def test_a_page_that_an_mcp_server_wants_opened_is_a_question() -> None:
-    request = requests.Elicitation(server_name="s", mode="url", message="Log in at", url="https://x.example")
+    request = requests.CodexElicitation(server_name="s", mode="url", message="Log in at", url="https://x.example")
     ask, asked = asks.elicitation("k", request)
     assert "https://x.example" in str(asked)
     assert asks.response(ask, QuestionAnswer(answers=[["yes"]]))["action"] == "accept"
@@ -201,7 +199,7 @@ def test_a_page_that_an_mcp_server_wants_opened_is_a_question() -> None:
 
 def test_diffs_are_whole_unified_diffs() -> None:
     def diff(kind: str, text: str) -> str | None:
-        return patches.file_ref(wire.Change(path="/w/a", diff=text, kind=wire.ChangeKind(type=kind))).diff
+        return patches.file_ref(wire.FileChange(path="/w/a", diff=text, kind=wire.ChangeKind(type=kind))).diff
 
     assert diff("add", "x\ny") == "--- /dev/null\n+++ b/w/a\n@@ -0,0 +1,2 @@\n+x\n+y\n\\ No newline at end of file\n"
     assert diff("delete", "x\n") == "--- a/w/a\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-x\n"

@@ -29,7 +29,7 @@ def add(path: Path, text: bytes) -> None:
 
 
 def ids(rollout: Rollout, *told: str) -> list[str]:
-    return [record.item.call_id for record in rollout.untold(lambda call: call in told)]
+    return [record.item.call_id for record in rollout.calls_without_item(lambda call: call in told)]
 
 
 def test_only_what_is_added_is_read_and_only_once(path: Path) -> None:

@@ -12,7 +12,7 @@ import sys
 LISTENING = re.compile(rb"http://127\.0\.0\.1:(\d+)")
 
 
-class Wire:
+class OpencodeWire:
     def __init__(self, port: int) -> None:
         self._port = port
         self._streams: set[asyncio.StreamWriter] = set()
@@ -58,7 +58,7 @@ async def main(real: str, port: int) -> None:
     async for line in process.stdout:
         found = LISTENING.search(line)
         if found:
-            wire = Wire(int(found[1]))
+            wire = OpencodeWire(int(found[1]))
             loop = asyncio.get_running_loop()
             loop.add_signal_handler(signal.SIGUSR1, wire.cut)
             loop.add_signal_handler(signal.SIGUSR2, wire.mend)

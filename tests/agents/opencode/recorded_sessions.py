@@ -7,10 +7,10 @@ import msgspec
 from tests.agents.told_session import ToldSession
 
 from everyagent.agents.opencode.decode import asks
-from everyagent.agents.opencode.decode.decoder import Decoder
+from everyagent.agents.opencode.decode.decoder import OpencodeDecoder
 from everyagent.agents.opencode.protocol import native_event, wire
-from everyagent.agents.opencode.protocol.native_event import Said
-from everyagent.agents.opencode.protocol.routing import Router
+from everyagent.agents.opencode.protocol.native_event import NativeEvent
+from everyagent.agents.opencode.protocol.routing import SessionRouter
 from everyagent.model.asks import Answer, PermissionAnswer, PermissionReply, QuestionAnswer
 from everyagent.model.events import Event
 
@@ -63,14 +63,14 @@ class Session(ToldSession):
         self.renew()
 
     def renew(self) -> None:
-        self.decoder = Decoder("/workspace", now=lambda: 1794770000.0)
+        self.decoder = OpencodeDecoder("/workspace", now=lambda: 1794770000.0)
         self.decoder.session = self.native or ""
 
     def prompted(self) -> None:
         super().prompted()
         self.decoder.prompted()
 
-    def heard(self, said: Said) -> None:
+    def heard(self, said: NativeEvent) -> None:
         for draft in self.decoder.decode(said).drafts:
             self.draft(draft)
 
@@ -85,7 +85,7 @@ class Player:
     def __init__(self) -> None:
         self.sessions: list[Session] = []
         self.answers: list[tuple[object, object]] = []
-        self._router: Router[Session] = Router()
+        self._router: SessionRouter[Session] = SessionRouter()
 
     def play(self, case: str) -> "Player":
         for exchange in exchanges(case):
@@ -105,7 +105,7 @@ class Player:
             session.cut()
         return self
 
-    def hear(self, event: Said) -> None:
+    def hear(self, event: NativeEvent) -> None:
         if event.session is None:
             for session in self.sessions:
                 session.heard(event)
@@ -114,7 +114,7 @@ class Player:
 
     def _opened(self, told: Told) -> None:
         if told.method == "POST" and told.path == "/session" and told.status == 200:
-            session = Session(msgspec.json.decode(told.body, type=wire.Session).id)
+            session = Session(msgspec.json.decode(told.body, type=wire.OpencodeSessionInfo).id)
             self.sessions.append(session)
             self._router.own(session.decoder.session, session)
 
@@ -136,7 +136,7 @@ class Player:
             case _:
                 return
 
-    def _replied(self, kind: asks.Kind, key: str, told: Told) -> None:
+    def _replied(self, kind: asks.AskKind, key: str, told: Told) -> None:
         for session in self.sessions:
             if session.decoder.asks.take(key):
                 reply = msgspec.json.decode(told.body, type=Reply | None) or Reply()
@@ -151,7 +151,7 @@ class Player:
         return [session for session in self.sessions if session.native == native]
 
 
-def _answer(kind: asks.Kind, reply: Reply) -> Answer:
+def _answer(kind: asks.AskKind, reply: Reply) -> Answer:
     """The answer of a client that leads to the recorded request."""
     if kind == "question":
         return QuestionAnswer(answers=reply.answers)

@@ -8,8 +8,8 @@ import pytest
 from anyio.abc import ByteStream, SocketAttribute
 
 from everyagent.agents.opencode.protocol import feed, rest
-from everyagent.agents.opencode.protocol.feed import Feed
-from everyagent.agents.opencode.protocol.native_event import Said
+from everyagent.agents.opencode.protocol.feed import EventFeed
+from everyagent.agents.opencode.protocol.native_event import NativeEvent
 from everyagent.agents.opencode.protocol.rest import Rest
 
 LIMIT_SECONDS = 30.0
@@ -43,7 +43,7 @@ class Told:
         self.words: list[str] = []
         self.gone = anyio.Event()
 
-    async def deliver(self, batch: list[Said]) -> None:
+    async def deliver(self, batch: list[NativeEvent]) -> None:
         self.words += [said.type for said in batch]
 
     def missed(self) -> None:
@@ -59,13 +59,13 @@ class Told:
 
 
 @asynccontextmanager
-async def listening(theatre: Theatre) -> AsyncGenerator[tuple[Feed, Told]]:
+async def listening(theatre: Theatre) -> AsyncGenerator[tuple[EventFeed, Told]]:
     told = Told()
     async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener, anyio.create_task_group() as tasks:
         port = listener.extra(SocketAttribute.local_port)
         tasks.start_soon(listener.serve, theatre)
         client = Rest(f"http://127.0.0.1:{port}", "secret")
-        feed = Feed(client, "/some where", told.deliver, told.missed, told.left)
+        feed = EventFeed(client, "/some where", told.deliver, told.missed, told.left)
         tasks.start_soon(feed.run)
         yield feed, told
         await client.close()

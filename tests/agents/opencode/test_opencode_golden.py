@@ -11,7 +11,7 @@ from recorded_sessions import GOLDEN, Player, cases, events_of, told_of
 from tests.agents.told_session import violations
 
 from everyagent.agents.adapter import Heard
-from everyagent.agents.opencode.decode.decoder import Decoder
+from everyagent.agents.opencode.decode.decoder import OpencodeDecoder
 from everyagent.agents.opencode.protocol import native_event
 from everyagent.model.events import TurnEnded
 
@@ -81,9 +81,9 @@ def test_all_recorded_exchanges_are_here() -> None:
 
 
 def test_a_decoder_remembers_what_is_open_not_what_went_by() -> None:
-    decoder = Decoder()
+    decoder = OpencodeDecoder()
     for _ in range(3):
         for case in cases():
             for event in events_of(case):
                 assert isinstance(decoder.decode(native_event.read(event)), Heard)
-                decoder.asides.clear()
+                decoder.effects.clear()

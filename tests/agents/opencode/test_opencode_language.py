@@ -8,13 +8,13 @@ from recorded_sessions import Session, cases, events_of
 from tests.agents.told_session import violations
 
 from everyagent.agents.opencode.decode import tools
-from everyagent.agents.opencode.decode.decoder import Decoder, Doubt, GiveUp, Snapshot
+from everyagent.agents.opencode.decode.decoder import AbortTurn, CheckTurn, OpencodeDecoder, Snapshot
+from everyagent.agents.opencode.decode.effects import AllowPermission
 from everyagent.agents.opencode.decode.failures import RETRY_LIMIT
-from everyagent.agents.opencode.driver.open_asks import Allow
 from everyagent.agents.opencode.policy.modes import native
 from everyagent.agents.opencode.protocol import native_event, wire
-from everyagent.agents.opencode.protocol.native_event import Said
-from everyagent.agents.opencode.protocol.routing import Router
+from everyagent.agents.opencode.protocol.native_event import NativeEvent
+from everyagent.agents.opencode.protocol.routing import SessionRouter
 from everyagent.model.events import Error, ItemCompleted, ItemDelta, ItemStarted, TurnEnded, Unparsed
 from everyagent.model.items import Item, text_of
 from everyagent.runtime.framing import Line
@@ -24,34 +24,34 @@ MAIN = "ses_main"
 SINCE = 1794770000000
 
 
-def event(type: str, session: str | None = MAIN, **properties: object) -> Said:
+def event(type: str, session: str | None = MAIN, **properties: object) -> NativeEvent:
     about = {"sessionID": session} if session else {}
     return native_event.read(msgspec.json.encode({"id": "evt_1", "type": type, "properties": {**about, **properties}}))
 
 
-def message(id: str = "msg_1", *, session: str = MAIN, **more: object) -> Said:
+def message(id: str = "msg_1", *, session: str = MAIN, **more: object) -> NativeEvent:
     info: dict[str, object] = {"id": id, "sessionID": session, "role": "assistant", "time": {"created": SINCE}}
     return event("message.updated", session, info={**info, **more})
 
 
-def done(id: str = "msg_1", *, summary: bool | None = None) -> Said:
+def done(id: str = "msg_1", *, summary: bool | None = None) -> NativeEvent:
     return message(id, time={"created": SINCE, "completed": SINCE}, finish="stop", summary=summary)
 
 
-def part(type: str, id: str, *, session: str = MAIN, message: str = "msg_1", **more: object) -> Said:
+def part(type: str, id: str, *, session: str = MAIN, message: str = "msg_1", **more: object) -> NativeEvent:
     whole = {"type": type, "id": id, "messageID": message, "sessionID": session, **more}
     return event("message.part.updated", session, part=whole)
 
 
-def text(id: str, words: str, *, end: bool = False) -> Said:
+def text(id: str, words: str, *, end: bool = False) -> NativeEvent:
     return part("text", id, text=words, time={"start": 1, **({"end": 2} if end else {})})
 
 
-def delta(id: str, words: str, message: str = "msg_1") -> Said:
+def delta(id: str, words: str, message: str = "msg_1") -> NativeEvent:
     return event("message.part.delta", messageID=message, partID=id, field="text", delta=words)
 
 
-def bash(status: str, id: str = "prt_c", **state: object) -> Said:
+def bash(status: str, id: str = "prt_c", **state: object) -> NativeEvent:
     return part("tool", id, tool="bash", callID="call_1", state={"status": status, "input": {"command": "x"}, **state})
 
 
@@ -65,7 +65,7 @@ def prompted() -> Session:
     return session
 
 
-def hear(session: Session, *events: Said) -> Session:
+def hear(session: Session, *events: NativeEvent) -> Session:
     for each in events:
         session.heard(each)
     return session
@@ -86,7 +86,7 @@ def completed(session: Session, kind: str = "message") -> list[Item]:
 def test_an_idle_before_the_message_has_ended_is_not_the_end() -> None:
     session = hear(prompted(), BUSY, message(), IDLE)
     assert ends(session) == []
-    assert session.decoder.asides == [Doubt()]
+    assert session.decoder.effects == [CheckTurn()]
     hear(session, done(), IDLE, event("session.idle"), IDLE)
     assert [end.stop_reason for end in ends(session)] == ["end_turn"]
 
@@ -125,7 +125,7 @@ def test_retries_without_end_are_given_up_once() -> None:
     session = hear(prompted(), BUSY, message())
     for attempt in range(1, RETRY_LIMIT + 4):
         hear(session, event("session.status", status={"type": "retry", "attempt": attempt, "message": "no", "next": 0}))
-    assert session.decoder.asides == [GiveUp()]
+    assert session.decoder.effects == [AbortTurn()]
     errors = [event.data for event in session.events if isinstance(event.data, Error)]
     assert len(errors) == RETRY_LIMIT + 1
     hear(session, done(), IDLE)
@@ -222,9 +222,9 @@ def delivered(words: str, *, completed: bool, parts: tuple[dict[str, object], ..
     return {"info": info, "parts": [{**own, "time": {"start": 1, **ended}}, *parts]}
 
 
-def caught_up(session: Session, found: Snapshot, *, doubted: bool = False) -> Session:
+def caught_up(session: Session, found: Snapshot, *, idle: bool = False) -> Session:
     session.decoder.tear()
-    for draft in session.decoder.catch_up(found, doubted=doubted):
+    for draft in session.decoder.catch_up(found, idle=idle):
         session.draft(draft)
     return session
 
@@ -276,7 +276,7 @@ def test_a_session_that_is_stuck_is_ended_only_when_in_doubt() -> None:
     session = hear(prompted(), BUSY, message(), bash("running"))
     found = snapshot(delivered("", completed=False, parts=(stuck,)))
     assert ends(caught_up(session, found)) == []
-    caught_up(session, found, doubted=True)
+    caught_up(session, found, idle=True)
     assert len(ends(session)) == 1
     assert [item.status for item in completed(session, "tool_result")] == ["failed"]
     assert violations(session.events) == []
@@ -302,15 +302,15 @@ def test_the_mode_says_who_answers(mode: str, permission: str, asked: bool) -> N
     session.decoder.asks.mode = native(mode, "build")
     ask = event("permission.asked", id="per_1", permission=permission, patterns=["x"], metadata={}, always=[])
     hear(session, BUSY, message(), ask)
-    assert (session.decoder.asides == []) == asked
-    assert (Allow("per_1") in session.decoder.asides) != asked
+    assert (session.decoder.effects == []) == asked
+    assert (AllowPermission("per_1") in session.decoder.effects) != asked
 
 
 # -- whose it is --------------------------------------------------------------------------------------------------
 
 
 def test_a_sub_agents_events_wait_for_the_call_that_made_it() -> None:
-    router: Router[str] = Router()
+    router: SessionRouter[str] = SessionRouter()
     router.own(MAIN, "owner")
     created = event("session.created", "ses_child", info={"id": "ses_child", "parentID": MAIN})
     inside = message("msg_c", session="ses_child")
@@ -323,7 +323,7 @@ def test_a_sub_agents_events_wait_for_the_call_that_made_it() -> None:
 
 
 def test_what_is_nobodys_goes_nowhere() -> None:
-    router: Router[str] = Router()
+    router: SessionRouter[str] = SessionRouter()
     assert list(router.route(message())) == []
 
 
@@ -346,7 +346,7 @@ def test_what_is_nobodys_goes_nowhere() -> None:
     ],
 )
 def test_what_nobody_understands_is_kept_and_told(body: bytes) -> None:
-    decoder = Decoder()
+    decoder = OpencodeDecoder()
     decoder.session = MAIN
     heard = decoder.decode(native_event.read(body))
     assert heard.frame.body == body

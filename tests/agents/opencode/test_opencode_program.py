@@ -18,7 +18,7 @@ from everyagent.agents.opencode import program
 from everyagent.agents.opencode.adapter import OpencodeAdapter
 from everyagent.agents.opencode.driver.server import OpencodeServer
 from everyagent.agents.opencode.policy import dependencies
-from everyagent.agents.shared_servers import Kind
+from everyagent.agents.shared_servers import ServerKey
 from everyagent.agents.supervision import TaskSupervisor
 from everyagent.errors import AgentFailed, AgentNotInstalled
 from everyagent.model.tools import CustomTool, McpLocal, McpRemote
@@ -112,8 +112,8 @@ def test_mcp_servers_and_custom_tools_are_added_to_the_configuration_given(tmp_p
 
 
 def test_sessions_that_differ_in_nothing_share_a_server_and_others_do_not(tmp_path: Path) -> None:
-    def kind(**fields: object) -> Kind:
-        return Kind.of(("opencode",), launching.environment(launch(tmp_path, **fields), {"PATH": "/bin"}, None))
+    def kind(**fields: object) -> ServerKey:
+        return ServerKey.of(("opencode",), launching.environment(launch(tmp_path, **fields), {"PATH": "/bin"}, None))
 
     assert kind() == kind(model="a/b", permission_mode="bypass", title="T", system_prompt="P")
     assert kind() != kind(env={"A": "b"})
@@ -210,7 +210,7 @@ async def test_nobody_without_the_password_can_drive_the_server(opencode_program
     environment = launching.environment(None, {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}, None)
     reaper = Reaper()
     async with anyio.create_task_group() as tasks:
-        kind = Kind.of(launching.argv(opencode_program), environment)
+        kind = ServerKey.of(launching.argv(opencode_program), environment)
         server = await OpencodeServer.ready(kind, TaskSupervisor(tasks), reaper)
         try:
             assert await server.rest.ask("GET", "/global/health", "/")
@@ -230,5 +230,5 @@ async def test_a_program_that_ends_at_once_says_why(tmp_path: Path) -> None:
     reaper = Reaper()
     async with anyio.create_task_group() as tasks:
         with pytest.raises(AgentFailed, match="no such luck"):
-            await OpencodeServer.ready(Kind.of((str(broken),), {"PATH": "/bin"}), TaskSupervisor(tasks), reaper)
+            await OpencodeServer.ready(ServerKey.of((str(broken),), {"PATH": "/bin"}), TaskSupervisor(tasks), reaper)
     await reaper.close()

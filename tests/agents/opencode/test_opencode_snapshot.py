@@ -11,23 +11,23 @@ from anyio.abc import ByteStream, SocketAttribute
 from recorded_sessions import Session
 from tests.agents.told_session import violations
 
-from everyagent.agents.adapter import Death
+from everyagent.agents.adapter import Death, Heard
 from everyagent.agents.opencode.decode import messages
 from everyagent.agents.opencode.driver import snapshot
-from everyagent.agents.opencode.driver.server import Resident
-from everyagent.agents.opencode.driver.snapshot import Found, look
-from everyagent.agents.opencode.protocol.native_event import Said
+from everyagent.agents.opencode.driver.server import OpencodeServerSession
+from everyagent.agents.opencode.driver.snapshot import SnapshotResult, fetch_snapshot
+from everyagent.agents.opencode.protocol.native_event import NativeEvent
 from everyagent.agents.opencode.protocol.rest import Rest
-from everyagent.agents.opencode.protocol.routing import Router
+from everyagent.agents.opencode.protocol.routing import SessionRouter
 from everyagent.model.events import Error, ItemCompleted, TurnEnded
 from everyagent.model.items import text_of
 
 MAIN, HELPER = "ses_main", "ses_helper"
 BEGAN = 1794770000000
-Message = dict[str, object]
+MessageBody = dict[str, object]
 
 
-def said_at(created: int, session: str = MAIN) -> Message:
+def said_at(created: int, session: str = MAIN) -> MessageBody:
     """A message of the model that is over, with a word of its own."""
     id = f"msg_{session}_{created}"
     info = {"id": id, "sessionID": session, "role": "assistant", "finish": "stop"}
@@ -41,7 +41,7 @@ def said_at(created: int, session: str = MAIN) -> Message:
 class Archive:
     """Answers as OpenCode does: the newest messages first, each page in order, with a way to the page before it."""
 
-    def __init__(self, sessions: dict[str, list[Message]]) -> None:
+    def __init__(self, sessions: dict[str, list[MessageBody]]) -> None:
         self._sessions = sessions
         self.asked: list[str] = []
         self.busy = False
@@ -74,7 +74,9 @@ class Archive:
         cursor = f"x-next-cursor: {older}\r\n" if older else ""
         await stream.send(f"HTTP/1.1 200 OK\r\n{cursor}content-length: {len(body)}\r\n\r\n".encode() + body)
 
-    def _page(self, kept: Sequence[Message], query: dict[str, list[str]]) -> tuple[Sequence[Message], str | None]:
+    def _page(
+        self, kept: Sequence[MessageBody], query: dict[str, list[str]]
+    ) -> tuple[Sequence[MessageBody], str | None]:
         end = int(query["before"][0].removeprefix("to/")) if "before" in query else len(kept)
         begin = max(0, end - int(query["limit"][0]))
         return kept[begin:end], f"to/{begin}" if begin else None
@@ -83,11 +85,9 @@ class Archive:
 class Nobody:
     directory = "/work"
 
-    def put(self, said: Said) -> None: ...
+    def put(self, message: NativeEvent | Heard) -> None: ...
 
     async def room(self) -> None: ...
-
-    def missed(self) -> None: ...
 
     def lose(self, death: Death) -> None: ...
 
@@ -102,15 +102,15 @@ async def served(archive: Archive) -> AsyncGenerator[Rest]:
         tasks.cancel_scope.cancel()
 
 
-async def looked(archive: Archive, *, busy: bool = False) -> Found:
+async def looked(archive: Archive, *, busy: bool = False) -> SnapshotResult:
     archive.busy = busy
     async with served(archive) as rest:
-        resident, router = Nobody(), Router[Resident]()
+        resident, router = Nobody(), SessionRouter[OpencodeServerSession]()
         router.own(MAIN, resident)
-        return await look(rest, router, resident, MAIN, BEGAN)
+        return await fetch_snapshot(rest, router, resident, MAIN, BEGAN)
 
 
-def caught_up(session: Session, found: Found) -> Session:
+def caught_up(session: Session, found: SnapshotResult) -> Session:
     session.decoder.tear()
     for draft in session.decoder.catch_up(found.snapshot):
         session.draft(draft)
@@ -128,7 +128,7 @@ def words(session: Session) -> list[str]:
     return [text_of(item) for item in items if item.role == "assistant"]
 
 
-def turn(count: int, session: str = MAIN) -> list[Message]:
+def turn(count: int, session: str = MAIN) -> list[MessageBody]:
     return [said_at(BEGAN + number, session) for number in range(count)]
 
 

@@ -10,7 +10,7 @@ from everyagent.agents.codex.policy.choices import Defaults
 from everyagent.agents.codex.policy.modes import AGENT_MODES, PERMISSION_MODES, SANDBOX_MODES
 from everyagent.agents.codex.policy.policies import TOOLS
 from everyagent.agents.codex.protocol import wire
-from everyagent.agents.shared_servers import Kind
+from everyagent.agents.shared_servers import ServerKey
 from everyagent.agents.supervision import TaskSupervisor
 from everyagent.errors import AgentFailed
 from everyagent.logs import get_logger
@@ -19,11 +19,11 @@ from everyagent.runtime.reaper import Reaper
 CAPABILITIES = replace(CODING_AGENT, shared_process=True)
 
 logger = get_logger(__name__)
-_models = msgspec.json.Decoder(wire.Models)
+_models = msgspec.json.Decoder(wire.ModelList)
 _configured = msgspec.json.Decoder(wire.Configured)
 
 
-def catalog(models: list[wire.ModelInfo]) -> Catalog:
+def catalog(models: list[wire.CodexModel]) -> Catalog:
     """Any model name is taken: a provider of the user's own may have others."""
     return Catalog(
         models=[
@@ -50,17 +50,17 @@ def catalog(models: list[wire.ModelInfo]) -> Catalog:
 UNASKED = catalog([])
 
 
-async def asked(kind: Kind, tasks: TaskSupervisor, reaper: Reaper) -> Catalog:
+async def asked(key: ServerKey, tasks: TaskSupervisor, reaper: Reaper) -> Catalog:
     """Start the program only to hear what it offers. Raises `AgentFailed`."""
-    server = await AppServer.ready(kind, tasks, reaper)
+    server = await AppServer.ready(key, tasks, reaper)
     try:
         return catalog(await models(server))
     finally:
         await server.stop(force=True)
 
 
-async def models(server: AppServer) -> list[wire.ModelInfo]:
-    listed: list[wire.ModelInfo] = []
+async def models(server: AppServer) -> list[wire.CodexModel]:
+    listed: list[wire.CodexModel] = []
     cursor: str | None = None
     while True:
         page = _models.decode(await server.request("model/list", {"cursor": cursor} if cursor else {}))

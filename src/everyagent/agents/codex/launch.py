@@ -52,7 +52,7 @@ class _Provider(Struct, frozen=True):
     env_key: str | None = None
 
 
-class _Server(Struct, frozen=True):
+class _McpEntry(Struct, frozen=True):
     command: str | None = None
 
 
@@ -61,7 +61,7 @@ class _Config(Struct, frozen=True):
 
     model_provider: str | None = None
     model_providers: dict[str, _Provider] = {}
-    mcp_servers: dict[str, _Server] = {}
+    mcp_servers: dict[str, _McpEntry] = {}
 
 
 def _config(environment: Mapping[str, str]) -> _Config:

@@ -1,4 +1,4 @@
-"""OpenCode as an adapter: sessions share servers, and a pinned version can be installed."""
+"""The OpenCode adapter: sessions share servers, and a pinned version can be installed."""
 
 from collections.abc import Mapping
 
@@ -12,9 +12,9 @@ from everyagent.agents.opencode import launch as launching
 from everyagent.agents.opencode.driver.driver import OpencodeConversation
 from everyagent.agents.opencode.driver.server import OpencodeServer
 from everyagent.agents.opencode.policy import dependencies
-from everyagent.agents.opencode.policy.plugin_hooks import Guards
+from everyagent.agents.opencode.policy.plugin_hooks import PluginHooks
 from everyagent.agents.program_adapter import ProgramAdapter
-from everyagent.agents.shared_servers import Kind, Servers
+from everyagent.agents.shared_servers import ServerKey, SharedServers
 from everyagent.errors import AgentFailed
 
 
@@ -26,8 +26,8 @@ class OpencodeAdapter(ProgramAdapter):
     def __init__(self, around: AdapterContext) -> None:
         super().__init__(around)
         self._folder = around.folder / self.name
-        self._servers = Servers(self._start)
-        self._guards = Guards(around.tasks)
+        self._servers = SharedServers(self._start, around.tasks)
+        self._plugin_hooks = PluginHooks(around.tasks)
 
     async def install(self, *, reinstall: bool) -> AgentState:
         """With ripgrep, where the machine has none."""
@@ -41,31 +41,31 @@ class OpencodeAdapter(ProgramAdapter):
             raise AgentFailed(
                 f"The session's directory {launch.directory} does not exist. Make it, or start another session."
             )
-        conversation = OpencodeConversation(launch, listener, self._tasks, self._guards)
-        kind = await to_thread.run_sync(self._kind, binary, launch, await self._guards.door())
-        await self._servers.lodge(kind, conversation, lambda server: server.join(conversation), self._tasks)
+        conversation = OpencodeConversation(launch, listener, self._tasks, self._plugin_hooks)
+        key = await to_thread.run_sync(self._key, binary, launch, await self._plugin_hooks.environment())
+        await self._servers.open(key, conversation)
         return conversation
 
     async def close(self) -> None:
         await self._servers.close()
-        await self._guards.close()
+        await self._plugin_hooks.close()
         await super().close()
 
-    def _kind(self, binary: str, launch: Launch | None = None, door: Mapping[str, str] | None = None) -> Kind:
+    def _key(self, binary: str, launch: Launch | None = None, hooks: Mapping[str, str] | None = None) -> ServerKey:
         """Blocking."""
         environment = launching.environment(
-            launch, self._environment, program.beside(self._environment, self._folder), door
+            launch, self._environment, program.beside(self._environment, self._folder), hooks
         )
         quiet = dependencies.environment(launch.directory if launch else self._folder, environment)
-        return Kind.of(launching.argv(binary), {**quiet, **environment})
+        return ServerKey.of(launching.argv(binary), {**quiet, **environment})
 
-    async def _start(self, kind: Kind) -> OpencodeServer:
-        return await OpencodeServer.ready(kind, self._tasks, self._reaper)
+    async def _start(self, key: ServerKey) -> OpencodeServer:
+        return await OpencodeServer.ready(key, self._tasks, self._reaper)
 
     async def _ask(self, path: str) -> Catalog:
         """Start the program only to hear what it offers."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        server = await self._start(await to_thread.run_sync(self._kind, path))
+        server = await self._start(await to_thread.run_sync(self._key, path))
         try:
             return await catalog.asked(server.rest, str(self._folder))
         finally:

@@ -14,7 +14,7 @@ CAPABILITIES = replace(CODING_AGENT, shared_process=True)
 _FIRST = "build"
 
 
-def catalog(providers: list[wire.Provider], agents: list[wire.AgentInfo], default: str | None) -> Catalog:
+def catalog(providers: list[wire.Provider], agents: list[wire.OpencodeAgent], default: str | None) -> Catalog:
     """Any model name is taken: the session's own directory or configuration may offer others."""
     modes = [
         Mode(id=agent.name, name=agent.name.capitalize(), description=agent.description or "")
@@ -51,5 +51,7 @@ async def asked(rest: Rest, directory: str) -> Catalog:
     agents = await rest.ask("GET", "/agent", directory)
     config = await rest.ask("GET", "/config", directory)
     return catalog(
-        read(providers, wire.Providers).providers, read(agents, list[wire.AgentInfo]), read(config, wire.Config).model
+        read(providers, wire.Providers).providers,
+        read(agents, list[wire.OpencodeAgent]),
+        read(config, wire.OpencodeConfig).model,
     )

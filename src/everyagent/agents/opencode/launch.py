@@ -43,18 +43,18 @@ def argv(binary: str) -> tuple[str, ...]:
 
 
 def environment(
-    launch: Launch | None, source: Mapping[str, str], ripgrep: Path | None, door: Mapping[str, str] | None = None
+    launch: Launch | None, source: Mapping[str, str], ripgrep: Path | None, hooks: Mapping[str, str] | None = None
 ) -> dict[str, str]:
     """`source` is the daemon's own environment: of it, what names an account or a way to a model passes.
 
-    `door` is how the plugin finds the daemon.
+    `hooks` are the variables by which the plugin finds the daemon.
     """
     allowed = [name for name in source if name in _NAMES or name.startswith(_PREFIXES) or name in program.KEYS]
     ours = {**_QUIET, **scrubbed(source, allow=allowed, session=launch.env if launch else {})}
     if ripgrep:
         ours["PATH"] = f"{ours.get('PATH', '')}:{ripgrep.parent}"
     ours[CONTENT_VARIABLE] = _content(ours.get(CONTENT_VARIABLE), launch)
-    return {**ours, **(door or {})}
+    return {**ours, **(hooks or {})}
 
 
 def _content(given: str | None, launch: Launch | None) -> str:

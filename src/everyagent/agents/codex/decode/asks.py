@@ -49,18 +49,18 @@ class HookAsk(Struct, frozen=True):
     action: str
 
 
-class QuestionsAsk(Struct, frozen=True):
+class CodexQuestionsAsk(Struct, frozen=True):
     ids: list[str]
 
 
-class FormAsk(Struct, frozen=True):
+class CodexFormAsk(Struct, frozen=True):
     """An MCP server's elicitation: the fields of its form, in the order they are asked."""
 
     fields: list[str]
     types: list[str | None]
 
 
-Ask: TypeAlias = DecisionAsk | OldDecisionAsk | GrantAsk | McpToolAsk | HookAsk | QuestionsAsk | FormAsk
+Ask: TypeAlias = DecisionAsk | OldDecisionAsk | GrantAsk | McpToolAsk | HookAsk | CodexQuestionsAsk | CodexFormAsk
 
 
 # -- asking -----------------------------------------------------------------------------------------------------
@@ -123,10 +123,10 @@ def questions(key: str, request: requests.UserInput, item: str) -> tuple[Ask, Re
         )
         for each in request.questions
     ]
-    return QuestionsAsk([each.id for each in request.questions]), _requested(key, asked, item)
+    return CodexQuestionsAsk([each.id for each in request.questions]), _requested(key, asked, item)
 
 
-def elicitation(key: str, request: requests.Elicitation) -> tuple[Ask, Requested]:
+def elicitation(key: str, request: requests.CodexElicitation) -> tuple[Ask, Requested]:
     meta = request.meta
     if meta and meta.approval_kind == MCP_APPROVAL:
         found = _TOOL.search(request.message)
@@ -137,18 +137,18 @@ def elicitation(key: str, request: requests.Elicitation) -> tuple[Ask, Requested
             "message": request.message,
         }
         return McpToolAsk(tool), _permission(key, tool, meta.tool_params, item="", facts=facts)
-    fields = (request.requested_schema or requests.Schema()).properties
+    fields = (request.requested_schema or requests.FormSchema()).properties
     if fields:
         asked = [_field(request, name, each) for name, each in fields.items()]
     else:
         where = f" {request.url}" if request.url else ""
         asked = [Question(prompt=f"{request.message}{where}", header=request.server_name, options=_yes_or_no())]
-    return FormAsk(list(fields), [each.type for each in fields.values()]), _requested(key, asked, "")
+    return CodexFormAsk(list(fields), [each.type for each in fields.values()]), _requested(key, asked, "")
 
 
 def withdrawn(key: str, ask: Ask) -> PermissionResolved | QuestionResolved:
     match ask:
-        case QuestionsAsk() | FormAsk():
+        case CodexQuestionsAsk() | CodexFormAsk():
             return QuestionResolved(question_id=key, prompt="", options=[], status="rejected", message=_WITHDRAWN)
         case DecisionAsk() | OldDecisionAsk() | GrantAsk() | McpToolAsk() | HookAsk():
             return PermissionResolved(permission_id=key, action="", status="denied", reply="reject", message=_WITHDRAWN)
@@ -172,7 +172,7 @@ def _permission(
     )
 
 
-def _field(request: requests.Elicitation, name: str, field: requests.SchemaProperty) -> Question:
+def _field(request: requests.CodexElicitation, name: str, field: requests.FormField) -> Question:
     title = field.title or name
     what = f"{request.message}\n\n{title}" + (f": {field.description}" if field.description else "")
     options: list[QuestionOption] = []
@@ -225,16 +225,16 @@ def response(ask: Ask, answer: Answer) -> dict[str, object]:
             action = "decline" if answer.reply == "reject" else "accept"
             meta = {"persist": "session"} if answer.reply == "always" else None
             return {"action": action, "content": None, "_meta": meta}
-        case QuestionsAsk(), QuestionAnswer():
+        case CodexQuestionsAsk(), QuestionAnswer():
             given = zip(ask.ids, answer.answers or [], strict=False)
             return {"answers": {id: {"answers": words} for id, words in given}}
-        case FormAsk(), QuestionAnswer():
+        case CodexFormAsk(), QuestionAnswer():
             return _filled(ask, answer)
         case _:
             raise AgentFailed("The answer is of another kind than the question; the agent was not told.")
 
 
-def _filled(ask: FormAsk, answer: QuestionAnswer) -> dict[str, object]:
+def _filled(ask: CodexFormAsk, answer: QuestionAnswer) -> dict[str, object]:
     if answer.answers is None or (not ask.fields and answer.answers == [[_NO]]):
         return {"action": "decline", "content": None, "_meta": None}
     filled = zip(ask.fields, ask.types, answer.answers, strict=False)

@@ -1,8 +1,7 @@
-"""What the app-server says into drafts. Pure but for what it remembers: one decoder for each session."""
+"""Decodes app-server messages into drafts. No I/O; one decoder for each session, with the state of its turn."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import PurePath
+from collections.abc import Callable, Sequence
 from typing import Generic, TypeAlias, TypeVar
 
 import msgspec
@@ -10,23 +9,27 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everyagent.agents.adapter import Draft, Frame, Heard, NativeSession
-from everyagent.agents.codex.decode import asks, failures, notices, tools
-from everyagent.agents.codex.decode.asks import Ask
+from everyagent.agents.codex.decode import failures, notices
+from everyagent.agents.codex.decode.effects import CodexEffect, RpcReply, SubagentHalted, TurnStopped, UnservedRequest
+from everyagent.agents.codex.decode.open_asks import REQUESTS, CodexOpenAsks
 from everyagent.agents.codex.decode.rollout import Recorded
-from everyagent.agents.codex.decode.threads import Threads
-from everyagent.agents.codex.decode.usage import Meter
-from everyagent.agents.codex.driver.effects import Answered, Aside, Halted, Reply, Stopped, Unserved
-from everyagent.agents.codex.policy.policies import CUSTOM_SERVER
-from everyagent.agents.codex.policy.policy_hooks import Knock, Ruled, Rulings
-from everyagent.agents.codex.protocol import requests, wire
+from everyagent.agents.codex.decode.subagents import REMEMBERED as SUBAGENTS
+from everyagent.agents.codex.decode.threads import ThreadItems
+from everyagent.agents.codex.decode.usage import TokenMeter
+from everyagent.agents.codex.policy.policy_hooks import PendingHook, PolicyHooks
+from everyagent.agents.codex.protocol import wire
 from everyagent.agents.codex.protocol.ignored import IGNORED
-from everyagent.agents.codex.protocol.rpc import Said
+from everyagent.agents.codex.protocol.rpc import RpcMessage
+from everyagent.agents.memory import remember
 from everyagent.agents.unparsed import BROKEN, unparsed
+from everyagent.logs import get_logger
 from everyagent.model.events import ModelResponded, StopReason, TurnEnded, TurnStarted
 
 P = TypeVar("P")
 F = TypeVar("F", bound=Struct)
-Handler: TypeAlias = Callable[["Decoder", Said], Sequence[Draft] | None]
+Handler: TypeAlias = Callable[["CodexDecoder", RpcMessage], Sequence[Draft] | None]
+
+logger = get_logger(__name__)
 
 LOCATION = "agents/codex/decode.py"
 _CUT = "The model's stream was cut, so this is told anew."
@@ -37,33 +40,29 @@ _opened = msgspec.json.Decoder(wire.ThreadOpened)
 _begun = msgspec.json.Decoder(wire.TurnBegun)
 
 
-class Envelope(Struct, Generic[P], frozen=True):
+class RpcEnvelope(Struct, Generic[P], frozen=True):
     params: P
 
 
-class Decoder:
-    """`asides` is what the driver has to see to after each batch; it takes them out.
+class CodexDecoder:
+    """`effects` are for the driver to carry out after each batch. `closed`: Codex has unloaded the thread.
 
     `turn` is the one that runs, `turns` counts those begun. `sent` has the methods of requests that Codex has not
-    answered yet. `accepts_patches`: changes of files in `directory` are approved unasked. `closed`: Codex has let go
-    of the thread.
+    answered yet.
     """
 
     def __init__(self, directory: str = "", *, now: Callable[[], float] = time.time) -> None:
-        self.directory = directory
-        self.accepts_patches = False
         self.sent: dict[wire.Id, str] = {}
-        self.asks: dict[str, tuple[wire.Id, Ask]] = {}
-        self.asides: list[Aside] = []
+        self.effects: list[CodexEffect] = []
         self.turn: str | None = None
         self.turns = 0
         self.opened: wire.ThreadOpened | None = None
         self.closed = False
-        self._now = now
-        self._threads = Threads()
-        self.rulings = Rulings(self._threads)
-        self._meter = Meter()
-        self._models: dict[str, str] = {}  # which model each thread works with
+        self.threads = ThreadItems()
+        self.policy_hooks = PolicyHooks(self.threads)
+        self.asks = CodexOpenAsks(directory, self.threads, self.policy_hooks, self.effects, now)
+        self._meter = TokenMeter()
+        self._models: dict[str, str] = {}  # the model of each thread
         self._notices = 0
         self._named = False
         self._retries = 0
@@ -71,62 +70,71 @@ class Decoder:
         self._diff = ""
         self._unread: str | None = None
 
-    def decode(self, said: Said) -> Heard:
-        """Never fails: what it does not understand becomes an `Unparsed`, with the line as its frame."""
-        if said.problem:
-            return self._unparsed(said, said.problem)
+    def take_effects(self) -> list[CodexEffect]:
+        effects = self.effects.copy()
+        self.effects.clear()
+        return effects
+
+    def decode(self, message: RpcMessage) -> Heard:
+        """Never raises: a message that cannot be decoded becomes `agent.unparsed`, with the line as its frame."""
+        if message.problem:
+            return self._unparsed(message, message.problem)
         try:
-            drafts = self._dispatch(said)
+            drafts = self._dispatch(message)
         except BROKEN as problem:
-            return self._unparsed(said, str(problem))
+            return self._unparsed(message, str(problem))
+        except Exception as fault:
+            logger.exception("a message of Codex was not decoded", method=message.method)
+            return self._unparsed(message, f"{type(fault).__name__}: {fault}")
         if drafts is None:
-            return self._unparsed(said, f"unknown message {said.method!r}")
-        return Heard(Frame("from_agent", said.body), drafts)
+            return self._unparsed(message, f"unknown message {message.method!r}")
+        return Heard(Frame("from_agent", message.body), drafts)
 
     def recorded(self, record: Recorded) -> Heard:
-        """From Codex's own record of the session's thread, before the end of the turn is decoded."""
-        notice = wire.ModelItemNotice(item=record.item, thread_id=self._threads.main or "")
-        return Heard(Frame("from_agent", record.body), self._threads.by_model(notice))
+        """A row of Codex's own record of the thread, before the end of the turn is decoded."""
+        notice = wire.ModelItemNotice(item=record.item, thread_id=self.threads.keys.main or "")
+        return Heard(Frame("from_agent", record.body), self.threads.by_model(notice))
 
     def unread(self, problem: str) -> None:
-        """The record could not be read; it is told with the end of the turn."""
+        """The record could not be read; that is reported with the end of the turn."""
         self._unread = problem
 
-    def ends_turn(self, said: Said) -> bool:
-        return said.method == "turn/completed" and said.thread == self._threads.main
+    def ends_turn(self, message: RpcMessage) -> bool:
+        return message.method == "turn/completed" and message.thread == self.threads.keys.main
 
-    def _dispatch(self, said: Said) -> Sequence[Draft] | None:
-        if said.method is None:
-            return self._replied(_responses.decode(said.body))
-        handler = MAPPED.get(said.method) or REQUESTS.get(said.method)
-        if handler:
-            return handler(self, said)
-        return () if said.method in IGNORED else None
+    def _dispatch(self, message: RpcMessage) -> Sequence[Draft] | None:
+        if message.method is None:
+            return self._replied(_responses.decode(message.body))
+        if handler := MAPPED.get(message.method):
+            return handler(self, message)
+        if request := REQUESTS.get(message.method):
+            return request(self.asks, message)
+        return () if message.method in IGNORED else None
 
-    def _unparsed(self, said: Said, error: str) -> Heard:
-        """A request that is not understood is refused all the same."""
-        if said.method is not None and said.id is not None:
-            self.asides.append(Unserved(said.id, said.method))
-        return unparsed(said.body, error, LOCATION)
+    def _unparsed(self, message: RpcMessage, error: str) -> Heard:
+        """A request that cannot be decoded is refused, so that Codex does not wait."""
+        if message.method is not None and message.id is not None:
+            self.effects.append(UnservedRequest(message.id, message.method))
+        return unparsed(message.body, error, LOCATION)
 
     def _replied(self, response: wire.Response) -> Sequence[Draft]:
         method = self.sent.pop(response.id, None)
         if response.error is None and method in ("thread/start", "thread/resume"):
             self.opened = _opened.decode(response.result)
-            self._threads.main = self.opened.thread.id
-            self._models[self._threads.main] = self.opened.model
+            self.threads.keys.main = self.opened.thread.id
+            remember(self._models, self.threads.keys.main, self.opened.model, SUBAGENTS)
         elif response.error is None and method == "turn/start":
             self.turn = _begun.decode(response.result).turn.id
             self._meter.running = True
-        self.asides.append(Reply(response.id, response.result, response.error))
+        self.effects.append(RpcReply(response.id, response.result, response.error))
         return ()
 
     # -- turns ------------------------------------------------------------------------------------------------
 
     def turn_started(self, notice: wire.TurnNotice) -> Sequence[Draft]:
         """A thread can be resumed from its first turn on, so that is when it is named."""
-        if self._threads.is_child(notice.thread_id):
-            self._threads.subagents.works(notice.thread_id, notice.turn.id)
+        if self.threads.is_child(notice.thread_id):
+            self.threads.subagents.turn_started(notice.thread_id, notice.turn.id)
             return ()
         self.turn = notice.turn.id
         self.turns += 1
@@ -139,24 +147,24 @@ class Decoder:
 
     def turn_of(self, thread: str) -> str | None:
         """The one that runs, the session's or a sub-agent's."""
-        if not self._threads.is_child(thread):
+        if not self.threads.is_child(thread):
             return self.turn
-        running = self._threads.subagents.running(thread)
+        running = self.threads.subagents.running(thread)
         return running.turn if running else None
 
     def turn_completed(self, notice: wire.TurnNotice) -> Sequence[Draft]:
         turn, thread = notice.turn, notice.thread_id
-        if not self._threads.is_child(thread) and self.turn and turn.id != self.turn:
+        if not self.threads.is_child(thread) and self.turn and turn.id != self.turn:
             return ()
         interrupted = turn.status == "interrupted"
-        drafts = list(self._threads.ended(thread, "The turn was interrupted." if interrupted else _OPEN))
+        drafts = list(self.threads.ended(thread, "The turn was interrupted." if interrupted else _OPEN))
         if interrupted:
-            self.asides.append(Stopped(thread))
-        if self._threads.is_child(thread):
-            halted = self._threads.subagents.rests(thread)
+            self.effects.append(TurnStopped(thread))
+        if self.threads.is_child(thread):
+            halted = self.threads.subagents.turn_ended(thread)
             if halted and interrupted:
-                self.asides.append(Halted(halted.parent, halted.path))
-                drafts += self._threads.subagent_returned(thread, turn.status)
+                self.effects.append(SubagentHalted(halted.parent, halted.path))
+                drafts += self.threads.subagent_returned(thread, turn.status)
             return drafts
         if self._unread:
             drafts += notices.record_unread(self.notice_key(), self._unread)
@@ -172,17 +180,17 @@ class Decoder:
         error = failure.message if failure and turn.status == "failed" else None
         drafts.append(TurnEnded(turn_id="", stop_reason=reason, usage=self._meter.take(), error=error))
         self.turn, self._failure, self._diff, self._retries = None, None, "", 0
-        self.rulings.turn_over()
+        self.policy_hooks.turn_over()
         self._meter.running = False
         return drafts
 
-    def failed(self, notice: wire.ErrorNotice) -> Sequence[Draft]:
+    def failed(self, notice: wire.CodexErrorNotice) -> Sequence[Draft]:
         if notice.will_retry:
             self._retries += 1
-            started_over = self._threads.starts_over(notice.thread_id, _CUT)
+            started_over = self.threads.starts_over(notice.thread_id, _CUT)
             retrying = failures.retrying(notice.error, self._retries)
-            return [replace(retrying, subagent=self._threads.subagent(notice.thread_id)), *started_over]
-        if not self._threads.is_child(notice.thread_id):
+            return [replace(retrying, subagent=self.threads.subagent(notice.thread_id)), *started_over]
+        if not self.threads.is_child(notice.thread_id):
             self._failure = notice.error
         return (failures.error(notice.error),)
 
@@ -191,200 +199,99 @@ class Decoder:
         if used is None:
             return ()
         thread = notice.thread_id
-        return (ModelResponded(usage=used, model=self._models.get(thread), subagent=self._threads.subagent(thread)),)
+        return (ModelResponded(usage=used, model=self._models.get(thread), subagent=self.threads.subagent(thread)),)
 
     def set(self, notice: wire.SettingsNotice) -> Sequence[Draft]:
-        self._models[notice.thread_id] = notice.thread_settings.model
+        remember(self._models, notice.thread_id, notice.thread_settings.model, SUBAGENTS)
         return ()
 
     def changed(self, notice: wire.DiffNotice) -> Sequence[Draft]:
-        if not self._threads.is_child(notice.thread_id):
+        if not self.threads.is_child(notice.thread_id):
             self._diff = notice.diff
         return ()
 
-    def let_go(self, said: Said) -> Sequence[Draft]:
-        self.closed = self.closed or said.thread == self._threads.main
+    def let_go(self, message: RpcMessage) -> Sequence[Draft]:
+        self.closed = self.closed or message.thread == self.threads.keys.main
         return ()
 
     # -- items ------------------------------------------------------------------------------------------------
 
     def item_started(self, notice: wire.ItemNotice) -> Sequence[Draft] | None:
-        return self._threads.started(notice.thread_id, notice.item)
+        return self.threads.started(notice.thread_id, notice.item)
 
     def item_completed(self, notice: wire.ItemNotice) -> Sequence[Draft] | None:
-        return self._threads.completed(notice.thread_id, notice.item)
+        return self.threads.completed(notice.thread_id, notice.item)
 
     def by_model(self, notice: wire.ModelItemNotice) -> Sequence[Draft]:
-        return self._threads.by_model(notice)
-
-    @property
-    def threads(self) -> Threads:
-        return self._threads
-
-    # -- asks -------------------------------------------------------------------------------------------------
-
-    def patch_asked(self, said: Said, request: requests.FileApproval) -> Iterator[Draft]:
-        key = self._threads.key(said.thread or "", request.item_id)
-        call = self._threads.calls.get(key)
-        inside = call and all(self._inside(change.path) for change in call.item.changes)
-        if self.accepts_patches and inside and not request.grant_root:
-            self.asides.append(Answered(said.id or 0, {"decision": "accept"}))
-            return
-        changes = tools.changes(call.item) if call else []
-        yield from self.ask(said, *asks.patch(_key(said), request, changes, key))
-
-    def elicited(self, said: Said, request: requests.Elicitation) -> Iterator[Draft]:
-        approval = request.meta is not None and request.meta.approval_kind == asks.MCP_APPROVAL
-        if approval and request.server_name == CUSTOM_SERVER:
-            self.asides.append(Answered(said.id or 0, {"action": "accept", "content": None, "_meta": None}))
-        else:
-            yield from self.ask(said, *asks.elicitation(_key(said), request))
-
-    def ask(self, said: Said, ask: Ask, drafted: asks.Requested) -> Iterator[Draft]:
-        if settled := self.rulings.settles(drafted):
-            self.asides.append(Answered(said.id or 0, asks.response(ask, settled)))
-            return
-        self.asks[_key(said)] = (said.id or 0, ask)
-        yield drafted
-
-    def knocked(self, knock: Knock) -> Heard:
-        ruling, drafts = self.rulings.knocked(knock)
-        if isinstance(ruling, Ruled):
-            self.asides.append(ruling)
-        else:
-            self.asks[knock.key] = (knock.key, ruling.ask)
-        return Heard(Frame("from_agent", knock.body), drafts)
-
-    def item_key(self, said: Said, id: str) -> str:
-        return self._threads.key(said.thread or "", id)
-
-    def clock_asked(self, said: Said) -> Sequence[Draft]:
-        self.asides.append(Answered(said.id or 0, {"currentTimeAt": int(self._now())}))
-        return ()
-
-    def unserved(self, said: Said) -> Sequence[Draft]:
-        self.asides.append(Unserved(said.id or 0, said.method or ""))
-        return ()
-
-    def resolved(self, notice: wire.Resolved) -> Sequence[Draft]:
-        """Also told of what we have answered; then the ask is no longer open."""
-        key = f"ask {notice.request_id}"
-        _, ask = self.asks.pop(key, (None, None))
-        return (asks.withdrawn(key, ask),) if ask else ()
-
-    def warned(self, notice: wire.Notice) -> Sequence[Draft]:
-        """A sub-agent's thread warns of what the session's own has warned of."""
-        if notice.thread_id and self._threads.is_child(notice.thread_id):
-            return ()
-        return notices.warning(self.notice_key(), notice)
+        return self.threads.by_model(notice)
 
     # -- the rest ---------------------------------------------------------------------------------------------
+
+    def hook_called(self, hook: PendingHook) -> Heard:
+        return Heard(Frame("from_agent", hook.body), self.asks.hook_called(hook))
+
+    def warned(self, notice: wire.CodexNotice) -> Sequence[Draft]:
+        """A sub-agent's thread repeats the warnings of the session's own."""
+        if notice.thread_id and self.threads.is_child(notice.thread_id):
+            return ()
+        return notices.warning(self.notice_key(), notice)
 
     def notice_key(self) -> str:
         self._notices += 1
         return f"notice {self._notices}"
 
-    def _inside(self, path: str) -> bool:
-        where = PurePath(self.directory, path)
-        return where.is_relative_to(self.directory) and ".." not in where.parts
-
-
-def _key(said: Said) -> str:
-    return f"ask {said.id}"
-
 
 # -- tables -----------------------------------------------------------------------------------------------------
 
 
-def _typed(shape: type[F], handle: Callable[[Decoder, F], Sequence[Draft] | None]) -> Handler:
-    decoder = msgspec.json.Decoder(Envelope[shape])
-    return lambda self, said: handle(self, decoder.decode(said.body).params)
+def _typed(shape: type[F], handle: Callable[[CodexDecoder, F], Sequence[Draft] | None]) -> Handler:
+    decoder = msgspec.json.Decoder(RpcEnvelope[shape])
+    return lambda self, message: handle(self, decoder.decode(message.body).params)
 
 
-def _piece(tell: Callable[[Threads, wire.Delta], Sequence[Draft]]) -> Handler:
-    decoder = msgspec.json.Decoder(Envelope[wire.Delta])
-    return lambda self, said: tell(self.threads, decoder.decode(said.body).params)
+def _piece(tell: Callable[[ThreadItems, wire.CodexDelta], Sequence[Draft]]) -> Handler:
+    decoder = msgspec.json.Decoder(RpcEnvelope[wire.CodexDelta])
+    return lambda self, message: tell(self.threads, decoder.decode(message.body).params)
 
 
 def _notice(shape: type[F], tell: Callable[[str, F], Sequence[Draft]]) -> Handler:
-    decoder = msgspec.json.Decoder(Envelope[shape])
-    return lambda self, said: tell(self.notice_key(), decoder.decode(said.body).params)
-
-
-def _request(shape: type[F], handle: Callable[[Decoder, Said, F], Iterator[Draft]]) -> Handler:
-    decoder = msgspec.json.Decoder(Envelope[shape])
-    return lambda self, said: list(handle(self, said, decoder.decode(said.body).params))
+    decoder = msgspec.json.Decoder(RpcEnvelope[shape])
+    return lambda self, message: tell(self.notice_key(), decoder.decode(message.body).params)
 
 
 #: Notifications that become events. `docs/agents/codex.md` says what each becomes.
 MAPPED: dict[str, Handler] = {
-    "item/agentMessage/delta": _piece(Threads.text),
-    "item/plan/delta": _piece(Threads.text),
-    "item/reasoning/summaryPartAdded": _piece(Threads.summary_part),
-    "item/reasoning/summaryTextDelta": _piece(Threads.summary),
-    "item/reasoning/textDelta": _piece(Threads.thought),
-    "item/commandExecution/outputDelta": _piece(Threads.output),
-    "item/commandExecution/terminalInteraction": _piece(Threads.typed),
-    "item/fileChange/outputDelta": _piece(Threads.output),
-    "item/mcpToolCall/progress": _piece(Threads.output),
-    "item/started": _typed(wire.ItemNotice, Decoder.item_started),
-    "item/completed": _typed(wire.ItemNotice, Decoder.item_completed),
-    "rawResponseItem/completed": _typed(wire.ModelItemNotice, Decoder.by_model),
-    "turn/started": _typed(wire.TurnNotice, Decoder.turn_started),
-    "turn/completed": _typed(wire.TurnNotice, Decoder.turn_completed),
-    "turn/diff/updated": _typed(wire.DiffNotice, Decoder.changed),
+    "item/agentMessage/delta": _piece(ThreadItems.text),
+    "item/plan/delta": _piece(ThreadItems.text),
+    "item/reasoning/summaryPartAdded": _piece(ThreadItems.summary_part),
+    "item/reasoning/summaryTextDelta": _piece(ThreadItems.summary),
+    "item/reasoning/textDelta": _piece(ThreadItems.thought),
+    "item/commandExecution/outputDelta": _piece(ThreadItems.output),
+    "item/commandExecution/terminalInteraction": _piece(ThreadItems.typed),
+    "item/fileChange/outputDelta": _piece(ThreadItems.output),
+    "item/mcpToolCall/progress": _piece(ThreadItems.output),
+    "item/started": _typed(wire.ItemNotice, CodexDecoder.item_started),
+    "item/completed": _typed(wire.ItemNotice, CodexDecoder.item_completed),
+    "rawResponseItem/completed": _typed(wire.ModelItemNotice, CodexDecoder.by_model),
+    "turn/started": _typed(wire.TurnNotice, CodexDecoder.turn_started),
+    "turn/completed": _typed(wire.TurnNotice, CodexDecoder.turn_completed),
+    "turn/diff/updated": _typed(wire.DiffNotice, CodexDecoder.changed),
     "turn/plan/updated": _notice(wire.PlanNotice, notices.plan),
-    "thread/tokenUsage/updated": _typed(wire.UsageNotice, Decoder.used),
-    "thread/settings/updated": _typed(wire.SettingsNotice, Decoder.set),
-    "thread/name/updated": _notice(wire.Notice, notices.titled),
+    "thread/tokenUsage/updated": _typed(wire.UsageNotice, CodexDecoder.used),
+    "thread/settings/updated": _typed(wire.SettingsNotice, CodexDecoder.set),
+    "thread/name/updated": _notice(wire.CodexNotice, notices.titled),
     "thread/goal/updated": _notice(wire.GoalNotice, notices.goal),
-    "thread/closed": Decoder.let_go,
-    "serverRequest/resolved": _typed(wire.Resolved, Decoder.resolved),
-    "error": _typed(wire.ErrorNotice, Decoder.failed),
-    "warning": _typed(wire.Notice, Decoder.warned),
-    "guardianWarning": _typed(wire.Notice, Decoder.warned),
-    "configWarning": _typed(wire.Notice, Decoder.warned),
-    "mcpServer/startupStatus/updated": _notice(wire.Notice, notices.mcp_startup),
+    "thread/closed": CodexDecoder.let_go,
+    "serverRequest/resolved": _typed(wire.Resolved, lambda self, notice: self.asks.resolved(notice)),
+    "error": _typed(wire.CodexErrorNotice, CodexDecoder.failed),
+    "warning": _typed(wire.CodexNotice, CodexDecoder.warned),
+    "guardianWarning": _typed(wire.CodexNotice, CodexDecoder.warned),
+    "configWarning": _typed(wire.CodexNotice, CodexDecoder.warned),
+    "mcpServer/startupStatus/updated": _notice(wire.CodexNotice, notices.mcp_startup),
     "account/rateLimits/updated": _notice(wire.LimitsNotice, notices.limits),
-    "model/rerouted": _notice(wire.Notice, notices.rerouted),
-    "modelProvider/authRecoveryStarted": _notice(wire.Notice, notices.auth_recovery),
-    "modelProvider/authRecoveryCompleted": _notice(wire.Notice, notices.auth_recovery),
+    "model/rerouted": _notice(wire.CodexNotice, notices.rerouted),
+    "modelProvider/authRecoveryStarted": _notice(wire.CodexNotice, notices.auth_recovery),
+    "modelProvider/authRecoveryCompleted": _notice(wire.CodexNotice, notices.auth_recovery),
     "hook/completed": _notice(wire.HookNotice, notices.hook),
     "item/autoApprovalReview/completed": _notice(wire.ReviewNotice, notices.review),
-}
-
-#: Requests of Codex's to us. Every one is answered, those that are not here with a refusal.
-REQUESTS: dict[str, Handler] = {
-    "item/commandExecution/requestApproval": _request(
-        requests.CommandApproval,
-        lambda self, said, asked: self.ask(said, *asks.command(_key(said), asked, self.item_key(said, asked.item_id))),
-    ),
-    "item/fileChange/requestApproval": _request(requests.FileApproval, Decoder.patch_asked),
-    "item/permissions/requestApproval": _request(
-        requests.PermissionsApproval,
-        lambda self, said, asked: self.ask(said, *asks.grant(_key(said), asked, self.item_key(said, asked.item_id))),
-    ),
-    "item/tool/requestUserInput": _request(
-        requests.UserInput,
-        lambda self, said, asked: self.ask(
-            said, *asks.questions(_key(said), asked, self.item_key(said, asked.item_id))
-        ),
-    ),
-    "mcpServer/elicitation/request": _request(requests.Elicitation, Decoder.elicited),
-    "execCommandApproval": _request(
-        requests.OldCommandApproval,
-        lambda self, said, asked: self.ask(
-            said, *asks.old_command(_key(said), asked, self.item_key(said, asked.call_id))
-        ),
-    ),
-    "applyPatchApproval": _request(
-        requests.OldPatchApproval,
-        lambda self, said, asked: self.ask(
-            said, *asks.old_patch(_key(said), asked, self.item_key(said, asked.call_id))
-        ),
-    ),
-    "currentTime/read": Decoder.clock_asked,
-    "item/tool/call": Decoder.unserved,
-    "account/chatgptAuthTokens/refresh": Decoder.unserved,
-    "attestation/generate": Decoder.unserved,
 }

@@ -13,7 +13,7 @@ _STEPS = {"inProgress": "in_progress"}
 OWN_HOOKS = "sessionFlags"
 
 
-def warning(key: str, notice: wire.Notice) -> Sequence[Draft]:
+def warning(key: str, notice: wire.CodexNotice) -> Sequence[Draft]:
     text = notice.message or notice.summary
     return items.notice(key, "warning", text, notice.details) if text else ()
 
@@ -23,23 +23,23 @@ def record_unread(key: str, problem: str) -> Sequence[Draft]:
     return items.notice(key, "warning", label, problem)
 
 
-def mcp_startup(key: str, notice: wire.Notice) -> Sequence[Draft]:
+def mcp_startup(key: str, notice: wire.CodexNotice) -> Sequence[Draft]:
     """Only what failed is told."""
     if notice.status != "failed":
         return ()
     return items.notice(key, "mcp_server", f"The MCP server {notice.name} did not start", notice.error)
 
 
-def titled(key: str, notice: wire.Notice) -> Sequence[Draft]:
+def titled(key: str, notice: wire.CodexNotice) -> Sequence[Draft]:
     return (SessionUpdated(title=notice.thread_name),) if notice.thread_name else ()
 
 
-def rerouted(key: str, notice: wire.Notice) -> Sequence[Draft]:
+def rerouted(key: str, notice: wire.CodexNotice) -> Sequence[Draft]:
     label = f"The model {notice.from_model} was exchanged for {notice.to_model}"
     return items.notice(key, "model_rerouted", label, notice.reason)
 
 
-def auth_recovery(key: str, notice: wire.Notice) -> Sequence[Draft]:
+def auth_recovery(key: str, notice: wire.CodexNotice) -> Sequence[Draft]:
     return items.notice(key, "auth_recovery", notice.message or f"Logging in to {notice.provider} again")
 
 

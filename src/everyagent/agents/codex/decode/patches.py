@@ -1,12 +1,12 @@
 """Unified diffs from what Codex tells of a file change. Pure."""
 
-from everyagent.agents.codex.protocol.wire import Change
+from everyagent.agents.codex.protocol.wire import FileChange
 from everyagent.model.parts import FileRefPart
 
 _NO_NEWLINE = "\\ No newline at end of file\n"
 
 
-def file_ref(change: Change) -> FileRefPart:
+def file_ref(change: FileChange) -> FileRefPart:
     match change.kind.type:
         case "add":
             return FileRefPart(path=change.path, action="write", diff=_whole(change, "+"))
@@ -16,7 +16,7 @@ def file_ref(change: Change) -> FileRefPart:
             return FileRefPart(path=change.path, action="patch", diff=_edited(change))
 
 
-def _edited(change: Change) -> str | None:
+def _edited(change: FileChange) -> str | None:
     """Codex gives the hunks alone."""
     if not change.diff:
         return None
@@ -25,7 +25,7 @@ def _edited(change: Change) -> str | None:
     return f"--- a/{old}\n+++ b/{new}\n{hunks}"
 
 
-def _whole(change: Change, sign: str) -> str:
+def _whole(change: FileChange, sign: str) -> str:
     """Of a file that is new or gone Codex gives the content."""
     name, lines = _name(change.path), change.diff.splitlines(keepends=True)
     count = f"1,{len(lines)}"

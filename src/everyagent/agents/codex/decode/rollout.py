@@ -1,6 +1,6 @@
-"""The record Codex keeps of a thread, read on after a turn for calls that its app-server told no item of.
+"""Reads Codex's own record of a resumed thread after a turn, for calls that the app-server sent no item for.
 
-Only needed for threads that were resumed: those that were started tell such calls themselves. Blocking.
+Threads that were started, not resumed, report such calls themselves. Blocking.
 """
 
 from collections.abc import Callable
@@ -13,9 +13,9 @@ from everyagent.agents.codex.protocol.wire import ModelItem
 from everyagent.runtime.framing import LineSplitter
 
 READ_SIZE = 1024 * 1024
-#: A turn that was stopped at once may not be written yet; after so many without a row it is not this file.
+#: A turn that was stopped at once may not be written yet; after so many turns without a row it is another file.
 EMPTY_TURNS = 3
-#: Rows are as long as what the agent reads; of a longer one nothing is missed but itself.
+#: A longer row is skipped.
 ROW_LIMIT = 16 * 1024 * 1024
 
 
@@ -36,7 +36,7 @@ _items = msgspec.json.Decoder(ModelItem)
 
 
 class Rollout:
-    """Begins at the end of what is there."""
+    """Starts at the end of the file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -44,8 +44,8 @@ class Rollout:
         self._position = path.stat().st_size
         self._empty = 0
 
-    def untold(self, told: Callable[[str], bool]) -> list[Recorded]:
-        """New rows about calls but those whose id is `told`. Raises `OSError`, or `ValueError` if it is no record."""
+    def calls_without_item(self, has_item: Callable[[str], bool]) -> list[Recorded]:
+        """New rows about calls that have no item. Raises `OSError`, or `ValueError` if it is no record."""
         found: list[Recorded] = []
         self._empty += 1
         with self._path.open("rb") as file:
@@ -56,7 +56,7 @@ class Rollout:
                     self._empty = 0
                     row = None if line.cut else _rows.decode(line.body)
                     item = _items.decode(row.payload) if row and row.type == "response_item" else None
-                    if item and item.call_id and not told(item.call_id):
+                    if item and item.call_id and not has_item(item.call_id):
                         found.append(Recorded(line.body, item))
         if self._empty >= EMPTY_TURNS:
             raise ValueError("nothing is added to it any more")

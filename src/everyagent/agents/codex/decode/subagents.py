@@ -1,34 +1,39 @@
-"""The sub-agents of a session, each with a thread of its own: who made it, what it said last, whether it works."""
+"""State of a session's sub-agents, each with a thread of its own: the call that made it, its last message, its turn."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from everyagent.agents.memory import remember
+
+#: Sub-agents of one session that are remembered.
+REMEMBERED = 4096
+
 
 class Subagent:
-    """`call` is the key of the call that made it, on the thread `parent`; `owed`: that has no result yet."""
+    """`call` is the key of the call that made it, on the thread `parent`; `owed`: the call has no result yet."""
 
-    __slots__ = ("call", "halting", "owed", "parent", "path", "turn", "words")
+    __slots__ = ("call", "halting", "owed", "parent", "path", "text", "turn")
 
     def __init__(self, call: str, parent: str = "", path: str = "", *, owed: bool = False) -> None:
         self.call = call
         self.parent = parent
         self.path = path
         self.owed = owed
-        self.words = ""
+        self.text = ""
         self.turn: str | None = None
         self.halting = False
 
 
-class Running(NamedTuple):
+class SubagentTurn(NamedTuple):
     thread: str
     turn: str
 
 
-class Returned(NamedTuple):
-    """What a call that made a sub-agent comes to."""
+class SubagentResult(NamedTuple):
+    """The result of the call that made a sub-agent."""
 
     call: str
-    words: str
+    text: str
 
 
 class Subagents:
@@ -37,50 +42,51 @@ class Subagents:
 
     def adopt(self, call: str, threads: Iterable[str]) -> None:
         for thread in threads:
-            self._by_thread.setdefault(thread, Subagent(call))
+            if thread not in self._by_thread:
+                remember(self._by_thread, thread, Subagent(call), REMEMBERED)
 
     def begin(self, thread: str, call: str, parent: str, path: str) -> bool:
-        """False if it is known: then its call tells of its end by itself."""
+        """False if it is known: then the call that made it reports its end."""
         if thread in self._by_thread:
             return False
-        self._by_thread[thread] = Subagent(call, parent, path, owed=True)
+        remember(self._by_thread, thread, Subagent(call, parent, path, owed=True), REMEMBERED)
         return True
 
     def call_of(self, thread: str) -> str | None:
         known = self._by_thread.get(thread)
         return known.call if known else None
 
-    def says(self, thread: str, words: str) -> None:
+    def message(self, thread: str, text: str) -> None:
         if known := self._by_thread.get(thread):
-            known.words = words
+            known.text = text
 
-    def returns(self, thread: str) -> Returned | None:
+    def returns(self, thread: str) -> SubagentResult | None:
         """Once for each."""
         known = self._by_thread.get(thread)
         if known is None or not known.owed:
             return None
         known.owed = False
-        return Returned(known.call, known.words)
+        return SubagentResult(known.call, known.text)
 
-    def works(self, thread: str, turn: str) -> None:
-        """It has begun a turn."""
+    def turn_started(self, thread: str, turn: str) -> None:
+        """Its turn has begun."""
         if known := self._by_thread.get(thread):
             known.turn = turn
 
-    def running(self, thread: str) -> Running | None:
+    def running(self, thread: str) -> SubagentTurn | None:
         known = self._by_thread.get(thread)
-        return Running(thread, known.turn) if known and known.turn else None
+        return SubagentTurn(thread, known.turn) if known and known.turn else None
 
-    def halt(self, call: str) -> Running | None:
-        """The one that a call made, if it works: it shall stop."""
+    def halt(self, call: str) -> SubagentTurn | None:
+        """The running turn of the sub-agent that a call made; it is to be stopped."""
         for thread, known in self._by_thread.items():
             if known.call == call and known.turn:
                 known.halting = True
-                return Running(thread, known.turn)
+                return SubagentTurn(thread, known.turn)
         return None
 
-    def rests(self, thread: str) -> Subagent | None:
-        """Its turn is over; itself, if it was to stop."""
+    def turn_ended(self, thread: str) -> Subagent | None:
+        """Its turn is over. Returns it if we stopped it."""
         known = self._by_thread.get(thread)
         if known is None:
             return None

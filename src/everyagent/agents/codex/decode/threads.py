@@ -1,4 +1,4 @@
-"""The items of a session's threads - its own and its sub-agents' - as drafts. Remembers what is open; no I/O."""
+"""Decodes the items of a session's threads, its own and its sub-agents', into drafts. Remembers open items; no I/O."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
@@ -9,72 +9,79 @@ from msgspec.structs import replace
 from everyagent.agents import items
 from everyagent.agents.adapter import Draft, Synthetic
 from everyagent.agents.codex.decode import tools
+from everyagent.agents.codex.decode.item_keys import ItemKeys
 from everyagent.agents.codex.decode.subagents import Subagents
-from everyagent.agents.codex.decode.tools import Call, result_key
-from everyagent.agents.codex.protocol.wire import Delta, ModelItemNotice, UserPart
-from everyagent.agents.codex.protocol.wire import Item as NativeItem
+from everyagent.agents.codex.decode.tools import CodexCall, result_key
+from everyagent.agents.codex.protocol.wire import CodexDelta, CodexItem, ModelItemNotice, UserPart
+from everyagent.agents.memory import remember
 from everyagent.model.events import DeltaKind, ItemCompleted, ItemDelta, ItemStarted
 from everyagent.model.items import Item, ItemStatus
 from everyagent.model.parts import ReasoningPart, StatusPart, TextPart, ToolCallPart, ToolResultPart
 
-#: So many calls that outlived their turn are remembered, to tell when they end.
+#: Commands that outlived their turn and are remembered, to report their end.
 REMEMBERED = 256
 
 
-class Stream:
-    """A message or a reasoning that is being told; `summaries` is how many parts of a summary it has."""
+class OpenMessage:
+    """A message or a reasoning that streams; `summaries` counts the parts of its summary."""
 
-    __slots__ = ("name", "summaries", "thread")
+    __slots__ = ("name", "native", "summaries", "thread")
 
-    def __init__(self, thread: str, name: str | None) -> None:
+    def __init__(self, thread: str, native: str, name: str | None) -> None:
         self.thread = thread
+        self.native = native
         self.name = name
         self.summaries = 0
 
 
-class Threads:
-    """`main` is the session's own thread. Keys of items in other threads carry the thread's id."""
-
+class ThreadItems:
     def __init__(self) -> None:
-        self.main: str | None = None
-        self.calls: dict[str, Call] = {}
+        self.keys = ItemKeys()
+        self.key = self.keys.key
+        self.calls: dict[str, CodexCall] = {}
         self.subagents = Subagents()
-        self._streams: dict[str, Stream] = {}
+        self._open: dict[str, OpenMessage] = {}
         self._outputs: set[str] = set()  # keys of calls whose results have begun
-        self._outlived: dict[str, NativeItem] = {}
-        self._told: set[str] = set()  # keys of the calls of this turn that Codex has told an item of
-        self._untold: dict[str, NativeItem] = {}  # calls of the model of which it has not, yet
-        self._announced: set[str] = set()  # keys of calls that were told before Codex did
-        self._typed = 0
-
-    def key(self, thread: str, id: str) -> str:
-        return id if thread == self.main else f"{thread} {id}"
+        self._outlived: dict[str, str] = {}  # commands that outlived their turn, by plain key
+        self._itemized: set[str] = set()  # keys of this turn's calls for which Codex has sent an item
+        self._unitemized: dict[str, CodexItem] = {}  # calls of the model for which it has not, yet
+        self._announced: set[str] = set()  # keys of calls that began before Codex sent their item
+        self._inputs = 0
 
     def is_child(self, thread: str) -> bool:
-        return thread != self.main
+        return thread != self.keys.main
 
     # -- items --------------------------------------------------------------------------------------------------
 
-    def started(self, thread: str, item: NativeItem) -> Sequence[Draft] | None:
+    def started(self, thread: str, item: CodexItem) -> Sequence[Draft] | None:
         """None for an item of a type that nobody knows."""
         handlers = MAPPED.get(item.type)
-        return handlers[0](self, thread, item) if handlers else None
+        if handlers is None:
+            return None
+        self.keys.begin(thread, item.id)
+        return handlers[0](self, thread, item)
 
-    def completed(self, thread: str, item: NativeItem) -> Sequence[Draft] | None:
+    def completed(self, thread: str, item: CodexItem) -> Sequence[Draft] | None:
         handlers = MAPPED.get(item.type)
-        return handlers[1](self, thread, item) if handlers else None
+        if handlers is None:
+            return None
+        if self.keys.is_late(thread, item.id):
+            return self._completed_late(thread, item)
+        drafts = handlers[1](self, thread, item)
+        self.keys.complete(self.key(thread, item.id))
+        return drafts
 
-    def said(self, thread: str, item: NativeItem) -> Sequence[Draft]:
+    def message_started(self, thread: str, item: CodexItem) -> Sequence[Draft]:
         key = self.key(thread, item.id)
         name = "plan" if item.type == "plan" else item.phase
-        self._streams[key] = Stream(thread, name)
+        self._open[key] = OpenMessage(thread, item.id, name)
         return (ItemStarted(item=items.message(key, native=item.id, subagent=self.subagent(thread), name=name)),)
 
-    def said_all(self, thread: str, item: NativeItem) -> Sequence[Draft]:
+    def message_completed(self, thread: str, item: CodexItem) -> Sequence[Draft]:
         key = self.key(thread, item.id)
-        self._streams.pop(key, None)
-        self.subagents.says(thread, item.text)
-        said = items.message(
+        self._open.pop(key, None)
+        self.subagents.message(thread, item.text)
+        message = items.message(
             key,
             native=item.id,
             subagent=self.subagent(thread),
@@ -82,12 +89,12 @@ class Threads:
             status="completed",
             name="plan" if item.type == "plan" else item.phase,
         )
-        return (ItemCompleted(item=said),)
+        return (ItemCompleted(item=message),)
 
-    def thought_all(self, thread: str, item: NativeItem) -> Sequence[Draft]:
-        """Much reasoning has no words to show, so it begins only when some come."""
+    def reasoning_completed(self, thread: str, item: CodexItem) -> Sequence[Draft]:
+        """Much reasoning has no text, so the item starts with the first text."""
         key = self.key(thread, item.id)
-        begun = self._streams.pop(key, None)
+        begun = self._open.pop(key, None)
         parts = [ReasoningPart(text=text, visibility="public") for text in item.summary]
         parts += [ReasoningPart(text=str(text), visibility="private") for text in item.content]
         if not begun and not parts:
@@ -97,9 +104,9 @@ class Threads:
         )
         return (ItemCompleted(item=thought),)
 
-    def called(self, thread: str, item: NativeItem) -> Sequence[Draft]:
-        call = Call(self.key(thread, item.id), item, thread, self.subagent(thread))
-        self._tell(call.key)
+    def called(self, thread: str, item: CodexItem) -> Sequence[Draft]:
+        call = CodexCall(self.key(thread, item.id), item, thread, self.subagent(thread))
+        self._has_item(call.key)
         self.calls[call.key] = call
         self.subagents.adopt(call.key, item.receiver_thread_ids)
         if call.key in self._announced:
@@ -110,20 +117,19 @@ class Threads:
             return (ItemStarted(item=begun), ItemCompleted(item=replace(begun, status="completed")))
         return (ItemStarted(item=begun),)
 
-    def announced(self, thread: str, item: NativeItem) -> Sequence[Draft]:
-        """A call that Codex will tell of, if it may be carried out."""
+    def announced(self, thread: str, item: CodexItem) -> Sequence[Draft]:
+        """A call for which Codex will send an item, if it may be carried out."""
+        key = self.keys.begin(thread, item.id)
         drafts = self.called(thread, item)
-        self._announced.add(self.key(thread, item.id))
+        self._announced.add(key)
         return drafts
 
-    def returned(self, thread: str, item: NativeItem) -> Sequence[Draft]:
+    def returned(self, thread: str, item: CodexItem) -> Sequence[Draft]:
         key = self.key(thread, item.id)
-        if key in self._outlived:
-            return self._ended_late(key, item)
-        self._tell(key)
+        self._has_item(key)
         self._announced.discard(key)
         known = self.calls.pop(key, None)
-        call = Call(key, item, thread, self.subagent(thread))
+        call = CodexCall(key, item, thread, self.subagent(thread))
         self.subagents.adopt(key, item.receiver_thread_ids)
         drafts: list[Draft] = []
         if known is None or not tools.TYPES[item.type]:
@@ -134,14 +140,17 @@ class Threads:
             drafts.append(ItemStarted(item=tools.begun(call)))
         return [*drafts, ItemCompleted(item=tools.result(call))]
 
-    def _ended_late(self, key: str, item: NativeItem) -> Sequence[Draft]:
-        del self._outlived[key]
+    def _completed_late(self, thread: str, item: CodexItem) -> Sequence[Draft]:
+        """Its turn is over, and the item with it; only the end of a command is reported."""
+        key = self._outlived.pop(self.keys.plain(thread, item.id), None)
+        if key is None:
+            return ()
         how = f"with exit code {item.exit_code}" if item.exit_code is not None else str(item.status)
         label = f"A command that had outlived its turn ended {how}"
         return items.notice(f"{key} late", "background_command", label, item.aggregated_output)
 
-    def active(self, thread: str, item: NativeItem) -> Sequence[Draft]:
-        """A sub-agent begins, is spoken to, or ends: its beginning is a call, its end that call's result."""
+    def active(self, thread: str, item: CodexItem) -> Sequence[Draft]:
+        """A sub-agent starts, gets a message, or ends: its start is a call, its end the result of that call."""
         child, key = item.agent_thread_id, self.key(thread, item.id)
         if item.kind == "started":
             if not self.subagents.begin(child, key, thread, item.agent_path):
@@ -150,8 +159,8 @@ class Threads:
             part = ToolCallPart(name=tools.SPAWN, arguments=arguments, call_id=key)
             subagent = self.subagent(thread)
             return items.whole(items.call(key, part, native=item.id, subagent=subagent, status="completed"))
-        if item.kind in ("completed", "interrupted") and (told := self.subagent_returned(child, item.kind)):
-            return told
+        if item.kind in ("completed", "interrupted") and (result := self.subagent_returned(child, item.kind)):
+            return result
         label = f"Sub-agent {item.agent_path} {item.kind}"
         return items.notice(f"{key} {item.kind}", "subagent", label)
 
@@ -163,7 +172,7 @@ class Threads:
         result = items.result(
             result_key(returned.call),
             tools.SPAWN,
-            [ToolResultPart(call_id=returned.call, output=returned.words, is_error=interrupted)],
+            [ToolResultPart(call_id=returned.call, output=returned.text, is_error=interrupted)],
             native=returned.call,
             subagent=None,
             status="failed" if interrupted else "completed",
@@ -171,12 +180,12 @@ class Threads:
         )
         return (ItemCompleted(item=result),)
 
-    def echoed(self, thread: str, item: NativeItem) -> Sequence[Draft]:
-        """The session's own messages are items already; what a sub-agent was told is not."""
+    def echoed(self, thread: str, item: CodexItem) -> Sequence[Draft]:
+        """The session's own user messages are items already; a sub-agent's prompt is not."""
         if not self.is_child(thread):
             return ()
         text = "\n".join(msgspec.convert(part, UserPart).text for part in item.content)
-        told = items.message(
+        prompt = items.message(
             self.key(thread, item.id),
             native=item.id,
             subagent=self.subagent(thread),
@@ -184,26 +193,26 @@ class Threads:
             content=[TextPart(text=text)],
             status="completed",
         )
-        return (ItemCompleted(item=told),)
+        return (ItemCompleted(item=prompt),)
 
-    def compacting(self, thread: str, item: NativeItem) -> Sequence[Draft]:
+    def compacting(self, thread: str, item: CodexItem) -> Sequence[Draft]:
         return (ItemStarted(item=self._compaction(thread, item, "in_progress")),)
 
-    def compacted(self, thread: str, item: NativeItem) -> Sequence[Draft]:
+    def compacted(self, thread: str, item: CodexItem) -> Sequence[Draft]:
         return (ItemCompleted(item=self._compaction(thread, item, "completed")),)
 
-    def _compaction(self, thread: str, item: NativeItem, state: ItemStatus) -> Item:
+    def _compaction(self, thread: str, item: CodexItem, state: ItemStatus) -> Item:
         part = StatusPart(label="Compacting the conversation" if state == "in_progress" else "Conversation compacted")
         key, subagent = self.key(thread, item.id), self.subagent(thread)
         return items.status(key, "compaction", [part], native=item.id, subagent=subagent, state=state)
 
-    def noted(self, thread: str, item: NativeItem) -> Sequence[Draft]:
+    def noted(self, thread: str, item: CodexItem) -> Sequence[Draft]:
         words = item.review or "\n".join(str(fragment.get("text", "")) for fragment in item.fragments)
         part = StatusPart(label=_NOTES[item.type], detail=words or None)
         key, subagent = self.key(thread, item.id), self.subagent(thread)
         return items.whole(items.status(key, item.type, [part], native=item.id, subagent=subagent))
 
-    def put_out(self, thread: str, item: NativeItem) -> Sequence[Draft]:
+    def put_out(self, thread: str, item: CodexItem) -> Sequence[Draft]:
         key, subagent = self.key(thread, item.id), self.subagent(thread)
         output = item.output if isinstance(item.output, str) else msgspec.json.encode(item.output).decode()
         part = ToolResultPart(call_id=key, output=output)
@@ -212,50 +221,53 @@ class Threads:
             items.result(result_key(key), name, [part], native=item.id, subagent=subagent, status="completed")
         )
 
-    def nothing(self, thread: str, item: NativeItem) -> Sequence[Draft]:
+    def nothing(self, thread: str, item: CodexItem) -> Sequence[Draft]:
         return ()
 
     def by_model(self, notice: ModelItemNotice) -> Sequence[Draft]:
-        """A call that Codex refuses at once has no item of its own: it is told when the model hears of that."""
-        key, item = self.key(notice.thread_id, notice.item.call_id), notice.item
-        untold = tools.called_by_model(item)
-        if untold:
-            if key not in self._told:
-                self._untold[key] = untold
+        """A call that Codex refuses at once has no item of its own: it is reported with the output the model gets."""
+        thread, item = notice.thread_id, notice.item
+        call = tools.called_by_model(item)
+        if call:
+            late = self.keys.is_late(thread, item.call_id)
+            key = self.keys.begin(thread, item.call_id) if late else self.key(thread, item.call_id)
+            if key not in self._itemized:
+                self._unitemized[key] = call
             return ()
-        if not item.type.endswith("_output") or key not in self._untold:
+        if not item.type.endswith("_output"):
             return ()
-        return self.returned(notice.thread_id, tools.refused(self._untold[key], item))
+        refused = self._unitemized.get(self.key(thread, item.call_id))
+        return self.returned(thread, tools.refused(refused, item)) if refused else ()
 
-    def is_told(self, call: str) -> bool:
-        """An item was told of this call of the session's own thread."""
-        return call in self._told or call in self._outlived
+    def has_item(self, call: str) -> bool:
+        """Codex sent an item for this call of the session's own thread."""
+        return self.keys.find(self.keys.main or "", call) in self._itemized or call in self._outlived
 
-    def _tell(self, key: str) -> None:
-        self._told.add(key)
-        self._untold.pop(key, None)
+    def _has_item(self, key: str) -> None:
+        self._itemized.add(key)
+        self._unitemized.pop(key, None)
 
     # -- deltas -------------------------------------------------------------------------------------------------
 
-    def text(self, delta: Delta) -> Sequence[Draft]:
+    def text(self, delta: CodexDelta) -> Sequence[Draft]:
         return (_delta(self.key(delta.thread_id, delta.item_id), delta.item_id, delta.delta, 0, "text"),)
 
-    def summary_part(self, delta: Delta) -> Sequence[Draft]:
+    def summary_part(self, delta: CodexDelta) -> Sequence[Draft]:
         key, drafts = self._thinking(delta)
-        self._streams[key].summaries = max(self._streams[key].summaries, delta.summary_index + 1)
+        self._open[key].summaries = max(self._open[key].summaries, delta.summary_index + 1)
         return drafts
 
-    def summary(self, delta: Delta) -> Sequence[Draft]:
+    def summary(self, delta: CodexDelta) -> Sequence[Draft]:
         key, drafts = self._thinking(delta)
         return (*drafts, _delta(key, delta.item_id, delta.delta, delta.summary_index, "reasoning"))
 
-    def thought(self, delta: Delta) -> Sequence[Draft]:
+    def thought(self, delta: CodexDelta) -> Sequence[Draft]:
         """The model's own words come after their summary."""
         key, drafts = self._thinking(delta)
-        index = self._streams[key].summaries + delta.content_index
+        index = self._open[key].summaries + delta.content_index
         return (*drafts, _delta(key, delta.item_id, delta.delta, index, "reasoning"))
 
-    def output(self, delta: Delta) -> Sequence[Draft]:
+    def output(self, delta: CodexDelta) -> Sequence[Draft]:
         key = self.key(delta.thread_id, delta.item_id)
         piece = _delta(result_key(key), delta.item_id, delta.delta or delta.message, 0, "tool_output")
         call = self.calls.get(key)
@@ -264,54 +276,53 @@ class Threads:
         self._outputs.add(key)
         return (ItemStarted(item=tools.begun(call)), piece)
 
-    def typed(self, delta: Delta) -> Sequence[Draft]:
-        """The agent wrote to a running command. Looking at its output is writing nothing."""
+    def typed(self, delta: CodexDelta) -> Sequence[Draft]:
+        """The agent wrote to a running command. An empty text only reads its output."""
         if not delta.stdin:
             return ()
         key = self.key(delta.thread_id, delta.item_id)
         part = StatusPart(label="Wrote to the running command", detail=delta.stdin)
-        self._typed += 1
-        return items.whole(items.status(f"{key} stdin {self._typed}", "terminal_input", [part]))
+        self._inputs += 1
+        return items.whole(items.status(f"{key} stdin {self._inputs}", "terminal_input", [part]))
 
-    def _thinking(self, delta: Delta) -> tuple[str, tuple[Draft, ...]]:
+    def _thinking(self, delta: CodexDelta) -> tuple[str, tuple[Draft, ...]]:
         key = self.key(delta.thread_id, delta.item_id)
-        if key in self._streams:
+        if key in self._open:
             return key, ()
-        self._streams[key] = Stream(delta.thread_id, "reasoning")
+        self._open[key] = OpenMessage(delta.thread_id, delta.item_id, "reasoning")
         subagent = self.subagent(delta.thread_id)
         return key, (ItemStarted(item=items.message(key, native=delta.item_id, subagent=subagent, name="reasoning")),)
 
     # -- ends ---------------------------------------------------------------------------------------------------
 
     def starts_over(self, thread: str, why: str) -> Iterator[Draft]:
-        """The model's stream was cut: what it was saying is said again, under new ids."""
-        for key, stream in [(key, stream) for key, stream in self._streams.items() if stream.thread == thread]:
-            del self._streams[key]
-            native, subagent = key.rpartition(" ")[2], self.subagent(thread)
-            cut = items.message(key, native=native, subagent=subagent, status="failed", name=stream.name, error=why)
+        """The model's stream was cut: the model repeats its open messages, under new ids."""
+        for key, message in [(key, each) for key, each in self._open.items() if each.thread == thread]:
+            del self._open[key]
+            subagent = self.subagent(thread)
+            cut = items.message(
+                key, native=message.native, subagent=subagent, status="failed", name=message.name, error=why
+            )
             yield Synthetic(ItemCompleted(item=cut))
 
     def ended(self, thread: str, why: str) -> Iterator[Draft]:
-        """A turn of this thread is over: what Codex left open gets its end."""
+        """A turn of this thread is over: items that Codex left open are closed."""
         yield from self.starts_over(thread, why)
         if not self.is_child(thread):
-            self._told.clear()
-            self._untold.clear()
-        for key, call in list(self.calls.items()):
-            if call.thread != thread:
-                continue
+            self._itemized.clear()
+            self._unitemized.clear()
+        for key, call in [(key, call) for key, call in self.calls.items() if call.thread == thread]:
             del self.calls[key]
             self._announced.discard(key)
             if call.item.type == "commandExecution":
-                self._outlived[key] = call.item
-                if len(self._outlived) > REMEMBERED:
-                    del self._outlived[next(iter(self._outlived))]
+                remember(self._outlived, self.keys.plain(thread, call.item.id), key, REMEMBERED)
             if not tools.TYPES[call.item.type]:
                 yield Synthetic(ItemCompleted(item=tools.call(call, complete=True)))
             if key not in self._outputs:
                 yield Synthetic(ItemStarted(item=tools.begun(call)))
             self._outputs.discard(key)
             yield Synthetic(ItemCompleted(item=tools.cut(call, why)))
+        self.keys.turn_over(thread)
 
     # -- sub-agents ---------------------------------------------------------------------------------------------
 
@@ -331,17 +342,17 @@ _NOTES = {
 }
 
 
-Handler: TypeAlias = Callable[[Threads, str, NativeItem], Sequence[Draft] | None]
+Handler: TypeAlias = Callable[[ThreadItems, str, CodexItem], Sequence[Draft] | None]
 
 #: Every item type of the native schema: what its start and its completion become.
 MAPPED: dict[str, tuple[Handler, Handler]] = {
-    "userMessage": (Threads.nothing, Threads.echoed),
-    "agentMessage": (Threads.said, Threads.said_all),
-    "plan": (Threads.said, Threads.said_all),
-    "reasoning": (Threads.nothing, Threads.thought_all),
-    "subAgentActivity": (Threads.active, Threads.nothing),
-    "contextCompaction": (Threads.compacting, Threads.compacted),
-    "functionCallOutput": (Threads.nothing, Threads.put_out),
-    **dict.fromkeys(tools.TYPES, (Threads.called, Threads.returned)),
-    **dict.fromkeys(_NOTES, (Threads.nothing, Threads.noted)),
+    "userMessage": (ThreadItems.nothing, ThreadItems.echoed),
+    "agentMessage": (ThreadItems.message_started, ThreadItems.message_completed),
+    "plan": (ThreadItems.message_started, ThreadItems.message_completed),
+    "reasoning": (ThreadItems.nothing, ThreadItems.reasoning_completed),
+    "subAgentActivity": (ThreadItems.active, ThreadItems.nothing),
+    "contextCompaction": (ThreadItems.compacting, ThreadItems.compacted),
+    "functionCallOutput": (ThreadItems.nothing, ThreadItems.put_out),
+    **dict.fromkeys(tools.TYPES, (ThreadItems.called, ThreadItems.returned)),
+    **dict.fromkeys(_NOTES, (ThreadItems.nothing, ThreadItems.noted)),
 }

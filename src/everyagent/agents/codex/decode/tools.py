@@ -4,8 +4,7 @@ import msgspec
 
 from everyagent.agents import items
 from everyagent.agents.codex.decode import patches
-from everyagent.agents.codex.protocol.wire import ErrorMessage, McpResult, ModelItem
-from everyagent.agents.codex.protocol.wire import Item as NativeItem
+from everyagent.agents.codex.protocol.wire import CodexItem, ErrorMessage, McpResult, ModelItem
 from everyagent.model.items import Item
 from everyagent.model.parts import ContentPart, ImagePart, JsonPart, ToolCallPart, ToolResultPart
 
@@ -34,11 +33,11 @@ _FAILED = {"declined": "It was declined.", "interrupted": "It was interrupted."}
 _DIED = frozenset({"failed", "declined", "interrupted"})
 
 
-class Call(msgspec.Struct, frozen=True):
+class CodexCall(msgspec.Struct, frozen=True):
     """A call that has no result yet."""
 
     key: str
-    item: NativeItem
+    item: CodexItem
     thread: str
     subagent: str | None
 
@@ -47,11 +46,11 @@ def result_key(key: str) -> str:
     return f"{key} result"
 
 
-def name_of(item: NativeItem) -> str:
+def name_of(item: CodexItem) -> str:
     return _NAMES.get(item.type) or item.tool or item.type
 
 
-def call(call: Call, *, complete: bool) -> Item:
+def call(call: CodexCall, *, complete: bool) -> Item:
     item = call.item
     part = ToolCallPart(
         name=name_of(item),
@@ -63,7 +62,7 @@ def call(call: Call, *, complete: bool) -> Item:
     return items.call(call.key, part, native=item.id, subagent=call.subagent, status=status)
 
 
-def begun(call: Call) -> Item:
+def begun(call: CodexCall) -> Item:
     """The result before anything of it is known: what output is streamed into."""
     part = ToolResultPart(call_id=call.key, output="")
     return items.result(
@@ -76,7 +75,7 @@ def begun(call: Call) -> Item:
     )
 
 
-def result(call: Call) -> Item:
+def result(call: CodexCall) -> Item:
     """Of an item that is complete."""
     item = call.item
     output, parts = _output(item)
@@ -100,7 +99,7 @@ def result(call: Call) -> Item:
     )
 
 
-def cut(call: Call, why: str) -> Item:
+def cut(call: CodexCall, why: str) -> Item:
     """The result of a call that Codex left without one."""
     part = ToolResultPart(call_id=call.key, output="", is_error=True)
     return items.result(
@@ -118,29 +117,29 @@ def cut(call: Call, why: str) -> Item:
 _ITEMIZED = {"exec_command": SHELL, "apply_patch": PATCH, "view_image": "view_image"}
 
 
-def called_by_model(item: ModelItem) -> NativeItem | None:
+def called_by_model(item: ModelItem) -> CodexItem | None:
     """The item that Codex will tell of this call or, if it does not, that we shall."""
     tool = _ITEMIZED.get(item.name)
     if not tool or item.type not in ("function_call", "custom_tool_call"):
         return None
     arguments = item.arguments or _json({"input": item.input})
-    return NativeItem(type="dynamicToolCall", id=item.call_id, tool=tool, arguments=msgspec.Raw(arguments.encode()))
+    return CodexItem(type="dynamicToolCall", id=item.call_id, tool=tool, arguments=msgspec.Raw(arguments.encode()))
 
 
-def refused(item: NativeItem, returned: ModelItem) -> NativeItem:
+def refused(item: CodexItem, returned: ModelItem) -> CodexItem:
     """As it would be if Codex had told it: what the model was given for a result is why."""
     words = returned.output if isinstance(returned.output, str) else _json(returned.output)
     return msgspec.structs.replace(item, status="failed", error=ErrorMessage(message=words))
 
 
-def changes(item: NativeItem) -> list[object]:
+def changes(item: CodexItem) -> list[object]:
     """What a patch would do, for who is asked about it."""
     refs = [patches.file_ref(change) for change in item.changes]
     kinds = [change.kind.type for change in item.changes]
     return [{"path": ref.path, "kind": kind, "diff": ref.diff} for ref, kind in zip(refs, kinds, strict=True)]
 
 
-def _arguments(item: NativeItem) -> str:
+def _arguments(item: CodexItem) -> str:
     match item.type:
         case "commandExecution":
             return _json({"command": item.command, "cwd": item.cwd})
@@ -159,7 +158,7 @@ def _arguments(item: NativeItem) -> str:
             return bytes(item.arguments).decode()
 
 
-def _output(item: NativeItem) -> tuple[str, list[ContentPart]]:
+def _output(item: CodexItem) -> tuple[str, list[ContentPart]]:
     """Its text, and what the text does not tell."""
     match item.type:
         case "commandExecution":
@@ -188,7 +187,7 @@ def _output(item: NativeItem) -> tuple[str, list[ContentPart]]:
             return "", []
 
 
-def _mcp(item: NativeItem) -> tuple[str, list[ContentPart]]:
+def _mcp(item: CodexItem) -> tuple[str, list[ContentPart]]:
     if item.result is None:
         return "", []
     result = msgspec.convert(item.result, McpResult)

@@ -1,11 +1,13 @@
-"""What requests and turns used: Codex counts over the whole life of each thread, so each is a difference. Pure."""
+"""Usage of requests and turns: differences of the counts that Codex keeps for the life of each thread. Pure."""
 
-from everyagent.agents.codex.protocol.wire import Tokens, TokenUsage
+from everyagent.agents.codex.decode.subagents import REMEMBERED
+from everyagent.agents.codex.protocol.wire import CodexTokens, TokenUsage
+from everyagent.agents.memory import remember
 from everyagent.model.usage import Usage
 
 
-class Meter:
-    """`running`: a turn is, so what is counted from now on is its own."""
+class TokenMeter:
+    """`running`: a turn runs, and is charged for what is counted from now on."""
 
     def __init__(self) -> None:
         self.running = False
@@ -13,25 +15,26 @@ class Meter:
         self._now: dict[str, Usage] = {}
 
     def read(self, thread: str, usage: TokenUsage) -> Usage | None:
-        """What the request took that has just ended; nothing, if it is a count that was told before."""
+        """The usage of the request that has just ended; None if the count is repeated."""
         total, before = _usage(usage.total), self._now.get(thread)
         if thread not in self._before:
-            # The first count of a resumed thread holds its past, too.
-            self._before[thread] = _less(total, _usage(usage.last)) if self.running else total
-        self._now[thread] = total
+            # The first count of a resumed thread includes its past.
+            before_turn = _less(total, _usage(usage.last)) if self.running else total
+            remember(self._before, thread, before_turn, REMEMBERED)
+        remember(self._now, thread, total, REMEMBERED)
         used = _less(total, before or self._before[thread])
         return used if self.running and used != Usage() else None
 
     def take(self) -> Usage | None:
-        """What was used since the last call, by all threads together."""
+        """The usage of all threads since the last call."""
         used = Usage()
         for thread, total in self._now.items():
-            used += _less(total, self._before[thread])
+            used += _less(total, self._before.get(thread, total))
             self._before[thread] = total
         return used if used != Usage() else None
 
 
-def _usage(tokens: Tokens) -> Usage:
+def _usage(tokens: CodexTokens) -> Usage:
     fresh = tokens.input_tokens - tokens.cached_input_tokens - tokens.cache_write_input_tokens
     return Usage(
         input_tokens=max(0, fresh),

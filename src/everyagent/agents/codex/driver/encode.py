@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 
 from everyagent.agents.adapter import Launch
 from everyagent.agents.codex.policy import modes
-from everyagent.agents.codex.policy.choices import Choice
+from everyagent.agents.codex.policy.choices import TurnChoice
 from everyagent.agents.codex.policy.policies import CUSTOM_SERVER
 from everyagent.agents.codex.protocol.wire import ThreadOpened
 from everyagent.errors import AgentFailed
@@ -48,7 +48,12 @@ def shell(env: Mapping[str, str]) -> dict[str, object]:
 
 
 def start_turn(
-    launch: Launch, opened: ThreadOpened, choice: Choice, standing: Choice, input: list[dict[str, object]], item_id: str
+    launch: Launch,
+    opened: ThreadOpened,
+    choice: TurnChoice,
+    standing: TurnChoice,
+    input: list[dict[str, object]],
+    item_id: str,
 ) -> dict[str, object]:
     """All choices go along: what was changed since the last turn holds from this one on.
 

@@ -32,7 +32,7 @@ SANDBOX_MODES = ["bypass", "sandboxed", "plan"]
 _PROFILE = "everyagent"
 
 
-class Native(Struct, frozen=True, kw_only=True):
+class CodexMode(Struct, frozen=True, kw_only=True):
     """`sandbox` None: the one of the user's own configuration. `accepts_patches`: we say yes for the user."""
 
     approval: str
@@ -42,13 +42,13 @@ class Native(Struct, frozen=True, kw_only=True):
 
 
 _NATIVE = {
-    "default": Native(approval="untrusted", sandbox=None),
-    "plan": Native(approval="never", sandbox="read-only", plan=True),
-    "acceptEdits": Native(approval="untrusted", sandbox=None, accepts_patches=True),
-    "bypass": Native(approval="never", sandbox="danger-full-access"),
-    "read-only": Native(approval="on-request", sandbox="read-only"),
-    "auto": Native(approval="on-request", sandbox="workspace-write"),
-    "sandboxed": Native(approval="never", sandbox="workspace-write"),
+    "default": CodexMode(approval="untrusted", sandbox=None),
+    "plan": CodexMode(approval="never", sandbox="read-only", plan=True),
+    "acceptEdits": CodexMode(approval="untrusted", sandbox=None, accepts_patches=True),
+    "bypass": CodexMode(approval="never", sandbox="danger-full-access"),
+    "read-only": CodexMode(approval="on-request", sandbox="read-only"),
+    "auto": CodexMode(approval="on-request", sandbox="workspace-write"),
+    "sandboxed": CodexMode(approval="never", sandbox="workspace-write"),
 }
 _POLICIES = {
     "read-only": {"type": "readOnly"},
@@ -57,7 +57,7 @@ _POLICIES = {
 }
 
 
-def native(permission_mode: str, agent_mode: str) -> Native:
+def native(permission_mode: str, agent_mode: str) -> CodexMode:
     """Planning wins: whoever chose it wants nothing changed."""
     return _NATIVE["plan"] if agent_mode == "plan" else _NATIVE.get(permission_mode, _NATIVE["default"])
 
@@ -67,12 +67,12 @@ def policy(sandbox: Sandbox) -> dict[str, object]:
     return dict(_POLICIES[sandbox])
 
 
-def profiled(native: Native, hosts: Sequence[str] | None) -> bool:
+def profiled(native: CodexMode, hosts: Sequence[str] | None) -> bool:
     """Whether a permission profile stands for the sandbox. Codex's own that only reads has no network anyway."""
     return hosts is not None and native.sandbox in ("workspace-write", "danger-full-access")
 
 
-def profile(native: Native, hosts: Sequence[str] | None) -> dict[str, object]:
+def profile(native: CodexMode, hosts: Sequence[str] | None) -> dict[str, object]:
     """The thread's configuration: its own loopback, and these hosts through Codex's proxy. Files are as in the mode."""
     if not profiled(native, hosts):
         return {}

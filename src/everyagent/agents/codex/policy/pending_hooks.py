@@ -1,4 +1,4 @@
-"""The hooks of one session that wait for a ruling. Called by the gate and by `driver.py`."""
+"""Hooks of one session that wait for a decision. Called by the hook server and by `driver.py`."""
 
 import asyncio
 import itertools
@@ -8,57 +8,59 @@ import msgspec
 
 from everyagent.agents.adapter import Frame, Heard
 from everyagent.agents.codex.decode import asks
-from everyagent.agents.codex.decode.decoder import Decoder
+from everyagent.agents.codex.decode.decoder import CodexDecoder
 from everyagent.agents.codex.policy import policies
-from everyagent.agents.codex.policy.policy_hooks import Knock, Ruled
+from everyagent.agents.codex.policy.policy_hooks import HookDecision, PendingHook
 from everyagent.model.asks import PermissionAnswer
 
+_OVER = "The session is over."
 
-class Knocks:
-    """What is knocked for is `put` among what Codex says, so that it is ruled on in its place."""
 
-    def __init__(self, decoder: Decoder, put: Callable[[Knock | Heard], None]) -> None:
+class PendingHooks:
+    """Each hook is `put` among Codex's messages, so that it is decided in its place."""
+
+    def __init__(self, decoder: CodexDecoder, put: Callable[[PendingHook | Heard], None]) -> None:
         self._decoder = decoder
         self._put = put
         self._numbers = itertools.count(1)
         self._waiting: dict[str, asyncio.Future[str | None]] = {}
         self._over = False
 
-    async def wish(self, body: bytes) -> str | None:
-        """Why it must not be; None if it may. Cancelled, when the hook is gone."""
+    async def decide(self, body: bytes) -> str | None:
+        """The reason to deny the call, or None to allow it. Cancelled when the hook is gone."""
         try:
-            knock = Knock(f"hook {next(self._numbers)}", policies.wish(body), body)
+            hook = PendingHook(f"hook {next(self._numbers)}", policies.hook_call(body), body)
         except (msgspec.MsgspecError, RecursionError):
             return "This call cannot be read, so nobody can be asked about it."
         if self._over:
-            return "The session is over."
-        ruling = self._waiting[knock.key] = asyncio.get_running_loop().create_future()
-        self._put(knock)
+            return _OVER
+        decision = self._waiting[hook.key] = asyncio.get_running_loop().create_future()
+        self._put(hook)
         try:
-            return await ruling
+            return await decision
         finally:
-            del self._waiting[knock.key]
-            self._withdraw(knock)
+            del self._waiting[hook.key]
+            self._withdraw(hook)
 
-    def rule(self, ruled: Ruled) -> None:
-        waiting = self._waiting.get(ruled.key)
+    def resolve(self, decision: HookDecision) -> None:
+        waiting = self._waiting.get(decision.key)
         if waiting and not waiting.done():
-            waiting.set_result(ruled.why)
+            waiting.set_result(decision.why)
 
     def answer(self, key: str, answer: PermissionAnswer) -> None:
-        ruled, drafts = self._decoder.rulings.answered(key, answer)
-        told = msgspec.json.encode({"hook": key, "allowed": ruled.why is None, "reason": ruled.why})
-        self._put(Heard(Frame("to_agent", told), drafts))
-        self.rule(ruled)
+        decision, drafts = self._decoder.policy_hooks.answered(key, answer)
+        sent = msgspec.json.encode({"hook": key, "allowed": decision.why is None, "reason": decision.why})
+        self._put(Heard(Frame("to_agent", sent), drafts))
+        self.resolve(decision)
 
     def give_up(self) -> None:
         self._over = True
         for key in list(self._waiting):
-            self.rule(Ruled(key, "The session is over."))
+            self.resolve(HookDecision(key, _OVER))
 
-    def _withdraw(self, knock: Knock) -> None:
+    def _withdraw(self, hook: PendingHook) -> None:
         """Codex went on without the answer, as it does when the turn is stopped."""
-        self._decoder.rulings.left(knock.key)
-        _, ask = self._decoder.asks.pop(knock.key, (None, None))
-        if ask:
-            self._put(Heard(Frame("from_agent", knock.body), (asks.withdrawn(knock.key, ask),)))
+        self._decoder.policy_hooks.withdraw(hook.key)
+        open = self._decoder.asks.take(hook.key)
+        if open:
+            self._put(Heard(Frame("from_agent", hook.body), (asks.withdrawn(hook.key, open[1]),)))

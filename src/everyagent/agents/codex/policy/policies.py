@@ -1,16 +1,16 @@
-"""Tool policies on Codex: which tools there are, and what is ruled of a call that a hook brings. Pure."""
+"""Codex's tools, and the verdict of the tool policies on each call that a hook reports. Pure."""
 
 import msgspec
 from msgspec import Raw, Struct
 
 from everyagent.agents.codex.decode import tools
-from everyagent.agents.codex.protocol.wire import Item as NativeItem
+from everyagent.agents.codex.protocol.wire import CodexItem
 from everyagent.model.policies import AgentTool, ToolPolicies, Verdict
 
-#: The server under which the session's custom tools are offered: the daemon sees to their policies.
+#: The MCP server of the session's custom tools, whose policies the daemon applies itself.
 CUSTOM_SERVER = "everyagent"
 
-#: Run by the model's provider, so no hook is called: they are there or not.
+#: Run by the model's provider, so no hook is called: they can only be switched off.
 _SWITCHED: list[Verdict] = ["allow", "deny", "auto"]
 _COLLABORATION = "collaboration"
 TOOLS = [
@@ -30,12 +30,12 @@ TOOLS = [
     ),
 ]
 _BY_NAME = {tool.name: tool for tool in TOOLS}
-#: As the hook has it, and as the items of the thread do.
+#: Names in hooks, and the names that items have.
 _ALIASES = {"Bash": tools.SHELL, "exec_command": tools.SHELL, "Write": tools.PATCH, "Edit": tools.PATCH}
 
 
-class Wish(Struct, frozen=True, kw_only=True):
-    """What Codex gives to a hook. `session_id` is the session's own thread, `agent_id` that of a sub-agent."""
+class HookCall(Struct, frozen=True, kw_only=True):
+    """The input of a hook. `session_id` is the session's own thread, `agent_id` that of a sub-agent."""
 
     session_id: str
     tool_name: str
@@ -64,28 +64,28 @@ class Wish(Struct, frozen=True, kw_only=True):
         return server_verdict(policies, server, tool) if server else own_verdict(policies, tool)
 
     @property
-    def item(self) -> NativeItem:
-        """As Codex would tell of the call."""
+    def item(self) -> CodexItem:
+        """The item that Codex would send for the call."""
         server, tool = self.server_and_tool
         if server:
-            return NativeItem(
+            return CodexItem(
                 type="mcpToolCall", id=self.tool_use_id, server=server, tool=tool, arguments=self.tool_input
             )
-        return NativeItem(type="dynamicToolCall", id=self.tool_use_id, tool=tool, arguments=self.tool_input)
+        return CodexItem(type="dynamicToolCall", id=self.tool_use_id, tool=tool, arguments=self.tool_input)
 
     @property
     def itemized(self) -> bool:
-        """Codex tells of it by an item of the call's own id, when it runs."""
+        """Codex sends an item with the call's own id when it runs."""
         server, tool = self.server_and_tool
         return server is not None or tool in (tools.SHELL, tools.PATCH, "view_image")
 
 
-_wishes = msgspec.json.Decoder(Wish)
+_hook_calls = msgspec.json.Decoder(HookCall)
 
 
-def wish(body: bytes) -> Wish:
+def hook_call(body: bytes) -> HookCall:
     """Raises `msgspec.MsgspecError`."""
-    return _wishes.decode(body)
+    return _hook_calls.decode(body)
 
 
 def own_verdict(policies: ToolPolicies, tool: str) -> Verdict:
@@ -93,7 +93,7 @@ def own_verdict(policies: ToolPolicies, tool: str) -> Verdict:
 
 
 def server_verdict(policies: ToolPolicies, server: str, tool: str) -> Verdict:
-    """Codex writes a server's name as its model can call it; policies have it as the session does."""
+    """Codex spells a server's name so that its model can call it; policies have the session's spelling."""
     named = next((name for name in policies.mcp if _callable(name) == server), server)
     return policies.server_verdict(named, tool)
 

@@ -1,4 +1,4 @@
-"""The session's tool policies over what Codex's hooks bring and what Codex itself asks. Pure; used by `decode.py`."""
+"""Tool policies applied to the calls of Codex's hooks and to Codex's own asks. Pure; used by the decoder."""
 
 from collections.abc import Sequence
 from typing import TypeAlias
@@ -10,88 +10,88 @@ from msgspec.structs import replace
 from everyagent.agents.adapter import Draft
 from everyagent.agents.codex.decode import asks, tools
 from everyagent.agents.codex.decode.asks import Ask
-from everyagent.agents.codex.decode.threads import Threads
+from everyagent.agents.codex.decode.threads import ThreadItems
 from everyagent.agents.codex.policy import policies
-from everyagent.agents.codex.policy.policies import Wish
+from everyagent.agents.codex.policy.policies import HookCall
 from everyagent.agents.codex.protocol.wire import ErrorMessage
 from everyagent.model.asks import PermissionAnswer
 from everyagent.model.events import PermissionRequested
 from everyagent.model.policies import UNRESTRICTED, ToolPolicies, refusal
 
 DECLINED = "The user declined."
-#: What approvals are called that are about a command.
+#: Names of approvals that are about a command.
 _OF_SHELL = {"network": tools.SHELL}
 
 
-class Knock(Struct, frozen=True):
-    """A hook that waits; `key` is our name for it, `body` all it brought."""
+class PendingHook(Struct, frozen=True):
+    """A hook that waits; `key` is our name for it, `body` the whole call as it came."""
 
     key: str
-    wish: Wish
+    call: HookCall
     body: bytes
 
 
-class Ruled(Struct, frozen=True):
-    """What a hook is told: why its call must not be, None if it may."""
+class HookDecision(Struct, frozen=True):
+    """`why` is the reason to deny the call, None to allow it."""
 
     key: str
     why: str | None
 
 
-class Put(Struct, frozen=True):
-    """What a hook brought, put to the user."""
+class HookAsked(Struct, frozen=True):
+    """The user is asked about the call."""
 
     ask: Ask
 
 
-Ruling: TypeAlias = Ruled | Put
+HookOutcome: TypeAlias = HookDecision | HookAsked
 
 
-class Rulings:
-    """`planning`: nothing is changed, so `allow` has no say."""
+class PolicyHooks:
+    """`planning`: nothing may be changed, so a verdict of `allow` answers no ask of Codex's."""
 
-    def __init__(self, threads: Threads) -> None:
+    def __init__(self, threads: ThreadItems) -> None:
         self.policies: ToolPolicies = UNRESTRICTED
         self.planning = False
         self._threads = threads
-        self._asked: dict[str, Wish] = {}
+        self._asked: dict[str, HookCall] = {}
         self._permitted: set[str] = set()
 
-    def knocked(self, knock: Knock) -> tuple[Ruling, Sequence[Draft]]:
-        wish = knock.wish
-        server, tool = wish.server_and_tool
-        match wish.verdict(self.policies):
+    def called(self, hook: PendingHook) -> tuple[HookOutcome, Sequence[Draft]]:
+        call = hook.call
+        server, tool = call.server_and_tool
+        match call.verdict(self.policies):
             case "allow" | "auto":
-                return Ruled(knock.key, None), ()
+                return HookDecision(hook.key, None), ()
             case "deny":
                 why = refusal(tool)
-                return Ruled(knock.key, why), self._refused(wish, why)
+                return HookDecision(hook.key, why), self._refused(call, why)
             case "ask":
-                drafts = self._threads.announced(wish.thread, wish.item) if wish.itemized else ()
-                item = self._threads.key(wish.thread, wish.tool_use_id) if wish.itemized else None
-                ask, asked = asks.hooked(knock.key, tool, server, msgspec.json.decode(wish.tool_input), item)
-                self._asked[knock.key] = wish
-                return Put(ask), (*drafts, asked)
+                drafts = self._threads.announced(call.thread, call.item) if call.itemized else ()
+                item = self._threads.key(call.thread, call.tool_use_id) if call.itemized else None
+                ask, asked = asks.hooked(hook.key, tool, server, msgspec.json.decode(call.tool_input), item)
+                self._asked[hook.key] = call
+                return HookAsked(ask), (*drafts, asked)
 
-    def answered(self, key: str, answer: PermissionAnswer) -> tuple[Ruled, Sequence[Draft]]:
-        wish = self._asked.pop(key)
+    def answered(self, key: str, answer: PermissionAnswer) -> tuple[HookDecision, Sequence[Draft]]:
+        call = self._asked.pop(key)
         if answer.reply == "reject":
             why = answer.message or DECLINED
-            return Ruled(key, why), self._refused(wish, why)
-        server, tool = wish.server_and_tool
-        self._permitted.add(_call(server, tool) if server else self._threads.key(wish.thread, wish.tool_use_id))
-        return Ruled(key, None), ()
+            return HookDecision(key, why), self._refused(call, why)
+        server, tool = call.server_and_tool
+        self._permitted.add(_mcp_call(server, tool) if server else self._threads.key(call.thread, call.tool_use_id))
+        return HookDecision(key, None), ()
 
-    def left(self, key: str) -> None:
+    def withdraw(self, key: str) -> None:
         """Nobody waits for the answer any more."""
         self._asked.pop(key, None)
 
     def settles(self, asked: object) -> PermissionAnswer | None:
-        """The answer to what Codex asks by itself, if the policies or an answer to them have given it."""
+        """The answer to an ask of Codex's own that the policies, or an answer to a hook, have given already."""
         if not isinstance(asked, PermissionRequested):
             return None
         server, tool = (asked.metadata or {}).get("mcp_server"), asked.tool or ""
-        call = _call(server, tool) if isinstance(server, str) else asked.item_id or ""
+        call = _mcp_call(server, tool) if isinstance(server, str) else asked.item_id or ""
         if call in self._permitted:
             self._permitted.discard(call)
             return PermissionAnswer(reply="once")
@@ -104,11 +104,11 @@ class Rulings:
     def turn_over(self) -> None:
         self._permitted.clear()
 
-    def _refused(self, wish: Wish, why: str) -> Sequence[Draft]:
-        """Codex tells nothing of a call that a hook refused."""
-        item = replace(wish.item, status="failed", error=ErrorMessage(message=why))
-        return self._threads.returned(wish.thread, item)
+    def _refused(self, call: HookCall, why: str) -> Sequence[Draft]:
+        """Codex sends no item for a call that a hook denied."""
+        item = replace(call.item, status="failed", error=ErrorMessage(message=why))
+        return self._threads.returned(call.thread, item)
 
 
-def _call(server: str, tool: str) -> str:
+def _mcp_call(server: str, tool: str) -> str:
     return f"{server}/{tool}"

@@ -5,11 +5,11 @@ from msgspec import Struct, field
 from everyagent.model.parts import Json
 
 
-class Asked(Struct, frozen=True, rename="camel", gc=False):
+class CodexRequest(Struct, frozen=True, rename="camel", gc=False):
     """Native names are camelCase."""
 
 
-class CommandApproval(Asked, frozen=True):
+class CommandApproval(CodexRequest, frozen=True):
     item_id: str = ""
     kind: str = "command"
     command: str | None = None
@@ -20,50 +20,50 @@ class CommandApproval(Asked, frozen=True):
     additional_permissions: dict[str, object] | None = None
 
 
-class FileApproval(Asked, frozen=True):
+class FileApproval(CodexRequest, frozen=True):
     item_id: str = ""
     reason: str | None = None
     grant_root: str | None = None
 
 
-class PermissionsApproval(Asked, frozen=True):
+class PermissionsApproval(CodexRequest, frozen=True):
     item_id: str = ""
     cwd: str | None = None
     reason: str | None = None
     permissions: dict[str, object] = {}
 
 
-class OldCommandApproval(Asked, frozen=True):
+class OldCommandApproval(CodexRequest, frozen=True):
     call_id: str = ""
     command: list[str] = []
     cwd: str | None = None
     reason: str | None = None
 
 
-class OldPatchApproval(Asked, frozen=True):
+class OldPatchApproval(CodexRequest, frozen=True):
     call_id: str = ""
     file_changes: dict[str, object] = {}
     reason: str | None = None
 
 
-class Option(Asked, frozen=True):
+class CodexOption(CodexRequest, frozen=True):
     label: str
     description: str | None = None
 
 
-class UserQuestion(Asked, frozen=True):
+class UserQuestion(CodexRequest, frozen=True):
     id: str
     question: str = ""
     header: str | None = None
-    options: list[Option] | None = None
+    options: list[CodexOption] | None = None
 
 
-class UserInput(Asked, frozen=True):
+class UserInput(CodexRequest, frozen=True):
     item_id: str = ""
     questions: list[UserQuestion] = []
 
 
-class SchemaProperty(Asked, frozen=True):
+class FormField(CodexRequest, frozen=True):
     type: str | None = None
     title: str | None = None
     description: str | None = None
@@ -71,21 +71,21 @@ class SchemaProperty(Asked, frozen=True):
     enum_names: list[str] | None = None
 
 
-class Schema(Asked, frozen=True):
-    properties: dict[str, SchemaProperty] = {}
+class FormSchema(CodexRequest, frozen=True):
+    properties: dict[str, FormField] = {}
 
 
-class ElicitationMeta(Asked, frozen=True):
+class ElicitationMeta(CodexRequest, frozen=True):
     approval_kind: str | None = field(default=None, name="codex_approval_kind")
     tool_params: Json = field(default=None, name="tool_params")
     tool_description: str | None = field(default=None, name="tool_description")
     tool_name: str | None = field(default=None, name="tool_name")
 
 
-class Elicitation(Asked, frozen=True):
+class CodexElicitation(CodexRequest, frozen=True):
     server_name: str = ""
     mode: str = "form"
     message: str = ""
     url: str | None = None
-    requested_schema: Schema | None = None
+    requested_schema: FormSchema | None = None
     meta: ElicitationMeta | None = field(default=None, name="_meta")

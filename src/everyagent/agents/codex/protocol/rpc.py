@@ -1,23 +1,26 @@
-"""JSON-RPC as the app-server speaks it: lines without a version, ids of each side in a space of their own. Pure."""
+"""JSON-RPC lines of the app-server: read the head of a message, encode requests and answers. Pure.
+
+There is no version field, and each side has ids of its own.
+"""
 
 import msgspec
 from msgspec import Struct
 
-from everyagent.agents.codex.protocol.wire import Head, Id, Name
+from everyagent.agents.codex.protocol.wire import Id, RpcHead, RpcName
 from everyagent.agents.unparsed import BROKEN
 from everyagent.runtime.framing import Line
 
 UNSERVED = -32601
 
-_heads = msgspec.json.Decoder(Head)
-_names = msgspec.json.Decoder(Name)
+_heads = msgspec.json.Decoder(RpcHead)
+_names = msgspec.json.Decoder(RpcName)
 _encoder = msgspec.json.Encoder()
 
 
-class Said(Struct, frozen=True, gc=False):
-    """A line and what its head tells: `method` and `id` a request, `method` a notification, `id` an answer to us.
+class RpcMessage(Struct, frozen=True, gc=False):
+    """A line and its head. A request has `method` and `id`, a notification `method`, an answer to us `id`.
 
-    `thread` is the native thread it is about or that an answer opened, `children` are the threads of sub-agents it
+    `thread` is the native thread it is about or that an answer opened, `children` are threads of sub-agents that it
     names. A line that cannot be read has a `problem`.
     """
 
@@ -29,35 +32,35 @@ class Said(Struct, frozen=True, gc=False):
     problem: str | None = None
 
 
-def read(line: Line) -> Said:
-    """Never fails."""
+def read(line: Line) -> RpcMessage:
+    """Never raises."""
     body = line.body
     if line.cut:
-        return Said(body, problem=f"a line of {line.cut} bytes was cut after {len(body)}")
+        return RpcMessage(body, problem=f"a line of {line.cut} bytes was cut after {len(body)}")
     try:
         if not body.isascii():
-            body.decode()  # msgspec does not look into what it skips
+            body.decode()  # msgspec does not validate what it skips
         head = _head(body)
     except BROKEN as problem:
-        return Said(body, problem=str(problem))
+        return RpcMessage(body, problem=str(problem))
     if head.method is None and head.id is None:
-        return Said(body, problem="neither a request, nor a notification, nor an answer")
+        return RpcMessage(body, problem="neither a request, nor a notification, nor an answer")
     params = head.params or head.result
     if params is None:
-        return Said(body, head.method, head.id)
+        return RpcMessage(body, head.method, head.id)
     thread = params.thread_id or params.conversation_id or (params.thread.id if params.thread else None)
     item = params.item
     children = (*([item.agent_thread_id] if item.agent_thread_id else ()), *item.receiver_thread_ids) if item else ()
-    return Said(body, head.method, head.id, thread, children)
+    return RpcMessage(body, head.method, head.id, thread, children)
 
 
-def _head(body: bytes) -> Head:
-    """What names no thread in the way we know may still have a method that we do."""
+def _head(body: bytes) -> RpcHead:
+    """A message of an unknown shape may still have a method that we know."""
     try:
         return _heads.decode(body)
     except msgspec.ValidationError:
         name = _names.decode(body)
-        return Head(method=name.method, id=name.id)
+        return RpcHead(method=name.method, id=name.id)
 
 
 def request(id: Id, method: str, params: object) -> bytes:

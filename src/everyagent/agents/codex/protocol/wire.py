@@ -3,80 +3,87 @@
 The names are Codex's own; `docs/agents/codex.md` says what becomes of each message.
 """
 
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Raw, Struct, field
+from msgspec import Meta, Raw, Struct, field
 
 from everyagent.model.parts import Json
 
 Id = int | str
+#: Bounded, so that sums of counts can be encoded.
+TokenCount = Annotated[int, Meta(ge=-(2**53), le=2**53)]
 
 
-class Wire(Struct, frozen=True, rename="camel", gc=False):
+class CodexWire(Struct, frozen=True, rename="camel", gc=False):
     """Native names are camelCase."""
 
 
 # -- any message ------------------------------------------------------------------------------------------------
 
 
-class ThreadRef(Wire, frozen=True):
+class ThreadRef(CodexWire, frozen=True):
     id: str = ""
 
 
-class ItemRef(Wire, frozen=True):
+class ItemRef(CodexWire, frozen=True):
     """Only what names the thread of a sub-agent."""
 
     agent_thread_id: str | None = None
     receiver_thread_ids: list[str] = []
 
 
-class HeadParams(Wire, frozen=True):
+class RpcHeadParams(CodexWire, frozen=True):
     thread_id: str | None = None
     conversation_id: str | None = None
     thread: ThreadRef | None = None
     item: ItemRef | None = None
 
 
-class Head(Wire, frozen=True):
+class RpcHead(CodexWire, frozen=True):
     """Enough to know what kind of message it is and whose."""
 
     method: str | None = None
     id: Id | None = None
-    params: HeadParams | None = None
-    result: HeadParams | None = None
+    params: RpcHeadParams | None = None
+    result: RpcHeadParams | None = None
 
 
-class Name(Wire, frozen=True):
+class RpcName(CodexWire, frozen=True):
     method: str | None = None
     id: Id | None = None
 
 
-class RpcError(Wire, frozen=True):
-    code: int = 0
-    message: str = ""
+class Response(CodexWire, frozen=True):
+    """`error` is an object with a message, as a rule."""
 
-
-class Response(Wire, frozen=True):
     id: Id
     result: Raw = Raw(b"null")
-    error: RpcError | None = None
+    error: Any = None
+
+
+def error_message(error: object) -> str:
+    match error:
+        case {"message": str() as message}:
+            return message
+        case _:
+            return str(error)
 
 
 # -- answers to what we ask ---------------------------------------------------------------------------------------
 
 
-class ThreadInfo(Wire, frozen=True):
+class ThreadInfo(CodexWire, frozen=True):
     """`path` is where Codex keeps its record."""
 
     id: str = ""
     path: str | None = None
 
 
-class CollaborationMode(Wire, frozen=True):
+class CollaborationMode(CodexWire, frozen=True):
     mode: str = ""
 
 
-class ThreadOpened(Wire, frozen=True):
+class ThreadOpened(CodexWire, frozen=True):
     """Answer to `thread/start` and `thread/resume`."""
 
     thread: ThreadInfo
@@ -86,32 +93,32 @@ class ThreadOpened(Wire, frozen=True):
     collaboration_mode: CollaborationMode | None = None
 
 
-class Config(Struct, frozen=True):
+class CodexConfig(Struct, frozen=True):
     """The user's configuration, whose names are not camelCase."""
 
     model: str | None = None
     model_reasoning_effort: str | None = None
 
 
-class Configured(Wire, frozen=True):
+class Configured(CodexWire, frozen=True):
     """Answer to `config/read`."""
 
-    config: Config
+    config: CodexConfig
 
 
-class TurnRef(Wire, frozen=True):
+class TurnRef(CodexWire, frozen=True):
     id: str = ""
 
 
-class TurnBegun(Wire, frozen=True):
+class TurnBegun(CodexWire, frozen=True):
     turn: TurnRef
 
 
-class Effort(Wire, frozen=True):
+class Effort(CodexWire, frozen=True):
     reasoning_effort: str = ""
 
 
-class ModelInfo(Wire, frozen=True):
+class CodexModel(CodexWire, frozen=True):
     id: str
     display_name: str | None = None
     is_default: bool = False
@@ -120,15 +127,15 @@ class ModelInfo(Wire, frozen=True):
     supported_reasoning_efforts: list[Effort] = []
 
 
-class Models(Wire, frozen=True):
-    data: list[ModelInfo] = []
+class ModelList(CodexWire, frozen=True):
+    data: list[CodexModel] = []
     next_cursor: str | None = None
 
 
 # -- notifications ----------------------------------------------------------------------------------------------
 
 
-class Delta(Wire, frozen=True):
+class CodexDelta(CodexWire, frozen=True):
     """Any `…Delta`, and progress of an MCP tool, whose text is its `message`."""
 
     thread_id: str = ""
@@ -140,27 +147,27 @@ class Delta(Wire, frozen=True):
     stdin: str = ""
 
 
-class Change(Wire, frozen=True):
+class FileChange(CodexWire, frozen=True):
     path: str
     diff: str = ""
     kind: "ChangeKind" = field(default_factory=lambda: ChangeKind())
 
 
-class ChangeKind(Wire, frozen=True):
+class ChangeKind(CodexWire, frozen=True):
     type: str = "update"
     move_path: str | None = field(default=None, name="move_path")
 
 
-class ErrorMessage(Wire, frozen=True):
+class ErrorMessage(CodexWire, frozen=True):
     message: str = ""
 
 
-class McpResult(Wire, frozen=True):
+class McpResult(CodexWire, frozen=True):
     content: list[dict[str, Any]] = []
     structured_content: Any = None
 
 
-class Item(Wire, frozen=True):
+class CodexItem(CodexWire, frozen=True):
     """Every item type's fields in one: a type uses those it has."""
 
     type: str
@@ -175,7 +182,7 @@ class Item(Wire, frozen=True):
     aggregated_output: str | None = None
     exit_code: int | None = None
     duration_ms: int | None = None
-    changes: list[Change] = []
+    changes: list[FileChange] = []
     server: str = ""
     tool: str = ""
     namespace: str | None = None
@@ -203,17 +210,17 @@ class Item(Wire, frozen=True):
     fragments: list[dict[str, Any]] = []
 
 
-class UserPart(Wire, frozen=True):
+class UserPart(CodexWire, frozen=True):
     text: str = ""
 
 
-class ItemNotice(Wire, frozen=True):
-    item: Item
+class ItemNotice(CodexWire, frozen=True):
+    item: CodexItem
     thread_id: str = ""
     turn_id: str = ""
 
 
-class ModelItem(Wire, frozen=True):
+class ModelItem(CodexWire, frozen=True):
     """What the model itself put out or was given, as its API has it: here the names have underscores."""
 
     type: str = ""
@@ -224,101 +231,101 @@ class ModelItem(Wire, frozen=True):
     output: Any = None
 
 
-class ModelItemNotice(Wire, frozen=True):
+class ModelItemNotice(CodexWire, frozen=True):
     item: ModelItem
     thread_id: str = ""
 
 
-class TurnFailure(Wire, frozen=True):
+class TurnFailure(CodexWire, frozen=True):
     message: str = ""
     codex_error_info: Any = None
     additional_details: str | None = None
 
 
-class Turn(Wire, frozen=True):
+class CodexTurn(CodexWire, frozen=True):
     id: str
     status: str = ""
     error: TurnFailure | None = None
 
 
-class TurnNotice(Wire, frozen=True):
-    turn: Turn
+class TurnNotice(CodexWire, frozen=True):
+    turn: CodexTurn
     thread_id: str = ""
 
 
-class ErrorNotice(Wire, frozen=True):
+class CodexErrorNotice(CodexWire, frozen=True):
     error: TurnFailure
     will_retry: bool = False
     thread_id: str = ""
     turn_id: str = ""
 
 
-class Tokens(Wire, frozen=True):
-    input_tokens: int = 0
-    cached_input_tokens: int = 0
-    cache_write_input_tokens: int = 0
-    output_tokens: int = 0
-    reasoning_output_tokens: int = 0
+class CodexTokens(CodexWire, frozen=True):
+    input_tokens: TokenCount = 0
+    cached_input_tokens: TokenCount = 0
+    cache_write_input_tokens: TokenCount = 0
+    output_tokens: TokenCount = 0
+    reasoning_output_tokens: TokenCount = 0
 
 
-class TokenUsage(Wire, frozen=True):
-    total: Tokens
-    last: Tokens = Tokens()
+class TokenUsage(CodexWire, frozen=True):
+    total: CodexTokens
+    last: CodexTokens = CodexTokens()
 
 
-class UsageNotice(Wire, frozen=True):
+class UsageNotice(CodexWire, frozen=True):
     token_usage: TokenUsage
     thread_id: str = ""
 
 
-class ThreadSettings(Wire, frozen=True):
+class ThreadSettings(CodexWire, frozen=True):
     model: str
 
 
-class SettingsNotice(Wire, frozen=True):
+class SettingsNotice(CodexWire, frozen=True):
     thread_settings: ThreadSettings
     thread_id: str = ""
 
 
-class PlanStep(Wire, frozen=True):
+class PlanStep(CodexWire, frozen=True):
     step: str
     status: str = ""
 
 
-class PlanNotice(Wire, frozen=True):
+class PlanNotice(CodexWire, frozen=True):
     plan: list[PlanStep] = []
     explanation: str | None = None
     thread_id: str = ""
     turn_id: str = ""
 
 
-class DiffNotice(Wire, frozen=True):
+class DiffNotice(CodexWire, frozen=True):
     diff: str = ""
     thread_id: str = ""
 
 
-class Resolved(Wire, frozen=True):
+class Resolved(CodexWire, frozen=True):
     request_id: Id
 
 
-class Window(Wire, frozen=True):
+class Window(CodexWire, frozen=True):
     used_percent: float = 0
     window_duration_mins: int | None = None
     resets_at: int | None = None
 
 
-class Limits(Wire, frozen=True):
+class RateLimits(CodexWire, frozen=True):
     limit_name: str | None = None
     primary: Window | None = None
     secondary: Window | None = None
     rate_limit_reached_type: str | None = None
 
 
-class LimitsNotice(Wire, frozen=True):
-    rate_limits: Limits
+class LimitsNotice(CodexWire, frozen=True):
+    rate_limits: RateLimits
 
 
-class Notice(Wire, frozen=True):
+class CodexNotice(CodexWire, frozen=True):
     """Any sentence Codex says about itself, under one of these names."""
 
     thread_id: str | None = None
@@ -335,7 +342,7 @@ class Notice(Wire, frozen=True):
     provider: str = ""
 
 
-class HookRun(Wire, frozen=True):
+class HookRun(CodexWire, frozen=True):
     id: str
     event_name: str = ""
     status: str = ""
@@ -343,40 +350,40 @@ class HookRun(Wire, frozen=True):
     source: str = ""
 
 
-class HookMetadata(Wire, frozen=True):
+class HookMetadata(CodexWire, frozen=True):
     event_name: str = ""
     source: str = ""
     enabled: bool = False
     trust_status: str = ""
 
 
-class HooksEntry(Wire, frozen=True):
+class HooksEntry(CodexWire, frozen=True):
     hooks: list[HookMetadata] = []
 
 
-class Hooks(Wire, frozen=True):
+class Hooks(CodexWire, frozen=True):
     data: list[HooksEntry] = []
 
 
-class HookNotice(Wire, frozen=True):
+class HookNotice(CodexWire, frozen=True):
     run: HookRun
 
 
-class Review(Wire, frozen=True):
+class Review(CodexWire, frozen=True):
     status: str = ""
     rationale: str | None = None
 
 
-class ReviewNotice(Wire, frozen=True):
+class ReviewNotice(CodexWire, frozen=True):
     review_id: str
     review: Review
     target_item_id: str | None = None
 
 
-class Goal(Wire, frozen=True):
+class Goal(CodexWire, frozen=True):
     objective: str = ""
     status: str = ""
 
 
-class GoalNotice(Wire, frozen=True):
+class GoalNotice(CodexWire, frozen=True):
     goal: Goal

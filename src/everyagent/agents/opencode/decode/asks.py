@@ -4,19 +4,19 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from everyagent.agents.opencode.protocol.wire import PermissionAsked, QuestionAsked, QuestionInfo, Replied
+from everyagent.agents.opencode.protocol.wire import AskSettled, PermissionAsked, QuestionAsked, QuestionInfo
 from everyagent.errors import AgentFailed
 from everyagent.model.asks import Answer, PermissionAnswer, PermissionReply, Question, QuestionAnswer, QuestionOption
 from everyagent.model.events import PermissionRequested, PermissionResolved, QuestionRequested, QuestionResolved
 from everyagent.model.parts import Json
 
-Kind: TypeAlias = Literal["permission", "question"]
+AskKind: TypeAlias = Literal["permission", "question"]
 _OTHER = "OpenCode settled it with the answer to another."
 _WITHDRAWN = "OpenCode went on without an answer."
 _REPLIES: dict[str, PermissionReply] = {"once": "once", "always": "always"}
 
 
-class Request(Struct, frozen=True):
+class AskReply(Struct, frozen=True):
     """What is sent to OpenCode's server."""
 
     path: str
@@ -60,7 +60,7 @@ def _question(asked: QuestionInfo) -> Question:
     )
 
 
-def settled(kind: Kind, replied: Replied) -> PermissionResolved | QuestionResolved:
+def settled(kind: AskKind, replied: AskSettled) -> PermissionResolved | QuestionResolved:
     """Nobody of ours has answered it: another answer has settled this one, too."""
     if kind == "question":
         return _answered(replied.request, replied.answers, _OTHER)
@@ -74,7 +74,7 @@ def settled(kind: Kind, replied: Replied) -> PermissionResolved | QuestionResolv
     )
 
 
-def withdrawn(kind: Kind, key: str) -> PermissionResolved | QuestionResolved:
+def withdrawn(kind: AskKind, key: str) -> PermissionResolved | QuestionResolved:
     if kind == "question":
         return _answered(key, None, _WITHDRAWN)
     return PermissionResolved(permission_id=key, action="", status="denied", reply="reject", message=_WITHDRAWN)
@@ -92,14 +92,14 @@ def _answered(key: str, answers: list[list[str]] | None, message: str) -> Questi
     )
 
 
-def response(kind: Kind, key: str, answer: Answer) -> Request:
+def response(kind: AskKind, key: str, answer: Answer) -> AskReply:
     match kind, answer:
         case "permission", PermissionAnswer():
             body = {"reply": answer.reply, **({"message": answer.message} if answer.message else {})}
-            return Request(f"/permission/{key}/reply", body)
+            return AskReply(f"/permission/{key}/reply", body)
         case "question", QuestionAnswer(answers=None):
-            return Request(f"/question/{key}/reject", None)
+            return AskReply(f"/question/{key}/reject", None)
         case "question", QuestionAnswer():
-            return Request(f"/question/{key}/reply", {"answers": answer.answers})
+            return AskReply(f"/question/{key}/reply", {"answers": answer.answers})
         case _:
             raise AgentFailed("The answer is of another kind than the question; the agent was not told.")

@@ -1,27 +1,28 @@
-"""The tool calls of a session and its sub-agents: what is new in each update of a call. Remembers what is open."""
+"""Decodes updates of tool calls, of a session and its sub-agents, into what is new in each. Remembers open calls."""
 
 from collections.abc import Iterator, Mapping
 
 from msgspec.structs import replace
 
 from everyagent.agents.adapter import Draft, Synthetic
+from everyagent.agents.memory import remember
 from everyagent.agents.opencode.decode import tools
-from everyagent.agents.opencode.decode.tools import Named
-from everyagent.agents.opencode.protocol.wire import Part, ToolRef
+from everyagent.agents.opencode.decode.tools import ToolName
+from everyagent.agents.opencode.protocol.wire import OpencodePart, ToolRef
 from everyagent.model.events import ItemCompleted, ItemDelta, ItemStarted
 from everyagent.model.items import Item
 from everyagent.model.parts import ToolResultPart
 
-#: So many calls that have returned are remembered, to know a repetition.
+#: Calls that have returned and are remembered, to recognise a repetition.
 REMEMBERED = 16_384
 
 
-class Call:
-    """A call that has not returned. `asked`: all of what it is called with is told; `output`: what came out so far."""
+class OpencodeCall:
+    """A call that has not returned. `asked`: its arguments are complete; `output` is its output so far."""
 
     __slots__ = ("asked", "output", "parent", "part", "result_begun", "subagent", "tool")
 
-    def __init__(self, part: Part, tool: Named, parent: str, subagent: str | None) -> None:
+    def __init__(self, part: OpencodePart, tool: ToolName, parent: str, subagent: str | None) -> None:
         self.part = part
         self.tool = tool
         self.parent = parent
@@ -31,22 +32,22 @@ class Call:
         self.output = ""
 
 
-class Calls:
-    """`servers` are the session's MCP servers: the beginning of their tools' names -> their own name."""
+class OpencodeCalls:
+    """`servers` maps the prefixes of MCP tools' names to the names of their servers."""
 
     def __init__(self, servers: Mapping[str, str]) -> None:
         self._servers = dict(servers)
-        self._open: dict[str, Call] = {}
+        self._open: dict[str, OpencodeCall] = {}
         self._returned: dict[str, None] = {}
 
-    def update(self, part: Part, parent: str, subagent: str | None) -> Iterator[Draft]:
-        """OpenCode tells all of a call each time; what was told before is left out."""
+    def update(self, part: OpencodePart, parent: str, subagent: str | None) -> Iterator[Draft]:
+        """Each update holds the whole call; only what is new is drafted."""
         if part.id in self._returned:
             return
         call = self._open.get(part.id)
         if call is None:
             tool = tools.named(tools.called(part), self._servers)
-            call = self._open[part.id] = Call(part, tool, parent, subagent)
+            call = self._open[part.id] = OpencodeCall(part, tool, parent, subagent)
             yield ItemStarted(item=tools.call(part, tool, parent, subagent, complete=False))
         call.part = part
         if part.state.status != "pending" and not call.asked:
@@ -59,7 +60,7 @@ class Calls:
             yield from _began(call)
             yield ItemCompleted(item=tools.result(part, call.tool, call.parent, call.subagent))
 
-    def _grown(self, call: Call) -> Iterator[Draft]:
+    def _grown(self, call: OpencodeCall) -> Iterator[Draft]:
         output = tools.streamed(call.part)
         new = tools.growth(call.output, output)
         if new:
@@ -71,14 +72,14 @@ class Calls:
     def is_open(self, key: str) -> bool:
         return key in self._open
 
-    def find(self, ref: ToolRef | None) -> Call | None:
+    def find(self, ref: ToolRef | None) -> OpencodeCall | None:
         """The call that an ask is about."""
         if ref is None:
             return None
         calls = self._open.values()
         return next((call for call in calls if call.part.call == ref.call and call.part.message == ref.message), None)
 
-    def by_id(self, session: str, call: str) -> Call | None:
+    def by_id(self, session: str, call: str) -> OpencodeCall | None:
         """The call that OpenCode is about to carry out."""
         calls = self._open.values()
         return next((each for each in calls if each.part.call == call and each.part.session in ("", session)), None)
@@ -88,7 +89,7 @@ class Calls:
         return next((key for key, call in self._open.items() if tools.touches(call.part, directory, file)), None)
 
     def cut(self, why: str) -> Iterator[Draft]:
-        """The turn is over: what OpenCode left open gets its end."""
+        """The turn is over: calls that OpenCode left open are closed."""
         for key, call in list(self._open.items()):
             self._forget(key)
             if not call.asked:
@@ -100,18 +101,16 @@ class Calls:
 
     def _forget(self, key: str) -> None:
         self._open.pop(key, None)
-        self._returned[key] = None
-        if len(self._returned) > REMEMBERED:
-            del self._returned[next(iter(self._returned))]
+        remember(self._returned, key, None, REMEMBERED)
 
 
-def _began(call: Call) -> Iterator[ItemStarted]:
+def _began(call: OpencodeCall) -> Iterator[ItemStarted]:
     if not call.result_begun:
         call.result_begun = True
         yield ItemStarted(item=tools.begun(call.part, call.tool, call.parent, call.subagent))
 
 
-def _failed(call: Call, why: str) -> Item:
+def _failed(call: OpencodeCall, why: str) -> Item:
     begun = tools.begun(call.part, call.tool, call.parent, call.subagent)
     part = ToolResultPart(call_id=call.part.id, output=call.output, is_error=True)
     return replace(begun, status="failed", content=[part], error=why)

@@ -1,9 +1,8 @@
-"""What OpenCode's server says into drafts. Pure but for what it remembers: one decoder for each session."""
+"""Decodes OpenCode's events into drafts. No I/O; one decoder for each session, with the state of its turn."""
 
-import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Generic, Literal, TypeAlias, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -11,17 +10,22 @@ from msgspec.structs import replace
 
 from everyagent.agents.adapter import Draft, Frame, Heard
 from everyagent.agents.opencode.decode import failures, notices
-from everyagent.agents.opencode.decode.messages import PARTS, Messages
-from everyagent.agents.opencode.decode.turns import Turn
-from everyagent.agents.opencode.driver.open_asks import Allow, Asking
-from everyagent.agents.opencode.policy.policies import Policies
+from everyagent.agents.opencode.decode.effects import AbortTurn, AllowPermission, CheckTurn, OpencodeEffect
+from everyagent.agents.opencode.decode.messages import PARTS, SessionMessages
+from everyagent.agents.opencode.decode.open_asks import OpencodeOpenAsks
+from everyagent.agents.opencode.decode.turns import OpencodeTurn, Snapshot
+from everyagent.agents.opencode.policy.policies import SessionPolicies
 from everyagent.agents.opencode.protocol import wire
 from everyagent.agents.opencode.protocol.ignored import IGNORED
-from everyagent.agents.opencode.protocol.native_event import BROKEN, Said
-from everyagent.model.events import Error, SessionUpdated, TurnEnded, TurnStarted, Unparsed
+from everyagent.agents.opencode.protocol.native_event import NativeEvent
+from everyagent.agents.unparsed import BROKEN, unparsed
+from everyagent.logs import get_logger
+from everyagent.model.events import Error, SessionUpdated, TurnEnded, TurnStarted
 
 P = TypeVar("P")
-Handler: TypeAlias = Callable[["Decoder", Said], Sequence[Draft] | None]
+Handler: TypeAlias = Callable[["OpencodeDecoder", NativeEvent], Sequence[Draft] | None]
+
+logger = get_logger(__name__)
 
 LOCATION = "agents/opencode/decode.py"
 _CUT = "The model's stream was cut, so this is told anew."
@@ -35,35 +39,11 @@ _LONG = (
 _UNNAMED = ("New session - ", "Child session - ")
 
 
-class Envelope(Struct, Generic[P], frozen=True):
+class EventEnvelope(Struct, Generic[P], frozen=True):
     properties: P
 
 
-class GiveUp(Struct, frozen=True):
-    """The model's API fails on and on: the turn is to be aborted."""
-
-
-class Doubt(Struct, frozen=True):
-    """OpenCode says that it is idle, and nothing else says that the turn is over: it is to be looked at."""
-
-
-Aside: TypeAlias = Allow | GiveUp | Doubt
-
-
-class Snapshot(Struct, frozen=True):
-    """What OpenCode knows of a turn and its sub-agents, asked for after something may have been missed.
-
-    `cut`: there was more than could be read.
-    """
-
-    messages: list[wire.Delivered]
-    permissions: list[wire.PermissionAsked]
-    questions: list[wire.QuestionAsked]
-    busy: bool
-    cut: bool = False
-
-
-class Decoder:
+class OpencodeDecoder:
     """`asides` is what the driver has to see to after each batch; it takes them out.
 
     `turn` is the one that runs. `titled`: the session has a title of the user's own.
@@ -79,14 +59,14 @@ class Decoder:
         put: Callable[[Heard], None] = lambda _: None,
         now: Callable[[], float] = time.time,
     ) -> None:
-        self.asides: list[Aside] = []
-        self.turn: Turn | None = None
+        self.effects: list[OpencodeEffect] = []
+        self.turn: OpencodeTurn | None = None
         self.model: wire.ModelRef | None = None
         self._directory = directory
         self._now = now
-        self._messages = Messages(servers or {})
-        self.policies = Policies(servers or {}, find=self._messages.calls.by_id, put=put)
-        self.asks = Asking(self._messages.calls, self.policies)
+        self._messages = SessionMessages(servers or {})
+        self.policies = SessionPolicies(servers or {}, find=self._messages.calls.by_id, put=put)
+        self.asks = OpencodeOpenAsks(self._messages.calls, self.policies)
         self._titled = titled
         self._title = ""
         self._failed = False
@@ -105,72 +85,71 @@ class Decoder:
     def child(self, call: str) -> str | None:
         return self._messages.child(call)
 
-    def decode(self, said: Said) -> Heard:
-        """Never fails: what it does not understand becomes an `Unparsed`, with the event as its frame."""
-        if said.problem:
-            return self._unparsed(said, said.problem)
+    def decode(self, event: NativeEvent) -> Heard:
+        """Never raises: an event that cannot be decoded becomes `agent.unparsed`, with the event as its frame."""
+        if event.problem:
+            return unparsed(event.body, event.problem, LOCATION)
         try:
-            drafts = self._dispatch(said)
+            drafts = self._dispatch(event)
         except BROKEN as problem:
-            return self._unparsed(said, str(problem))
+            return unparsed(event.body, str(problem), LOCATION)
+        except Exception as fault:
+            logger.exception("an event of OpenCode was not decoded", type=event.type)
+            return unparsed(event.body, f"{type(fault).__name__}: {fault}", LOCATION)
         if drafts is None:
-            return self._unparsed(said, f"unknown event {said.type!r}")
-        return Heard(Frame("from_agent", said.body), drafts)
+            return unparsed(event.body, f"unknown event {event.type!r}", LOCATION)
+        return Heard(Frame("from_agent", event.body), drafts)
 
-    def _dispatch(self, said: Said) -> Sequence[Draft] | None:
-        handler = MAPPED.get(said.type)
+    def _dispatch(self, event: NativeEvent) -> Sequence[Draft] | None:
+        handler = MAPPED.get(event.type)
         if handler:
-            return handler(self, said)
-        return () if said.type in IGNORED else None
-
-    def _unparsed(self, said: Said, error: str) -> Heard:
-        draft = Unparsed(error=error, location=LOCATION, raw_hash=hashlib.sha256(said.body).hexdigest())
-        return Heard(Frame("from_agent", said.body, _form(said.body)), (draft,))
+            return handler(self, event)
+        return () if event.type in IGNORED else None
 
     # -- turns ------------------------------------------------------------------------------------------------
 
     def prompted(self) -> None:
-        """What comes from now on is of a new turn, unless one runs: then it is said into that."""
+        """A turn begins, unless one runs: then the prompt is part of it."""
         if self.turn is None:
             self._begin()
 
     def refused(self, why: str) -> Iterator[Draft]:
-        """What we have sent came to nothing."""
+        """Our request failed, so the turn is over."""
         if self.turn:
             self.turn.gave_up = why
             yield Error(message=why, code="internal")
             yield from self._end(self.turn)
 
     def _begin(self, since: float | None = None) -> None:
-        """`since`: what is older, in milliseconds since 1970, was told in an earlier turn."""
-        self.turn = Turn(int(self._now() * 1000) if since is None else since)
+        """`since`: older messages, in milliseconds since 1970, are of an earlier turn."""
+        self.turn = OpencodeTurn(int(self._now() * 1000) if since is None else since)
         self._failed = False
         self._diffs = []
 
-    def status(self, said: Said, notice: wire.StatusNotice) -> Iterator[Draft]:
+    def status(self, event: NativeEvent, notice: wire.StatusNotice) -> Iterator[Draft]:
         status, turn = notice.status, self.turn
         if turn is None:
             return
-        own = said.session == self.session
+        own = event.session == self.session
         if status.type == "idle":
             if own:
                 yield from self._idle(turn)
             return
         turn.busy = turn.busy or own
         if status.type == "retry":
-            yield from self._retrying(turn, said.session or "", status)
+            yield from self._retrying(turn, event.session or "", status)
 
-    def idle(self, said: Said, notice: wire.Nothing) -> Iterator[Draft]:
-        if self.turn and said.session == self.session:
+    def idle(self, event: NativeEvent, notice: wire.EmptyNotice) -> Iterator[Draft]:
+        if self.turn and event.session == self.session:
             yield from self._idle(self.turn)
 
-    def _idle(self, turn: Turn) -> Iterator[Draft]:
+    def _idle(self, turn: OpencodeTurn) -> Iterator[Draft]:
         if turn.settled and not self._messages.open:
             yield from self._end(turn)
-        elif turn.begun and not any(isinstance(aside, Doubt) for aside in self.asides):
-            self.asides.append(Doubt())
+        elif turn.begun and not any(isinstance(aside, CheckTurn) for aside in self.effects):
+            self.effects.append(CheckTurn())
 
-    def _end(self, turn: Turn) -> Iterator[Draft]:
+    def _end(self, turn: OpencodeTurn) -> Iterator[Draft]:
         reason, error = turn.end()
         yield from self._messages.cut(_INTERRUPTED if reason == "interrupted" else _OPEN)
         if self._diffs:
@@ -181,25 +160,25 @@ class Decoder:
         self.turn, self._compaction = None, None
         self.asks.clear()
 
-    def _retrying(self, turn: Turn, session: str, status: wire.Status) -> Iterator[Draft]:
+    def _retrying(self, turn: OpencodeTurn, session: str, status: wire.SessionStatus) -> Iterator[Draft]:
         delay = max(0, int(status.next - self._now() * 1000))
         if turn.gave_up:
             return
         if status.attempt > failures.RETRY_LIMIT or delay > failures.WAIT_LIMIT_MS:
             given_up = failures.gave_up(status)
             turn.gave_up = given_up.message
-            self.asides.append(GiveUp())
+            self.effects.append(AbortTurn())
             yield given_up
             return
         yield replace(failures.retrying(status, delay), subagent=self._messages.subagent(session))
         yield from self._messages.starts_over(session, _CUT)
 
-    def failed(self, said: Said, notice: wire.ErrorNotice) -> Iterator[Draft]:
-        """OpenCode wraps a failure in a second one, which it tells after the turn."""
+    def failed(self, event: NativeEvent, notice: wire.OpencodeErrorNotice) -> Iterator[Draft]:
+        """OpenCode wraps a failure in a second one, which it sends after the turn."""
         failure, turn = notice.error, self.turn
         if failure is None or (turn is None and self._failed):
             return
-        own = said.session == self.session
+        own = event.session == self.session
         if turn and own:
             turn.failed(failure)
         if failure.name != failures.ABORTED:
@@ -209,10 +188,10 @@ class Decoder:
 
     # -- messages ---------------------------------------------------------------------------------------------
 
-    def message(self, said: Said, notice: wire.MessageNotice) -> Iterator[Draft]:
+    def message(self, event: NativeEvent, notice: wire.MessageNotice) -> Iterator[Draft]:
         yield from self._message(notice.info)
 
-    def _message(self, message: wire.Message) -> Iterator[Draft]:
+    def _message(self, message: wire.OpencodeMessage) -> Iterator[Draft]:
         own = message.session == self.session
         if not own and self.turn is None:
             return
@@ -229,54 +208,54 @@ class Decoder:
                 self._begin(message.time.created)
                 yield TurnStarted(turn_id="", input_item_ids=[])
             if self.turn:
-                self.turn.said(message, new=new)
+                self.turn.responded(message, new=new)
                 self.model = wire.ModelRef(message.model, message.provider)
         yield from self._messages.message(message)
 
-    def part(self, said: Said, notice: wire.PartNotice) -> Sequence[Draft] | None:
+    def part(self, event: NativeEvent, notice: wire.PartNotice) -> Sequence[Draft] | None:
         return self._part(notice.part)
 
-    def _part(self, part: wire.Part) -> Sequence[Draft] | None:
+    def _part(self, part: wire.OpencodePart) -> Sequence[Draft] | None:
         if self.turn is None:
             return () if part.type in PARTS else None
         if part.type == "compaction" and part.session == self.session:
             self._compaction = part.id
         return self._messages.part(part)
 
-    def delta(self, said: Said) -> Sequence[Draft]:
-        delta = _deltas.decode(said.body).properties
+    def delta(self, event: NativeEvent) -> Sequence[Draft]:
+        delta = _deltas.decode(event.body).properties
         turn = self.turn
         if turn is None or delta.field_ != "text":
             return ()
-        return self._messages.delta(delta, said.session or self.session, gap=turn.gap)
+        return self._messages.delta(delta, event.session or self.session, gap=turn.gap)
 
-    def compacted(self, said: Said, notice: wire.Nothing) -> Iterator[Draft]:
-        if self._compaction and said.session == self.session:
+    def compacted(self, event: NativeEvent, notice: wire.EmptyNotice) -> Iterator[Draft]:
+        if self._compaction and event.session == self.session:
             yield from notices.compacted(self._compaction)
             self._compaction = None
 
     # -- asks -------------------------------------------------------------------------------------------------
 
-    def permission_asked(self, said: Said, asked: wire.PermissionAsked) -> Iterator[Draft]:
+    def permission_asked(self, event: NativeEvent, asked: wire.PermissionAsked) -> Iterator[Draft]:
         request = self.asks.permission(asked) if self.turn else None
-        if isinstance(request, Allow):
-            self.asides.append(request)
+        if isinstance(request, AllowPermission):
+            self.effects.append(request)
         elif request:
             yield request
 
-    def question_asked(self, said: Said, asked: wire.QuestionAsked) -> Iterator[Draft]:
+    def question_asked(self, event: NativeEvent, asked: wire.QuestionAsked) -> Iterator[Draft]:
         request = self.asks.question(asked) if self.turn else None
         if request:
             yield request
 
-    def replied(self, said: Said, replied: wire.Replied) -> Iterator[Draft]:
+    def replied(self, event: NativeEvent, replied: wire.AskSettled) -> Iterator[Draft]:
         resolved = self.asks.replied(replied)
         if resolved:
             yield resolved
 
     # -- the rest ---------------------------------------------------------------------------------------------
 
-    def titled(self, said: Said, notice: wire.SessionNotice) -> Iterator[Draft]:
+    def titled(self, event: NativeEvent, notice: wire.SessionNotice) -> Iterator[Draft]:
         session = notice.info
         if session.id != self.session:
             return
@@ -287,33 +266,33 @@ class Decoder:
         self._title = session.title
         yield SessionUpdated(title=session.title)
 
-    def planned(self, said: Said, notice: wire.TodoNotice) -> Iterator[Draft]:
-        if said.session == self.session:
+    def planned(self, event: NativeEvent, notice: wire.TodoNotice) -> Iterator[Draft]:
+        if event.session == self.session:
             yield from notices.plan(self._notice_key("plan"), notice.todos)
 
-    def edited(self, said: Said, notice: wire.FileNotice) -> Iterator[Draft]:
-        """Told to every session of the directory: it is that one's whose call is busy with the file."""
+    def edited(self, event: NativeEvent, notice: wire.FileNotice) -> Iterator[Draft]:
+        """Sent to every session of the directory: it is about the session whose call edits the file."""
         call = self._messages.calls.about(self._directory, notice.file)
         if call:
             yield from notices.edited(self._notice_key("edited"), notice.file, call)
 
-    def browser_wanted(self, said: Said, notice: wire.McpNotice) -> Iterator[Draft]:
+    def browser_wanted(self, event: NativeEvent, notice: wire.McpNotice) -> Iterator[Draft]:
         yield from notices.needs_browser(self._notice_key("mcp"), notice.mcp, notice.url)
 
     def _notice_key(self, what: str) -> str:
         self._notices += 1
         return f"{what} {self._notices}"
 
-    # -- after something was missed ---------------------------------------------------------------------------
+    # -- after events were missed -----------------------------------------------------------------------------
 
     def tear(self) -> None:
-        """The stream was cut: what follows may not follow from what was told."""
+        """Events were lost: deltas of open parts may be missing."""
         if self.turn:
             self.turn.gap = True
             self._messages.tear()
 
-    def catch_up(self, snapshot: Snapshot, *, doubted: bool = False) -> Iterator[Draft]:
-        """`doubted`: the turn is over if OpenCode does nothing, even if it has not ended what it was saying."""
+    def catch_up(self, snapshot: Snapshot, *, idle: bool = False) -> Iterator[Draft]:
+        """`idle`: the turn is over if OpenCode does nothing, even if a message has no end."""
         turn = self.turn
         if turn is None:
             return
@@ -324,15 +303,15 @@ class Decoder:
                 yield from self._delivered(delivered)
         self._messages.tear()
         for permission in filter(self.asks.is_live, snapshot.permissions):
-            yield from self.permission_asked(_UNSAID, permission)
+            yield from self.permission_asked(_NO_EVENT, permission)
         for question in filter(self.asks.is_live, snapshot.questions):
-            yield from self.question_asked(_UNSAID, question)
+            yield from self.question_asked(_NO_EVENT, question)
         yield from self.asks.withdraw({ask.id for ask in (*snapshot.permissions, *snapshot.questions)})
         if not snapshot.busy and turn is self.turn and turn.begun:
-            yield from self._end(turn) if doubted else self._idle(turn)
+            yield from self._end(turn) if idle else self._idle(turn)
 
     def _delivered(self, delivered: wire.Delivered) -> Iterable[Draft]:
-        """First that there is such a message, then what is in it, then its end."""
+        """The message, then its parts, then its end."""
         message = delivered.info
         begun = msgspec.structs.replace(message, time=wire.MessageTime(message.time.created), error=None)
         yield from self._message(begun if message.role == "assistant" else message)
@@ -341,49 +320,38 @@ class Decoder:
         yield from self._message(message)
 
 
-_UNSAID = Said(b"")
+_NO_EVENT = NativeEvent(b"")
 
 
-def _form(body: bytes) -> Literal["json", "text", "bytes"]:
-    try:
-        body.decode()
-        msgspec.json.decode(body)
-    except UnicodeDecodeError:
-        return "bytes"
-    except (ValueError, RecursionError):
-        return "text"
-    return "json"
+def _handled(kind: type[P], handle: Callable[[OpencodeDecoder, NativeEvent, P], Iterable[Draft] | None]) -> Handler:
+    decoder = msgspec.json.Decoder(EventEnvelope[kind])
 
-
-def _handled(kind: type[P], handle: Callable[[Decoder, Said, P], Iterable[Draft] | None]) -> Handler:
-    decoder = msgspec.json.Decoder(Envelope[kind])
-
-    def decode(self: Decoder, said: Said) -> Sequence[Draft] | None:
-        drafts = handle(self, said, decoder.decode(said.body).properties)
+    def decode(self: OpencodeDecoder, event: NativeEvent) -> Sequence[Draft] | None:
+        drafts = handle(self, event, decoder.decode(event.body).properties)
         return None if drafts is None else list(drafts)
 
     return decode
 
 
-_deltas = msgspec.json.Decoder(Envelope[wire.Delta])
+_deltas = msgspec.json.Decoder(EventEnvelope[wire.OpencodeDelta])
 
 #: Every event that something is made of.
 MAPPED: dict[str, Handler] = {
-    "message.part.delta": Decoder.delta,
-    "message.part.updated": _handled(wire.PartNotice, Decoder.part),
-    "message.updated": _handled(wire.MessageNotice, Decoder.message),
-    "session.status": _handled(wire.StatusNotice, Decoder.status),
-    "session.idle": _handled(wire.Nothing, Decoder.idle),
-    "session.error": _handled(wire.ErrorNotice, Decoder.failed),
-    "session.created": _handled(wire.SessionNotice, Decoder.titled),
-    "session.updated": _handled(wire.SessionNotice, Decoder.titled),
-    "session.compacted": _handled(wire.Nothing, Decoder.compacted),
-    "permission.asked": _handled(wire.PermissionAsked, Decoder.permission_asked),
-    "permission.replied": _handled(wire.Replied, Decoder.replied),
-    "question.asked": _handled(wire.QuestionAsked, Decoder.question_asked),
-    "question.replied": _handled(wire.Replied, Decoder.replied),
-    "question.rejected": _handled(wire.Replied, Decoder.replied),
-    "todo.updated": _handled(wire.TodoNotice, Decoder.planned),
-    "file.edited": _handled(wire.FileNotice, Decoder.edited),
-    "mcp.browser.open.failed": _handled(wire.McpNotice, Decoder.browser_wanted),
+    "message.part.delta": OpencodeDecoder.delta,
+    "message.part.updated": _handled(wire.PartNotice, OpencodeDecoder.part),
+    "message.updated": _handled(wire.MessageNotice, OpencodeDecoder.message),
+    "session.status": _handled(wire.StatusNotice, OpencodeDecoder.status),
+    "session.idle": _handled(wire.EmptyNotice, OpencodeDecoder.idle),
+    "session.error": _handled(wire.OpencodeErrorNotice, OpencodeDecoder.failed),
+    "session.created": _handled(wire.SessionNotice, OpencodeDecoder.titled),
+    "session.updated": _handled(wire.SessionNotice, OpencodeDecoder.titled),
+    "session.compacted": _handled(wire.EmptyNotice, OpencodeDecoder.compacted),
+    "permission.asked": _handled(wire.PermissionAsked, OpencodeDecoder.permission_asked),
+    "permission.replied": _handled(wire.AskSettled, OpencodeDecoder.replied),
+    "question.asked": _handled(wire.QuestionAsked, OpencodeDecoder.question_asked),
+    "question.replied": _handled(wire.AskSettled, OpencodeDecoder.replied),
+    "question.rejected": _handled(wire.AskSettled, OpencodeDecoder.replied),
+    "todo.updated": _handled(wire.TodoNotice, OpencodeDecoder.planned),
+    "file.edited": _handled(wire.FileNotice, OpencodeDecoder.edited),
+    "mcp.browser.open.failed": _handled(wire.McpNotice, OpencodeDecoder.browser_wanted),
 }

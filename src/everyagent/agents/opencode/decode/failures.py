@@ -1,6 +1,6 @@
 """Failures of the model's API and of OpenCode itself, in the one list of codes all agents share. Pure."""
 
-from everyagent.agents.opencode.protocol.wire import Failure, Status
+from everyagent.agents.opencode.protocol.wire import OpencodeFailure, SessionStatus
 from everyagent.model.events import Error, ErrorCode, Retry, StopReason
 from everyagent.model.parts import Json
 
@@ -44,13 +44,13 @@ _BY_WORDS: dict[str, ErrorCode] = {
 _STOPS: dict[str, StopReason] = {"MessageOutputLengthError": "max_tokens", "ContentFilterError": "refusal"}
 
 
-def message(failure: Failure) -> str:
+def message(failure: OpencodeFailure) -> str:
     """Its first line: OpenCode adds where in its own code it happened."""
     said = failure.data.get("message")
     return (said if isinstance(said, str) and said else failure.name or "OpenCode failed.").partition("\n")[0]
 
 
-def error(failure: Failure) -> Error:
+def error(failure: OpencodeFailure) -> Error:
     code = _code(failure)
     words = message(failure)
     return Error(
@@ -58,7 +58,7 @@ def error(failure: Failure) -> Error:
     )
 
 
-def retrying(status: Status, delay_ms: int) -> Error:
+def retrying(status: SessionStatus, delay_ms: int) -> Error:
     return Error(
         message=status.message or "The model's API failed.",
         code=_by_words(status.message),
@@ -66,7 +66,7 @@ def retrying(status: Status, delay_ms: int) -> Error:
     )
 
 
-def gave_up(status: Status) -> Error:
+def gave_up(status: SessionStatus) -> Error:
     return Error(
         message=f"The model's API fails on and on, so the turn is ended: {status.message}",
         code=_by_words(status.message),
@@ -74,11 +74,11 @@ def gave_up(status: Status) -> Error:
     )
 
 
-def stop_reason(failure: Failure) -> StopReason:
+def stop_reason(failure: OpencodeFailure) -> StopReason:
     return _STOPS.get(failure.name, "error")
 
 
-def _code(failure: Failure) -> ErrorCode:
+def _code(failure: OpencodeFailure) -> ErrorCode:
     if failure.name in _BY_NAME:
         return _BY_NAME[failure.name]
     status = failure.data.get("statusCode")
@@ -95,7 +95,7 @@ def _by_words(words: str) -> ErrorCode:
     return "internal"
 
 
-def _details(failure: Failure) -> dict[str, Json] | None:
+def _details(failure: OpencodeFailure) -> dict[str, Json] | None:
     facts: dict[str, Json] = {
         "reason": failure.name,
         "status": failure.data.get("statusCode"),

@@ -1,6 +1,6 @@
-"""What is said in a session and by its sub-agents, as drafts: each message of the model is an item.
+"""Decodes messages and their parts, of a session and its sub-agents, into drafts: each of the model's is an item.
 
-Every update tells all that OpenCode knows, so the same update twice, or one that was missed, does no harm.
+Every update is complete, so an update that is repeated or missed does no harm.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,21 +10,22 @@ from msgspec.structs import replace
 
 from everyagent.agents import items
 from everyagent.agents.adapter import Draft, Synthetic
+from everyagent.agents.memory import remember
 from everyagent.agents.opencode.decode import failures, notices
-from everyagent.agents.opencode.decode.calls import Calls
-from everyagent.agents.opencode.decode.usage import Meter
-from everyagent.agents.opencode.protocol.wire import Delta, Message, Part
+from everyagent.agents.opencode.decode.calls import OpencodeCalls
+from everyagent.agents.opencode.decode.usage import StepMeter
+from everyagent.agents.opencode.protocol.wire import OpencodeDelta, OpencodeMessage, OpencodePart
 from everyagent.model.events import DeltaKind, ItemCompleted, ItemDelta, ItemStarted, ModelResponded
 from everyagent.model.items import Item
 from everyagent.model.parts import ContentPart, ReasoningPart, TextPart
 
-#: So many messages that are over are remembered, to know a repetition.
+#: Messages that are over and are remembered, to recognise a repetition.
 REMEMBERED = 8192
 
 
-class Piece:
-    """A text or reasoning of a message, `length` of which is told. `torn`: some of it was missed, so the rest is
-    told when it is whole.
+class MessagePart:
+    """A text or reasoning of a message, `length` of which is drafted. `torn`: deltas were missed, so the rest is
+    drafted when the part is complete.
     """
 
     __slots__ = ("index", "item", "kind", "length", "message", "text", "torn")
@@ -39,10 +40,10 @@ class Piece:
         self.torn = False
 
 
-class Speech:
-    """A message of the model, as the item `key`, until all of it is told.
+class OpenMessageItem:
+    """A message of the model, as the item `key`, until it is complete.
 
-    `stepped`: the model's step is told to its end, with what it used in `responses`. `over`: OpenCode has ended it,
+    `stepped`: the model's step has ended; its usage is in `responses`. `over`: OpenCode has ended the message,
     with `failure` if it failed.
     """
 
@@ -58,7 +59,7 @@ class Speech:
         self.subagent = subagent
         self.name = name
         self.model: str | None = None
-        self.pieces: list[Piece] = []
+        self.pieces: list[MessagePart] = []
         self.responses: list[ModelResponded] = []
         self.stepped = False
         self.over = False
@@ -72,90 +73,90 @@ class Speech:
         return replace(self.item(), status="failed" if why else "completed", content=content, error=why)
 
 
-class Messages:
+class SessionMessages:
     """`main` is the session's own native id. Other sessions are its sub-agents'."""
 
     def __init__(self, servers: Mapping[str, str]) -> None:
         self.main = ""
-        self.calls = Calls(servers)
-        self.meter = Meter()
+        self.calls = OpencodeCalls(servers)
+        self.meter = StepMeter()
         self._children: dict[str, str] = {}  # session of a sub-agent -> key of the call that made it
-        self._speeches: dict[str, Speech] = {}
-        self._pieces: dict[str, Piece] = {}
+        self._items: dict[str, OpenMessageItem] = {}
+        self._pieces: dict[str, MessagePart] = {}
         self._over: dict[str, None] = {}
         self._users: dict[str, None] = {}
         self._restarts = 0
 
     @property
     def open(self) -> bool:
-        """The model has not ended what it says in the session itself."""
-        return any(speech.session == self.main and not speech.over for speech in self._speeches.values())
+        """The model has an open message in the session itself."""
+        return any(item.session == self.main and not item.over for item in self._items.values())
 
     def knows(self, message: str) -> bool:
-        return message in self._speeches or message in self._over or message in self._users
+        return message in self._items or message in self._over or message in self._users
 
     # -- messages -----------------------------------------------------------------------------------------------
 
-    def message(self, message: Message) -> Iterator[Draft]:
-        """A busy OpenCode tells of a message as it is by now, so its end may come before what is in it."""
+    def message(self, message: OpencodeMessage) -> Iterator[Draft]:
+        """A busy OpenCode sends the latest state of a message, so its end may come before its parts."""
         if message.role != "assistant":
-            _remember(self._users, message.id)
+            remember(self._users, message.id, None, REMEMBERED)
             return
         if message.id in self._over:
             return
         name = "compaction" if message.summary is True else None
-        if message.id not in self._speeches:
+        if message.id not in self._items:
             yield from self._settle(message.session)
             yield ItemStarted(item=self._begin(message.id, message.session, name).item())
-        speech = self._speeches[message.id]
+        item = self._items[message.id]
         if message.provider and message.model:
-            speech.model = f"{message.provider}/{message.model}"
+            item.model = f"{message.provider}/{message.model}"
         if message.time.completed is not None or message.error:
-            speech.over = True
-            speech.failure = failures.message(message.error) if message.error else None
-            if speech.stepped:
-                yield from self._told_all(speech)
+            item.over = True
+            item.failure = failures.message(message.error) if message.error else None
+            if item.stepped:
+                yield from self._complete(item)
 
     def _settle(self, session: str) -> Iterator[Draft]:
-        """What comes next is another message's: those that are over are told to their end."""
-        for speech in [each for each in self._speeches.values() if each.over and each.session == session]:
-            yield from self._told_all(speech)
+        """Another message begins: those that are over are completed."""
+        for item in [each for each in self._items.values() if each.over and each.session == session]:
+            yield from self._complete(item)
 
-    def _told_all(self, speech: Speech) -> Iterator[Draft]:
-        self._end(speech.message)
-        yield ItemCompleted(item=speech.ended(speech.failure))
-        yield from speech.responses
+    def _complete(self, item: OpenMessageItem) -> Iterator[Draft]:
+        self._end(item.message)
+        yield ItemCompleted(item=item.ended(item.failure))
+        yield from item.responses
 
-    def _begin(self, message: str, session: str, name: str | None = None, key: str | None = None) -> Speech:
-        speech = Speech(key or message, message, session, self.subagent(session), name)
-        self._speeches[message] = speech
-        return speech
+    def _begin(self, message: str, session: str, name: str | None = None, key: str | None = None) -> OpenMessageItem:
+        item = OpenMessageItem(key or message, message, session, self.subagent(session), name)
+        self._items[message] = item
+        return item
 
     def _end(self, message: str) -> None:
-        speech = self._speeches.pop(message, None)
-        if speech:
+        item = self._items.pop(message, None)
+        if item:
             for part in [part for part, piece in self._pieces.items() if piece.message == message]:
                 del self._pieces[part]
-        _remember(self._over, message)
+        remember(self._over, message, None, REMEMBERED)
 
     # -- parts --------------------------------------------------------------------------------------------------
 
-    def part(self, part: Part) -> Sequence[Draft] | None:
+    def part(self, part: OpencodePart) -> Sequence[Draft] | None:
         """None for a part of a type that nobody knows."""
         handler = PARTS.get(part.type)
         return list(handler(self, part)) if handler else None
 
-    def text(self, part: Part) -> Iterator[Draft]:
-        """Of a user's words, only those that a sub-agent is told are not an item already."""
+    def text(self, part: OpencodePart) -> Iterator[Draft]:
+        """Of user messages, only a sub-agent's prompt is not an item already."""
         if part.message in self._users or (part.time is None and not self.knows(part.message)):
             if part.session != self.main and not part.synthetic:
-                yield from self._told(part)
+                yield from self._prompt(part)
             return
         if part.message in self._over:
             return
-        stub, speech = self._speech(part)
+        stub, item = self._open_item(part)
         yield from stub
-        piece = self._piece(part, speech)
+        piece = self._piece(part, item)
         if part.time is None or part.time.end is None:
             piece.torn = piece.torn or len(part.text) > piece.length
             return
@@ -164,8 +165,8 @@ class Messages:
             rest, piece.length = part.text[piece.length :], len(part.text)
             yield _delta(piece, rest)
 
-    def _told(self, part: Part) -> Iterator[Draft]:
-        told = items.message(
+    def _prompt(self, part: OpencodePart) -> Iterator[Draft]:
+        prompt = items.message(
             part.id,
             native=part.message,
             subagent=self.subagent(part.session),
@@ -173,54 +174,54 @@ class Messages:
             content=[TextPart(text=part.text)],
             status="completed",
         )
-        yield ItemCompleted(item=told)
+        yield ItemCompleted(item=prompt)
 
-    def tool(self, part: Part) -> Iterator[Draft]:
+    def tool(self, part: OpencodePart) -> Iterator[Draft]:
         if part.state.time and part.state.time.compacted is not None:
             return
         child = part.state.metadata.get("sessionId")
-        if isinstance(child, str):
-            self._children.setdefault(child, part.id)
+        if isinstance(child, str) and child not in self._children:
+            remember(self._children, child, part.id, REMEMBERED)
         if part.message in self._over:
             yield from self.calls.update(part, part.message, self.subagent(part.session))
             return
-        stub, speech = self._speech(part)
+        stub, item = self._open_item(part)
         yield from stub
-        yield from self.calls.update(part, speech.key, speech.subagent)
+        yield from self.calls.update(part, item.key, item.subagent)
 
-    def step_finished(self, part: Part) -> Iterator[Draft]:
-        """What it used is told after what was said in it."""
+    def step_finished(self, part: OpencodePart) -> Iterator[Draft]:
+        """Its usage follows the message."""
         used = self.meter.read(part)
-        speech = self._speeches.get(part.message)
-        if speech:
-            speech.stepped = True
+        item = self._items.get(part.message)
+        if item:
+            item.stepped = True
         if used is None:
             return
         subagent, cost = self.subagent(part.session), part.cost or None
-        if speech:
-            speech.responses.append(ModelResponded(usage=used, model=speech.model, subagent=subagent, cost_usd=cost))
+        if item:
+            item.responses.append(ModelResponded(usage=used, model=item.model, subagent=subagent, cost_usd=cost))
         else:
             yield ModelResponded(usage=used, subagent=subagent, cost_usd=cost)
 
-    def patched(self, part: Part) -> Iterator[Draft]:
+    def patched(self, part: OpencodePart) -> Iterator[Draft]:
         yield from notices.patch(part, self.subagent(part.session))
 
-    def filed(self, part: Part) -> Iterator[Draft]:
-        """A user's own files are part of the message that has them."""
-        if part.message in self._speeches:
+    def filed(self, part: OpencodePart) -> Iterator[Draft]:
+        """Files of the user are part of the user's message."""
+        if part.message in self._items:
             yield from notices.file(part, self.subagent(part.session))
 
-    def compacting(self, part: Part) -> Iterator[Draft]:
+    def compacting(self, part: OpencodePart) -> Iterator[Draft]:
         yield from notices.compacting(part, self.subagent(part.session))
 
-    def delegated(self, part: Part) -> Iterator[Draft]:
+    def delegated(self, part: OpencodePart) -> Iterator[Draft]:
         yield from notices.subtask(part, self.subagent(part.session))
 
-    def nothing(self, part: Part) -> Iterator[Draft]:
+    def nothing(self, part: OpencodePart) -> Iterator[Draft]:
         yield from ()
 
-    def delta(self, delta: Delta, session: str, *, gap: bool) -> Sequence[Draft]:
-        """`gap`: the stream was cut in this turn, so that what is unknown may have begun in between."""
+    def delta(self, delta: OpencodeDelta, session: str, *, gap: bool) -> Sequence[Draft]:
+        """`gap`: events of this turn were lost, so an unknown part may have begun in between."""
         piece = self._pieces.get(delta.part)
         if piece is None:
             if gap or delta.message in self._over:
@@ -231,58 +232,58 @@ class Messages:
         piece.length += len(delta.delta)
         return (_delta(piece, delta.delta),)
 
-    def _unannounced(self, delta: Delta, session: str) -> Sequence[Draft]:
-        part = Part(type="text", id=delta.part, message=delta.message, session=session)
-        stub, speech = self._speech(part)
-        piece = self._piece(part, speech)
+    def _unannounced(self, delta: OpencodeDelta, session: str) -> Sequence[Draft]:
+        part = OpencodePart(type="text", id=delta.part, message=delta.message, session=session)
+        stub, item = self._open_item(part)
+        piece = self._piece(part, item)
         piece.length = len(delta.delta)
         return (*stub, _delta(piece, delta.delta))
 
-    def _speech(self, part: Part) -> tuple[list[Draft], Speech]:
-        """The message of a part; one that nobody announced gets a stub."""
-        speech = self._speeches.get(part.message)
-        if speech:
-            return [], speech
-        speech = self._begin(part.message, part.session)
-        return [Synthetic(ItemStarted(item=speech.item()))], speech
+    def _open_item(self, part: OpencodePart) -> tuple[list[Draft], OpenMessageItem]:
+        """The message of a part; one that was not announced gets a stub."""
+        item = self._items.get(part.message)
+        if item:
+            return [], item
+        item = self._begin(part.message, part.session)
+        return [Synthetic(ItemStarted(item=item.item()))], item
 
-    def _piece(self, part: Part, speech: Speech) -> Piece:
+    def _piece(self, part: OpencodePart, item: OpenMessageItem) -> MessagePart:
         piece = self._pieces.get(part.id)
         if piece is None:
             kind: DeltaKind = "reasoning" if part.type == "reasoning" else "text"
-            piece = self._pieces[part.id] = Piece(speech.key, part.message, len(speech.pieces), kind)
-            speech.pieces.append(piece)
+            piece = self._pieces[part.id] = MessagePart(item.key, part.message, len(item.pieces), kind)
+            item.pieces.append(piece)
         return piece
 
     # -- ends ---------------------------------------------------------------------------------------------------
 
     def starts_over(self, session: str, why: str) -> Iterator[Draft]:
-        """The model's stream was cut: what it was saying is said again, in the same message."""
-        for speech in [each for each in self._speeches.values() if each.session == session]:
-            if not any(piece.length for piece in speech.pieces):
+        """The model's stream was cut: the model repeats its text, in the same message."""
+        for item in [each for each in self._items.values() if each.session == session]:
+            if not any(piece.length for piece in item.pieces):
                 continue
             self._restarts += 1
-            self._end(speech.message)
-            del self._over[speech.message]
-            yield Synthetic(ItemCompleted(item=speech.ended(why)))
-            again = self._begin(speech.message, session, speech.name, f"{speech.message} {self._restarts}")
+            self._end(item.message)
+            del self._over[item.message]
+            yield Synthetic(ItemCompleted(item=item.ended(why)))
+            again = self._begin(item.message, session, item.name, f"{item.message} {self._restarts}")
             yield Synthetic(ItemStarted(item=again.item()))
 
     def tear(self) -> None:
-        """Something may have been missed."""
+        """Deltas may have been missed."""
         for piece in self._pieces.values():
             piece.torn = True
 
     def cut(self, why: str) -> Iterator[Draft]:
-        """The turn is over: what OpenCode left open gets its end."""
+        """The turn is over: items that OpenCode left open are closed."""
         yield from self.calls.cut(why)
-        for speech in list(self._speeches.values()):
-            if speech.over:
-                yield from self._told_all(speech)
+        for item in list(self._items.values()):
+            if item.over:
+                yield from self._complete(item)
             else:
-                self._end(speech.message)
-                yield Synthetic(ItemCompleted(item=speech.ended(why)))
-                yield from speech.responses
+                self._end(item.message)
+                yield Synthetic(ItemCompleted(item=item.ended(why)))
+                yield from item.responses
 
     # -- sub-agents ---------------------------------------------------------------------------------------------
 
@@ -295,37 +296,31 @@ class Messages:
         return self._children.get(session) if session != self.main else None
 
 
-def _remember(memory: dict[str, None], message: str) -> None:
-    memory[message] = None
-    if len(memory) > REMEMBERED:
-        del memory[next(iter(memory))]
-
-
-def _content(piece: Piece) -> ContentPart:
+def _content(piece: MessagePart) -> ContentPart:
     text = piece.text or ""
     return TextPart(text=text) if piece.kind == "text" else ReasoningPart(text=text, visibility="public")
 
 
-def _delta(piece: Piece, text: str) -> ItemDelta:
+def _delta(piece: MessagePart, text: str) -> ItemDelta:
     return ItemDelta(
         item_id=piece.item, native_item_id=piece.message, delta=text, content_index=piece.index, kind=piece.kind
     )
 
 
-Handler: TypeAlias = Callable[[Messages, Part], Iterator[Draft]]
+Handler: TypeAlias = Callable[[SessionMessages, OpencodePart], Iterator[Draft]]
 
 #: Every part type of the native schema: what becomes of it.
 PARTS: dict[str, Handler] = {
-    "text": Messages.text,
-    "reasoning": Messages.text,
-    "tool": Messages.tool,
-    "step-start": Messages.nothing,
-    "step-finish": Messages.step_finished,
-    "patch": Messages.patched,
-    "file": Messages.filed,
-    "compaction": Messages.compacting,
-    "subtask": Messages.delegated,
-    "agent": Messages.nothing,
-    "snapshot": Messages.nothing,
-    "retry": Messages.nothing,
+    "text": SessionMessages.text,
+    "reasoning": SessionMessages.text,
+    "tool": SessionMessages.tool,
+    "step-start": SessionMessages.nothing,
+    "step-finish": SessionMessages.step_finished,
+    "patch": SessionMessages.patched,
+    "file": SessionMessages.filed,
+    "compaction": SessionMessages.compacting,
+    "subtask": SessionMessages.delegated,
+    "agent": SessionMessages.nothing,
+    "snapshot": SessionMessages.nothing,
+    "retry": SessionMessages.nothing,
 }

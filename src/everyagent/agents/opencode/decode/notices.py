@@ -5,20 +5,20 @@ from collections.abc import Sequence
 from everyagent.agents import items
 from everyagent.agents.adapter import Draft
 from everyagent.agents.opencode.decode import patches
-from everyagent.agents.opencode.protocol.wire import FileDiff, McpState, Part, Todo
+from everyagent.agents.opencode.protocol.wire import FileDiff, McpState, OpencodePart, TodoEntry
 from everyagent.model.events import ItemCompleted, ItemStarted
 from everyagent.model.parts import FileRefPart, ImagePart, StatusPart
 
 _COMPACTION = "compaction"
 
 
-def patch(part: Part, subagent: str | None) -> Sequence[Draft]:
+def patch(part: OpencodePart, subagent: str | None) -> Sequence[Draft]:
     """The files that a step has changed."""
     files = [FileRefPart(path=file, action="patch") for file in part.files]
     return items.whole(items.status(part.id, "patch", files, native=part.id, parent=part.message, subagent=subagent))
 
 
-def file(part: Part, subagent: str | None) -> Sequence[Draft]:
+def file(part: OpencodePart, subagent: str | None) -> Sequence[Draft]:
     """A file that the model made."""
     head, _, data = part.url.partition(";base64,")
     path = part.filename or "file"
@@ -33,13 +33,13 @@ def edited(key: str, file: str, call: str | None) -> Sequence[Draft]:
     return items.whole(items.status(key, "file_edited", [FileRefPart(path=file, action="write")], parent=call))
 
 
-def subtask(part: Part, subagent: str | None) -> Sequence[Draft]:
+def subtask(part: OpencodePart, subagent: str | None) -> Sequence[Draft]:
     """What a command hands to a sub-agent; the call that does it comes next."""
     label = StatusPart(label=part.description or "Sub-task", detail=f"{part.agent}: {part.prompt}")
     return items.whole(items.status(part.id, "subtask", [label], native=part.id, subagent=subagent))
 
 
-def compacting(part: Part, subagent: str | None) -> Sequence[Draft]:
+def compacting(part: OpencodePart, subagent: str | None) -> Sequence[Draft]:
     label = StatusPart(label="Compacting the conversation", detail="The context was full." if part.auto else None)
     item = items.status(part.id, _COMPACTION, [label], native=part.id, subagent=subagent, state="in_progress")
     return (ItemStarted(item=item),)
@@ -51,7 +51,7 @@ def compacted(key: str) -> Sequence[Draft]:
     return (ItemCompleted(item=items.status(key, _COMPACTION, [label], native=key)),)
 
 
-def plan(key: str, todos: Sequence[Todo]) -> Sequence[Draft]:
+def plan(key: str, todos: Sequence[TodoEntry]) -> Sequence[Draft]:
     steps = [StatusPart(label=todo.content, detail=todo.status) for todo in todos]
     return items.whole(items.status(key, "plan", steps))
 

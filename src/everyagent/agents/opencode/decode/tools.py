@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from everyagent.agents import items
 from everyagent.agents.opencode.decode import patches
-from everyagent.agents.opencode.protocol.wire import Attached, Part
+from everyagent.agents.opencode.protocol.wire import Attached, OpencodePart
 from everyagent.model.items import Item
 from everyagent.model.parts import ContentPart, FileRefPart, ImagePart, ToolCallPart, ToolResultPart
 
@@ -19,7 +19,7 @@ _STOPPED = "The command was stopped before it ended."
 _SEAM = 256
 
 
-class Input(Struct, frozen=True):
+class ToolInput(Struct, frozen=True):
     """What some tools are called with."""
 
     file: str = msgspec.field(default="", name="filePath")
@@ -27,7 +27,7 @@ class Input(Struct, frozen=True):
     tool: str = ""
 
 
-class Change(Struct, frozen=True):
+class ToolFileChange(Struct, frozen=True):
     """One of several files that a call has changed."""
 
     path: str = msgspec.field(name="filePath")
@@ -35,14 +35,14 @@ class Change(Struct, frozen=True):
     type: str = ""
 
 
-class Named(Struct, frozen=True):
+class ToolName(Struct, frozen=True):
     """A tool by its own name, and the MCP server it is of."""
 
     name: str
     server: str | None
 
 
-def returned(part: Part) -> bool:
+def returned(part: OpencodePart) -> bool:
     return part.state.status in _RETURNED
 
 
@@ -50,15 +50,15 @@ def result_key(key: str) -> str:
     return f"{key} result"
 
 
-def named(tool: str, servers: dict[str, str]) -> Named:
+def named(tool: str, servers: dict[str, str]) -> ToolName:
     """`servers` are the session's MCP servers: the beginning of their tools' names -> their own name."""
     for prefix, server in servers.items():
         if tool.startswith(prefix):
-            return Named(tool.removeprefix(prefix), server)
-    return Named(tool, None)
+            return ToolName(tool.removeprefix(prefix), server)
+    return ToolName(tool, None)
 
 
-def call(part: Part, tool: Named, parent: str, subagent: str | None, *, complete: bool) -> Item:
+def call(part: OpencodePart, tool: ToolName, parent: str, subagent: str | None, *, complete: bool) -> Item:
     arguments = bytes(part.state.input).decode() if complete else ""
     written = ToolCallPart(name=tool.name, arguments=arguments, call_id=part.id, mcp_server=tool.server)
     status = "completed" if complete else "in_progress"
@@ -67,12 +67,12 @@ def call(part: Part, tool: Named, parent: str, subagent: str | None, *, complete
     )
 
 
-def begun(part: Part, tool: Named, parent: str, subagent: str | None) -> Item:
+def begun(part: OpencodePart, tool: ToolName, parent: str, subagent: str | None) -> Item:
     """The result before anything of it is known: what output is streamed into."""
     return _item(part, tool, parent, subagent, [ToolResultPart(call_id=part.id, output="")])
 
 
-def result(part: Part, tool: Named, parent: str, subagent: str | None) -> Item:
+def result(part: OpencodePart, tool: ToolName, parent: str, subagent: str | None) -> Item:
     """Of a part that has returned."""
     state = part.state
     exit_code = _exit_code(part)
@@ -89,7 +89,12 @@ def result(part: Part, tool: Named, parent: str, subagent: str | None) -> Item:
 
 
 def _item(
-    part: Part, tool: Named, parent: str, subagent: str | None, content: list[ContentPart], error: str | None = None
+    part: OpencodePart,
+    tool: ToolName,
+    parent: str,
+    subagent: str | None,
+    content: list[ContentPart],
+    error: str | None = None,
 ) -> Item:
     item = items.result(
         result_key(part.id),
@@ -112,28 +117,28 @@ def growth(told: str, output: str) -> str:
     return output[at + len(seam) :] if at >= 0 else output
 
 
-def streamed(part: Part) -> str:
+def streamed(part: OpencodePart) -> str:
     output = part.state.metadata.get("output")
     return output if isinstance(output, str) else ""
 
 
-def touches(part: Part, directory: str, file: str) -> bool:
+def touches(part: OpencodePart, directory: str, file: str) -> bool:
     """This call is about that file."""
     named = _input(part).file
     return bool(named) and PurePath(directory, named) == PurePath(file)
 
 
-def called(part: Part) -> str:
+def called(part: OpencodePart) -> str:
     """What the model wanted, also where OpenCode has no such tool."""
     return (_input(part).tool or part.tool) if part.tool == INVALID else part.tool
 
 
-def _exit_code(part: Part) -> int | None:
+def _exit_code(part: OpencodePart) -> int | None:
     code = part.state.metadata.get("exit")
     return code if isinstance(code, int) else None
 
 
-def _error(part: Part, exit_code: int | None) -> str | None:
+def _error(part: OpencodePart, exit_code: int | None) -> str | None:
     state = part.state
     if state.status == "error":
         return state.error or "It failed."
@@ -144,7 +149,7 @@ def _error(part: Part, exit_code: int | None) -> str | None:
     return f"It ended with exit code {exit_code}." if exit_code else None
 
 
-def _files(part: Part) -> list[FileRefPart]:
+def _files(part: OpencodePart) -> list[FileRefPart]:
     """What the call has changed."""
     metadata = part.state.metadata
     if part.state.status != "completed":
@@ -161,9 +166,9 @@ def _files(part: Part) -> list[FileRefPart]:
     return []
 
 
-def _changes(files: object) -> list[Change]:
+def _changes(files: object) -> list[ToolFileChange]:
     try:
-        return msgspec.convert(files, list[Change])
+        return msgspec.convert(files, list[ToolFileChange])
     except msgspec.ValidationError:
         return []
 
@@ -177,8 +182,8 @@ def _attached(file: Attached) -> ContentPart:
     return FileRefPart(path=file.filename or "attachment", action="read")
 
 
-def _input(part: Part) -> Input:
+def _input(part: OpencodePart) -> ToolInput:
     try:
-        return msgspec.json.decode(part.state.input, type=Input)
+        return msgspec.json.decode(part.state.input, type=ToolInput)
     except msgspec.MsgspecError:
-        return Input()
+        return ToolInput()

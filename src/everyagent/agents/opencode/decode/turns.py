@@ -1,18 +1,36 @@
-"""A turn as OpenCode lives it: when it is really over, and why. Pure.
+"""State of a turn of OpenCode: whether it is over, and why. Pure.
 
-OpenCode says `idle` twice where a turn fails or is stopped: the first time before it has ended the model's message.
+OpenCode reports `idle` twice when a turn fails or is stopped: first before it has ended the model's message.
 """
 
+from msgspec import Struct
+
 from everyagent.agents.opencode.decode import failures
-from everyagent.agents.opencode.protocol.wire import Failure, Message
+from everyagent.agents.opencode.protocol.wire import (
+    Delivered,
+    OpencodeFailure,
+    OpencodeMessage,
+    PermissionAsked,
+    QuestionAsked,
+)
 from everyagent.model.events import StopReason
 
 _FINISHES: dict[str, StopReason] = {"length": "max_tokens", "content-filter": "refusal"}
 _WHOLE = frozenset({"stop", "length", "content-filter"})
 
 
-class Turn:
-    """`busy`: OpenCode has begun it. `answered`: the model has begun to say something. `gap`: some of it was missed.
+class Snapshot(Struct, frozen=True):
+    """The state of a turn and its sub-agents, fetched after events may have been missed. `cut`: it is incomplete."""
+
+    messages: list[Delivered]
+    permissions: list[PermissionAsked]
+    questions: list[QuestionAsked]
+    busy: bool
+    cut: bool = False
+
+
+class OpencodeTurn:
+    """`busy`: OpenCode has begun it. `answered`: the model has begun to respond. `gap`: events were missed.
 
     `since` is when it began, in milliseconds since 1970.
     """
@@ -25,7 +43,7 @@ class Turn:
         self.gap = False
         self.gave_up: str | None = None
         self._finish: str | None = None
-        self._failure: Failure | None = None
+        self._failure: OpencodeFailure | None = None
 
     @property
     def begun(self) -> bool:
@@ -33,14 +51,14 @@ class Turn:
 
     @property
     def settled(self) -> bool:
-        """An `idle` now is this turn's own, and there is something to tell of it."""
+        """An `idle` now ends this turn."""
         return self.answered or (self.busy and (self._failure is not None or self.interrupted))
 
-    def failed(self, failure: Failure) -> None:
+    def failed(self, failure: OpencodeFailure) -> None:
         self._failure = failure
 
-    def said(self, message: Message, *, new: bool) -> None:
-        """A new message of the model makes good what failed before."""
+    def responded(self, message: OpencodeMessage, *, new: bool) -> None:
+        """A new message of the model cancels an earlier failure."""
         if new:
             self._failure = None
         self.answered = True

@@ -1,19 +1,19 @@
-"""What a turn used and cost: OpenCode tells it with each step that the model ends. Pure."""
+"""Usage and cost of a turn: the sum of the steps that the model has ended. Pure."""
 
-from everyagent.agents.opencode.protocol.wire import Part
+from everyagent.agents.opencode.protocol.wire import OpencodePart
 from everyagent.model.usage import Usage
 
 
-class Meter:
-    """Steps are counted once, however often they are told."""
+class StepMeter:
+    """Each step is counted once, although updates repeat it."""
 
     def __init__(self) -> None:
         self._counted: set[str] = set()
         self._used = Usage()
         self._cost = 0.0
 
-    def read(self, step: Part) -> Usage | None:
-        """What the step took, unless it was counted before."""
+    def read(self, step: OpencodePart) -> Usage | None:
+        """The usage of the step, unless it was counted before."""
         if step.id in self._counted or step.tokens is None:
             return None
         self._counted.add(step.id)
@@ -30,7 +30,7 @@ class Meter:
         return used
 
     def take(self) -> tuple[Usage | None, float | None]:
-        """What was used and paid since the last call."""
+        """Usage and cost since the last call."""
         used, cost = self._used, self._cost
         self._counted, self._used, self._cost = set(), Usage(), 0.0
         return (used if used != Usage() else None), (cost or None)

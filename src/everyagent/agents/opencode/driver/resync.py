@@ -1,85 +1,85 @@
-"""Where OpenCode has told too little of a turn, it is looked at: what it knows itself is told. Used by the driver."""
+"""Fetches the state of a turn from OpenCode where its events are incomplete, and decodes what was missed."""
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 import anyio
 
 from everyagent.agents.adapter import Frame, Heard
-from everyagent.agents.opencode.decode.decoder import Decoder
-from everyagent.agents.opencode.decode.turns import Turn
-from everyagent.agents.opencode.driver.snapshot import Found
-from everyagent.agents.supervision import TaskSupervisor
+from everyagent.agents.opencode.decode.decoder import OpencodeDecoder
+from everyagent.agents.opencode.decode.turns import OpencodeTurn
+from everyagent.agents.opencode.driver.snapshot import SnapshotResult
 from everyagent.errors import AgentFailed
 from everyagent.logs import get_logger
 
-#: How long OpenCode may be idle with a turn open before it is looked at.
-DOUBT_SECONDS = 1.0
-#: So often a turn in doubt is looked at in vain before it is given up.
-LOOKS = 5
+#: How long OpenCode may be idle with a turn open before its state is fetched.
+CHECK_SECONDS = 1.0
+#: Failed attempts to fetch the state before the turn is given up.
+ATTEMPTS = 5
 
 logger = get_logger(__name__)
 
 
-class Doubts:
-    """`look` finds what OpenCode knows of a turn; `remind` is called when a turn that is doubted is to be looked at."""
+class Resync:
+    """`spawn` starts a task; `fetch` gets the state of a turn; `remind` is called when a turn is due for a check."""
 
     def __init__(
         self,
-        decoder: Decoder,
-        tasks: TaskSupervisor,
+        decoder: OpencodeDecoder,
+        spawn: Callable[[Callable[[], Awaitable[object]]], None],
         *,
-        look: Callable[[Turn], Awaitable[Found]],
+        fetch: Callable[[OpencodeTurn], Awaitable[SnapshotResult]],
         remind: Callable[[], None],
     ) -> None:
         self._decoder = decoder
-        self._tasks = tasks
-        self._look = look
+        self._spawn = spawn
+        self._fetch = fetch
         self._remind = remind
-        self._doubted: Turn | None = None
-        self._looks = 0
+        self._due: OpencodeTurn | None = None
+        self._attempts = 0
 
     def begin(self) -> None:
-        """OpenCode has its time to say more; then it is looked at."""
+        """Check the turn after a while, in which OpenCode may send more."""
         turn = self._decoder.turn
-        if turn and turn is not self._doubted:
-            self._doubted = turn
-            self._tasks.start_soon(self._wait, turn)
+        if turn and turn is not self._due:
+            self._due = turn
+            self._spawn(partial(self._wait, turn))
 
-    async def _wait(self, turn: Turn) -> None:
-        await anyio.sleep(DOUBT_SECONDS)
+    async def _wait(self, turn: OpencodeTurn) -> None:
+        await anyio.sleep(CHECK_SECONDS)
         if turn is self._decoder.turn:
             self._remind()
 
-    async def missed(self) -> list[Heard]:
-        """The stream was lost: what was missed, and what follows from it."""
+    async def after_loss(self) -> list[Heard]:
+        """The event stream was lost: everything that was missed."""
         self._decoder.tear()
-        return await self._looked(doubted=False)
+        return await self._caught_up(idle=False)
 
-    async def due(self) -> list[Heard]:
-        """The turn that was doubted is looked at, unless another one runs."""
-        return await self._looked(doubted=True) if self._decoder.turn is self._doubted else []
+    async def check(self) -> list[Heard]:
+        """The turn that was due for a check, unless another one runs."""
+        return await self._caught_up(idle=True) if self._decoder.turn is self._due else []
 
-    async def _looked(self, *, doubted: bool) -> list[Heard]:
+    async def _caught_up(self, *, idle: bool) -> list[Heard]:
         turn = self._decoder.turn
         if turn is None:
             return []
-        self._doubted = None
+        self._due = None
         try:
-            found = await self._look(turn)
+            result = await self._fetch(turn)
         except AgentFailed as failure:
-            return self._looked_in_vain(failure)
-        self._looks = 0
-        drafts = list(self._decoder.catch_up(found.snapshot, doubted=doubted))
-        *frames, last = found.frames
+            return self._failed(failure)
+        self._attempts = 0
+        drafts = list(self._decoder.catch_up(result.snapshot, idle=idle))
+        *frames, last = result.frames
         return [*(Heard(frame, ()) for frame in frames), Heard(last, drafts)]
 
-    def _looked_in_vain(self, failure: AgentFailed) -> list[Heard]:
-        """Again and again, until the server is gone or the turn is given up."""
-        logger.info("opencode could not be looked at", native=self._decoder.session, error=failure.detail)
-        self._looks += 1
-        if self._looks < LOOKS:
+    def _failed(self, failure: AgentFailed) -> list[Heard]:
+        """Tried again until the server is gone or the turn is given up."""
+        logger.info("opencode's state was not fetched", native=self._decoder.session, error=failure.detail)
+        self._attempts += 1
+        if self._attempts < ATTEMPTS:
             self.begin()
             return []
-        self._looks = 0
+        self._attempts = 0
         drafts = list(self._decoder.refused(failure.detail))
         return [Heard(Frame("from_agent", failure.detail.encode(), "text"), drafts)]

@@ -1,4 +1,4 @@
-"""Asks OpenCode for all it knows of a session, where its event stream has told too little."""
+"""Fetches everything that OpenCode has of a session's turn: messages, permissions, questions, status."""
 
 from typing import TypeVar
 from urllib.parse import quote
@@ -6,40 +6,49 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from everyagent.agents.adapter import Frame
-from everyagent.agents.opencode.decode.decoder import Snapshot
-from everyagent.agents.opencode.driver.server import Resident
+from everyagent.agents.opencode.decode.turns import Snapshot
+from everyagent.agents.opencode.driver.server import OpencodeServerSession
 from everyagent.agents.opencode.protocol import wire
 from everyagent.agents.opencode.protocol.rest import Rest, read
-from everyagent.agents.opencode.protocol.routing import Router
+from everyagent.agents.opencode.protocol.routing import SessionRouter
 
-#: So many messages are asked for at once.
+#: Messages of one request.
 PAGE = 100
-#: So much is read of a turn, with its sub-agents; where it has more, that is told. It is less than what `Messages`
-#: remembers, so that nothing is told twice.
+#: Limits of what is read of a turn with its sub-agents; a turn that has more is reported. They are lower than what
+#: `SessionMessages` remembers, so that nothing is repeated.
 MOST_MESSAGES = 4000
 MOST_BYTES = 128 * 1024 * 1024
 T = TypeVar("T")
 
 
-class Found(Struct, frozen=True):
-    """What was answered, and what it adds up to."""
+class SnapshotResult(Struct, frozen=True):
+    """The answers as frames, and what they say together."""
 
     frames: list[Frame]
     snapshot: Snapshot
 
 
-async def look(rest: Rest, router: Router[Resident], resident: Resident, session: str, since: float) -> Found:
-    """All that is not older than `since`, in milliseconds since 1970. Raises `AgentFailed`."""
-    return await _Look(rest, router, resident, session, since).found()
+async def fetch_snapshot(
+    rest: Rest, router: SessionRouter[OpencodeServerSession], owner: OpencodeServerSession, session: str, since: float
+) -> SnapshotResult:
+    """Everything that is not older than `since`, in milliseconds since 1970. Raises `AgentFailed`."""
+    return await _Fetch(rest, router, owner, session, since).result()
 
 
-class _Look:
-    """What is asked first is known best: a session that was idle then has told all in what is asked after."""
+class _Fetch:
+    """The status is fetched first: the later answers of a session that was idle then are complete."""
 
-    def __init__(self, rest: Rest, router: Router[Resident], resident: Resident, session: str, since: float) -> None:
+    def __init__(
+        self,
+        rest: Rest,
+        router: SessionRouter[OpencodeServerSession],
+        owner: OpencodeServerSession,
+        session: str,
+        since: float,
+    ) -> None:
         self._rest = rest
         self._router = router
-        self._resident = resident
+        self._owner = owner
         self._session = session
         self._since = since
         self._frames: list[Frame] = []
@@ -47,11 +56,11 @@ class _Look:
         self._bytes = 0
         self._cut = False
 
-    async def found(self) -> Found:
-        statuses = await self._get("/session/status", dict[str, wire.Status])
-        for child in await self._get(f"/session/{self._session}/children", list[wire.Session]):
+    async def result(self) -> SnapshotResult:
+        statuses = await self._get("/session/status", dict[str, wire.SessionStatus])
+        for child in await self._get(f"/session/{self._session}/children", list[wire.OpencodeSessionInfo]):
             self._router.adopt(child.id, self._session)
-        sessions = self._router.sessions(self._resident)
+        sessions = self._router.sessions(self._owner)
         for each in sorted(sessions, key=lambda each: each != self._session):
             await self._read_back(each)
         permissions = await self._get("/permission", list[wire.PermissionAsked])
@@ -63,10 +72,10 @@ class _Look:
             busy=self._session in statuses,
             cut=self._cut,
         )
-        return Found(self._frames, snapshot)
+        return SnapshotResult(self._frames, snapshot)
 
     async def _read_back(self, session: str) -> None:
-        """Its messages, page by page from the newest, to where an earlier turn has told them."""
+        """Its messages, page by page from the newest, to those of an earlier turn."""
         pages: list[list[wire.Delivered]] = []
         path = f"/session/{session}/message?limit={PAGE}"
         before: str | None = ""
@@ -75,7 +84,7 @@ class _Look:
                 self._cut = True
                 break
             answer, before = await self._rest.page(
-                f"{path}&before={quote(before)}" if before else path, self._resident.directory
+                f"{path}&before={quote(before)}" if before else path, self._owner.directory
             )
             self._bytes += len(answer)
             self._frames.append(Frame("from_agent", answer))
@@ -89,6 +98,6 @@ class _Look:
         return len(self._messages) + reading >= MOST_MESSAGES or self._bytes >= MOST_BYTES
 
     async def _get(self, path: str, kind: type[T]) -> T:
-        answer = await self._rest.ask("GET", path, self._resident.directory)
+        answer = await self._rest.ask("GET", path, self._owner.directory)
         self._frames.append(Frame("from_agent", answer))
         return read(answer, kind)

@@ -23,7 +23,7 @@ PLAN = "plan"
 _EDITS = frozenset({"edit"})
 
 
-class Native(Struct, frozen=True):
+class OpencodeMode(Struct, frozen=True):
     """`agent` is OpenCode's own word. What it asks of `accepted`, or all of it, is allowed for the user."""
 
     agent: str | None
@@ -34,13 +34,13 @@ class Native(Struct, frozen=True):
         return self.accepts_all or permission in self.accepted
 
 
-def native(permission_mode: str, agent_mode: str) -> Native:
+def native(permission_mode: str, agent_mode: str) -> OpencodeMode:
     """Planning wins: whoever chose it wants nothing changed."""
     agent = PLAN if permission_mode == PLAN else agent_mode or None
     match permission_mode:
         case "bypass":
-            return Native(agent, accepts_all=True)
+            return OpencodeMode(agent, accepts_all=True)
         case "acceptEdits":
-            return Native(agent, accepted=_EDITS)
+            return OpencodeMode(agent, accepted=_EDITS)
         case _:
-            return Native(agent)
+            return OpencodeMode(agent)

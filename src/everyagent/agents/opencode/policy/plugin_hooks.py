@@ -1,4 +1,4 @@
-"""Which conversation a plugin's question is for: one gate, one token, all servers of the adapter."""
+"""Routes the daemon's OpenCode plugins to conversations: one hook server and one token for all servers."""
 
 from pathlib import Path
 from typing import Protocol
@@ -8,45 +8,46 @@ import msgspec
 from msgspec import Struct
 
 from everyagent.agents.hook_server import Gate
-from everyagent.agents.opencode.policy.policies import Wish
+from everyagent.agents.memory import remember
+from everyagent.agents.opencode.policy.policies import PluginCall
 from everyagent.agents.supervision import TaskSupervisor
 
-#: How long the event that names a sub-agent's session may take, and a plugin to be loaded.
+#: How long the event that names a sub-agent's session may take, and the plugin to be loaded.
 OWNER_LIMIT = 10.0
+#: Processes that have loaded the plugin and are remembered.
+REMEMBERED = 256
 _TICK = 0.02
 
 
-class Said(Struct, frozen=True):
-    """By the plugin: that it is loaded, in the process of this number; or what is about to be done."""
+class PluginMessage(Struct, frozen=True, rename={"call": "wish"}):
+    """The plugin reports that it is loaded in the process of this number, or asks about a tool call."""
 
     hello: int | None = None
-    wish: Wish | None = None
+    call: PluginCall | None = None
 
 
-class Guarded(Protocol):
-    """A conversation."""
-
+class PolicedConversation(Protocol):
     def owns(self, session: str) -> bool: ...
-    async def wish(self, wish: Wish, body: bytes) -> str | None: ...
+    async def decide(self, call: PluginCall, body: bytes) -> str | None: ...
 
 
-_said = msgspec.json.Decoder(Said)
+_messages = msgspec.json.Decoder(PluginMessage)
 
 
-class Guards:
+class PluginHooks:
     def __init__(self, tasks: TaskSupervisor) -> None:
-        self.conversations: list[Guarded] = []
+        self.conversations: list[PolicedConversation] = []
         self._gate = Gate(tasks)
-        self._token = self._gate.admit(self._attend)
-        self._loaded: set[int] = set()
+        self._token = self._gate.admit(self._decide)
+        self._loaded: dict[int, None] = {}
 
-    async def door(self) -> dict[str, str]:
-        """The variables by which a server's plugin finds the gate."""
+    async def environment(self) -> dict[str, str]:
+        """The variables by which a server's plugin finds the hook server."""
         gate: Path = await self._gate.open()
         return {"EVERYAGENT_GATE": str(gate), "EVERYAGENT_GATE_TOKEN": self._token}
 
-    async def stands(self, pid: int) -> bool:
-        """Whether that server has loaded the plugin; without it nothing would be asked."""
+    async def is_loaded(self, pid: int) -> bool:
+        """Whether that server has loaded the plugin; without it no policy would be applied."""
         with anyio.move_on_after(OWNER_LIMIT):
             while pid not in self._loaded:
                 await anyio.sleep(_TICK)
@@ -55,19 +56,19 @@ class Guards:
     async def close(self) -> None:
         await self._gate.close()
 
-    async def _attend(self, body: bytes) -> str | None:
+    async def _decide(self, body: bytes) -> str | None:
         try:
-            said = _said.decode(body)
+            message = _messages.decode(body)
         except (msgspec.MsgspecError, RecursionError):
             return "This call cannot be read, so nobody can be asked about it."
-        if said.hello is not None:
-            self._loaded.add(said.hello)
+        if message.hello is not None:
+            remember(self._loaded, message.hello, None, REMEMBERED)
             return None
-        wish = said.wish
-        owner = await self._owner(wish.session) if wish else None
-        return await owner.wish(wish, body) if wish and owner else "This session has no business here any more."
+        call = message.call
+        owner = await self._owner(call.session) if call else None
+        return await owner.decide(call, body) if call and owner else "This session has no business here any more."
 
-    async def _owner(self, session: str) -> Guarded | None:
+    async def _owner(self, session: str) -> PolicedConversation | None:
         with anyio.move_on_after(OWNER_LIMIT):
             while True:
                 for conversation in self.conversations:

@@ -1,6 +1,6 @@
-"""Tool policies on OpenCode: our plugin asks before every tool call of a session and its sub-agents.
+"""Tool policies on OpenCode: our plugin asks for a decision before every tool call of a session and its sub-agents.
 
-What OpenCode asks by itself comes after that, and is answered with what was ruled.
+OpenCode's own permission asks come after that, and are answered with the same decision.
 """
 
 import asyncio
@@ -12,16 +12,16 @@ from msgspec import Raw, Struct
 
 from everyagent.agents.adapter import Frame, Heard
 from everyagent.agents.opencode.decode import asks, tools
-from everyagent.agents.opencode.decode.calls import Call
+from everyagent.agents.opencode.decode.calls import OpencodeCall
 from everyagent.errors import AgentFailed
 from everyagent.model.asks import Answer, PermissionAnswer
 from everyagent.model.events import PermissionRequested
 from everyagent.model.ids import new_id
 from everyagent.model.policies import AgentTool, ToolPolicies, Verdict, refusal
 
-#: The server under which the session's custom tools are offered: the daemon sees to their policies.
+#: The MCP server of the session's custom tools, whose policies the daemon applies itself.
 CUSTOM_SERVER = "everyagent"
-#: How long a call may be on its way through the event stream when its hook is here already.
+#: How long a call's event may take to arrive after its hook.
 CALL_LIMIT = 2.0
 _TICK = 0.02
 _LEFT = "The turn this was asked in is over."
@@ -48,8 +48,8 @@ TOOLS = [
 _BY_NAME = {tool.name: tool for tool in TOOLS}
 
 
-class Wish(Struct, frozen=True, rename={"session": "sessionID", "call": "callID"}):
-    """What the plugin brings: a call that is about to be carried out."""
+class PluginCall(Struct, frozen=True, rename={"session": "sessionID", "call": "callID"}):
+    """A tool call that is about to be carried out, as the plugin reports it."""
 
     tool: str
     session: str
@@ -57,14 +57,14 @@ class Wish(Struct, frozen=True, rename={"session": "sessionID", "call": "callID"
     args: Raw = Raw(b"{}")
 
 
-class Policies:
-    """Of one session. `find` is its call by session and native id; what is asked is `put` among what is heard."""
+class SessionPolicies:
+    """The policies of one session. `find` gets a call by session and native id; asks are `put` among the events."""
 
     def __init__(
         self,
         servers: Mapping[str, str],
         *,
-        find: Callable[[str, str], Call | None],
+        find: Callable[[str, str], OpencodeCall | None],
         put: Callable[[Heard], None],
     ) -> None:
         self.policies = ToolPolicies()
@@ -83,18 +83,18 @@ class Policies:
             return self.policies.server_verdict(tool.server, tool.name)
         return self.policies.verdict(_BY_NAME.get(name, AgentTool(name=name)))
 
-    async def wish(self, wish: Wish, body: bytes) -> str | None:
-        """Why it must not be; None if it may. Cancelled, when the plugin is gone."""
-        match self.verdict(wish.tool):
+    async def decide(self, call: PluginCall, body: bytes) -> str | None:
+        """The reason to deny the call, or None to allow it. Cancelled when the plugin is gone."""
+        match self.verdict(call.tool):
             case "allow" | "auto":
                 return None
             case "deny":
-                return refusal(tools.named(wish.tool, self._servers).name)
+                return refusal(tools.named(call.tool, self._servers).name)
             case "ask":
-                return await self._ask(wish, body)
+                return await self._ask(call, body)
 
-    def settles(self, call: Call | None, permission: str) -> bool:
-        """Whether a permission that OpenCode asks for by itself was given by the policies, or by an answer to them."""
+    def settles(self, call: OpencodeCall | None, permission: str) -> bool:
+        """Whether the policies, or an answer to them, have given a permission that OpenCode asks for itself."""
         if call and call.part.call in self._permitted:
             return True
         return not self.planning and self.verdict(tools.called(call.part) if call else permission) == "allow"
@@ -113,27 +113,27 @@ class Policies:
             waiting.set_result(None)
 
     def turn_over(self) -> None:
-        """No answer counts for a turn that is over."""
+        """Answers do not hold beyond the turn."""
         self._permitted.clear()
         for _, waiting in self._waiting.values():
             if not waiting.done():
                 waiting.set_result(_LEFT)
 
-    async def _ask(self, wish: Wish, body: bytes) -> str | None:
-        call = await self._call_of(wish)
+    async def _ask(self, call: PluginCall, body: bytes) -> str | None:
+        item = await self._item_of(call)
         key, waiting = new_id("ask_"), asyncio.get_running_loop().create_future()
-        self._waiting[key] = (wish.call, waiting)
+        self._waiting[key] = (call.call, waiting)
         frame = Frame("from_agent", body)
-        tool = tools.named(wish.tool, self._servers)
+        tool = tools.named(call.tool, self._servers)
         requested = PermissionRequested(
             permission_id=key,
             action=tool.name,
             status="requested",
             metadata={"mcp_server": tool.server} if tool.server else None,
             tool=tool.name,
-            input=msgspec.json.decode(wish.args),
+            input=msgspec.json.decode(call.args),
             options=["once", "reject"],
-            item_id=call.part.id if call else None,
+            item_id=item.part.id if item else None,
         )
         self._put(Heard(frame, (requested,)))
         try:
@@ -143,9 +143,9 @@ class Policies:
             if waiting.cancelled() or not waiting.done():
                 self._put(Heard(frame, (asks.withdrawn("permission", key),)))
 
-    async def _call_of(self, wish: Wish) -> Call | None:
+    async def _item_of(self, call: PluginCall) -> OpencodeCall | None:
         with anyio.move_on_after(CALL_LIMIT):
-            while not (found := self._find(wish.session, wish.call)):
+            while not (found := self._find(call.session, call.call)):
                 await anyio.sleep(_TICK)
             return found
         return None

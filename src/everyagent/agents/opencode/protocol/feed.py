@@ -1,4 +1,4 @@
-"""The event stream of one directory: opened again whenever it is lost, for as long as anybody listens."""
+"""Event stream of one directory: opened again whenever it is lost, as long as a session listens."""
 
 from collections.abc import Awaitable, Callable
 
@@ -6,34 +6,34 @@ import anyio
 import httpx2
 
 from everyagent.agents.opencode.protocol import native_event
-from everyagent.agents.opencode.protocol.native_event import Said
+from everyagent.agents.opencode.protocol.native_event import NativeEvent
 from everyagent.agents.opencode.protocol.rest import Rest
 from everyagent.logs import get_logger
 from everyagent.runtime.framing import LineSplitter
 
 #: How long a stream may take to open.
 OPEN_LIMIT = 30.0
-#: A server that lives and gives no stream for so long is ended.
+#: A server that gives no stream for this long is ended.
 LOST_LIMIT = 45.0
 PAUSE_SECONDS = 0.1
 LONGEST_PAUSE = 2.0
-#: They say nothing of a session, and come for ever.
+#: Not about a session, and endless.
 _PULSE = frozenset({"server.heartbeat"})
 
 logger = get_logger(__name__)
 
 
-class Feed:
+class EventFeed:
     """`run` is a task of its own. `deliver` takes a batch and returns when there is room for more.
 
-    `missed` is called when the stream is back after it was lost; `gone` when it cannot be had any more.
+    `missed` is called when the stream is back after it was lost; `gone` when it does not come back.
     """
 
     def __init__(
         self,
         rest: Rest,
         directory: str,
-        deliver: Callable[[list[Said]], Awaitable[None]],
+        deliver: Callable[[list[NativeEvent]], Awaitable[None]],
         missed: Callable[[], None],
         gone: Callable[[], Awaitable[None]],
     ) -> None:
@@ -72,8 +72,8 @@ class Feed:
                 pause = min(2 * pause, LONGEST_PAUSE)
 
     async def _listen(self) -> bool:
-        """To its end; whether there was anything."""
-        heard = False
+        """Read the stream to its end; False if it had no event."""
+        received = False
         async with self._rest.events(self.directory) as response:
             response.raise_for_status()
             splitter = LineSplitter()
@@ -83,16 +83,16 @@ class Feed:
                     for line in splitter.feed(chunk)
                     if (body := native_event.event(line)) is not None
                 ]
-                if events and not heard:
-                    heard = True
+                if events and not received:
+                    received = True
                     self._back()
                 batch = [event for event in events if event.type not in _PULSE]
                 if batch:
                     await self._deliver(batch)
-        return heard
+        return received
 
     def _back(self) -> None:
-        """Who listens must hear that something is missing before what comes next."""
+        """Sessions are told that events are missing before the next event."""
         if self._opened.is_set():
             self._missed()
         self._lost_at = None

@@ -1,20 +1,20 @@
-"""What OpenCode said, and whose it is: read from its event stream by `feed.py`. Pure."""
+"""Reads the head of an event: its type and the session it is about. Pure; used by `feed.py`."""
 
 import msgspec
 from msgspec import Struct
 
-from everyagent.agents.opencode.protocol.wire import Head, HeadProperties, Name
+from everyagent.agents.opencode.protocol.wire import EventHead, EventHeadProperties, EventName
+from everyagent.agents.unparsed import BROKEN
 from everyagent.runtime.framing import Line
 
-BROKEN = (ValueError, RecursionError)
 _FIELD = b"data:"
 
-_heads = msgspec.json.Decoder(Head)
-_names = msgspec.json.Decoder(Name)
+_heads = msgspec.json.Decoder(EventHead)
+_names = msgspec.json.Decoder(EventName)
 
 
-class Said(Struct, frozen=True, gc=False):
-    """An event and what its head tells. `session` is the native session it is about, if it is about one.
+class NativeEvent(Struct, frozen=True, gc=False):
+    """An event and its head. `session` is the native session it is about, if any.
 
     `parent` is the session that made it, `child` the session that a tool call has made. An event that cannot be read
     has a `problem`.
@@ -33,29 +33,29 @@ def event(line: Line) -> bytes | None:
     return line.body[len(_FIELD) :].strip() if line.body.startswith(_FIELD) else None
 
 
-def read(body: bytes, cut: int = 0) -> Said:
-    """Never fails. `cut` is the whole length of an event that was too long to be kept whole."""
+def read(body: bytes, cut: int = 0) -> NativeEvent:
+    """Never raises. `cut` is the whole length of an event that was too long to be kept whole."""
     if cut:
-        return Said(body, problem=f"an event of {cut} bytes was cut after {len(body)}")
+        return NativeEvent(body, problem=f"an event of {cut} bytes was cut after {len(body)}")
     try:
         if not body.isascii():
-            body.decode()  # msgspec does not look into what it skips
+            body.decode()  # msgspec does not validate what it skips
         head = _head(body)
     except BROKEN as problem:
-        return Said(body, problem=str(problem))
+        return NativeEvent(body, problem=str(problem))
     about = head.properties
     parent = child = None
     if about.info is not None and head.type.startswith("session."):
         parent = about.info.parent
     elif about.part is not None and about.part.state is not None and about.part.state.metadata is not None:
         child = about.part.state.metadata.session
-    return Said(body, head.type, about.session, parent, child)
+    return NativeEvent(body, head.type, about.session, parent, child)
 
 
-def _head(body: bytes) -> Head:
-    """What is put together in another way than we know may still have a type and a session that we do."""
+def _head(body: bytes) -> EventHead:
+    """An event of an unknown shape may still have a type and a session that we know."""
     try:
         return _heads.decode(body)
     except msgspec.ValidationError:
         name = _names.decode(body)
-        return Head(name.type, HeadProperties(session=name.properties.session))
+        return EventHead(name.type, EventHeadProperties(session=name.properties.session))

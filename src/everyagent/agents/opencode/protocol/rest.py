@@ -20,11 +20,11 @@ USER = "opencode"
 NEXT_HEADER = "x-next-cursor"
 
 
-class Unreachable(AgentFailed):
+class OpencodeUnreachable(AgentFailed):
     """It does not answer: it is about to end, or it hangs."""
 
 
-class Refused(AgentFailed):
+class OpencodeRefused(AgentFailed):
     """OpenCode's own words for why it does not do it."""
 
     def __init__(self, path: str, status: int, body: bytes) -> None:
@@ -49,7 +49,7 @@ class Rest:
     async def ask(
         self, method: str, path: str, directory: str, body: bytes | None = None, *, limit: float = REPLY_LIMIT
     ) -> bytes:
-        """What it answers. Raises `Refused` and `Unreachable`."""
+        """What it answers. Raises `OpencodeRefused` and `OpencodeUnreachable`."""
         return (await self._answer(method, path, directory, body, limit)).content
 
     async def page(self, path: str, directory: str) -> tuple[bytes, str | None]:
@@ -65,11 +65,11 @@ class Rest:
         try:
             answer = await self._client.request(method, path, headers=headers, content=body, timeout=timeout)
         except httpx2.TimeoutException:
-            raise Unreachable(f"OpenCode did not answer {path} within {limit:.0f} seconds.") from None
+            raise OpencodeUnreachable(f"OpenCode did not answer {path} within {limit:.0f} seconds.") from None
         except (httpx2.HTTPError, RuntimeError, OSError) as error:
-            raise Unreachable(f"OpenCode cannot be reached: {error or type(error).__name__}.") from error
+            raise OpencodeUnreachable(f"OpenCode cannot be reached: {error or type(error).__name__}.") from error
         if answer.status_code >= 400:
-            raise Refused(path, answer.status_code, answer.content)
+            raise OpencodeRefused(path, answer.status_code, answer.content)
         return answer
 
     def events(self, directory: str) -> AbstractAsyncContextManager[httpx2.Response]:

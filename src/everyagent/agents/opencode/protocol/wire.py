@@ -3,87 +3,90 @@
 The names are OpenCode's own; `docs/agents/opencode.md` says what becomes of each event and part.
 """
 
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Raw, Struct, field
+from msgspec import Meta, Raw, Struct, field
+
+#: Bounded, so that sums of counts can be encoded.
+TokenCount = Annotated[int, Meta(ge=-(2**53), le=2**53)]
 
 
-class Wire(Struct, frozen=True, gc=False):
+class OpencodeWire(Struct, frozen=True, gc=False):
     """Ids are spelled `sessionID`: fields that hold one are renamed."""
 
 
 # -- any event --------------------------------------------------------------------------------------------------
 
 
-class HeadMetadata(Wire, frozen=True):
+class EventHeadMetadata(OpencodeWire, frozen=True):
     session: str | None = field(default=None, name="sessionId")
 
 
-class HeadState(Wire, frozen=True):
-    metadata: HeadMetadata | None = None
+class EventHeadState(OpencodeWire, frozen=True):
+    metadata: EventHeadMetadata | None = None
 
 
-class HeadPart(Wire, frozen=True):
-    state: HeadState | None = None
+class EventHeadPart(OpencodeWire, frozen=True):
+    state: EventHeadState | None = None
 
 
-class HeadInfo(Wire, frozen=True):
+class EventHeadInfo(OpencodeWire, frozen=True):
     """Of a session: its own id and its parent's. A message has a parent, too: the message it answers."""
 
     id: str = ""
     parent: str | None = field(default=None, name="parentID")
 
 
-class HeadProperties(Wire, frozen=True):
+class EventHeadProperties(OpencodeWire, frozen=True):
     session: str | None = field(default=None, name="sessionID")
-    info: HeadInfo | None = None
-    part: HeadPart | None = None
+    info: EventHeadInfo | None = None
+    part: EventHeadPart | None = None
 
 
-class Head(Wire, frozen=True):
+class EventHead(OpencodeWire, frozen=True):
     """Enough to know what kind of event it is and whose."""
 
     type: str
-    properties: HeadProperties = HeadProperties()
+    properties: EventHeadProperties = EventHeadProperties()
 
 
-class NameProperties(Wire, frozen=True):
+class EventNameProperties(OpencodeWire, frozen=True):
     session: str | None = field(default=None, name="sessionID")
 
 
-class Name(Wire, frozen=True):
+class EventName(OpencodeWire, frozen=True):
     """The same of an event that is put together in another way than we know."""
 
     type: str
-    properties: NameProperties = NameProperties()
+    properties: EventNameProperties = EventNameProperties()
 
 
 # -- messages ---------------------------------------------------------------------------------------------------
 
 
-class Failure(Wire, frozen=True):
+class OpencodeFailure(OpencodeWire, frozen=True):
     """What went wrong; `data` differs from name to name."""
 
     name: str = ""
     data: dict[str, Any] = {}
 
 
-class MessageTime(Wire, frozen=True):
+class MessageTime(OpencodeWire, frozen=True):
     created: float = 0
     completed: float | None = None
 
 
-class FileDiff(Wire, frozen=True):
+class FileDiff(OpencodeWire, frozen=True):
     file: str = ""
     patch: str = ""
     status: str = ""
 
 
-class Summary(Wire, frozen=True):
+class Summary(OpencodeWire, frozen=True):
     diffs: list[FileDiff] = []
 
 
-class Message(Wire, frozen=True):
+class OpencodeMessage(OpencodeWire, frozen=True):
     """`summary` is what a user's message has changed or, with an assistant's, that it is a compaction's."""
 
     id: str
@@ -91,21 +94,21 @@ class Message(Wire, frozen=True):
     role: str = "assistant"
     time: MessageTime = MessageTime()
     finish: str | None = None
-    error: Failure | None = None
+    error: OpencodeFailure | None = None
     summary: Summary | bool | None = None
     agent: str = ""
     model: str = field(default="", name="modelID")
     provider: str = field(default="", name="providerID")
 
 
-class MessageNotice(Wire, frozen=True):
-    info: Message
+class MessageNotice(OpencodeWire, frozen=True):
+    info: OpencodeMessage
 
 
 # -- parts ------------------------------------------------------------------------------------------------------
 
 
-class PartTime(Wire, frozen=True):
+class PartTime(OpencodeWire, frozen=True):
     """`compacted`: OpenCode has dropped it from what the model sees, long after it was told."""
 
     start: float = 0
@@ -113,27 +116,27 @@ class PartTime(Wire, frozen=True):
     compacted: float | None = None
 
 
-class Cache(Wire, frozen=True):
-    read: int = 0
-    write: int = 0
+class Cache(OpencodeWire, frozen=True):
+    read: TokenCount = 0
+    write: TokenCount = 0
 
 
-class Tokens(Wire, frozen=True):
+class OpencodeTokens(OpencodeWire, frozen=True):
     """`input` leaves out what came from the cache, `output` what was reasoning."""
 
-    input: int = 0
-    output: int = 0
-    reasoning: int = 0
+    input: TokenCount = 0
+    output: TokenCount = 0
+    reasoning: TokenCount = 0
     cache: Cache = Cache()
 
 
-class Attached(Wire, frozen=True):
+class Attached(OpencodeWire, frozen=True):
     mime: str = ""
     url: str = ""
     filename: str | None = None
 
 
-class ToolState(Wire, frozen=True):
+class ToolState(OpencodeWire, frozen=True):
     status: str = "pending"
     input: Raw = Raw(b"{}")
     raw: str = ""
@@ -145,7 +148,7 @@ class ToolState(Wire, frozen=True):
     attachments: list[Attached] = []
 
 
-class Part(Wire, frozen=True):
+class OpencodePart(OpencodeWire, frozen=True):
     """Every part type's fields in one: a type uses those it has."""
 
     type: str
@@ -159,7 +162,7 @@ class Part(Wire, frozen=True):
     tool: str = ""
     call: str = field(default="", name="callID")
     state: ToolState = ToolState()
-    tokens: Tokens | None = None
+    tokens: OpencodeTokens | None = None
     cost: float = 0
     files: list[str] = []
     mime: str = ""
@@ -171,84 +174,84 @@ class Part(Wire, frozen=True):
     agent: str = ""
     name: str = ""
     attempt: int = 0
-    error: Failure | None = None
+    error: OpencodeFailure | None = None
 
 
-class PartNotice(Wire, frozen=True):
-    part: Part
+class PartNotice(OpencodeWire, frozen=True):
+    part: OpencodePart
 
 
-class Delta(Wire, frozen=True):
+class OpencodeDelta(OpencodeWire, frozen=True):
     message: str = field(name="messageID")
     part: str = field(name="partID")
     delta: str
     field_: str = field(default="text", name="field")
 
 
-class Delivered(Wire, frozen=True):
+class Delivered(OpencodeWire, frozen=True):
     """A message with its parts, as `GET /session/{id}/message` tells it."""
 
-    info: Message
-    parts: list[Part] = []
+    info: OpencodeMessage
+    parts: list[OpencodePart] = []
 
 
 # -- sessions ---------------------------------------------------------------------------------------------------
 
 
-class ModelRef(Wire, frozen=True):
+class ModelRef(OpencodeWire, frozen=True):
     id: str = ""
     provider: str = field(default="", name="providerID")
 
 
-class Session(Wire, frozen=True):
+class OpencodeSessionInfo(OpencodeWire, frozen=True):
     id: str
     parent: str | None = field(default=None, name="parentID")
     title: str = ""
     model: ModelRef | None = None
 
 
-class SessionNotice(Wire, frozen=True):
-    info: Session
+class SessionNotice(OpencodeWire, frozen=True):
+    info: OpencodeSessionInfo
 
 
-class Status(Wire, frozen=True):
+class SessionStatus(OpencodeWire, frozen=True):
     type: str = "idle"
     attempt: int = 0
     message: str = ""
     next: float = 0
 
 
-class StatusNotice(Wire, frozen=True):
-    status: Status
+class StatusNotice(OpencodeWire, frozen=True):
+    status: SessionStatus
 
 
-class ErrorNotice(Wire, frozen=True):
-    error: Failure | None = None
+class OpencodeErrorNotice(OpencodeWire, frozen=True):
+    error: OpencodeFailure | None = None
 
 
-class Nothing(Wire, frozen=True):
+class EmptyNotice(OpencodeWire, frozen=True):
     """Its coming is all it tells."""
 
 
-class Todo(Wire, frozen=True):
+class TodoEntry(OpencodeWire, frozen=True):
     content: str = ""
     status: str = ""
 
 
-class TodoNotice(Wire, frozen=True):
-    todos: list[Todo] = []
+class TodoNotice(OpencodeWire, frozen=True):
+    todos: list[TodoEntry] = []
 
 
-class FileNotice(Wire, frozen=True):
+class FileNotice(OpencodeWire, frozen=True):
     file: str
 
 
-class McpNotice(Wire, frozen=True):
+class McpNotice(OpencodeWire, frozen=True):
     mcp: str = field(default="", name="mcpName")
     url: str = ""
 
 
-class McpState(Wire, frozen=True):
+class McpState(OpencodeWire, frozen=True):
     status: str = ""
     error: str | None = None
 
@@ -256,12 +259,12 @@ class McpState(Wire, frozen=True):
 # -- asks -------------------------------------------------------------------------------------------------------
 
 
-class ToolRef(Wire, frozen=True):
+class ToolRef(OpencodeWire, frozen=True):
     message: str = field(default="", name="messageID")
     call: str = field(default="", name="callID")
 
 
-class PermissionAsked(Wire, frozen=True):
+class PermissionAsked(OpencodeWire, frozen=True):
     id: str
     session: str = field(default="", name="sessionID")
     permission: str = ""
@@ -271,26 +274,26 @@ class PermissionAsked(Wire, frozen=True):
     tool: ToolRef | None = None
 
 
-class Option(Wire, frozen=True):
+class OpencodeOption(OpencodeWire, frozen=True):
     label: str = ""
     description: str | None = None
 
 
-class QuestionInfo(Wire, frozen=True):
+class QuestionInfo(OpencodeWire, frozen=True):
     question: str = ""
     header: str | None = None
-    options: list[Option] = []
+    options: list[OpencodeOption] = []
     multiple: bool = False
 
 
-class QuestionAsked(Wire, frozen=True):
+class QuestionAsked(OpencodeWire, frozen=True):
     id: str
     session: str = field(default="", name="sessionID")
     questions: list[QuestionInfo] = []
     tool: ToolRef | None = None
 
 
-class Replied(Wire, frozen=True):
+class AskSettled(OpencodeWire, frozen=True):
     request: str = field(name="requestID")
     reply: str = "reject"
     answers: list[list[str]] | None = None
@@ -299,35 +302,35 @@ class Replied(Wire, frozen=True):
 # -- what can be chosen -----------------------------------------------------------------------------------------
 
 
-class ModelCost(Wire, frozen=True):
+class ModelCost(OpencodeWire, frozen=True):
     """0 also where nobody said."""
 
     input: float = 0
     output: float = 0
 
 
-class ModelInfo(Wire, frozen=True):
+class OpencodeModel(OpencodeWire, frozen=True):
     id: str
     cost: ModelCost = ModelCost()
     name: str | None = None
     variants: dict[str, Any] = {}
 
 
-class Provider(Wire, frozen=True):
+class Provider(OpencodeWire, frozen=True):
     id: str
-    models: dict[str, ModelInfo] = {}
+    models: dict[str, OpencodeModel] = {}
 
 
-class Providers(Wire, frozen=True):
+class Providers(OpencodeWire, frozen=True):
     providers: list[Provider] = []
 
 
-class AgentInfo(Wire, frozen=True):
+class OpencodeAgent(OpencodeWire, frozen=True):
     name: str
     mode: str = "primary"
     description: str | None = None
     hidden: bool | None = None
 
 
-class Config(Wire, frozen=True):
+class OpencodeConfig(OpencodeWire, frozen=True):
     model: str | None = None

@@ -1,4 +1,4 @@
-"""What one conversation asks of its app-server, and what it is answered. Used by `driver.py`."""
+"""Requests of one conversation to its app-server, each matched with its answer. Used by `driver.py`."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,28 +7,28 @@ import anyio
 from msgspec import Raw
 
 from everyagent.agents.adapter import Frame, Heard
-from everyagent.agents.codex.driver.effects import Reply
-from everyagent.agents.codex.driver.refusals import Gone, Refused
-from everyagent.agents.codex.driver.server import REPLY_LIMIT, AppServer, Resident
+from everyagent.agents.codex.decode.effects import RpcReply
+from everyagent.agents.codex.driver.server import REPLY_LIMIT, AppServer, CodexServerSession
 from everyagent.agents.codex.protocol import rpc
+from everyagent.agents.codex.protocol.refusals import CodexRefused, Gone
 from everyagent.agents.codex.protocol.wire import Id
 from everyagent.errors import AgentFailed
 
 
-class Exchange:
-    """`sent` remembers the method of each request for who decodes its answer. What we say is `put` among the frames."""
+class RpcExchange:
+    """`sent` has the method of each open request, for the decoder. Frames that are sent are `put` in the inbox."""
 
     def __init__(self, sent: dict[Id, str], put: Callable[[Heard], None]) -> None:
         self._sent = sent
         self._put = put
-        self._line: tuple[AppServer, Resident] | None = None
-        self._replies: dict[Id, asyncio.Future[Reply | None]] = {}
+        self._line: tuple[AppServer, CodexServerSession] | None = None
+        self._replies: dict[Id, asyncio.Future[RpcReply | None]] = {}
 
-    def open(self, server: AppServer, resident: Resident) -> None:
-        self._line = (server, resident)
+    def open(self, server: AppServer, session: CodexServerSession) -> None:
+        self._line = (server, session)
 
     def close(self) -> None:
-        """Nothing can be said any more; answers may still come."""
+        """Nothing can be sent any more; answers may still come."""
         self._line = None
 
     def give_up(self) -> None:
@@ -37,17 +37,17 @@ class Exchange:
             if not waiting.done():
                 waiting.set_result(None)
 
-    def answered(self, reply: Reply) -> None:
+    def answered(self, reply: RpcReply) -> None:
         waiting = self._replies.get(reply.id)
         if waiting and not waiting.done():
             waiting.set_result(reply)
 
     async def request(self, method: str, params: object) -> Raw:
-        """Its result. Raises `Refused`, `Gone`, or `AgentFailed` where no answer comes in time."""
+        """The result. Raises `CodexRefused`, `Gone`, or `AgentFailed` where no answer comes in time."""
         id = self._next_id(method)
         reply = self._replies[id] = asyncio.get_running_loop().create_future()
         try:
-            await self.tell(rpc.request(id, method, params))
+            await self.write(rpc.request(id, method, params))
             with anyio.fail_after(REPLY_LIMIT):
                 answered = await reply
         except TimeoutError:
@@ -56,26 +56,26 @@ class Exchange:
             del self._replies[id]
         if answered is None:
             raise Gone
-        if answered.error:
-            raise Refused(method, answered.error)
+        if answered.error is not None:
+            raise CodexRefused(method, answered.error)
         return answered.result
 
     async def send(self, method: str, params: object) -> None:
         """A request whose answer nobody waits for."""
-        await self.tell(rpc.request(self._next_id(method), method, params))
+        await self.write(rpc.request(self._next_id(method), method, params))
 
-    async def tell(self, frame: bytes) -> None:
+    async def write(self, frame: bytes) -> None:
         server, _ = self._open_line()
         self._put(Heard(Frame("to_agent", frame[:-1]), ()))
         await server.write(frame)
 
     def _next_id(self, method: str) -> Id:
-        server, resident = self._open_line()
-        id = server.request_id(resident)
+        server, session = self._open_line()
+        id = server.request_id(session)
         self._sent[id] = method
         return id
 
-    def _open_line(self) -> tuple[AppServer, Resident]:
+    def _open_line(self) -> tuple[AppServer, CodexServerSession]:
         if self._line is None:
             raise Gone
         return self._line

@@ -1,46 +1,40 @@
-"""What OpenCode waits for an answer to, in the turn that runs. Remembers what was asked, so that nothing is twice."""
+"""Open asks of the turn that runs. Remembers asks, so that none is repeated."""
 
 from collections.abc import Collection, Iterator
 
-from msgspec import Struct
-
+from everyagent.agents.memory import remember
 from everyagent.agents.opencode.decode import asks
-from everyagent.agents.opencode.decode.calls import Calls
-from everyagent.agents.opencode.policy.modes import Native
-from everyagent.agents.opencode.policy.policies import Policies
-from everyagent.agents.opencode.protocol.wire import PermissionAsked, QuestionAsked, Replied
+from everyagent.agents.opencode.decode.calls import OpencodeCalls
+from everyagent.agents.opencode.decode.effects import AllowPermission
+from everyagent.agents.opencode.policy.modes import OpencodeMode
+from everyagent.agents.opencode.policy.policies import SessionPolicies
+from everyagent.agents.opencode.protocol.wire import AskSettled, PermissionAsked, QuestionAsked
 from everyagent.model.events import PermissionRequested, PermissionResolved, QuestionRequested, QuestionResolved
 
-#: So many asks are remembered, to know a repetition.
+#: Asks that are remembered, to recognise a repetition.
 REMEMBERED = 1024
 
 
-class Allow(Struct, frozen=True):
-    """A permission that needs nobody."""
+class OpencodeOpenAsks:
+    """`open` are the asks that a client may answer. `mode` and the session's policies answer others at once."""
 
-    key: str
-
-
-class Asking:
-    """`open` is what a client may answer. `mode` and the session's policies say what needs none."""
-
-    def __init__(self, calls: Calls, policies: Policies) -> None:
-        self.mode = Native(None)
-        self.open: dict[str, asks.Kind] = {}
+    def __init__(self, calls: OpencodeCalls, policies: SessionPolicies) -> None:
+        self.mode = OpencodeMode(None)
+        self.open: dict[str, asks.AskKind] = {}
         self._asked: dict[str, None] = {}
         self._calls = calls
         self._policies = policies
 
-    def take(self, key: str) -> asks.Kind | None:
-        """It is answered: what it was, if it was open."""
+    def take(self, key: str) -> asks.AskKind | None:
+        """The ask is answered: what it was, if it was open."""
         return self.open.pop(key, None)
 
-    def permission(self, asked: PermissionAsked) -> PermissionRequested | Allow | None:
+    def permission(self, asked: PermissionAsked) -> PermissionRequested | AllowPermission | None:
         if not self._is_new(asked.id):
             return None
         call = self._calls.find(asked.tool)
         if self.mode.accepts(asked.permission) or self._policies.settles(call, asked.permission):
-            return Allow(asked.id)
+            return AllowPermission(asked.id)
         self.open[asked.id] = "permission"
         return asks.permission(asked, call.tool.name if call else None, call.part.id if call else None)
 
@@ -51,18 +45,18 @@ class Asking:
         call = self._calls.find(asked.tool)
         return asks.question(asked, call.part.id if call else None)
 
-    def replied(self, replied: Replied) -> PermissionResolved | QuestionResolved | None:
-        """Also told of what we have answered; then it is no longer open."""
+    def replied(self, replied: AskSettled) -> PermissionResolved | QuestionResolved | None:
+        """Also comes after our own answer; then the ask is no longer open."""
         kind = self.take(replied.request)
         return asks.settled(kind, replied) if kind else None
 
     def withdraw(self, waiting: Collection[str]) -> Iterator[PermissionResolved | QuestionResolved]:
-        """OpenCode waits for these alone."""
+        """OpenCode waits for these asks only."""
         for key in [key for key in self.open if key not in waiting]:
             yield asks.withdrawn(self.open.pop(key), key)
 
     def is_live(self, asked: PermissionAsked | QuestionAsked) -> bool:
-        """OpenCode lists for ever what was asked in a turn that was aborted: its call is no longer open."""
+        """OpenCode keeps listing the asks of an aborted turn; their calls are no longer open."""
         return asked.tool is None or self._calls.find(asked.tool) is not None
 
     def clear(self) -> None:
@@ -72,7 +66,5 @@ class Asking:
     def _is_new(self, key: str) -> bool:
         if key in self._asked:
             return False
-        self._asked[key] = None
-        if len(self._asked) > REMEMBERED:
-            del self._asked[next(iter(self._asked))]
+        remember(self._asked, key, None, REMEMBERED)
         return True

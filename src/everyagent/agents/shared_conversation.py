@@ -1,0 +1,227 @@
+"""Base class of a conversation with one native session on a shared server.
+
+`codex/driver/driver.py` and `opencode/driver/driver.py` add the native requests and what is done with each message.
+"""
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Sequence
+from functools import wraps
+from types import CoroutineType
+from typing import ClassVar, Concatenate, Generic, ParamSpec, Protocol, TypeVar
+
+import anyio
+from msgspec.structs import replace
+
+from everyagent.agents.adapter import Death, Heard, Launch, Listener
+from everyagent.agents.inbox import Inbox, InboxMessage
+from everyagent.agents.shared_server import SharedServer, internal_death
+from everyagent.agents.supervision import TaskSupervisor
+from everyagent.errors import AgentFailed, EveryagentError
+from everyagent.logs import get_logger
+
+#: How long a conversation that is cancelled may take to release everything.
+RELEASE_LIMIT = 10.0
+#: How long a native session may take to be stopped when its session leaves; a server that does not answer is ended.
+PARTING_LIMIT = 3.0
+#: A prompt of this word alone is a command, as in the agents themselves.
+COMPACT = "/compact"
+
+logger = get_logger(__name__)
+M = TypeVar("M", bound=InboxMessage)
+R = TypeVar("R")
+P = ParamSpec("P")
+
+
+class SharedConversation(ABC, Generic[M]):
+    """`run` is its own task: the only one that calls the listener. An exception of any part of it is its death."""
+
+    #: The agent's name in error messages.
+    title: ClassVar[str]
+
+    def __init__(self, launch: Launch, listener: Listener, tasks: TaskSupervisor) -> None:
+        self.directory = str(launch.directory)
+        self._launch = launch
+        self._listener = listener
+        self._tasks = tasks
+        self._inbox: Inbox[M] = Inbox()
+        self._death: Death | None = None
+        self._closing = False
+        self._faulty = False
+        self._abandoned = False
+        self._progress = asyncio.Event()
+        self._over = anyio.Event()
+
+    # -- as a session of the server -----------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def _shared(self) -> SharedServer[M] | None:
+        """The server that it has joined."""
+
+    def put(self, message: M | Heard) -> None:
+        self._inbox.put(message)
+
+    async def room(self) -> None:
+        await self._inbox.room()
+
+    def lose(self, death: Death) -> None:
+        """The first death counts; messages that wait are still delivered."""
+        if self._death is None:
+            self._death = replace(death, expected=death.expected or self._closing)
+            self._inbox.close()
+
+    def fail(self, fault: Exception) -> None:
+        """An unforeseen exception, called while it is handled: logged here, and the conversation's death."""
+        logger.exception("a conversation failed", agent=self.title, session=self._launch.session_id)
+        self._faulty = True
+        self.lose(internal_death(self.title, fault))
+
+    # -- the end ------------------------------------------------------------------------------------------------
+
+    async def close(self, *, force: bool = False) -> None:
+        """The native session is given up with all it has running; the server stays for the others on it."""
+        self._closing = True
+        server = self._shared
+        try:
+            if server and self._death is None:
+                if len(server.sessions) > 1 and not await self._part():
+                    await server.stop(force=True, wedged=True)
+                await server.leave(self, force=force)
+        except EveryagentError:
+            raise
+        except Exception as fault:  # noqa: BLE001 - logged; it is closed all the same
+            self.fail(fault)
+        finally:
+            self.lose(Death(expected=True))
+            await self._over.wait()
+
+    async def abandon(self) -> None:
+        """The conversation could not be opened: whoever tried gets an exception in place of a death."""
+        self._abandoned = True
+        try:
+            await self.close(force=True)
+        except AgentFailed as failure:
+            logger.error("an agent did not close", agent=self.title, error=failure.detail)
+
+    async def _ended(self) -> None:
+        """Returns when the death was reported."""
+        await self._over.wait()
+
+    async def _until(self, met: Callable[[], bool]) -> None:
+        """Looks again after each batch that was decoded; returns also when there will be none."""
+        while not met() and self._death is None:
+            self._progress.clear()
+            await self._progress.wait()
+
+    # -- tasks --------------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        cancelled = False
+        try:
+            await self._listen()
+        except anyio.get_cancelled_exc_class():
+            cancelled = self._closing = True
+            raise
+        except Exception as fault:  # noqa: BLE001 - logged; it ends this conversation only
+            self.fail(fault)
+        finally:
+            self.lose(Death(expected=True))
+            self._progress.set()
+            try:
+                with anyio.move_on_after(RELEASE_LIMIT if cancelled else None, shield=cancelled):
+                    await self._leave()
+                    if self._death and not self._abandoned:
+                        await self._listener.died(self._death)
+            finally:
+                self._over.set()
+
+    async def _listen(self) -> None:
+        while True:
+            heard = await self._decode(await self._inbox.take())
+            if heard:
+                await self._listener.heard(heard)
+            await self._carry_out()
+            self._progress.set()
+            if self._death is not None and not self._inbox:
+                return
+
+    async def _leave(self) -> None:
+        """However it ended, nothing of this session keeps the server alive or runs on there unattended."""
+        for step in (self._release, self._leave_server):
+            try:
+                await step()
+            except Exception:
+                logger.exception("a conversation was not released", agent=self.title, session=self._launch.session_id)
+
+    async def _leave_server(self) -> None:
+        server = self._shared
+        if server and self in server.sessions:
+            if self._faulty and len(server.sessions) > 1:
+                with anyio.move_on_after(PARTING_LIMIT):
+                    await self._try(self._halt())
+            await server.leave(self, force=True)
+
+    def _spawn(self, run: Callable[[], Awaitable[object]]) -> None:
+        """A task beside `run`; failures of the agent are logged."""
+
+        async def contained() -> None:
+            try:
+                await self._try(run())
+            except Exception as fault:  # noqa: BLE001 - logged; it ends this conversation only
+                self.fail(fault)
+
+        self._tasks.start_soon(contained)
+
+    async def _try(self, request: Awaitable[object]) -> None:
+        """A request that fails because the server ends needs no report: the death is reported."""
+        try:
+            await request
+        except AgentFailed as failure:
+            logger.info("a request failed", agent=self.title, session=self._launch.session_id, error=failure.detail)
+
+    # -- for each agent -----------------------------------------------------------------------------------------
+
+    @abstractmethod
+    async def _decode(self, batch: Sequence[M | Heard]) -> list[Heard]: ...
+
+    @abstractmethod
+    async def _carry_out(self) -> None:
+        """The effects that decoding the last batch asked for."""
+
+    @abstractmethod
+    async def _part(self) -> bool:
+        """Stop what the native session runs and let go of it; False if the server does not answer."""
+
+    @abstractmethod
+    async def _halt(self) -> None:
+        """The same after a fault, when nothing is decoded any more: requests that need no answer."""
+
+    @abstractmethod
+    async def _release(self) -> None:
+        """Give up what the conversation holds beside its place on the server."""
+
+
+class _Fallible(Protocol):
+    def fail(self, fault: Exception) -> None: ...
+
+
+C = TypeVar("C", bound=_Fallible)
+
+
+def contained(
+    command: "Callable[Concatenate[C, P], CoroutineType[object, object, R]]",
+) -> "Callable[Concatenate[C, P], CoroutineType[object, object, R]]":
+    """A command of a conversation: its unforeseen exception is the conversation's death, and an `AgentFailed`."""
+
+    @wraps(command)
+    async def run(self: C, *args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return await command(self, *args, **kwargs)
+        except EveryagentError:
+            raise
+        except Exception as fault:
+            self.fail(fault)
+            raise AgentFailed("The daemon failed in its work with the agent, so the agent was ended.") from fault
+
+    return run
