@@ -6,18 +6,16 @@
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
-from functools import wraps
-from types import CoroutineType
-from typing import ClassVar, Concatenate, Generic, ParamSpec, Protocol, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 import anyio
 from msgspec.structs import replace
 
 from everyagent.agents.adapter import Death, Heard, Launch, Listener
 from everyagent.agents.inbox import Inbox, InboxMessage
-from everyagent.agents.shared_server import SharedServer, internal_death
-from everyagent.agents.supervision import TaskSupervisor
-from everyagent.errors import AgentFailed, EveryagentError
+from everyagent.agents.shared_server import SharedServer
+from everyagent.agents.supervision import TaskSupervisor, death_by
+from everyagent.errors import AgentFailed
 from everyagent.logs import get_logger
 
 #: How long a conversation that is cancelled may take to release everything.
@@ -29,8 +27,6 @@ COMPACT = "/compact"
 
 logger = get_logger(__name__)
 M = TypeVar("M", bound=InboxMessage)
-R = TypeVar("R")
-P = ParamSpec("P")
 
 
 class SharedConversation(ABC, Generic[M]):
@@ -71,11 +67,10 @@ class SharedConversation(ABC, Generic[M]):
             self._death = replace(death, expected=death.expected or self._closing)
             self._inbox.close()
 
-    def fail(self, fault: Exception) -> None:
-        """An unforeseen exception, called while it is handled: logged here, and the conversation's death."""
-        logger.exception("a conversation failed", agent=self.title, session=self._launch.session_id)
+    async def fail(self, fault: Exception) -> None:
+        """The conversation's death by an unforeseen exception, which was logged."""
         self._faulty = True
-        self.lose(internal_death(self.title, fault))
+        self.lose(death_by(fault, self.title, Death(expected=False)))
 
     # -- the end ------------------------------------------------------------------------------------------------
 
@@ -88,10 +83,6 @@ class SharedConversation(ABC, Generic[M]):
                 if len(server.sessions) > 1 and not await self._part():
                     await server.stop(force=True, wedged=True)
                 await server.leave(self, force=force)
-        except EveryagentError:
-            raise
-        except Exception as fault:  # noqa: BLE001 - logged; it is closed all the same
-            self.fail(fault)
         finally:
             self.lose(Death(expected=True))
             await self._over.wait()
@@ -101,8 +92,8 @@ class SharedConversation(ABC, Generic[M]):
         self._abandoned = True
         try:
             await self.close(force=True)
-        except AgentFailed as failure:
-            logger.error("an agent did not close", agent=self.title, error=failure.detail)
+        except Exception:
+            logger.exception("an agent did not close", agent=self.title, session=self._launch.session_id)
 
     async def _ended(self) -> None:
         """Returns when the death was reported."""
@@ -123,8 +114,9 @@ class SharedConversation(ABC, Generic[M]):
         except anyio.get_cancelled_exc_class():
             cancelled = self._closing = True
             raise
-        except Exception as fault:  # noqa: BLE001 - logged; it ends this conversation only
-            self.fail(fault)
+        except Exception as fault:
+            logger.exception("a conversation failed", agent=self.title, session=self._launch.session_id)
+            await self.fail(fault)
         finally:
             self.lose(Death(expected=True))
             self._progress.set()
@@ -165,13 +157,10 @@ class SharedConversation(ABC, Generic[M]):
     def _spawn(self, run: Callable[[], Awaitable[object]]) -> None:
         """A task beside `run`; failures of the agent are logged."""
 
-        async def contained() -> None:
-            try:
-                await self._try(run())
-            except Exception as fault:  # noqa: BLE001 - logged; it ends this conversation only
-                self.fail(fault)
+        async def request() -> None:
+            await self._try(run())
 
-        self._tasks.start_soon(contained)
+        self._tasks.start_soon(request, on_fault=self.fail)
 
     async def _try(self, request: Awaitable[object]) -> None:
         """A request that fails because the server ends needs no report: the death is reported."""
@@ -200,28 +189,3 @@ class SharedConversation(ABC, Generic[M]):
     @abstractmethod
     async def _release(self) -> None:
         """Give up what the conversation holds beside its place on the server."""
-
-
-class _Fallible(Protocol):
-    def fail(self, fault: Exception) -> None: ...
-
-
-C = TypeVar("C", bound=_Fallible)
-
-
-def contained(
-    command: "Callable[Concatenate[C, P], CoroutineType[object, object, R]]",
-) -> "Callable[Concatenate[C, P], CoroutineType[object, object, R]]":
-    """A command of a conversation: its unforeseen exception is the conversation's death, and an `AgentFailed`."""
-
-    @wraps(command)
-    async def run(self: C, *args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return await command(self, *args, **kwargs)
-        except EveryagentError:
-            raise
-        except Exception as fault:
-            self.fail(fault)
-            raise AgentFailed("The daemon failed in its work with the agent, so the agent was ended.") from fault
-
-    return run

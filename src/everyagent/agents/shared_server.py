@@ -11,7 +11,7 @@ from typing import ClassVar, Generic, Protocol, Self, TypeVar
 import anyio
 
 from everyagent.agents.adapter import Death, Heard
-from everyagent.agents.supervision import TaskSupervisor
+from everyagent.agents.supervision import TaskSupervisor, death_by
 from everyagent.errors import AgentFailed
 from everyagent.logs import get_logger
 from everyagent.runtime.framing import Line
@@ -69,14 +69,12 @@ class SharedServer(ABC, Generic[M]):
         self._tasks.start_soon(self.run)
         try:
             await self._greet()
-        except Exception as failure:
-            if not isinstance(failure, AgentFailed):
-                self._failed(failure)
+        except AgentFailed as failure:
             with anyio.move_on_after(LAST_WORDS_LIMIT):
                 await self.over.wait()
             reason = self._fault or self.death
             await self._discard()
-            why = (reason and reason.message) or str(failure)
+            why = (reason and reason.message) or failure.detail
             raise AgentFailed(f"{self.title} did not start. {why}") from failure
         except BaseException:
             await self._discard()
@@ -136,12 +134,12 @@ class SharedServer(ABC, Generic[M]):
 
     async def fail(self, fault: Exception) -> None:
         """End the server because a task that serves it raised an exception, which was logged."""
-        self._fault = self._fault or internal_death(self.title, fault)
+        self._fault = self._fault or death_by(fault, self.title, Death(expected=False))
         await self.stop(force=True)
 
     def _failed(self, fault: Exception) -> None:
         logger.exception("a shared server failed", server=self.title, pid=self._process.pid)
-        self._fault = self._fault or internal_death(self.title, fault)
+        self._fault = self._fault or death_by(fault, self.title, Death(expected=False))
 
     async def _end(self) -> Death:
         """Ends the process, if it has not ended by itself, with everything that it started."""
@@ -172,15 +170,3 @@ class SharedServer(ABC, Generic[M]):
 
     async def _release(self) -> None:
         """Called once, after the process is gone and the sessions know."""
-
-
-def internal_death(title: str, fault: Exception) -> Death:
-    """The death of an agent because of an exception of our own code."""
-    return Death(
-        expected=False,
-        code="internal",
-        message=(
-            f"The daemon failed in its work with {title} ({type(fault).__name__}: {fault}), so the agent was ended. "
-            "The daemon's log has the trace. Send the message again to go on."
-        ),
-    )

@@ -21,15 +21,12 @@ from everyagent.agents.codex.protocol import wire
 from everyagent.agents.codex.protocol.ignored import IGNORED
 from everyagent.agents.codex.protocol.rpc import RpcMessage
 from everyagent.agents.memory import remember
-from everyagent.agents.unparsed import BROKEN, unparsed
-from everyagent.logs import get_logger
+from everyagent.agents.unparsed import BROKEN, undecodable, unparsed
 from everyagent.model.events import ModelResponded, StopReason, TurnEnded, TurnStarted
 
 P = TypeVar("P")
 F = TypeVar("F", bound=Struct)
 Handler: TypeAlias = Callable[["CodexDecoder", RpcMessage], Sequence[Draft] | None]
-
-logger = get_logger(__name__)
 
 LOCATION = "agents/codex/decode.py"
 _CUT = "The model's stream was cut, so this is told anew."
@@ -83,9 +80,9 @@ class CodexDecoder:
             drafts = self._dispatch(message)
         except BROKEN as problem:
             return self._unparsed(message, str(problem))
-        except Exception as fault:
-            logger.exception("a message of Codex was not decoded", method=message.method)
-            return self._unparsed(message, f"{type(fault).__name__}: {fault}")
+        except Exception as fault:  # noqa: BLE001 - logged; it costs this message only
+            self._refuse(message)
+            return undecodable(message.body, fault, LOCATION)
         if drafts is None:
             return self._unparsed(message, f"unknown message {message.method!r}")
         return Heard(Frame("from_agent", message.body), drafts)
@@ -112,10 +109,13 @@ class CodexDecoder:
         return () if message.method in IGNORED else None
 
     def _unparsed(self, message: RpcMessage, error: str) -> Heard:
+        self._refuse(message)
+        return unparsed(message.body, error, LOCATION)
+
+    def _refuse(self, message: RpcMessage) -> None:
         """A request that cannot be decoded is refused, so that Codex does not wait."""
         if message.method is not None and message.id is not None:
             self.effects.append(UnservedRequest(message.id, message.method))
-        return unparsed(message.body, error, LOCATION)
 
     def _replied(self, response: wire.Response) -> Sequence[Draft]:
         method = self.sent.pop(response.id, None)

@@ -6,7 +6,7 @@ from everyagent.agents.memory import remember
 REMEMBERED = 16_384
 
 
-class ItemKeys:
+class ThreadItemKeys:
     """The key of an item is its native id, with the thread's id in front in other threads than `main`."""
 
     def __init__(self) -> None:

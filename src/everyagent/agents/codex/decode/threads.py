@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from everyagent.agents import items
 from everyagent.agents.adapter import Draft, Synthetic
 from everyagent.agents.codex.decode import tools
-from everyagent.agents.codex.decode.item_keys import ItemKeys
+from everyagent.agents.codex.decode.item_keys import ThreadItemKeys
 from everyagent.agents.codex.decode.subagents import Subagents
 from everyagent.agents.codex.decode.tools import CodexCall, result_key
 from everyagent.agents.codex.protocol.wire import CodexDelta, CodexItem, ModelItemNotice, UserPart
@@ -36,7 +36,7 @@ class OpenMessage:
 
 class ThreadItems:
     def __init__(self) -> None:
-        self.keys = ItemKeys()
+        self.keys = ThreadItemKeys()
         self.key = self.keys.key
         self.calls: dict[str, CodexCall] = {}
         self.subagents = Subagents()

@@ -4,6 +4,7 @@ from everyagent.agents.codex.decode.subagents import REMEMBERED
 from everyagent.agents.codex.protocol.wire import CodexTokens, TokenUsage
 from everyagent.agents.memory import remember
 from everyagent.model.usage import Usage
+from everyagent.model.usage import tokens as within_bounds
 
 
 class TokenMeter:
@@ -37,11 +38,11 @@ class TokenMeter:
 def _usage(tokens: CodexTokens) -> Usage:
     fresh = tokens.input_tokens - tokens.cached_input_tokens - tokens.cache_write_input_tokens
     return Usage(
-        input_tokens=max(0, fresh),
-        output_tokens=tokens.output_tokens,
-        cache_read_tokens=tokens.cached_input_tokens,
-        cache_write_tokens=tokens.cache_write_input_tokens,
-        reasoning_tokens=tokens.reasoning_output_tokens,
+        input_tokens=within_bounds(fresh),
+        output_tokens=within_bounds(tokens.output_tokens),
+        cache_read_tokens=within_bounds(tokens.cached_input_tokens),
+        cache_write_tokens=within_bounds(tokens.cache_write_input_tokens),
+        reasoning_tokens=within_bounds(tokens.reasoning_output_tokens),
     )
 
 

@@ -24,7 +24,7 @@ from everyagent.agents.codex.protocol import rpc
 from everyagent.agents.codex.protocol.refusals import CodexRefused, Gone, NotRunning
 from everyagent.agents.codex.protocol.wire import ThreadOpened
 from everyagent.agents.hook_server import Gate
-from everyagent.agents.shared_conversation import COMPACT, PARTING_LIMIT, SharedConversation, contained
+from everyagent.agents.shared_conversation import COMPACT, PARTING_LIMIT, SharedConversation
 from everyagent.agents.supervision import TaskSupervisor
 from everyagent.errors import AgentFailed
 from everyagent.logs import get_logger
@@ -70,7 +70,7 @@ class CodexConversation(SharedConversation[CodexMessage]):
         self._seed = launch.seed
         self._gate = gate
         self._hooks = PendingHooks(self._decoder, self.put)
-        self._token = gate.admit(self._decide)
+        self._token = gate.admit(self._hooks.decide, self.fail)
         self._exchange = RpcExchange(self._decoder.sent, self.put)
         self._prompting = anyio.Lock()
         self._interrupted: str | None = None
@@ -90,7 +90,6 @@ class CodexConversation(SharedConversation[CodexMessage]):
 
     # -- commands -----------------------------------------------------------------------------------------------
 
-    @contained
     async def begin(self) -> None:
         """Open the thread. Raises `AgentFailed`; a thread that no longer exists is the conversation's death."""
         method, params = encode.open_thread(self._launch, await self._config())
@@ -112,7 +111,6 @@ class CodexConversation(SharedConversation[CodexMessage]):
             "itself. Close it there, or give the session a CODEX_HOME of its own, and send the message again."
         )
 
-    @contained
     async def prompt(self, prompt: Prompt) -> None:
         """An app-server that ends meanwhile is the conversation's death, so that is no failure of the prompt."""
         async with self._prompting:
@@ -126,7 +124,6 @@ class CodexConversation(SharedConversation[CodexMessage]):
             except Gone:
                 return
 
-    @contained
     async def steer(self, prompt: Prompt) -> None:
         """If the turn is over by then, or cannot be steered, the message starts a turn of its own."""
         input = await self._input(prompt, None)
@@ -135,7 +132,6 @@ class CodexConversation(SharedConversation[CodexMessage]):
         except (CodexRefused, NotRunning):
             await self._start_turn(input, prompt.item_id)
 
-    @contained
     async def answer(self, ask_key: str, answer: Answer) -> None:
         open = self._decoder.asks.take(ask_key)
         if open is None:
@@ -148,7 +144,6 @@ class CodexConversation(SharedConversation[CodexMessage]):
         if isinstance(answer, PermissionAnswer) and answer.reply == "reject" and answer.message:
             await self._try(self._steer([encode.text(answer.message)]))
 
-    @contained
     async def interrupt(self) -> None:
         """Once a turn: Codex never answers a second interrupt."""
         async with self._prompting:
@@ -158,7 +153,6 @@ class CodexConversation(SharedConversation[CodexMessage]):
             self._interrupted = turn
             await self._exchange.send("turn/interrupt", {**self._thread, "turnId": turn})
 
-    @contained
     async def interrupt_subagent(self, call: str) -> bool:
         """A sub-agent has a thread of its own, with turns of its own."""
         running = self._decoder.threads.subagents.halt(call)
@@ -166,7 +160,6 @@ class CodexConversation(SharedConversation[CodexMessage]):
             await self._exchange.send("turn/interrupt", {"threadId": running.thread, "turnId": running.turn})
         return running is not None
 
-    @contained
     async def change(self, change: Change) -> bool:
         """Codex is given everything anew with each turn, except the thread's configuration."""
         before, profile = hooks.config(self._launch.policies, *_ANY_HOOK_SERVER), self._profile
@@ -242,11 +235,6 @@ class CodexConversation(SharedConversation[CodexMessage]):
     async def _input(self, prompt: Prompt, seed: str | None) -> list[dict[str, object]]:
         folder = self._launch.scratch / "attachments" / prompt.item_id
         return await to_thread.run_sync(attachments.content, prompt, seed, folder)
-
-    @contained
-    async def _decide(self, body: bytes) -> str | None:
-        """The reason for a hook to deny its call, or None to allow it."""
-        return await self._hooks.decide(body)
 
     # -- the end ------------------------------------------------------------------------------------------------
 

@@ -3,15 +3,13 @@
 The names are Codex's own; `docs/agents/codex.md` says what becomes of each message.
 """
 
-from typing import Annotated, Any
+from typing import Any
 
-from msgspec import Meta, Raw, Struct, field
+from msgspec import Raw, Struct, field
 
 from everyagent.model.parts import Json
 
 Id = int | str
-#: Bounded, so that sums of counts can be encoded.
-TokenCount = Annotated[int, Meta(ge=-(2**53), le=2**53)]
 
 
 class CodexWire(Struct, frozen=True, rename="camel", gc=False):
@@ -261,11 +259,11 @@ class CodexErrorNotice(CodexWire, frozen=True):
 
 
 class CodexTokens(CodexWire, frozen=True):
-    input_tokens: TokenCount = 0
-    cached_input_tokens: TokenCount = 0
-    cache_write_input_tokens: TokenCount = 0
-    output_tokens: TokenCount = 0
-    reasoning_output_tokens: TokenCount = 0
+    input_tokens: int = 0
+    cached_input_tokens: int = 0
+    cache_write_input_tokens: int = 0
+    output_tokens: int = 0
+    reasoning_output_tokens: int = 0
 
 
 class TokenUsage(CodexWire, frozen=True):

@@ -18,14 +18,11 @@ from everyagent.agents.opencode.policy.policies import SessionPolicies
 from everyagent.agents.opencode.protocol import wire
 from everyagent.agents.opencode.protocol.ignored import IGNORED
 from everyagent.agents.opencode.protocol.native_event import NativeEvent
-from everyagent.agents.unparsed import BROKEN, unparsed
-from everyagent.logs import get_logger
+from everyagent.agents.unparsed import BROKEN, undecodable, unparsed
 from everyagent.model.events import Error, SessionUpdated, TurnEnded, TurnStarted
 
 P = TypeVar("P")
 Handler: TypeAlias = Callable[["OpencodeDecoder", NativeEvent], Sequence[Draft] | None]
-
-logger = get_logger(__name__)
 
 LOCATION = "agents/opencode/decode.py"
 _CUT = "The model's stream was cut, so this is told anew."
@@ -93,9 +90,8 @@ class OpencodeDecoder:
             drafts = self._dispatch(event)
         except BROKEN as problem:
             return unparsed(event.body, str(problem), LOCATION)
-        except Exception as fault:
-            logger.exception("an event of OpenCode was not decoded", type=event.type)
-            return unparsed(event.body, f"{type(fault).__name__}: {fault}", LOCATION)
+        except Exception as fault:  # noqa: BLE001 - logged; it costs this event only
+            return undecodable(event.body, fault, LOCATION)
         if drafts is None:
             return unparsed(event.body, f"unknown event {event.type!r}", LOCATION)
         return Heard(Frame("from_agent", event.body), drafts)

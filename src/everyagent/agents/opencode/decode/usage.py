@@ -2,6 +2,7 @@
 
 from everyagent.agents.opencode.protocol.wire import OpencodePart
 from everyagent.model.usage import Usage
+from everyagent.model.usage import tokens as within_bounds
 
 
 class StepMeter:
@@ -20,11 +21,11 @@ class StepMeter:
         tokens = step.tokens
         self._cost += step.cost
         used = Usage(
-            input_tokens=tokens.input,
-            output_tokens=tokens.output + tokens.reasoning,
-            cache_read_tokens=tokens.cache.read,
-            cache_write_tokens=tokens.cache.write,
-            reasoning_tokens=tokens.reasoning,
+            input_tokens=within_bounds(tokens.input),
+            output_tokens=within_bounds(tokens.output + tokens.reasoning),
+            cache_read_tokens=within_bounds(tokens.cache.read),
+            cache_write_tokens=within_bounds(tokens.cache.write),
+            reasoning_tokens=within_bounds(tokens.reasoning),
         )
         self._used += used
         return used

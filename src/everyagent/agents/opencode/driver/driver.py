@@ -23,7 +23,7 @@ from everyagent.agents.opencode.policy.policies import PluginCall
 from everyagent.agents.opencode.protocol import wire
 from everyagent.agents.opencode.protocol.native_event import NativeEvent
 from everyagent.agents.opencode.protocol.rest import REPLY_LIMIT, OpencodeRefused, OpencodeUnreachable, read
-from everyagent.agents.shared_conversation import COMPACT, PARTING_LIMIT, SharedConversation, contained
+from everyagent.agents.shared_conversation import COMPACT, PARTING_LIMIT, SharedConversation
 from everyagent.agents.supervision import TaskSupervisor
 from everyagent.errors import AgentFailed
 from everyagent.logs import get_logger
@@ -71,7 +71,6 @@ class OpencodeConversation(SharedConversation[NativeEvent]):
 
     # -- commands -----------------------------------------------------------------------------------------------
 
-    @contained
     async def begin(self) -> None:
         """Open the session. Raises `AgentFailed`; a session that no longer exists is the conversation's death."""
         server = self._server
@@ -100,7 +99,6 @@ class OpencodeConversation(SharedConversation[NativeEvent]):
         if self._launch.mcp:
             self._spawn(self._report_mcp_servers)
 
-    @contained
     async def prompt(self, prompt: Prompt) -> None:
         """A server that ends meanwhile is the conversation's death, so that is no failure of the prompt."""
         async with self._prompting:
@@ -117,12 +115,10 @@ class OpencodeConversation(SharedConversation[NativeEvent]):
                     raise
                 self._seed = None
 
-    @contained
     async def steer(self, prompt: Prompt) -> None:
         """OpenCode reads it before the model's next step; if the turn is over by then, it starts a turn of its own."""
         await self._send(prompt, None)
 
-    @contained
     async def answer(self, ask_key: str, answer: Answer) -> None:
         if self._decoder.policies.asked(ask_key):
             self._decoder.policies.answer(ask_key, answer)
@@ -132,7 +128,6 @@ class OpencodeConversation(SharedConversation[NativeEvent]):
             raise AgentFailed("The agent no longer waits for this answer.")
         await self._reply(asks.response(kind, ask_key, answer))
 
-    @contained
     async def interrupt(self) -> None:
         """Once a turn. A turn that OpenCode has not begun yet cannot be stopped: it is stopped when it begins."""
         turn = self._decoder.turn
@@ -140,7 +135,6 @@ class OpencodeConversation(SharedConversation[NativeEvent]):
             turn.interrupted = True
             await self._abort_begun()
 
-    @contained
     async def interrupt_subagent(self, call: str) -> bool:
         """A sub-agent has a session of its own."""
         child = self._decoder.child(call)
@@ -148,7 +142,6 @@ class OpencodeConversation(SharedConversation[NativeEvent]):
             await self._ask("POST", f"/session/{child}/abort")
         return child is not None
 
-    @contained
     async def change(self, change: Change) -> bool:
         """OpenCode is given everything anew with each turn, and permissions are decided here."""
         self._launch = change.applied_to(self._launch)
@@ -160,7 +153,6 @@ class OpencodeConversation(SharedConversation[NativeEvent]):
     def owns(self, session: str) -> bool:
         return self._server is not None and self._server.router.owners.get(session) is self
 
-    @contained
     async def decide(self, call: PluginCall, body: bytes) -> str | None:
         """The reason to deny a tool call, or None to allow it."""
         return await self._decoder.policies.decide(call, body)

@@ -3,12 +3,9 @@
 The names are OpenCode's own; `docs/agents/opencode.md` says what becomes of each event and part.
 """
 
-from typing import Annotated, Any
+from typing import Any
 
-from msgspec import Meta, Raw, Struct, field
-
-#: Bounded, so that sums of counts can be encoded.
-TokenCount = Annotated[int, Meta(ge=-(2**53), le=2**53)]
+from msgspec import Raw, Struct, field
 
 
 class OpencodeWire(Struct, frozen=True, gc=False):
@@ -117,16 +114,16 @@ class PartTime(OpencodeWire, frozen=True):
 
 
 class Cache(OpencodeWire, frozen=True):
-    read: TokenCount = 0
-    write: TokenCount = 0
+    read: int = 0
+    write: int = 0
 
 
 class OpencodeTokens(OpencodeWire, frozen=True):
     """`input` leaves out what came from the cache, `output` what was reasoning."""
 
-    input: TokenCount = 0
-    output: TokenCount = 0
-    reasoning: TokenCount = 0
+    input: int = 0
+    output: int = 0
+    reasoning: int = 0
     cache: Cache = Cache()
 
 

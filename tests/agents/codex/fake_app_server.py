@@ -1,0 +1,72 @@
+"""A stand-in for Codex's app-server, run as the program: it answers every prompt with the same item ids.
+
+`[ask]` in a prompt asks for an approval first, `[stray]` closes stdin and sends a request for an unknown thread,
+`[huge]` reports absurd usage. With BOOM in its environment it answers `initialize` with an error of a wrong
+shape.
+"""
+
+import json
+import os
+import sys
+import threading
+from collections.abc import Iterator
+
+THREAD = "thread-1"
+answered = threading.Event()
+
+
+def send(**message: object) -> None:
+    sys.stdout.write(json.dumps(message) + "\n")
+    sys.stdout.flush()
+
+
+def notify(method: str, **params: object) -> None:
+    send(method=method, params={"threadId": THREAD, "turnId": "t", **params})
+
+
+def turn(number: int, text: str) -> None:
+    native = {"id": f"turn-{number}", "status": "inProgress"}
+    notify("turn/started", turn=native)
+    if "[ask]" in text:
+        command = {"type": "commandExecution", "id": "call_1", "command": "ls", "status": "inProgress"}
+        notify("item/started", item=command)
+        asked = {"threadId": THREAD, "itemId": "call_1", "command": "ls"}
+        send(id=0, method="item/commandExecution/requestApproval", params=asked)
+        answered.wait()
+        answered.clear()
+        notify("item/completed", item={**command, "status": "completed", "exitCode": 0, "aggregatedOutput": "a"})
+    if "[stray]" in text:
+        os.close(0)
+        send(id=1, method="item/tool/call", params={"threadId": "nobody"})
+    message = {"type": "agentMessage", "id": "msg_1", "text": ""}
+    notify("item/started", item=message)
+    notify("item/agentMessage/delta", itemId="msg_1", delta=f"Reply {number}")
+    notify("item/completed", item={**message, "text": f"Reply {number}"})
+    count = int("9" * 4300) if "[huge]" in text else 5
+    notify("thread/tokenUsage/updated", tokenUsage={"total": {"inputTokens": count, "outputTokens": count}})
+    notify("turn/completed", turn={**native, "status": "completed"})
+
+
+def prompts() -> Iterator[str]:
+    for line in sys.stdin:
+        message = json.loads(line)
+        method, id = message.get("method"), message.get("id")
+        if method is None:
+            answered.set()
+        elif method == "initialize" and "BOOM" in os.environ:
+            send(id=id, error="boom")
+        elif method in ("thread/start", "thread/resume"):
+            send(id=id, result={"thread": {"id": THREAD}, "model": "fake"})
+        elif method == "turn/start":
+            send(id=id, result={"turn": {"id": ""}})
+            yield message["params"]["input"][-1]["text"]
+        elif id is not None:
+            send(id=id, result={})
+
+
+if __name__ == "__main__":
+    sys.set_int_max_str_digits(0)
+    if "--version" in sys.argv:
+        sys.exit("codex-cli 0.166.0")
+    for number, text in enumerate(prompts(), 1):
+        threading.Thread(target=turn, args=(number, text), daemon=True).start()

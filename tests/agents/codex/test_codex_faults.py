@@ -1,0 +1,163 @@
+"""Faults of the adapter's own code, and of an app-server that breaks the protocol, end one agent and nothing else."""
+
+import sys
+from collections.abc import AsyncGenerator, Callable
+from pathlib import Path
+
+import fake_app_server
+import pytest
+from tests.agents.faults import FaultCase, FaultyDaemon, FaultySession, faulty_daemon, inject
+
+from everyagent.agents.codex import program
+from everyagent.agents.codex.decode import asks
+from everyagent.agents.codex.decode.decoder import CodexDecoder
+from everyagent.agents.codex.driver import attachments, encode
+from everyagent.agents.codex.driver.driver import CodexConversation
+from everyagent.agents.codex.driver.exchange import RpcExchange
+from everyagent.agents.codex.driver.server import AppServer
+from everyagent.agents.codex.policy.choices import TurnChoices
+from everyagent.agents.codex.protocol import rpc
+from everyagent.agents.codex.protocol.routing import ThreadRouter
+from everyagent.agents.codex.protocol.rpc import RpcMessage
+from everyagent.agents.inbox import Inbox
+from everyagent.model.events import Error, ItemCompleted, ModelResponded, TurnEnded
+from everyagent.model.items import text_of
+
+
+@pytest.fixture
+async def daemon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[FaultyDaemon]:
+    binary = tmp_path / "codex"
+    binary.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{fake_app_server.__file__}" "$@"\n')
+    binary.chmod(0o755)
+    monkeypatch.setenv(program.BINARY_VARIABLE, str(binary))
+    async with faulty_daemon(tmp_path) as running:
+        yield running
+
+
+async def codex(daemon: FaultyDaemon, tmp_path: Path, **env: str) -> FaultySession:
+    home = tmp_path / "codex-home"
+    home.mkdir(exist_ok=True)
+    return await daemon.session("codex", env={"CODEX_HOME": str(home), "HOME": str(home), **env})
+
+
+async def said(session: FaultySession) -> list[str]:
+    items = [done.item for done in await session.all(ItemCompleted)]
+    return [text_of(item) for item in items if item.kind == "message" and item.role == "assistant"]
+
+
+async def prompt(session: FaultySession) -> None:
+    await session.send("hello")
+
+
+async def allow(session: FaultySession) -> None:
+    await session.send("[ask]")
+    await session.permit()
+
+
+CASES = [
+    FaultCase(encode, "initialize", prompt),
+    FaultCase(encode, "open_thread", prompt),
+    FaultCase(CodexConversation, "begin", prompt),
+    FaultCase(AppServer, "join", prompt),
+    FaultCase(encode, "start_turn", prompt),
+    FaultCase(attachments, "content", prompt),
+    FaultCase(TurnChoices, "of", prompt),
+    FaultCase(RpcExchange, "answered", prompt),
+    FaultCase(CodexConversation, "_carry_out", prompt),
+    FaultCase(CodexConversation, "_decode", prompt),
+    FaultCase(Inbox, "room", prompt),
+    FaultCase(asks, "response", allow),
+    FaultCase(CodexConversation, "answer", allow),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{getattr(case.owner, '__name__', '')}.{case.name}")
+async def test_a_fault_ends_one_agent(
+    case: FaultCase, daemon: FaultyDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    neighbour = await daemon.neighbour()
+    same_agent = await codex(daemon, tmp_path)
+    assert (await same_agent.turn("hello")).stop_reason == "end_turn"
+    fault = inject(monkeypatch, case.owner, case.name)
+    broken = await codex(daemon, tmp_path)
+    await case.provoke(broken)
+    await daemon.contained(broken, neighbour, fault)
+    assert (await same_agent.turn("hello")).stop_reason == "end_turn"
+    assert await same_agent.all(Error) == []
+
+
+def of_method(method: str, position: int) -> Callable[..., bool]:
+    def matches(*args: object) -> bool:
+        message = args[position]
+        return isinstance(message, RpcMessage) and message.method == method
+
+    return matches
+
+
+async def test_a_fault_in_routing_ends_one_server(
+    daemon: FaultyDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    neighbour = await daemon.neighbour()
+    broken = await codex(daemon, tmp_path)
+    fault = inject(monkeypatch, ThreadRouter, "route", of_method("item/started", 1))
+    await broken.send("hello")
+    await daemon.contained(broken, neighbour, fault)
+
+
+async def test_a_fault_in_reading_a_line_ends_one_server(
+    daemon: FaultyDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    neighbour = await daemon.neighbour()
+    broken = await codex(daemon, tmp_path)
+    assert (await broken.turn("hello")).stop_reason == "end_turn"
+    fault = inject(monkeypatch, rpc, "read")
+    await broken.send("hello")
+    assert (await broken.next(TurnEnded, 2)).stop_reason == "error"
+    assert fault.raised == daemon.injected() == 1
+    assert (await broken.turn("hello")).stop_reason == "end_turn"
+    await daemon.undisturbed(neighbour)
+
+
+async def test_a_fault_in_decoding_costs_one_frame(
+    daemon: FaultyDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    neighbour = await daemon.neighbour()
+    broken = await codex(daemon, tmp_path)
+    fault = inject(monkeypatch, CodexDecoder, "_dispatch", of_method("item/agentMessage/delta", 1))
+    await broken.send("hello")
+    await daemon.unparsed(broken, neighbour, fault)
+
+
+async def test_an_initialize_error_of_a_wrong_shape_is_reported(daemon: FaultyDaemon, tmp_path: Path) -> None:
+    neighbour = await daemon.neighbour()
+    refused = await codex(daemon, tmp_path, BOOM="1")
+    assert (await refused.turn("hello")).stop_reason == "error"
+    assert "Codex refused initialize: boom" in (await refused.all(Error))[-1].message
+    await daemon.undisturbed(neighbour)
+
+
+async def test_a_request_for_an_unknown_thread_after_stdin_was_closed_ends_one_server(
+    daemon: FaultyDaemon, tmp_path: Path
+) -> None:
+    neighbour = await daemon.neighbour()
+    session = await codex(daemon, tmp_path)
+    await session.turn("[stray]")
+    assert (await session.turn("hello")).stop_reason == "end_turn"
+    await daemon.undisturbed(neighbour)
+
+
+async def test_absurd_usage_is_bounded(daemon: FaultyDaemon, tmp_path: Path) -> None:
+    neighbour = await daemon.neighbour()
+    session = await codex(daemon, tmp_path)
+    for _ in range(2):
+        assert (await session.turn("[huge]")).stop_reason == "end_turn"
+    assert all(used.usage.input_tokens < 2**53 for used in await session.all(ModelResponded))
+    await daemon.undisturbed(neighbour)
+
+
+async def test_replies_with_item_ids_of_an_earlier_turn_are_kept(daemon: FaultyDaemon, tmp_path: Path) -> None:
+    session = await codex(daemon, tmp_path)
+    for text in ("hello", "hello", "hello"):
+        await session.turn(text)
+    assert await said(session) == ["Reply 1", "Reply 2", "Reply 3"]
+    assert await session.violations() == []
