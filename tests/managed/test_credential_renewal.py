@@ -7,6 +7,7 @@ import anyio
 import pytest
 
 from everyagent.managed import Managed
+from everyagent.managed.resources.record_store import ListQuery
 from everyagent.managed.resources.vaults import oauth
 from everyagent.managed.resources.vaults.shape import (
     Credential,
@@ -19,7 +20,6 @@ from everyagent.managed.resources.vaults.shape import (
     RefreshParams,
     Secrets,
     VaultCreate,
-    VaultList,
 )
 from tests.managed import services
 
@@ -42,7 +42,7 @@ class TokenEndpoint:
             return RefreshOutcome(status="failed", http_response=None), None
         self.newest += 1
         for _ in range(20):  # an answer that takes longer than every other caller needs to get here
-            await self._on.vaults.list(VaultList())
+            await self._on.vaults.list(ListQuery())
         tokens = oauth.Tokens(
             access_token=f"access-{self.newest}", refresh_token=f"refresh-{self.newest}", expires_in=3600
         )

@@ -9,10 +9,10 @@ from everyagent.managed.memory.stores import MemoryStores
 from everyagent.managed.memory.versions import Versions
 from everyagent.managed.outcomes.judge import Judging
 from everyagent.managed.resources.agents.store import Agents
-from everyagent.managed.resources.environments.shape import Deleted
 from everyagent.managed.resources.environments.store import Environments
 from everyagent.managed.resources.files.shape import FileList, FilePage
 from everyagent.managed.resources.files.store import Files
+from everyagent.managed.resources.record_store import Deleted
 from everyagent.managed.resources.skills.store import Skills
 from everyagent.managed.resources.vaults.credentials import Credentials
 from everyagent.managed.resources.vaults.store import Vaults

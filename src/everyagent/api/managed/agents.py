@@ -5,9 +5,10 @@ from msgspec import Struct
 from everyagent.api.routing import Call, Nothing, Routes
 from everyagent.errors import Conflict, NotFound
 from everyagent.managed.field_limits import PageLimit
-from everyagent.managed.resources.agents.shape import Agent, AgentCreate, AgentList, AgentUpdate
+from everyagent.managed.resources.agents.shape import Agent, AgentCreate, AgentUpdate
 from everyagent.managed.resources.agents.unsupported import limits_of_agent
 from everyagent.managed.resources.pages import Page
+from everyagent.managed.resources.record_store import DatedListQuery
 
 routes = Routes("managed agents")
 
@@ -30,7 +31,7 @@ async def create_managed_agent(call: Call[Nothing, AgentCreate]) -> Agent:
 
 
 @routes.add("GET", "/anthropic/v1/agents")
-async def list_managed_agents(call: Call[AgentList, Nothing]) -> Page[Agent]:
+async def list_managed_agents(call: Call[DatedListQuery, Nothing]) -> Page[Agent]:
     """Agents, the newest first."""
     return await call.managed.agents.list(call.query)
 

@@ -3,13 +3,12 @@
 from everyagent.api.routing import Call, Nothing, Routes
 from everyagent.errors import Conflict, NotFound
 from everyagent.managed.resources.environments.shape import (
-    Deleted,
     Environment,
     EnvironmentCreate,
-    EnvironmentList,
     EnvironmentUpdate,
 )
 from everyagent.managed.resources.pages import Page
+from everyagent.managed.resources.record_store import Deleted, ListQuery
 from everyagent.managed.workspace.workspace import limits_of
 
 routes = Routes("managed environments")
@@ -24,7 +23,7 @@ async def create_environment(call: Call[Nothing, EnvironmentCreate]) -> Environm
 
 
 @routes.add("GET", "/anthropic/v1/environments")
-async def list_environments(call: Call[EnvironmentList, Nothing]) -> Page[Environment]:
+async def list_environments(call: Call[ListQuery, Nothing]) -> Page[Environment]:
     """Environments, the newest first."""
     return await call.managed.environments.list(call.query)
 

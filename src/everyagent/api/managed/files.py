@@ -9,8 +9,8 @@ from everyagent.api.managed.multipart import Form
 from everyagent.api.routing import Call, Nothing, Routes, Upload
 from everyagent.api.streaming import Download
 from everyagent.errors import BadRequest, NotFound
-from everyagent.managed.resources.environments.shape import Deleted
 from everyagent.managed.resources.files.shape import ExpiresIn, File, FileList, FilePage
+from everyagent.managed.resources.record_store import Deleted
 
 routes = Routes("managed files")
 

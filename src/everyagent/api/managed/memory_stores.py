@@ -15,9 +15,9 @@ from everyagent.managed.memory.memory_shape import (
     VersionList,
     WrittenView,
 )
-from everyagent.managed.memory.store_shape import MemoryStore, StoreCreate, StoreList, StoreUpdate
-from everyagent.managed.resources.environments.shape import Deleted
+from everyagent.managed.memory.store_shape import MemoryStore, StoreCreate, StoreUpdate
 from everyagent.managed.resources.pages import Page
+from everyagent.managed.resources.record_store import DatedListQuery, Deleted
 
 routes = Routes("managed memory stores")
 _STORE = "/anthropic/v1/memory_stores/{memory_store_id}"
@@ -32,7 +32,7 @@ async def create_memory_store(call: Call[Nothing, StoreCreate]) -> MemoryStore:
 
 
 @routes.add("GET", "/anthropic/v1/memory_stores")
-async def list_memory_stores(call: Call[StoreList, Nothing]) -> Page[MemoryStore]:
+async def list_memory_stores(call: Call[DatedListQuery, Nothing]) -> Page[MemoryStore]:
     """Memory stores, the newest first."""
     return await call.managed.memory_stores.list(call.query)
 

@@ -5,8 +5,8 @@ from msgspec import Struct
 from everyagent.api.routing import Call, Nothing, Routes
 from everyagent.errors import Conflict, NotFound
 from everyagent.managed.field_limits import LongPageLimit
-from everyagent.managed.resources.environments.shape import Deleted
 from everyagent.managed.resources.pages import Page
+from everyagent.managed.resources.record_store import Deleted
 from everyagent.managed.workspace.shape import FileParams, Resource, ResourceUpdate
 
 routes = Routes("managed sessions")

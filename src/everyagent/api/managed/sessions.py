@@ -2,7 +2,7 @@
 
 from everyagent.api.routing import Call, Encoded, Nothing, Routes, encoded
 from everyagent.errors import Conflict, SessionNotFound
-from everyagent.managed.resources.environments.shape import Deleted
+from everyagent.managed.resources.record_store import Deleted
 from everyagent.managed.sessions.shape import Session, SessionCreate, SessionList, SessionUpdate, TwoWayPage
 
 routes = Routes("managed sessions")

@@ -11,8 +11,8 @@ from everyagent.api.routing import Call, Nothing, Routes, Upload
 from everyagent.api.streaming import Download
 from everyagent.errors import BadRequest, NotFound
 from everyagent.managed.field_limits import LongPageLimit
-from everyagent.managed.resources.environments.shape import Deleted
 from everyagent.managed.resources.pages import Page
+from everyagent.managed.resources.record_store import Deleted
 from everyagent.managed.resources.skills.bundle import MAX_BYTES, MAX_FILES, Bundle, packed, too_large
 from everyagent.managed.resources.skills.shape import OlderSkill, Skill, SkillList, SkillVersion
 

@@ -2,8 +2,8 @@
 
 from everyagent.api.routing import Call, Nothing, Routes
 from everyagent.errors import Conflict, NotFound
-from everyagent.managed.resources.environments.shape import Deleted
 from everyagent.managed.resources.pages import Page
+from everyagent.managed.resources.record_store import Deleted, ListQuery
 from everyagent.managed.resources.vaults.shape import (
     Credential,
     CredentialCreate,
@@ -11,7 +11,6 @@ from everyagent.managed.resources.vaults.shape import (
     Validation,
     Vault,
     VaultCreate,
-    VaultList,
     VaultUpdate,
 )
 
@@ -27,7 +26,7 @@ async def create_vault(call: Call[Nothing, VaultCreate]) -> Vault:
 
 
 @routes.add("GET", "/anthropic/v1/vaults")
-async def list_vaults(call: Call[VaultList, Nothing]) -> Page[Vault]:
+async def list_vaults(call: Call[ListQuery, Nothing]) -> Page[Vault]:
     """Vaults, the newest first."""
     return await call.managed.vaults.list(call.query)
 
@@ -63,7 +62,7 @@ async def create_credential(call: Call[Nothing, CredentialCreate]) -> Credential
 
 
 @routes.add("GET", _VAULT + "/credentials", NotFound)
-async def list_credentials(call: Call[VaultList, Nothing]) -> Page[Credential]:
+async def list_credentials(call: Call[ListQuery, Nothing]) -> Page[Credential]:
     """A vault's credentials, the newest first."""
     return await call.managed.credentials.list(call.path["vault_id"], call.query)
 

@@ -21,9 +21,9 @@ from everyagent.managed.memory.memory_shape import (
     View,
 )
 from everyagent.managed.memory.paths import cursor_of, entries, place_of
-from everyagent.managed.memory.stores import MEMORY_KIND, MemoryStores, archived
-from everyagent.managed.resources.environments.shape import Deleted
+from everyagent.managed.memory.stores import MEMORY_KIND, MemoryStores
 from everyagent.managed.resources.pages import Page
+from everyagent.managed.resources.record_store import Deleted
 from everyagent.sessions.locks import Locks
 
 
@@ -99,7 +99,7 @@ class Memories:
             book = await self._book(store_id)
             for change in changes:
                 if closed and not isinstance(change, Remove):
-                    outcomes.append(archived(store_id))
+                    outcomes.append(self._stores.archived_error(store_id))
                     continue
                 try:
                     planned = book.plan(change)

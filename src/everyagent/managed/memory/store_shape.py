@@ -1,11 +1,8 @@
 """A memory store as clients see it."""
 
-from datetime import datetime
 from typing import Annotated, TypeAlias
 
 from msgspec import Meta, Struct
-
-from everyagent.managed.field_limits import PageLimit
 
 StoreName: TypeAlias = Annotated[str, Meta(min_length=1, max_length=255)]
 StoreDescription: TypeAlias = Annotated[str, Meta(max_length=1024)]
@@ -36,11 +33,3 @@ class StoreUpdate(Struct, frozen=True, kw_only=True):
     name: StoreName | None = None
     description: StoreDescription | None = None
     metadata: dict[str, str | None] | None = None
-
-
-class StoreList(Struct, frozen=True, kw_only=True):
-    created_at_gte: datetime | None = None
-    created_at_lte: datetime | None = None
-    include_archived: bool = False
-    limit: PageLimit = 20
-    page: str | None = None

@@ -20,6 +20,7 @@ from everyagent.managed.memory.memory_shape import (
 )
 from everyagent.managed.memory.stores import MEMORY_KIND, VERSION_KIND, MemoryStores
 from everyagent.managed.resources.pages import Page, cursor, micros, position
+from everyagent.managed.resources.record_store import find_in, moment
 from everyagent.sessions.locks import Locks
 
 _PIECE = 1000
@@ -82,13 +83,11 @@ class Versions:
 
     async def _find(self, store_id: str, version_id: str) -> Record:
         await self._stores.retrieve(store_id)
+        missing = f"There is no memory version {version_id!r} in the memory store {store_id!r}."
         try:
-            record = await self._records.find(VERSION_KIND, version_id)
+            return await find_in(self._records, VERSION_KIND, version_id, store_id, missing)
         except RecordNotFound:
-            record = None
-        if record is None or record.parent != store_id:
-            raise NotFound(f"There is no memory version {version_id!r} in the memory store {store_id!r}.")
-        return record
+            raise NotFound(missing) from None
 
     async def _latest(self, memory_id: str) -> str | None:
         try:
@@ -112,7 +111,7 @@ class Versions:
             content=content,
             created_at=rfc3339(record.created_at),
             created_by=body.created_by,
-            redacted_at=None if body.redacted_at is None else rfc3339(body.redacted_at),
+            redacted_at=moment(body.redacted_at),
             redacted_by=body.redacted_by,
         )
 

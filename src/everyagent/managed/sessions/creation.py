@@ -59,10 +59,10 @@ class Creating:
     async def create(self, asked: SessionCreate, receipt: Callable[[Session], Receipt] | None = None) -> Session:
         """Either all of it is there, with the receipt, or nothing."""
         agent = await self._agents.for_session(asked.agent)
-        environment = await self._environments.for_session(asked.environment_id)
+        environment = await self._environments.retrieve_active(asked.environment_id)
         metadata = checked_metadata(asked.metadata or {})
         for vault_id in asked.vault_ids or []:
-            await self._vaults.open(vault_id)
+            await self._vaults.retrieve_active(vault_id)
         session_id = new_id("sesn_")
         document = Document(
             agent=msgspec.to_builtins(agent),

@@ -9,6 +9,7 @@ from everyagent.managed.projection.document import Document
 from everyagent.managed.projection.naming import thread_id
 from everyagent.managed.projection.state import Outcome, State, Thread
 from everyagent.managed.projection.turns import usage_of
+from everyagent.managed.resources.record_store import moment
 from everyagent.managed.sessions.shape import OutcomeEvaluation, Session, SessionStats, SessionThread
 from everyagent.model.parts import Object
 
@@ -69,7 +70,7 @@ def shown(record: SessionRecord, view: ProjectionRecord, resources: list[Object]
         outcome_evaluations=[_evaluation(outcome) for outcome in outcomes if outcome],
         created_at=rfc3339(view.created_at),
         updated_at=rfc3339(max(view.updated_at, record.updated_at)),
-        archived_at=_moment(view.archived_at),
+        archived_at=moment(view.archived_at),
     )
 
 
@@ -85,7 +86,7 @@ def threads_of(view: ProjectionRecord, now: int) -> list[SessionThread]:
         status=view.status,
         created_at=rfc3339(view.created_at),
         updated_at=rfc3339(view.updated_at),
-        archived_at=_moment(view.archived_at),
+        archived_at=moment(view.archived_at),
         stats=_stats(state, view, now),
         usage=usage_of(state),
     )
@@ -101,7 +102,7 @@ def _thread(view: ProjectionRecord, thread: Thread, agent: Object) -> SessionThr
         status="terminated" if view.status == "terminated" else thread.status,
         created_at=rfc3339(thread.created_at),
         updated_at=rfc3339(thread.updated_at),
-        archived_at=_moment(thread.archived_at),
+        archived_at=moment(thread.archived_at),
     )
 
 
@@ -121,9 +122,5 @@ def _evaluation(outcome: Outcome) -> OutcomeEvaluation:
         iteration=outcome.iteration,
         result=outcome.result,
         explanation=outcome.explanation,
-        completed_at=_moment(outcome.completed_at),
+        completed_at=moment(outcome.completed_at),
     )
-
-
-def _moment(at: int | None) -> str | None:
-    return None if at is None else rfc3339(at)

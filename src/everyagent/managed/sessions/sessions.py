@@ -12,8 +12,8 @@ from everyagent.managed.memory.mounts import KIND as MOUNT_KIND
 from everyagent.managed.memory.mounts import Mounts
 from everyagent.managed.projection.commands import Archived, CommandFrame
 from everyagent.managed.projection.projector import Projector
-from everyagent.managed.resources.environments.shape import Deleted
 from everyagent.managed.resources.pages import cursor, position
+from everyagent.managed.resources.record_store import Deleted
 from everyagent.managed.sessions.conversation import time_bounds
 from everyagent.managed.sessions.creation import Creating
 from everyagent.managed.sessions.presentation import document_of, shown

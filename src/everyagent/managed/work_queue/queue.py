@@ -12,6 +12,7 @@ from everyagent.errors import Conflict, NotFound, PreconditionFailed, RecordChan
 from everyagent.log.records import Change, Insert, Record, RecordQuery, Records, Replace
 from everyagent.managed.field_limits import merged_metadata
 from everyagent.managed.resources.pages import Page, page_of
+from everyagent.managed.resources.record_store import find_in, retry_on_change
 from everyagent.managed.sessions.presentation import state_of
 from everyagent.managed.work_queue.keys import Keys
 from everyagent.managed.work_queue.shape import (
@@ -30,6 +31,7 @@ from everyagent.sessions.machine.projected_sessions import ProjectedSessions
 
 KIND = "work"
 NO_HEARTBEAT = "NO_HEARTBEAT"
+_ENDING = ("stopping", "stopped")
 _RECLAIM_MS = 5000
 _LOOK_SECONDS = 0.2
 _POLLING_MICROS = 30 * MICROS
@@ -100,25 +102,22 @@ class WorkQueue:
         return None
 
     async def ack(self, environment_id: str, work_id: str) -> Work:
-        """It is the worker's, who tells of itself from now on."""
-        while True:
-            record, body = await self._find(environment_id, work_id)
-            if body.state == "starting":
-                return shown(record, body)
-            if body.state != "queued":
+        """The worker takes it, and sends heartbeats from now on."""
+
+        def taken(body: WorkBody) -> WorkBody | None:
+            if body.state not in ("queued", "starting"):
                 raise Conflict(f"{work_id} is {body.state}: only queued work is acknowledged.", state=body.state)
-            taken = replace(body, state="starting", acknowledged_at=self._clock.micros(), claimed_at=None)
-            try:
-                (record,) = await self._records.write(_replaced(record, taken))
-            except RecordChanged:
-                continue
-            return shown(record, taken)
+            at = self._clock.micros()
+            return (
+                replace(body, state="starting", acknowledged_at=at, claimed_at=None) if body.state == "queued" else None
+            )
+
+        return shown(*await self._change(environment_id, work_id, taken))
 
     async def heartbeat(self, environment_id: str, work_id: str, asked: WorkBeat) -> Heartbeat:
-        while True:
-            record, body = await self._find(environment_id, work_id)
-            if body.state in ("stopping", "stopped"):
-                return _beat(body, extended=False)
+        def alive(body: WorkBody) -> WorkBody | None:
+            if body.state in _ENDING:
+                return None
             expected = asked.expected_last_heartbeat
             actual = body.last_heartbeat or NO_HEARTBEAT
             if body.state == "queued" or (expected is not None and expected != actual):
@@ -133,35 +132,35 @@ class WorkQueue:
                     },
                 )
             now = max(self._clock.micros(), (body.heartbeat_at or 0) + 1)
-            alive = replace(
+            return replace(
                 body,
                 state="active",
                 started_at=body.started_at or now,
                 heartbeat_at=now,
                 ttl_seconds=asked.desired_ttl_seconds or body.ttl_seconds,
             )
-            try:
-                await self._records.write(_replaced(record, alive))
-            except RecordChanged:
-                continue
-            return _beat(alive, extended=True)
 
+        _, body = await self._change(environment_id, work_id, alive)
+        return Heartbeat(
+            last_heartbeat=body.last_heartbeat or "",
+            lease_extended=body.state not in _ENDING,
+            state=body.state,
+            ttl_seconds=body.ttl_seconds,
+        )
+
+    @retry_on_change
     async def stop(self, environment_id: str, work_id: str, *, force: bool) -> Work:
-        """A worker at it is told with its next heartbeat, unless it is `force`d. If the session is not done, it is
-        queued anew with this.
+        """Ends the work at once if it is forced or nobody works on it; else its worker learns of it by its next
+        heartbeat. Work of a session that is not done is queued again in the same transaction.
         """
-        while True:
-            record, body = await self._find(environment_id, work_id)
-            if body.state == "stopped":
-                raise Conflict(f"{work_id} is stopped already.", state=body.state)
-            try:
-                if force or body.state in ("queued", "starting"):
-                    return await self._end(record, body)
-                asked = replace(body, state="stopping", stop_requested_at=self._clock.micros())
-                (record,) = await self._records.write(_replaced(record, asked))
-            except RecordChanged:
-                continue
-            return shown(record, asked)
+        record, body = await self._find(environment_id, work_id)
+        if body.state == "stopped":
+            raise Conflict(f"{work_id} is stopped already.", state=body.state)
+        if force or body.state in ("queued", "starting"):
+            return await self._end(record, body)
+        asked = replace(body, state="stopping", stop_requested_at=self._clock.micros())
+        (record,) = await self._records.write(_replaced(record, asked))
+        return shown(record, asked)
 
     async def _end(self, record: Record, body: WorkBody) -> Work:
         now = self._clock.micros()
@@ -201,14 +200,22 @@ class WorkQueue:
         return shown(*await self._find(environment_id, work_id))
 
     async def update(self, environment_id: str, work_id: str, metadata: dict[str, str | None]) -> Work:
-        while True:
-            record, body = await self._find(environment_id, work_id)
-            changed = replace(body, metadata=merged_metadata(body.metadata, metadata))
-            try:
-                (record,) = await self._records.write(_replaced(record, changed))
-            except RecordChanged:
-                continue
-            return shown(record, changed)
+        def changed(body: WorkBody) -> WorkBody:
+            return replace(body, metadata=merged_metadata(body.metadata, metadata))
+
+        return shown(*await self._change(environment_id, work_id, changed))
+
+    @retry_on_change
+    async def _change(
+        self, environment_id: str, work_id: str, change: Callable[[WorkBody], WorkBody | None]
+    ) -> tuple[Record, WorkBody]:
+        """The work after the change; `change` returns None for none."""
+        record, body = await self._find(environment_id, work_id)
+        changed = change(body)
+        if changed is None:
+            return record, body
+        (record,) = await self._records.write(_replaced(record, changed))
+        return record, changed
 
     async def list(self, environment_id: str, asked: WorkList) -> Page[Work]:
         await self._records.find("environment", environment_id)
@@ -244,9 +251,8 @@ class WorkQueue:
                 return found
 
     async def _find(self, environment_id: str, work_id: str) -> tuple[Record, WorkBody]:
-        record = await self._records.find(KIND, work_id)
-        if record.parent != environment_id:
-            raise NotFound(f"There is no work {work_id!r} in the environment {environment_id!r}.")
+        missing = f"There is no work {work_id!r} in the environment {environment_id!r}."
+        record = await find_in(self._records, KIND, work_id, environment_id, missing)
         return record, _body(record)
 
 
@@ -261,12 +267,3 @@ def _replaced(record: Record, body: WorkBody) -> Replace:
 
 def _body(record: Record) -> WorkBody:
     return msgspec.json.decode(record.body, type=WorkBody)
-
-
-def _beat(body: WorkBody, *, extended: bool) -> Heartbeat:
-    return Heartbeat(
-        last_heartbeat=body.last_heartbeat or "",
-        lease_extended=extended,
-        state=body.state,
-        ttl_seconds=body.ttl_seconds,
-    )

@@ -7,6 +7,7 @@ from msgspec import Meta, Struct
 from everyagent.clock import rfc3339
 from everyagent.log.records import Record
 from everyagent.managed.field_limits import PageLimit
+from everyagent.managed.resources.record_store import moment
 
 WorkState: TypeAlias = Literal["queued", "starting", "active", "stopping", "stopped"]
 #: How long a lease lasts when the worker does not say; workers tell of themselves twice in that time.
@@ -113,14 +114,10 @@ def shown(record: Record, body: WorkBody, secret: str | None = None) -> Work:
         data=SessionData(id=body.session_id),
         metadata=body.metadata,
         created_at=rfc3339(record.created_at),
-        acknowledged_at=_moment(body.acknowledged_at),
-        started_at=_moment(body.started_at),
+        acknowledged_at=moment(body.acknowledged_at),
+        started_at=moment(body.started_at),
         latest_heartbeat_at=body.last_heartbeat,
-        stop_requested_at=_moment(body.stop_requested_at),
-        stopped_at=_moment(body.stopped_at),
+        stop_requested_at=moment(body.stop_requested_at),
+        stopped_at=moment(body.stopped_at),
         secret=secret,
     )
-
-
-def _moment(at: int | None) -> str | None:
-    return None if at is None else rfc3339(at)

@@ -9,15 +9,15 @@ import msgspec
 from msgspec.structs import replace
 
 from everyagent.clock import rfc3339
-from everyagent.errors import BadRequest, NotFound, RecordExists
+from everyagent.errors import BadRequest, RecordExists
 from everyagent.log.records import Delete, Insert, Record, RecordQuery, Records, Replace
 from everyagent.managed.memory.mounts import KIND as MOUNT_KIND
 from everyagent.managed.memory.mounts import mounted
 from everyagent.managed.memory.paths import MOUNTS, mount_path
 from everyagent.managed.memory.stores import MemoryStores
-from everyagent.managed.resources.environments.shape import Deleted
 from everyagent.managed.resources.files.store import Files
 from everyagent.managed.resources.pages import Page, page_of
+from everyagent.managed.resources.record_store import Deleted, find_in
 from everyagent.managed.workspace.shape import (
     MAX_MEMORY_STORES,
     MAX_RESOURCES,
@@ -147,7 +147,7 @@ class Resources:
         self, session_id: str, params: MemoryStoreParams, others: "Sequence[Resource]"
     ) -> MemoryStoreResource:
         """As it is now; one store once."""
-        store = await self._memory_stores.open(params.memory_store_id)
+        store = await self._memory_stores.retrieve_active(params.memory_store_id)
         others = [each for each in others if isinstance(each, MemoryStoreResource)]
         if len(others) >= MAX_MEMORY_STORES:
             raise BadRequest(f"A session has at most {MAX_MEMORY_STORES} memory stores.", field="resources")
@@ -190,10 +190,8 @@ class Resources:
     async def _find(self, session_id: str, resource_id: str) -> Record:
         """A memory store has no other id than its own."""
         own = _memory_id(session_id, resource_id) if resource_id.startswith("memstore_") else resource_id
-        record = await self._records.find(KIND, own)
-        if record.parent != session_id:
-            raise NotFound(f"There is no resource {resource_id!r} in the session {session_id!r}.")
-        return record
+        missing = f"There is no resource {resource_id!r} in the session {session_id!r}."
+        return await find_in(self._records, KIND, own, session_id, missing)
 
 
 def _refuse_full(others: Sequence[Resource]) -> None:

@@ -1,11 +1,10 @@
 """An agent as clients see it: its shape, what they ask for, and what a session keeps of it."""
 
-from datetime import datetime
 from typing import Annotated, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from everyagent.managed.field_limits import Description, Name, PageLimit
+from everyagent.managed.field_limits import Description, Name
 from everyagent.managed.resources.agents.multiagent import Multiagent
 from everyagent.managed.resources.agents.tools import Tool
 from everyagent.model.parts import Json
@@ -87,14 +86,6 @@ class AgentUpdate(Struct, frozen=True, kw_only=True):
     metadata: dict[str, str | None] | UnsetType | None = UNSET
     multiagent: Multiagent | UnsetType | None = UNSET
     execution_identity: Identity | UnsetType | None = UNSET
-
-
-class AgentList(Struct, frozen=True, kw_only=True):
-    created_at_gte: datetime | None = None
-    created_at_lte: datetime | None = None
-    include_archived: bool = False
-    limit: PageLimit = 20
-    page: str | None = None
 
 
 class AgentBody(Struct, frozen=True, kw_only=True):

@@ -17,7 +17,6 @@ from everyagent.managed.resources.agents.shape import (
     AgentById,
     AgentChoice,
     AgentCreate,
-    AgentList,
     AgentUpdate,
     AgentWithOverrides,
     EffortType,
@@ -29,8 +28,8 @@ from everyagent.managed.resources.agents.shape import (
     SkillParams,
 )
 from everyagent.managed.resources.agents.tools import McpToolset, Tool, resolved
-from everyagent.managed.resources.archiving import archived
-from everyagent.managed.resources.pages import Page, micros, page_of
+from everyagent.managed.resources.pages import Page, page_of
+from everyagent.managed.resources.record_store import RecordStore, shown_as
 from everyagent.model.ids import new_id
 from everyagent.model.parts import Json
 
@@ -42,9 +41,9 @@ _TRIES = 10
 PinSkills = Callable[[Sequence[SkillParams]], Awaitable[list[SkillParams]]]
 
 
-class Agents:
+class Agents(RecordStore[AgentBody, Agent]):
     def __init__(self, records: Records, pin_skills: PinSkills) -> None:
-        self._records = records
+        super().__init__(records, KIND, AgentBody, Agent)
         self._pin_skills = pin_skills
 
     async def create(self, asked: AgentCreate) -> Agent:
@@ -67,37 +66,23 @@ class Agents:
         record, _ = await self._records.write(
             Insert(kind=KIND, id=agent_id, body=encoded), _version_record(agent_id, body)
         )
-        return _agent(record, body)
+        return self._shown(record)
 
-    async def retrieve(self, agent_id: str, version: int | None = None) -> Agent:
-        record = await self._records.find(KIND, agent_id)
-        if version is None:
-            return _agent(record, _body(record))
-        return _version(record, await self._find_version(agent_id, version))
-
-    async def list(self, query: AgentList) -> Page[Agent]:
-        wanted = RecordQuery(
-            kind=KIND,
-            limit=query.limit,
-            archived=query.include_archived,
-            since=micros(query.created_at_gte),
-            until=micros(query.created_at_lte),
-        )
-        return await page_of(self._records, wanted, query.page, lambda record: _agent(record, _body(record)))
+    async def retrieve(self, id: str, version: int | None = None) -> Agent:
+        record = await self._records.find(KIND, id)
+        return self._shown(record) if version is None else self._version(record, await self._find_version(id, version))
 
     async def versions(self, agent_id: str, *, limit: int, page: str | None) -> Page[Agent]:
-        """The newest first."""
+        """Newest first."""
         agent = await self._records.find(KIND, agent_id)
         wanted = RecordQuery(kind=VERSION_KIND, parent=agent_id, limit=limit)
-        return await page_of(self._records, wanted, page, lambda record: _version(agent, record))
+        return await page_of(self._records, wanted, page, lambda record: self._version(agent, record))
 
     async def update(self, agent_id: str, asked: AgentUpdate) -> Agent:
         """A new version; none if nothing would differ."""
         for _ in range(_TRIES):
-            record = await self._records.find(KIND, agent_id)
-            old = _body(record)
-            if record.archived_at is not None:
-                raise BadRequest(f"The agent {agent_id} is archived: it stays as it is.", error_code="agent_archived")
+            record = await self._find_active(agent_id)
+            old = self._body(record)
             if asked.version not in (UNSET, None, old.version):
                 raise RecordChanged(
                     f"The agent {agent_id} is at version {old.version}, not {asked.version}: it was changed "
@@ -106,7 +91,7 @@ class Agents:
                 )
             new = await self._updated(agent_id, old, asked)
             if new == replace(old, version=new.version):
-                return _agent(record, old)
+                return self._shown(record)
             try:
                 record, _ = await self._records.write(
                     Replace(kind=KIND, id=agent_id, version=record.version, body=msgspec.json.encode(new)),
@@ -114,12 +99,8 @@ class Agents:
                 )
             except RecordChanged:
                 continue
-            return _agent(record, new)
+            return self._shown(record)
         raise RecordChanged(f"The agent {agent_id} is changed by too many at once. Try again.")
-
-    async def archive(self, agent_id: str) -> Agent:
-        record = await archived(self._records, KIND, agent_id)
-        return _agent(record, _body(record))
 
     async def for_session(self, choice: AgentChoice) -> SessionAgent:
         """The agent as it is now, in any of the three forms; an archived one takes no new sessions."""
@@ -130,9 +111,7 @@ class Agents:
                 pass
         agent = await self.retrieve(choice.id, choice.version)
         if agent.archived_at is not None:
-            raise BadRequest(
-                f"The agent {agent.id} is archived: it takes no new sessions.", error_code="agent_archived"
-            )
+            raise self.archived_error(agent.id)
         if isinstance(choice, AgentWithOverrides):
             agent = await self._overridden(agent, choice)
         return _session_agent(agent, await self._expanded(agent))
@@ -200,6 +179,9 @@ class Agents:
         except NotFound:
             raise NotFound(f"The agent {agent_id} has no version {version}.", id=agent_id, version=version) from None
 
+    def _version(self, agent: Record, version: Record) -> Agent:
+        return replace(shown_as(Agent, agent, self._body(version)), updated_at=rfc3339(version.created_at))
+
 
 def changed_for_session(
     agent: SessionAgent,
@@ -239,24 +221,6 @@ def _check_servers(tools: Sequence[Tool], servers: Sequence[McpServer]) -> None:
 
 def _version_record(agent_id: str, body: AgentBody) -> Insert:
     return Insert(kind=VERSION_KIND, id=f"{agent_id}.{body.version}", parent=agent_id, body=msgspec.json.encode(body))
-
-
-def _body(record: Record) -> AgentBody:
-    return msgspec.json.decode(record.body, type=AgentBody)
-
-
-def _agent(record: Record, body: AgentBody) -> Agent:
-    return Agent(
-        id=record.id,
-        created_at=rfc3339(record.created_at),
-        updated_at=rfc3339(record.updated_at),
-        archived_at=None if record.archived_at is None else rfc3339(record.archived_at),
-        **msgspec.structs.asdict(body),
-    )
-
-
-def _version(agent: Record, version: Record) -> Agent:
-    return replace(_agent(agent, _body(version)), updated_at=rfc3339(version.created_at))
 
 
 def _session_agent(agent: Agent, multiagent: Json) -> SessionAgent:

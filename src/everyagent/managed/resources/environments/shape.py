@@ -4,7 +4,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from everyagent.managed.field_limits import Description, Name, PageLimit
+from everyagent.managed.field_limits import Description, Name
 
 Scope: TypeAlias = Literal["organization", "account"]
 #: Never an option of the package manager.
@@ -94,12 +94,6 @@ class EnvironmentUpdate(Struct, frozen=True, kw_only=True):
     scope: Scope | UnsetType | None = UNSET
 
 
-class EnvironmentList(Struct, frozen=True, kw_only=True):
-    include_archived: bool = False
-    limit: PageLimit = 20
-    page: str | None = None
-
-
 class EnvironmentBody(Struct, frozen=True, kw_only=True):
     name: str
     config: Config
@@ -113,10 +107,3 @@ class Environment(EnvironmentBody, frozen=True, kw_only=True, tag="environment")
     created_at: str
     updated_at: str
     archived_at: str | None
-
-
-class Deleted(Struct, frozen=True, kw_only=True):
-    """What is answered when something was deleted."""
-
-    id: str
-    type: str

@@ -4,22 +4,18 @@ import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from everyagent.clock import rfc3339
-from everyagent.errors import BadRequest, RecordChanged
-from everyagent.log.records import Delete, Insert, Record, RecordQuery, Records, Replace
+from everyagent.errors import BadRequest
+from everyagent.log.records import Records, Replace
 from everyagent.managed.field_limits import checked_metadata, merged_metadata
-from everyagent.managed.resources.archiving import archived
 from everyagent.managed.resources.environments.shape import (
     MANAGERS,
     Cloud,
     CloudParams,
     Config,
     ConfigParams,
-    Deleted,
     Environment,
     EnvironmentBody,
     EnvironmentCreate,
-    EnvironmentList,
     EnvironmentUpdate,
     Limited,
     LimitedParams,
@@ -28,18 +24,18 @@ from everyagent.managed.resources.environments.shape import (
     SelfHosted,
     Unrestricted,
 )
-from everyagent.managed.resources.pages import Page, page_of
+from everyagent.managed.resources.record_store import RecordStore, retry_on_change
 from everyagent.model.hosts import host_in
 from everyagent.model.ids import new_id
 
 KIND = "environment"
 
 
-class Environments:
-    """Names are unique among those that are not archived."""
+class Environments(RecordStore[EnvironmentBody, Environment]):
+    """Names are unique among the environments that are not archived."""
 
     def __init__(self, records: Records) -> None:
-        self._records = records
+        super().__init__(records, KIND, EnvironmentBody, Environment)
 
     async def create(self, asked: EnvironmentCreate) -> Environment:
         body = EnvironmentBody(
@@ -49,52 +45,18 @@ class Environments:
             metadata=checked_metadata(asked.metadata or {}),
             scope=asked.scope or "organization",
         )
-        (record,) = await self._records.write(
-            Insert(kind=KIND, id=new_id("env_"), key=body.name, body=msgspec.json.encode(body))
-        )
-        return _environment(record)
+        return await self._insert(new_id("env_"), body, key=body.name)
 
-    async def retrieve(self, environment_id: str) -> Environment:
-        return _environment(await self._records.find(KIND, environment_id))
-
-    async def for_session(self, environment_id: str) -> Environment:
-        """An archived one takes no new sessions."""
-        environment = await self.retrieve(environment_id)
-        if environment.archived_at is not None:
-            raise _archived(environment_id, "it takes no new sessions")
-        return environment
-
-    async def list(self, query: EnvironmentList) -> Page[Environment]:
-        wanted = RecordQuery(kind=KIND, limit=query.limit, archived=query.include_archived)
-        return await page_of(self._records, wanted, query.page, _environment)
-
+    @retry_on_change
     async def update(self, environment_id: str, asked: EnvironmentUpdate) -> Environment:
-        """Sessions that are there already keep what they began with."""
-        while True:
-            record = await self._records.find(KIND, environment_id)
-            if record.archived_at is not None:
-                raise _archived(environment_id, "it stays as it is")
-            body = _updated(_body(record), asked)
-            try:
-                (record,) = await self._records.write(
-                    Replace(
-                        kind=KIND,
-                        id=environment_id,
-                        version=record.version,
-                        key=body.name,
-                        body=msgspec.json.encode(body),
-                    )
-                )
-            except RecordChanged:
-                continue
-            return _environment(record)
-
-    async def archive(self, environment_id: str) -> Environment:
-        return _environment(await archived(self._records, KIND, environment_id))
-
-    async def delete(self, environment_id: str) -> Deleted:
-        await self._records.write(Delete(kind=KIND, id=environment_id))
-        return Deleted(id=environment_id, type="environment_deleted")
+        """Existing sessions keep the environment they started with."""
+        old = await self._find_active(environment_id)
+        body = _updated(self._body(old), asked)
+        change = Replace(
+            kind=KIND, id=environment_id, version=old.version, key=body.name, body=msgspec.json.encode(body)
+        )
+        (record,) = await self._records.write(change)
+        return self._shown(record)
 
 
 def _updated(old: EnvironmentBody, asked: EnvironmentUpdate) -> EnvironmentBody:
@@ -170,21 +132,3 @@ def _packages(old: Packages, asked: PackagesParams | None) -> Packages:
         name: value for name in MANAGERS if (value := getattr(asked, name)) is not UNSET
     }
     return replace(old, **{name: value or [] for name, value in given.items()})
-
-
-def _archived(environment_id: str, so: str) -> BadRequest:
-    return BadRequest(f"The environment {environment_id} is archived: {so}.", error_code="environment_archived")
-
-
-def _body(record: Record) -> EnvironmentBody:
-    return msgspec.json.decode(record.body, type=EnvironmentBody)
-
-
-def _environment(record: Record) -> Environment:
-    return Environment(
-        id=record.id,
-        created_at=rfc3339(record.created_at),
-        updated_at=rfc3339(record.updated_at),
-        archived_at=None if record.archived_at is None else rfc3339(record.archived_at),
-        **msgspec.structs.asdict(_body(record)),
-    )

@@ -16,9 +16,9 @@ import msgspec
 from everyagent.clock import Clock, rfc3339
 from everyagent.errors import BadRequest, NotFound
 from everyagent.log.records import Delete, Insert, Record, RecordQuery, Records, Uploaded
-from everyagent.managed.resources.environments.shape import Deleted
 from everyagent.managed.resources.files.shape import File, FileBody, FileList, FilePage, FileScope
 from everyagent.managed.resources.pages import Order, cursor, position
+from everyagent.managed.resources.record_store import Deleted, moment
 from everyagent.model.ids import new_id
 
 KIND = "file"
@@ -249,7 +249,7 @@ def _file(record: Record) -> File:
         mime_type=body.mime_type,
         size_bytes=body.size_bytes,
         created_at=rfc3339(record.created_at),
-        expires_at=None if body.expires_at is None else rfc3339(body.expires_at),
+        expires_at=moment(body.expires_at),
         downloadable=True,
         scope=FileScope(id=record.parent) if record.parent else None,
     )

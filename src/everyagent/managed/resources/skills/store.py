@@ -10,11 +10,11 @@ import msgspec
 from msgspec.structs import replace
 
 from everyagent.clock import rfc3339
-from everyagent.errors import BadRequest, NotFound, RecordChanged, RecordNotFound
+from everyagent.errors import BadRequest, NotFound, RecordNotFound
 from everyagent.log.records import Delete, Insert, Record, RecordQuery, Records, Replace, Uploaded
 from everyagent.managed.resources.agents.shape import SkillParams
-from everyagent.managed.resources.environments.shape import Deleted
 from everyagent.managed.resources.pages import Page, page_of
+from everyagent.managed.resources.record_store import Deleted, find_in, retry_on_change
 from everyagent.managed.resources.skills.bundle import Bundle, unpack
 from everyagent.managed.resources.skills.shape import (
     Skill,
@@ -64,17 +64,14 @@ class Skills:
         return Deleted(id=skill_id, type="skill_deleted")
 
     async def add_version(self, skill_id: str, bundle: Bundle) -> SkillVersion:
-        version_id = new_id("skillver_")
         async with self._records.upload(_once(bundle.archive)) as uploaded:
-            while True:
-                skill = await self._records.find(KIND, skill_id)
-                try:
-                    _, record = await self._records.write(
-                        _with_latest(skill, version_id), _version_insert(skill_id, version_id, bundle, uploaded)
-                    )
-                except RecordChanged:
-                    continue
-                return _version(record)
+            return await self._add_version(_version_insert(skill_id, new_id("skillver_"), bundle, uploaded))
+
+    @retry_on_change
+    async def _add_version(self, version: Insert) -> SkillVersion:
+        skill = await self._records.find(KIND, version.parent)
+        _, record = await self._records.write(_with_latest(skill, version.id), version)
+        return _version(record)
 
     async def version(self, skill_id: str, version_id: str) -> SkillVersion:
         return _version(await self._find_version(skill_id, version_id))
@@ -84,18 +81,15 @@ class Skills:
         wanted = RecordQuery(kind=VERSION_KIND, parent=skill_id, limit=limit)
         return await page_of(self._records, wanted, page, _version)
 
+    @retry_on_change
     async def delete_version(self, skill_id: str, version_id: str) -> Deleted:
-        """The newest of the others is the latest then."""
-        while True:
-            version = await self._find_version(skill_id, version_id)
-            skill = await self._records.find(KIND, skill_id)
-            others = await self._records.page(RecordQuery(kind=VERSION_KIND, parent=skill_id, limit=1))
-            latest = next((other.id for other in others if other.id != version.id), "")
-            try:
-                await self._records.write(Delete(kind=VERSION_KIND, id=version.id), _with_latest(skill, latest))
-            except RecordChanged:
-                continue
-            return Deleted(id=version.id, type="skill_version_deleted")
+        """Makes the newest of the other versions the latest one."""
+        version = await self._find_version(skill_id, version_id)
+        skill = await self._records.find(KIND, skill_id)
+        others = await self._records.page(RecordQuery(kind=VERSION_KIND, parent=skill_id, limit=1))
+        latest = next((other.id for other in others if other.id != version.id), "")
+        await self._records.write(Delete(kind=VERSION_KIND, id=version.id), _with_latest(skill, latest))
+        return Deleted(id=version.id, type="skill_version_deleted")
 
     async def open(self, skill_id: str, version_id: str) -> tuple[SkillVersion, int, BinaryIO]:
         """A version, the size of its zip archive, and that."""
@@ -143,13 +137,11 @@ class Skills:
             version_id = (await self.retrieve(skill_id)).latest_version_id
             if not version_id:
                 raise NotFound(f"The skill {skill_id!r} has no version: all were deleted.")
+        missing = f"The skill {skill_id!r} has no version {version_id!r}."
         try:
-            record = await self._records.find(VERSION_KIND, version_id)
+            return await find_in(self._records, VERSION_KIND, version_id, skill_id, missing)
         except RecordNotFound:
-            record = None
-        if record is None or record.parent != skill_id:
-            raise NotFound(f"The skill {skill_id!r} has no version {version_id!r}.")
-        return record
+            raise NotFound(missing) from None
 
 
 def _lay_out(content: BinaryIO, places: Sequence[Path]) -> None:

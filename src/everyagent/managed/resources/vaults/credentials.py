@@ -13,8 +13,8 @@ from everyagent.errors import BadRequest, NotFound, RecordChanged
 from everyagent.log.records import Delete, Insert, Record, RecordQuery, Records, Replace
 from everyagent.logs import get_logger
 from everyagent.managed.field_limits import checked_metadata, merged_metadata
-from everyagent.managed.resources.environments.shape import Deleted
 from everyagent.managed.resources.pages import Page, micros, page_of
+from everyagent.managed.resources.record_store import Deleted, ListQuery, find_in, retry_on_change, shown_as
 from everyagent.managed.resources.vaults import credential_kinds as kinds
 from everyagent.managed.resources.vaults import oauth
 from everyagent.managed.resources.vaults.shape import (
@@ -28,9 +28,8 @@ from everyagent.managed.resources.vaults.shape import (
     Secrets,
     Validation,
     Variable,
-    VaultList,
 )
-from everyagent.managed.resources.vaults.store import CREDENTIAL_KIND, Vaults, purged
+from everyagent.managed.resources.vaults.store import CREDENTIAL_KIND, Vaults, without_secret
 from everyagent.model.ids import new_id
 from everyagent.sessions.launch.secrets import Vault as Seal
 from everyagent.sessions.locks import Locks
@@ -62,7 +61,7 @@ class Credentials:
         self._clock = clock
 
     async def create(self, vault_id: str, asked: CredentialCreate) -> Credential:
-        await self._vaults.open(vault_id)
+        await self._vaults.retrieve_active(vault_id)
         if await self._records.count(CREDENTIAL_KIND, vault_id) >= MAX_IN_A_VAULT:
             raise BadRequest(f"A vault holds at most {MAX_IN_A_VAULT} credentials. Archive one, or use another vault.")
         auth, secrets = kinds.made(asked.auth)
@@ -85,35 +84,30 @@ class Credentials:
     async def retrieve(self, vault_id: str, credential_id: str) -> Credential:
         return _credential(await self._find(vault_id, credential_id))
 
-    async def list(self, vault_id: str, query: VaultList) -> Page[Credential]:
+    async def list(self, vault_id: str, query: ListQuery) -> Page[Credential]:
         await self._vaults.retrieve(vault_id)
         wanted = RecordQuery(kind=CREDENTIAL_KIND, parent=vault_id, limit=query.limit, archived=query.include_archived)
         return await page_of(self._records, wanted, query.page, _credential)
 
+    @retry_on_change
     async def update(self, vault_id: str, credential_id: str, asked: CredentialUpdate) -> Credential:
-        while True:
-            record = await self._find(vault_id, credential_id)
-            old, secrets = _body(record), self._opened(record)
-            auth = old.auth
-            if asked.auth:
-                auth, secrets = kinds.updated(auth, secrets, asked.auth)
-            body = CredentialBody(
-                auth=auth,
-                display_name=old.display_name if asked.display_name is UNSET else asked.display_name,
-                metadata=merged_metadata(old.metadata, asked.metadata) if asked.metadata else old.metadata,
-            )
-            try:
-                return _credential(await self._rewrite(record, body, secrets))
-            except RecordChanged:
-                continue
+        record = await self._find(vault_id, credential_id)
+        old, secrets = _body(record), self._opened(record)
+        auth = old.auth
+        if asked.auth:
+            auth, secrets = kinds.updated(auth, secrets, asked.auth)
+        body = CredentialBody(
+            auth=auth,
+            display_name=old.display_name if asked.display_name is UNSET else asked.display_name,
+            metadata=merged_metadata(old.metadata, asked.metadata) if asked.metadata else old.metadata,
+        )
+        return _credential(await self._rewrite(record, body, secrets))
 
+    @retry_on_change
     async def archive(self, vault_id: str, credential_id: str) -> Credential:
         record = await self._find(vault_id, credential_id)
-        while record.archived_at is None:
-            try:
-                (record,) = await self._records.write(purged(record))
-            except RecordChanged:
-                record = await self._find(vault_id, credential_id)
+        if record.archived_at is None:
+            (record,) = await self._records.write(without_secret(record))
         return _credential(record)
 
     async def delete(self, vault_id: str, credential_id: str) -> Deleted:
@@ -151,7 +145,7 @@ class Credentials:
         problems: list[str] = []
         for vault_id in vault_ids:
             try:
-                await self._vaults.open(vault_id)
+                await self._vaults.retrieve_active(vault_id)
             except (NotFound, BadRequest) as error:
                 problems.append(f"{error.detail} The session works without what was in it.")
                 continue
@@ -220,10 +214,8 @@ class Credentials:
         return record
 
     async def _find(self, vault_id: str, credential_id: str) -> Record:
-        record = await self._records.find(CREDENTIAL_KIND, credential_id)
-        if record.parent != vault_id:
-            raise NotFound(f"There is no credential {credential_id!r} in the vault {vault_id!r}.")
-        return record
+        missing = f"There is no credential {credential_id!r} in the vault {vault_id!r}."
+        return await find_in(self._records, CREDENTIAL_KIND, credential_id, vault_id, missing)
 
     def _sealed(self, secrets: Secrets, credential_id: str) -> bytes:
         return self._seal.seal(msgspec.json.encode(secrets), credential_id)
@@ -241,14 +233,4 @@ def _body(record: Record) -> CredentialBody:
 
 
 def _credential(record: Record) -> Credential:
-    body = _body(record)
-    return Credential(
-        id=record.id,
-        vault_id=record.parent,
-        auth=body.auth,
-        display_name=body.display_name,
-        metadata=body.metadata,
-        created_at=rfc3339(record.created_at),
-        updated_at=rfc3339(record.updated_at),
-        archived_at=None if record.archived_at is None else rfc3339(record.archived_at),
-    )
+    return shown_as(Credential, record, _body(record), vault_id=record.parent)

@@ -5,8 +5,6 @@ from typing import Annotated, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from everyagent.managed.field_limits import PageLimit
-
 DisplayName: TypeAlias = Annotated[str, Meta(min_length=1, max_length=255)]
 #: What an environment variable can hold, and what the value of a header can.
 Secret: TypeAlias = Annotated[str, Meta(min_length=1, max_length=65_536, pattern=r"^[^\0]*$")]
@@ -35,12 +33,6 @@ class Vault(VaultBody, frozen=True, kw_only=True, tag="vault"):
     created_at: str
     updated_at: str
     archived_at: str | None
-
-
-class VaultList(Struct, frozen=True, kw_only=True):
-    include_archived: bool = False
-    limit: PageLimit = 20
-    page: str | None = None
 
 
 class NoneAuthParams(Struct, frozen=True, kw_only=True, tag="none"):
