@@ -1,45 +1,58 @@
-"""Every error a caller can meet, in one tree; each has a stable code and says what to do next.
+"""All errors of the API, in one tree. Each has a stable code and an HTTP status.
 
-EveryagentError
-├── BadRequest 400            the request is wrong; sending it again changes nothing
-│   ├── UnknownAgent          no such agent
-│   ├── UnsupportedChoice     the agent has no such mode, model, variant or ability
-│   └── OffsetOutOfRange      a position outside the session's log
-├── Unauthorized 401          no token, or the wrong one
-├── Forbidden 403             a Host, Origin or path we do not serve
-├── NotFound 404              no such session, ask, record, file or route
-│   └── AgentNotInstalled     a known agent that is not on this machine
+EveryagentError 500           a fault of the daemon
+├── BadRequest 400            the request is invalid; repeating it does not help
+│   ├── UnknownAgent          there is no such agent
+│   ├── UnsupportedChoice     the agent has no such mode, model, variant or capability
+│   └── OffsetOutOfRange      the position is outside the session's log
+├── Unauthorized 401          the token is missing or wrong
+├── Forbidden 403             the Host, Origin or path is not allowed
+├── NotFound 404              there is no such file or route
+│   ├── SessionNotFound
+│   ├── AskNotFound
+│   ├── RecordNotFound
+│   └── AgentNotInstalled     the agent is known, but not installed on this machine
 ├── MethodNotAllowed 405
-├── Conflict 409              true a moment ago, or for somebody else
+├── Conflict 409              the request contradicts the current state
 │   ├── SessionExists
 │   ├── SessionHasEnded
-│   ├── AskClosed             answered before; says what the first answer was
-│   ├── KeyReused             an Idempotency-Key that came with another request
-│   ├── RecordExists          its id or its unique name is taken
-│   ├── RecordChanged         somebody else changed it since it was read
-│   ├── MemoryChanged         its content is not what the request says it must be
-│   ├── MemoryPathTaken       another memory lies at, above or below that path
-│   └── LogConflict           somebody else wrote to the session's log
-│       └── LogFenced         a newer owner has taken the session over
+│   ├── AskClosed             the ask was answered before; the error has the first answer
+│   ├── KeyReused             the Idempotency-Key was used for another request
+│   ├── RecordExists          the id or the unique name is taken
+│   ├── RecordChanged         the record was changed since it was read
+│   ├── MemoryChanged         the memory's content is not the expected one
+│   ├── MemoryPathTaken       another memory is at, above or below that path
+│   └── LogConflict           another writer appended to the session's log
+│       └── LogFenced         another daemon owns the session now
+├── PreconditionFailed 412
 ├── TooLarge 413
 ├── UnsupportedMedia 415
+├── VaultError 500            a secret cannot be encrypted or decrypted
 ├── AgentFailed 502           the agent did not start, or died
-│   └── AgentNotLoggedIn      it has no key and no account
-├── VaultError 500            a stored secret does not open
-├── Unavailable 503           shutting down, or too busy
-│   └── CommitFailed          the log could not write it: disk error, or database locked
-└── StorageFull 507           nothing was written; goes on by itself when there is room
+│   └── AgentNotLoggedIn      the agent has neither an API key nor a login
+├── Unavailable 503           the daemon is shutting down or overloaded
+│   └── CommitFailed          the log could not write: disk error, or database locked
+└── StorageFull 507           nothing was written; works again when the disk has space
 """
 
 from typing import ClassVar
 
 
 class EveryagentError(Exception):
-    """`detail` is a sentence for a person; `facts` are fields for a program (JSON values, camelCase keys)."""
+    """`detail` is a sentence for people; `facts` are fields for programs (JSON values, camelCase keys).
+
+    A subclass inherits the `code` and `status` that it does not give. The title defaults to the code in words.
+    """
 
     code: ClassVar[str] = "internal"
     status: ClassVar[int] = 500
     title: ClassVar[str] = "Internal Error"
+
+    def __init_subclass__(cls, *, code: str | None = None, status: int | None = None, title: str | None = None) -> None:
+        if code is not None:
+            cls.code, cls.title = code, title or code.replace("_", " ").title()
+        if status is not None:
+            cls.status = status
 
     def __init__(self, detail: str, **facts: object) -> None:
         super().__init__(detail)
@@ -47,137 +60,103 @@ class EveryagentError(Exception):
         self.facts = facts
 
 
-class BadRequest(EveryagentError):
-    code, status, title = "invalid_request", 400, "Invalid Request"
+class BadRequest(EveryagentError, code="invalid_request", status=400): ...
 
 
-class UnknownAgent(BadRequest):
-    code, title = "unsupported_agent", "Unsupported Agent"
+class UnknownAgent(BadRequest, code="unsupported_agent"): ...
 
 
-class UnsupportedChoice(BadRequest):
-    code, title = "not_supported", "Not Supported"
+class UnsupportedChoice(BadRequest, code="not_supported"): ...
 
 
-class OffsetOutOfRange(BadRequest):
-    code, title = "offset_out_of_range", "Offset Out Of Range"
+class OffsetOutOfRange(BadRequest, code="offset_out_of_range"): ...
 
 
-class Unauthorized(EveryagentError):
-    code, status, title = "token_invalid", 401, "Token Invalid"
+class Unauthorized(EveryagentError, code="token_invalid", status=401): ...
 
 
-class Forbidden(EveryagentError):
-    code, status, title = "forbidden", 403, "Forbidden"
+class Forbidden(EveryagentError, code="forbidden", status=403): ...
 
 
-class NotFound(EveryagentError):
-    code, status, title = "not_found", 404, "Not Found"
+class NotFound(EveryagentError, code="not_found", status=404): ...
 
 
-class SessionNotFound(NotFound):
-    code, title = "session_not_found", "Session Not Found"
+class SessionNotFound(NotFound, code="session_not_found"): ...
 
 
-class AskNotFound(NotFound):
-    code, title = "ask_not_found", "Ask Not Found"
+class AskNotFound(NotFound, code="ask_not_found"): ...
 
 
-class RecordNotFound(NotFound):
-    code, title = "record_not_found", "Record Not Found"
+class RecordNotFound(NotFound, code="record_not_found"): ...
 
 
-class AgentNotInstalled(NotFound):
-    code, title = "agent_not_installed", "Agent Not Installed"
+class AgentNotInstalled(NotFound, code="agent_not_installed"): ...
 
 
-class MethodNotAllowed(EveryagentError):
-    code, status, title = "method_not_allowed", 405, "Method Not Allowed"
+class MethodNotAllowed(EveryagentError, code="method_not_allowed", status=405): ...
 
 
-class PreconditionFailed(EveryagentError):
-    code, status, title = "precondition_failed", 412, "Precondition Failed"
+class Conflict(EveryagentError, code="conflict", status=409): ...
 
 
-class Conflict(EveryagentError):
-    code, status, title = "conflict", 409, "Conflict"
+class SessionExists(Conflict, code="session_already_exists"): ...
 
 
-class SessionExists(Conflict):
-    code, title = "session_already_exists", "Session Already Exists"
+class SessionHasEnded(Conflict, code="session_ended"): ...
 
 
-class SessionHasEnded(Conflict):
-    code, title = "session_ended", "Session Ended"
+class AskClosed(Conflict, code="ask_closed", title="Ask Already Answered"): ...
 
 
-class AskClosed(Conflict):
-    code, title = "ask_closed", "Ask Already Answered"
+class KeyReused(Conflict, code="idempotency_key_reused"): ...
 
 
-class KeyReused(Conflict):
-    code, title = "idempotency_key_reused", "Idempotency Key Reused"
+class RecordExists(Conflict, code="record_exists", title="Already Exists"): ...
 
 
-class RecordExists(Conflict):
-    code, title = "record_exists", "Already Exists"
+class RecordChanged(Conflict, code="record_changed", title="Changed Meanwhile"): ...
 
 
-class RecordChanged(Conflict):
-    code, title = "record_changed", "Changed Meanwhile"
+class MemoryChanged(Conflict, code="memory_precondition_failed", title="Memory Changed"): ...
 
 
-class MemoryChanged(Conflict):
-    code, title = "memory_precondition_failed", "Memory Changed"
+class MemoryPathTaken(Conflict, code="memory_path_conflict", title="Memory Path Taken"): ...
 
 
-class MemoryPathTaken(Conflict):
-    code, title = "memory_path_conflict", "Memory Path Taken"
-
-
-class LogConflict(Conflict):
+class LogConflict(Conflict, code="log_conflict"):
     """`head` is the log's real last sequence."""
-
-    code, title = "log_conflict", "Log Conflict"
 
     def __init__(self, detail: str, head: int) -> None:
         super().__init__(detail, head=head)
         self.head = head
 
 
-class LogFenced(LogConflict):
-    code, title = "log_fenced", "Session Taken Over"
+class LogFenced(LogConflict, code="log_fenced", title="Session Taken Over"): ...
 
 
-class TooLarge(EveryagentError):
-    code, status, title = "too_large", 413, "Too Large"
+class PreconditionFailed(EveryagentError, code="precondition_failed", status=412): ...
 
 
-class UnsupportedMedia(EveryagentError):
-    code, status, title = "unsupported_media_type", 415, "Unsupported Media Type"
+class TooLarge(EveryagentError, code="too_large", status=413): ...
 
 
-class AgentFailed(EveryagentError):
-    code, status, title = "agent_failed", 502, "Agent Failed"
+class UnsupportedMedia(EveryagentError, code="unsupported_media_type", status=415): ...
 
 
-class AgentNotLoggedIn(AgentFailed):
-    code, title = "agent_not_logged_in", "Agent Not Logged In"
+class VaultError(EveryagentError, code="vault", title="Secrets Unavailable"): ...
 
 
-class VaultError(EveryagentError):
-    """A secret that cannot be sealed or unsealed."""
-
-    code, title = "vault", "Secrets Unavailable"
+class AgentFailed(EveryagentError, code="agent_failed", status=502): ...
 
 
-class Unavailable(EveryagentError):
-    code, status, title = "unavailable", 503, "Unavailable"
+class AgentNotLoggedIn(AgentFailed, code="agent_not_logged_in"): ...
+
+
+class Unavailable(EveryagentError, code="unavailable", status=503): ...
 
 
 class CommitFailed(Unavailable):
-    """The log could not commit a write, and its writer goes on. Read the log to see what is in it."""
+    """The log could not commit a write; later writes may succeed. Read the log to see what it contains."""
 
 
-class StorageFull(EveryagentError):
-    code, status, title = "storage_full", 507, "Storage Full"
+class StorageFull(EveryagentError, code="storage_full", status=507): ...
