@@ -1,4 +1,4 @@
-"""`python -m everyagent` is `everyagent`."""
+"""Runs the CLI with `python -m everyagent`."""
 
 from everyagent.cli.main import main
 

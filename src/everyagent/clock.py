@@ -1,4 +1,4 @@
-"""What time it is, as a value that tests can replace."""
+"""The clock, as a value that tests can replace."""
 
 import time
 from datetime import UTC, datetime
@@ -7,7 +7,7 @@ from typing import Protocol
 
 class Clock(Protocol):
     def micros(self) -> int:
-        """Microseconds since 1970, UTC. May jump; whoever needs order takes the maximum."""
+        """Microseconds since 1970, UTC. May go backwards; callers that need order take the maximum."""
         ...
 
 

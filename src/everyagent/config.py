@@ -1,6 +1,6 @@
-"""Settings: flags, then `EVERYAGENT_*`, then `config.toml`, then defaults; each remembers where it came from.
+"""Settings from flags, `EVERYAGENT_*` variables, `config.toml` and defaults, in this order, with their origins.
 
-Also the token file, which is a setting the daemon writes itself.
+Also reads and writes the token file.
 """
 
 import os
@@ -16,21 +16,21 @@ from everyagent.model.prices import UNPRICED, Price, Prices
 
 LogFormat: TypeAlias = Literal["auto", "console", "json"]
 
-#: In the data folder: where `serve` leaves its address, so that other commands find it on any port.
+#: The file in the data folder where `serve` stores its address, so that other commands find it.
 ADDRESS_FILE = "daemon.url"
 
-#: In the data folder: what models cost, where the operator says so.
+#: The file in the data folder with the prices of models.
 PRICES_FILE = "prices.json"
 
 _PREFIX = "EVERYAGENT_"
 
 
 class ConfigError(Exception):
-    """A setting that cannot be used; says which, and where it was found."""
+    """An invalid setting. The message names the setting and its origin."""
 
 
 class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
-    """`token` None: the one in the data folder's `token` file; `prices` None: its `prices.json`, if there is one.
+    """Without `token`, the data folder's `token` file is used; without `prices`, its `prices.json` if it exists.
 
     `idle_timeout` is in seconds.
     """
@@ -47,7 +47,7 @@ class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
 
 
 class GivenSetting(NamedTuple):
-    """`origin` names the place as a person would look for it."""
+    """A value before validation. `origin` names the flag, variable or file that it came from."""
 
     value: object
     origin: str
@@ -60,26 +60,26 @@ _TYPES: dict[str, object] = {
 
 
 def load(flags: Mapping[str, object] | None = None, environ: Mapping[str, str] = os.environ) -> Settings:
-    """`flags` are named as the fields are; those that are None were not given. Raises `ConfigError`."""
+    """Load the settings. `flags` are named like the fields; None means not given. Raises `ConfigError`."""
     given = gather(flags or {}, environ)
     values = {name: _converted(name, setting) for name, setting in given.items()}
     settings = msgspec.convert(values, Settings)
     if settings.no_token and not is_loopback(settings.host):
         raise ConfigError(
             f"Listening on {settings.host} without a token would let anybody on the network run agents here. "
-            f"Leave out no-token ({given['no-token'].origin}), or listen on 127.0.0.1."
+            f"Remove no-token ({given['no-token'].origin}), or listen on 127.0.0.1."
         )
     return settings
 
 
 def origins(flags: Mapping[str, object] | None = None, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Where each setting comes from, by its name in `config.toml`."""
+    """The origin of each setting, by its name in `config.toml`."""
     given = gather(flags or {}, environ)
     return {name: given[name].origin if name in given else "default" for name in _NAMES}
 
 
 def gather(flags: Mapping[str, object], environ: Mapping[str, str]) -> dict[str, GivenSetting]:
-    """What was given, not yet checked; only `data-dir` is there always."""
+    """The given settings before validation. `data-dir` is always included."""
     default = {"data-dir": GivenSetting(str(default_data_dir()), "default")}
     by_flag = {
         name: GivenSetting(value, f"--{name}")
@@ -90,7 +90,7 @@ def gather(flags: Mapping[str, object], environ: Mapping[str, str]) -> dict[str,
 
 
 def config_file(environ: Mapping[str, str] = os.environ) -> Path:
-    """`EVERYAGENT_CONFIG` names another one."""
+    """The path of `config.toml`, which `EVERYAGENT_CONFIG` can change."""
     if given := environ.get(_PREFIX + "CONFIG"):
         return Path(given)
     from platformdirs import user_config_path
@@ -109,23 +109,23 @@ def is_loopback(host: str) -> bool:
 
 
 def ensure_token(settings: Settings) -> str | None:
-    """The token the daemon takes: the one given, else the one in the data folder, made if there is none."""
+    """The token that the daemon accepts: the configured one, else that of the data folder, created if missing."""
     if settings.no_token:
         return None
-    return settings.token or read_token(settings.data_dir) or _keep_new_token(settings.data_dir, replace=False)
+    return settings.token or read_token(settings.data_dir) or _store_new_token(settings.data_dir, replace=False)
 
 
 def read_prices(settings: Settings) -> Prices:
-    """What models cost: a JSON object by model id. A file that was named must be there."""
+    """Read the prices of models: a JSON object by model id. A configured file must exist."""
     path = settings.prices or settings.data_dir / PRICES_FILE
     try:
         return Prices(msgspec.json.decode(path.read_bytes(), type=dict[str, Price]))
     except FileNotFoundError as error:
         if settings.prices is None:
             return UNPRICED
-        raise ConfigError(f"There is no file of prices {path}.") from error
+        raise ConfigError(f"The price file {path} does not exist.") from error
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"The prices in {path} cannot be read: {error}.") from error
+        raise ConfigError(f"The price file {path} cannot be read: {error}.") from error
 
 
 def read_token(data_dir: Path) -> str | None:
@@ -138,12 +138,12 @@ def read_token(data_dir: Path) -> str | None:
 
 
 def rotate_token(data_dir: Path) -> str:
-    """A new token in place of the old one."""
-    return _keep_new_token(data_dir, replace=True)
+    """Replace the token by a new one."""
+    return _store_new_token(data_dir, replace=True)
 
 
-def _keep_new_token(data_dir: Path, *, replace: bool) -> str:
-    """Readable by its owner alone from the first byte on. Of two that start at once, one makes the token for both."""
+def _store_new_token(data_dir: Path, *, replace: bool) -> str:
+    """Create the token file, readable by its owner only. Two daemons that start at once get the same token."""
     token = secrets.token_hex(32)
     fresh = data_dir / f"token.{secrets.token_hex(4)}"
     try:
@@ -160,16 +160,16 @@ def _keep_new_token(data_dir: Path, *, replace: bool) -> str:
     except FileExistsError:
         return read_token(data_dir) or rotate_token(data_dir)
     except OSError as error:
-        raise ConfigError(f"The token cannot be kept in {data_dir}: {error}.") from error
+        raise ConfigError(f"The token cannot be stored in {data_dir}: {error}.") from error
     return token
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, GivenSetting]:
-    """Other programs may have variables with our prefix; one that is nearly ours is a slip of the hand."""
+    """Unknown variables with our prefix are ignored, unless the name looks like a misspelled setting."""
     known = {_PREFIX + name.replace("-", "_").upper(): name for name in _NAMES}
     for variable in environ:
         if variable.startswith(_PREFIX) and variable not in known and (near := _nearest(variable, known)):
-            raise ConfigError(f"There is no setting {variable}. Did you mean {near}?")
+            raise ConfigError(f"Unknown setting {variable}. Did you mean {near}?")
     return {
         name: GivenSetting(environ[variable], variable) for variable, name in known.items() if environ.get(variable)
     }
@@ -192,17 +192,17 @@ def _from_file(path: Path) -> dict[str, GivenSetting]:
         raise ConfigError(f"{path} cannot be read: {error}.") from error
     for key in table:
         if key.replace("_", "-") not in _NAMES:
-            raise ConfigError(f"There is no setting {key!r} ({path}). There are: {', '.join(_NAMES)}.")
+            raise ConfigError(f"Unknown setting {key!r} in {path}. Known settings: {', '.join(_NAMES)}.")
     return {key.replace("_", "-"): GivenSetting(value, f"{key} in {path}") for key, value in table.items()}
 
 
 def _converted(name: str, given: GivenSetting) -> object:
     if name not in _TYPES:
-        raise ConfigError(f"There is no setting {name!r} ({given.origin}). There are: {', '.join(_NAMES)}.")
+        raise ConfigError(f"Unknown setting {name!r} ({given.origin}). Known settings: {', '.join(_NAMES)}.")
     if name in ("data-dir", "prices") and isinstance(given.value, str | Path):
         return Path(given.value).expanduser().absolute()
     try:
         return msgspec.convert(given.value, type=_TYPES[name], strict=not isinstance(given.value, str))
     except msgspec.ValidationError as error:
-        shown = "what it is" if name == "token" else repr(given.value)
-        raise ConfigError(f"{given.origin} cannot be {shown}: {error}.") from error
+        shown = "" if name == "token" else f" {given.value!r}"
+        raise ConfigError(f"{given.origin} has an invalid value{shown}: {error}.") from error

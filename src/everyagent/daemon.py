@@ -1,4 +1,4 @@
-"""The daemon: everything put together, and taken down again in the right order. The CLI runs it."""
+"""Assembles the daemon's parts, runs it, and shuts it down in the right order. Called by the CLI."""
 
 import signal
 import socket
@@ -48,7 +48,7 @@ _MANAGED = "sesn_"
 
 
 class RunningDaemon(Struct, frozen=True, kw_only=True):
-    """A daemon that takes requests. `token` is None if it needs none."""
+    """The address of a daemon that accepts requests. `token` is None if it needs none."""
 
     url: str
     token: str | None
@@ -116,9 +116,9 @@ async def sessions_of(
     adapters: Callable[[anyio.abc.TaskGroup], Sequence[Adapter]] | None = None,
     managed: LazyManaged | None = None,
 ) -> AsyncGenerator[Sessions]:
-    """The sessions of a data folder, recovered and live; at the end every agent is gone and all is on disk.
+    """Open the sessions of a data folder and recover them. On exit, all agents are stopped and all data is on disk.
 
-    `url` is where agents on this machine reach the daemon, for custom tools.
+    `url` is the address at which agents on this machine reach the daemon, for custom tools.
     """
     clock = clock or SystemClock()
     prices = read_prices(settings)
@@ -191,11 +191,11 @@ async def run(
     found: Callable[[Mapping[str, AgentState]], None] | None = None,
     policy: Limits | None = None,
 ) -> None:
-    """Serve until cancelled or told to stop by SIGINT or SIGTERM.
+    """Serve until cancelled or stopped by SIGINT or SIGTERM.
 
-    `ready` is told when requests are taken, `found` some time later what agents there are.
+    `ready` is called when requests are accepted, `found` some time later with the state of the agents.
     """
-    # The log's writer thread must not wait long for the interpreter while the event loop is busy.
+    # Lets the log's writer thread run soon while the event loop is busy.
     sys.setswitchinterval(0.0005)
     tune()
     token = ensure_token(settings)
@@ -213,18 +213,18 @@ async def run(
                 def serving() -> None:
                     ready(RunningDaemon(url=url, token=token))
                     if found:
-                        tasks.start_soon(_tell_agents, sessions.agents, found)
+                        tasks.start_soon(_report_agents, sessions.agents, found)
 
                 tasks.start_soon(_until_signalled, tasks.cancel_scope)
                 await serve(app, listener, serving, sessions.close)
 
 
-async def _tell_agents(agents: Agents, found: Callable[[Mapping[str, AgentState]], None]) -> None:
+async def _report_agents(agents: Agents, found: Callable[[Mapping[str, AgentState]], None]) -> None:
     found(await agents.states())
 
 
 def _fetched(folder: Path) -> int:
-    from everyagent.agents.packages import fetched  # needed by few, so not loaded at the start
+    from everyagent.agents.packages import fetched  # loaded when needed: most daemons never install an agent
 
     return fetched(folder)
 
@@ -237,7 +237,7 @@ async def _until_signalled(serving: anyio.CancelScope) -> None:
 
 
 def _hosts(host: str) -> set[str]:
-    """The names a request may call us by."""
+    """The host names that requests may use."""
     names = {"127.0.0.1", "localhost", "[::1]", f"[{host}]" if ":" in host else host}
     if not is_loopback(host):
         hostname = socket.gethostname()

@@ -1,6 +1,6 @@
-"""Structured logs on stderr. structlog is loaded with the first line that is logged: it would double the start.
+"""Structured logging to stderr. structlog is loaded with the first log line, because it would double the start-up time.
 
-Every part of the daemon takes its logger from here; the CLI says once how lines shall look.
+Every part of the daemon gets its logger from here; the CLI chooses the format.
 """
 
 import io
@@ -18,7 +18,7 @@ Level = Literal["info", "warning"]
 
 
 class Logger:
-    """An event in a few words, and facts as keywords."""
+    """Logs an event in a few words, with its facts as keywords."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -33,7 +33,7 @@ class Logger:
         _logs.bound(self._name).error(event, **facts)
 
     def exception(self, event: str, **facts: object) -> None:
-        """With the traceback of the error that is being handled."""
+        """Log an error with the traceback of the exception that is being handled."""
         _logs.bound(self._name).error(event, exc_info=True, **facts)
 
 
@@ -42,12 +42,12 @@ def get_logger(name: str) -> Logger:
 
 
 def set_up(log_format: "LogFormat", level: Level = "info") -> None:
-    """`auto` is `console` on a terminal. What libraries say by `logging` looks the same, from warnings on."""
+    """Choose the format; `auto` is `console` on a terminal. Also formats warnings of libraries that use `logging`."""
     _logs.choose(log_format, level)
 
 
 class _Stderr(io.TextIOBase):
-    """Whatever stderr is when a line is written. Who logs goes on if nobody can read it: its pipe may be closed."""
+    """The current `sys.stderr`. Errors of writing are ignored, because its pipe may be closed."""
 
     def write(self, text: str) -> int:
         with suppress(OSError, ValueError, AttributeError):

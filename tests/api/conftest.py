@@ -30,7 +30,7 @@ async def served(tmp_path: Path, settings: ApiSettings) -> AsyncIterator[Served]
     async def run(*, task_status: anyio.abc.TaskStatus[int]) -> None:
         await serve_anywhere(app, task_status.started)
 
-    # Loading the system's certificates costs more than a test; there is no TLS here.
+    # Loading the system's certificates takes longer than a test, and there is no TLS here.
     no_tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     async with anyio.create_task_group() as tasks:
         port = await tasks.start(run)

@@ -1,4 +1,4 @@
-"""The sessions facade, in memory: what the HTTP face needs of it, and handles for tests to pull."""
+"""Fake sessions in memory, with what the HTTP API needs and hooks for tests."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import cast
 import anyio
 import msgspec
 
-from everyagent.agents.adapter import Capabilities, Catalog, Mode, Model
+from everyagent.agents.adapter import Capabilities, Catalog
 from everyagent.clock import SystemClock
 from everyagent.errors import (
     AskClosed,
@@ -22,6 +22,7 @@ from everyagent.errors import (
 )
 from everyagent.log.log import Receipt
 from everyagent.log.records import Record, Records
+from everyagent.model.agents import Mode, Model
 from everyagent.model.asks import Answer, PermissionAnswer, ToolAnswer
 from everyagent.model.events import TYPE_NUMBERS, SessionStatus
 from everyagent.model.ids import new_id
@@ -94,14 +95,14 @@ class FakeAgents:
 
 
 class NoRecords:
-    """Nothing was ever kept."""
+    """A log without receipts."""
 
     async def find(self, kind: str, id: str) -> Record:
         raise RecordNotFound(f"There is no {kind} {id!r}.")
 
 
 class FakeTail:
-    """A tail that a test feeds: `chunks` are handed out as they come, `closed` says that the reader has let go."""
+    """A tail that a test feeds with `chunks`; `closed` is set when the reader has closed it."""
 
     def __init__(self, replay: list[bytes]) -> None:
         self.feed, self._chunks = anyio.create_memory_object_stream[bytes | None](100)
@@ -146,7 +147,7 @@ class FakeSessions:
         self.failure: Exception | None = None  # raised by the next creation
         self.endless = True  # tails of sessions that have not ended go on
 
-    # -- handles for tests ----------------------------------------------------------------------------------
+    # -- hooks for tests ----------------------------------------------------------------------------------
 
     def add(self, session_id: str, count: int = 3, *, ended: bool = False) -> None:
         bodies = [event(session_id, sequence) for sequence in range(1, count + 1)]

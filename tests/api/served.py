@@ -1,4 +1,4 @@
-"""A server for tests, and those who talk to it."""
+"""A server for tests, and its clients."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +15,7 @@ TOKEN = "a-token-for-tests"
 
 
 class Served(NamedTuple):
-    """A server with the fake facade behind it. `client` has the token, `stranger` has not."""
+    """A server with fake sessions. `client` has the token, `stranger` does not."""
 
     app: Application
     sessions: FakeSessions
@@ -26,6 +26,6 @@ class Served(NamedTuple):
 
 
 async def serve_anywhere(app: Application, ready: Callable[[int], None]) -> None:
-    """On a free port, which `ready` hears."""
+    """Serve on a free port, which is passed to `ready`."""
     with listen("127.0.0.1", 0) as listener:
         await serve(app, listener, lambda: ready(listener.getsockname()[1]), anyio.lowlevel.checkpoint)

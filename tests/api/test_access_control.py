@@ -1,4 +1,4 @@
-"""Who is let in: the token, the Host and the Origin, on every route."""
+"""Checks of the token, the Host and the Origin on every route."""
 
 import re
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from tests.api.served import TOKEN, Served
 async def statuses(
     client: httpx2.AsyncClient, routes: Iterable[Route], headers: dict[str, str]
 ) -> set[tuple[int, str]]:
-    """What all these routes answer."""
+    """The statuses of all routes."""
     seen: set[tuple[int, str]] = set()
     for route in routes:
         response = await client.request(route.method, re.sub(r"{\w+}", "x", route.path), headers=headers)
@@ -77,7 +77,7 @@ async def test_the_token_is_read_as_bearer_and_as_api_key(served: Served, header
 @pytest.mark.parametrize(
     "host", ["127.0.0.1:{port}", "localhost", "localhost:{port}", "LOCALHOST:{port}", "[::1]:{port}"]
 )
-async def test_every_name_we_listen_on_is_answered(served: Served, host: str) -> None:
+async def test_every_accepted_host_name_works(served: Served, host: str) -> None:
     host = host.format(port=served.port)
     for origin in (f"http://{host}", "https://inspector.example"):
         headers = {"host": host, "origin": origin}
@@ -89,5 +89,5 @@ async def test_health_needs_no_token(served: Served) -> None:
     assert response.json()["status"] == "ok"
 
 
-async def test_unknown_paths_say_nothing_to_strangers(served: Served) -> None:
+async def test_unknown_paths_need_the_token_too(served: Served) -> None:
     assert (await served.stranger.get("/v1/whatever")).status_code == 401

@@ -1,4 +1,4 @@
-"""What is wrong is refused with a problem that says what, and where."""
+"""Invalid requests get a problem that names the reason and the field."""
 
 import httpx2
 import pytest
@@ -31,7 +31,7 @@ async def test_an_id_that_is_taken_is_409(served: Served) -> None:
     problem(await served.client.post("/v1/sessions/mine"), 409, "session_already_exists")
 
 
-async def test_an_unknown_agent_is_400_and_lists_what_there_is(served: Served) -> None:
+async def test_an_unknown_agent_is_400_and_lists_the_known_ones(served: Served) -> None:
     refused = problem(await served.client.post("/v1/sessions", json={"agent": "hal"}), 400, "unsupported_agent")
     assert refused["agents"] == ["mock"]
     problem(await served.client.get("/v1/agents/hal/models"), 400, "unsupported_agent")
@@ -42,10 +42,10 @@ async def test_an_unknown_agent_is_400_and_lists_what_there_is(served: Served) -
 )
 async def test_a_body_that_is_not_json_is_400(served: Served, body: bytes) -> None:
     refused = problem(await served.client.post("/v1/sessions", content=body, headers=JSON), 400, "invalid_request")
-    assert "JSON" in str(refused["detail"]) or "Wrong body" in str(refused["detail"])
+    assert "JSON" in str(refused["detail"]) or "Invalid body" in str(refused["detail"])
 
 
-async def test_a_body_nested_without_end_is_400(served: Served) -> None:
+async def test_a_body_nested_too_deeply_is_400(served: Served) -> None:
     deep = b'{"tools":[{"name":"t","inputSchema":{"a":' + b"[" * 20_000 + b"]" * 20_000 + b"}}]}"
     problem(await served.client.post("/v1/sessions", content=deep, headers=JSON), 400, "invalid_request")
 
@@ -122,7 +122,7 @@ async def test_a_body_that_is_too_large_is_413(served: Served, announced: bool) 
 
 
 @pytest.mark.parametrize("media", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", None])
-async def test_a_body_that_does_not_say_it_is_json_is_415(served: Served, media: str | None) -> None:
+async def test_a_body_without_a_json_content_type_is_415(served: Served, media: str | None) -> None:
     headers = {"content-type": media} if media else {}
     problem(await served.client.post("/v1/sessions", content=b"{}", headers=headers), 415, "unsupported_media_type")
 
@@ -149,7 +149,7 @@ async def test_a_message_to_an_ended_session_is_409(served: Served) -> None:
     problem(await served.client.post("/v1/sessions/over/messages", json={"message": "hi"}), 409, "session_ended")
 
 
-async def test_a_second_answer_is_409_and_says_what_the_first_was(served: Served) -> None:
+async def test_a_second_answer_is_409_with_the_first_answer(served: Served) -> None:
     served.sessions.add("mine")
     served.sessions.ask("mine", "perm_1")
     url = "/v1/sessions/mine/permissions/perm_1/reply"
@@ -165,7 +165,9 @@ async def test_a_full_disk_is_507(served: Served) -> None:
     assert response.headers["retry-after"]
 
 
-async def test_a_fault_of_ours_is_a_500_without_its_story(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_a_fault_of_the_daemon_is_a_500_without_internal_details(
+    served: Served, capsys: pytest.CaptureFixture[str]
+) -> None:
     logs.set_up("json")
     served.sessions.failure = RuntimeError("a secret inside")
     response = await served.client.post("/v1/sessions")

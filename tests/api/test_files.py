@@ -1,4 +1,4 @@
-"""Files of a session: read, written and moved, and never outside its directory."""
+"""The file routes, which never leave the session's directory."""
 
 import errno
 import io
@@ -18,7 +18,7 @@ SECRET = "the secret outside"
 
 @pytest.fixture
 def outside(served: Served) -> Path:
-    """A session `s` whose directory lies beside a secret, with links that lead to it."""
+    """A session `s` whose directory is beside a secret file, with links to that file."""
     served.sessions.add("s")
     root, beside = served.directory, served.directory.parent / "beside"
     beside.mkdir()
@@ -122,7 +122,7 @@ async def test_no_path_leads_outside(served: Served, outside: Path, path: str) -
     ]
     assert {response.status_code for response in responses} <= {400, 403, 404}
     assert not any(SECRET in response.text for response in responses)
-    # A link may be taken away or moved, as a link: what it points to stays.
+    # A link itself can be removed or moved; its target does not change.
     await served.client.post("/v1/fs/move", params={"sessionId": "s"}, json=moves[0])
     await served.client.delete("/v1/fs/entry", params=params | {"recursive": "true"})
     assert (outside / "secret").read_text() == SECRET
@@ -144,7 +144,7 @@ async def test_links_that_stay_inside_are_followed(served: Served, outside: Path
     assert (root / "in-abs").is_symlink()
 
 
-async def test_a_file_is_written_shown_moved_and_removed(served: Served) -> None:
+async def test_a_file_is_written_listed_moved_and_removed(served: Served) -> None:
     served.sessions.add("s")
     client, session = served.client, {"sessionId": "s"}
     content = os.urandom(200 * 1024)
@@ -171,7 +171,7 @@ async def test_a_file_is_written_shown_moved_and_removed(served: Served) -> None
     assert (await client.delete("/v1/fs/entry", params=session | {"path": "x"})).status_code == 404
 
 
-async def test_the_directory_itself_stays(served: Served) -> None:
+async def test_the_directory_itself_cannot_be_removed_or_moved(served: Served) -> None:
     served.sessions.add("s")
     for path in (".", "./", "a/..", str(served.directory)):
         params = {"sessionId": "s", "path": path, "recursive": "true"}
@@ -179,7 +179,7 @@ async def test_the_directory_itself_stays(served: Served) -> None:
     assert served.directory.is_dir()
 
 
-async def test_moving_does_not_replace_unless_told_so(served: Served, outside: Path) -> None:
+async def test_moving_replaces_only_with_overwrite(served: Served, outside: Path) -> None:
     client, root = served.client, served.directory
     (root / "one").write_text("1")
     (root / "two").write_text("2")
@@ -209,7 +209,7 @@ async def test_a_file_that_is_too_large_leaves_nothing_behind(served: Served) ->
     assert list(served.directory.iterdir()) == []
 
 
-async def test_what_is_no_file_is_not_read_or_written(served: Served) -> None:
+async def test_only_regular_files_are_read_and_written(served: Served) -> None:
     served.sessions.add("s")
     os.mkfifo(served.directory / "pipe")
     (served.directory / "folder").mkdir()
@@ -226,7 +226,7 @@ async def test_names_that_are_not_utf8_are_shown_with_escapes(served: Served) ->
     assert entries[0]["name"] == "b\\xffd"
 
 
-async def test_a_session_must_be_named_and_known(served: Served) -> None:
+async def test_the_session_id_must_be_given_and_known(served: Served) -> None:
     response = await served.client.get("/v1/fs/entries")
     assert (response.status_code, response.json()["field"]) == (400, "sessionId")
     assert (await served.client.get("/v1/fs/entries?sessionId=nobody")).status_code == 404
@@ -315,7 +315,9 @@ async def test_an_absolute_name_in_an_archive_is_taken_as_relative(served: Serve
     assert (served.directory / "abs" / "olute").read_bytes() == b"x"
 
 
-async def test_an_archive_that_is_none_or_blows_up_is_refused(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_invalid_archive_or_a_decompression_bomb_is_refused(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
     served.sessions.add("s")
     assert (await upload(served, b"not a tar at all" * 100))[0] == 400
     assert (await upload(served, b"\x1f\x8bnot gzip"))[0] == 400
@@ -329,13 +331,13 @@ async def test_an_archive_that_is_none_or_blows_up_is_refused(served: Served, mo
     assert (await upload(served, tar(*((f"f{n}", b"", "") for n in range(4)))))[0] == 413
 
 
-def test_refusals_of_the_system_are_explained() -> None:
+def test_errors_of_the_operating_system_become_api_errors() -> None:
     for number, error in [(errno.ENOSPC, StorageFull), (errno.EEXIST, Conflict), (errno.EIO, EveryagentError)]:
         with pytest.raises(error), os_errors_explained("x"):
             raise OSError(number, os.strerror(number))
 
 
-def test_a_directory_swapped_for_a_link_meanwhile_leads_nowhere(tmp_path: Path) -> None:
+def test_a_directory_replaced_by_a_link_during_a_walk_does_not_lead_outside(tmp_path: Path) -> None:
     root, beside = tmp_path / "root", tmp_path / "beside"
     (root / "d").mkdir(parents=True)
     beside.mkdir()

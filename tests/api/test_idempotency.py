@@ -1,4 +1,4 @@
-"""A request that is sent again has no second effect."""
+"""Repeated requests with an Idempotency-Key have no second effect."""
 
 import anyio
 import httpx2
@@ -12,7 +12,7 @@ def key(value: str = "k-1") -> dict[str, str]:
     return {"idempotency-key": value}
 
 
-async def test_the_same_request_again_gets_the_first_answer_again(served: Served) -> None:
+async def test_a_repeated_request_gets_the_first_response_again(served: Served) -> None:
     first = await served.client.post("/v1/sessions", json={"agent": "mock"}, headers=key())
     again = await served.client.post("/v1/sessions", json={"agent": "mock"}, headers=key())
     assert (again.status_code, again.content) == (first.status_code, first.content)
@@ -22,7 +22,7 @@ async def test_the_same_request_again_gets_the_first_answer_again(served: Served
     assert len(served.sessions.effects) == 1
 
 
-async def test_headers_of_the_first_answer_come_again(served: Served) -> None:
+async def test_headers_of_the_first_response_are_repeated(served: Served) -> None:
     served.sessions.add("mine")
     send = {"message": "hi"}
     first = await served.client.post("/v1/sessions/mine/messages", json=send, headers=key())
@@ -51,7 +51,7 @@ async def test_a_query_is_part_of_the_request(served: Served) -> None:
         assert response.status_code == status
 
 
-async def test_of_two_at_once_the_second_waits_for_the_first(served: Served) -> None:
+async def test_a_concurrent_request_with_the_same_key_waits_for_the_first(served: Served) -> None:
     served.sessions.gate = anyio.Event()
     answers: list[httpx2.Response] = []
 
@@ -70,7 +70,7 @@ async def test_of_two_at_once_the_second_waits_for_the_first(served: Served) -> 
     assert sum("idempotent-replayed" in answer.headers for answer in answers) == 4
 
 
-async def test_a_failure_is_not_kept(served: Served) -> None:
+async def test_a_failed_request_stores_no_receipt(served: Served) -> None:
     served.sessions.failure = StorageFull("The disk is full.")
     assert (await served.client.post("/v1/sessions", headers=key())).status_code == 507
     assert (await served.client.post("/v1/sessions", headers=key())).status_code == 200
@@ -82,7 +82,7 @@ async def test_a_key_is_1_to_255_visible_characters(served: Served, value: str) 
     assert (response.status_code, response.json()["field"]) == (400, "Idempotency-Key")
 
 
-async def test_a_streamed_turn_is_streamed_again_but_not_begun_twice(served: Served) -> None:
+async def test_a_repeated_streamed_turn_is_streamed_again_and_not_started_twice(served: Served) -> None:
     served.sessions.add("mine")
     url = "/v1/sessions/mine/messages/stream"
     first = await served.client.post(url, json={"message": "hi"}, headers=key())

@@ -1,11 +1,11 @@
-"""Each route's plain success."""
+"""The success case of each route."""
 
 import msgspec
 
 from tests.api.served import Served
 
 
-async def test_agents_tell_their_models_and_modes(served: Served) -> None:
+async def test_models_and_modes_of_agents_are_listed(served: Served) -> None:
     assert (await served.client.get("/v1/agents")).json()["agents"][0]["id"] == "mock"
     models = (await served.client.get("/v1/agents/mock/models")).json()
     assert (models["defaultModel"], models["models"][0]["variants"]) == ("mock-1", ["low", "high"])
@@ -14,7 +14,7 @@ async def test_agents_tell_their_models_and_modes(served: Served) -> None:
     assert (await served.client.post("/v1/agents/mock/install", json={"reinstall": True})).status_code == 204
 
 
-async def test_a_session_is_made_shown_changed_and_deleted(served: Served) -> None:
+async def test_a_session_is_created_read_changed_and_deleted(served: Served) -> None:
     made = (await served.client.post("/v1/sessions/mine", json={"agent": "mock"})).json()
     assert (made["healthy"], made["sessionId"]) == (True, "mine")
     shown = (await served.client.get("/v1/sessions/mine")).json()
@@ -32,7 +32,7 @@ async def test_a_session_is_made_shown_changed_and_deleted(served: Served) -> No
     assert (await served.client.delete("/v1/sessions/mine")).status_code == 204
 
 
-async def test_a_message_is_answered_with_the_id_of_its_item(served: Served) -> None:
+async def test_the_response_to_a_message_has_its_item_id(served: Served) -> None:
     served.sessions.add("mine")
     response = await served.client.post("/v1/sessions/mine/messages", json={"message": "hi"})
     assert response.status_code == 204

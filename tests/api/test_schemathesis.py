@@ -1,4 +1,4 @@
-"""Whatever a client sends: no fault of ours, and every answer as the OpenAPI document says."""
+"""Fuzzes all routes: no internal errors, and every response matches the OpenAPI document."""
 
 import re
 import threading
@@ -49,7 +49,7 @@ class Case(Protocol):
 
 
 def sometimes(session_id: object) -> bool:
-    """Ids that must be refused stay as they are."""
+    """Keep ids that must be refused."""
     return (
         isinstance(session_id, str) and bool(re.fullmatch(r"[\w.~:-]{1,128}", session_id)) and len(session_id) % 2 == 1
     )
@@ -57,7 +57,7 @@ def sometimes(session_id: object) -> bool:
 
 @schemathesis.hook
 def map_path_parameters(context: object, path_parameters: dict[str, str] | None) -> dict[str, str] | None:
-    """Half of the sessions asked for exist."""
+    """Use an existing session in half of the requests."""
     if path_parameters and sometimes(path_parameters.get("session_id")):
         path_parameters["session_id"] = "known"
     return path_parameters
@@ -72,7 +72,7 @@ def map_query(context: object, query: dict[str, object] | None) -> dict[str, obj
 
 @schemathesis.hook
 def map_body(context: object, body: object) -> object:
-    """Sessions stay where the test put them, lest files be written anywhere else."""
+    """Keep sessions in the test's directory, so that no files are written elsewhere."""
     if isinstance(body, dict):
         body.pop("directory", None)
     return body
@@ -99,7 +99,7 @@ def real_sessions(directory: Path) -> AbstractAsyncContextManager[Sessions]:
 def running(
     directory: Path, behind: Callable[[Path], AbstractAsyncContextManager[Sessions]]
 ) -> Generator[tuple[str, Path]]:
-    """A server in a thread of its own; gives its address, and the directory of its sessions."""
+    """A server in its own thread. Yields its address and the directory of its sessions."""
     directory.mkdir()
     ready = threading.Event()
     found: list[int] = []
@@ -148,11 +148,11 @@ def hold(case: Case, served: tuple[str, Path]) -> None:
 
 @streams.parametrize()
 @bounded
-def test_streams_keep_to_the_document(case: Case, fake: tuple[str, Path]) -> None:
+def test_streams_match_the_openapi_document(case: Case, fake: tuple[str, Path]) -> None:
     hold(case, fake)
 
 
 @listings.parametrize()
 @bounded
-def test_every_other_route_keeps_to_the_document(case: Case, real: tuple[str, Path]) -> None:
+def test_every_other_route_matches_the_openapi_document(case: Case, real: tuple[str, Path]) -> None:
     hold(case, real)

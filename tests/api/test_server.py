@@ -1,4 +1,4 @@
-"""The server: raw connections, and how it stops."""
+"""The server: raw connections and shutdown."""
 
 import asyncio
 from typing import cast
@@ -27,14 +27,14 @@ async def exchange(served: Served, data: bytes, until: bytes) -> bytes:
         outgoing.close()
 
 
-async def test_what_is_not_http_gets_a_problem(served: Served) -> None:
+async def test_a_request_that_is_not_http_gets_a_problem(served: Served) -> None:
     answer = await exchange(served, b"\x16\x03\x01 this is not HTTP\r\n\r\n", b"}")
     assert answer.startswith(b"HTTP/1.1 400 ")
     assert b"application/problem+json" in answer
     assert b"x-request-id: req_" in answer
 
 
-async def test_requests_sent_ahead_are_answered_in_order(served: Served) -> None:
+async def test_pipelined_requests_are_answered_in_order(served: Served) -> None:
     host = f"host: 127.0.0.1:{served.port}\r\nx-api-key: {TOKEN}\r\n\r\n"
     requests = [f"GET /v1/{path} HTTP/1.1\r\n{host}" for path in ("health", "sessions", "asks", "nothing")]
     answer = await exchange(served, "".join(requests).encode(), b'"path":"/v1/nothing"')
@@ -42,7 +42,7 @@ async def test_requests_sent_ahead_are_answered_in_order(served: Served) -> None
     assert sorted(marks, key=answer.index) == marks
 
 
-async def test_two_hosts_are_refused(served: Served) -> None:
+async def test_two_host_headers_are_refused(served: Served) -> None:
     host = f"host: 127.0.0.1:{served.port}\r\n"
     answer = await exchange(served, f"GET /v1/health HTTP/1.1\r\n{host}{host}\r\n".encode(), b"}")
     assert answer.startswith(b"HTTP/1.1 403 ")
@@ -74,7 +74,7 @@ async def test_a_server_with_open_streams_stops_at_once(served: Served) -> None:
         await outgoing.wait_closed()
 
 
-async def test_an_address_that_is_taken_is_an_error_not_an_exit(served: Served) -> None:
+async def test_an_address_in_use_is_an_error_and_not_an_exit(served: Served) -> None:
     with pytest.raises(OSError):
         listen("127.0.0.1", served.port)
 
@@ -87,7 +87,7 @@ async def test_streams_work_over_any_asgi_server(served: Served) -> None:
     assert response.content.count(b"event: message\n") == 2
 
 
-async def test_over_any_asgi_server_a_client_that_goes_away_is_noticed(served: Served) -> None:
+async def test_a_disconnect_is_noticed_over_any_asgi_server(served: Served) -> None:
     served.sessions.add("mine", count=0)
     gone = anyio.Event()
 

@@ -1,4 +1,4 @@
-"""Server-sent events: framing, positions, heartbeats, and readers that come and go."""
+"""Server-sent events: framing, positions, heartbeats and disconnects."""
 
 import asyncio
 import gc
@@ -14,7 +14,7 @@ from tests.api.served import TOKEN, Served
 
 @asynccontextmanager
 async def reader(served: Served, path: str, headers: str = "") -> AsyncGenerator[tuple[asyncio.StreamReader, FakeTail]]:
-    """A raw connection whose request was answered with a stream."""
+    """A raw connection with an open event stream."""
     before = len(served.sessions.tails)
     incoming, outgoing = await asyncio.open_connection("127.0.0.1", served.port)
     host = f"127.0.0.1:{served.port}"
@@ -34,7 +34,7 @@ async def until(condition: Callable[[], bool]) -> None:
             await anyio.sleep(0.001)
 
 
-async def test_a_stream_begins_with_retry_and_holds_the_stored_bytes(served: Served) -> None:
+async def test_a_stream_starts_with_retry_and_has_the_stored_bytes(served: Served) -> None:
     served.sessions.add("over", count=3, ended=True)
     response = await served.client.get("/v1/sessions/over/events/sse")
     assert response.status_code == 200
@@ -50,7 +50,9 @@ async def test_a_stream_begins_with_retry_and_holds_the_stored_bytes(served: Ser
     ("offset", "seen", "first"),
     [("", None, 1), ("?offset=1", None, 2), ("?offset=1", "2", 3), ("", "2", 3), ("", "", 1)],
 )
-async def test_last_event_id_wins_over_offset(served: Served, offset: str, seen: str | None, first: int) -> None:
+async def test_last_event_id_takes_precedence_over_offset(
+    served: Served, offset: str, seen: str | None, first: int
+) -> None:
     served.sessions.add("over", count=3, ended=True)
     headers = {} if seen is None else {"last-event-id": seen}
     response = await served.client.get(f"/v1/sessions/over/events/sse{offset}", headers=headers)
@@ -58,19 +60,19 @@ async def test_last_event_id_wins_over_offset(served: Served, offset: str, seen:
 
 
 @pytest.mark.parametrize("seen", ["x", "-1", "1.5", "9" * 30, "4"])
-async def test_a_last_event_id_that_is_no_position_is_400(served: Served, seen: str) -> None:
+async def test_an_invalid_last_event_id_is_400(served: Served, seen: str) -> None:
     served.sessions.add("mine", count=3)
     response = await served.client.get("/v1/sessions/mine/events/sse", headers={"last-event-id": seen})
     assert response.status_code == 400
 
 
-async def test_a_reader_who_has_seen_the_end_is_told_to_stop(served: Served) -> None:
+async def test_a_reader_that_has_seen_all_events_gets_204(served: Served) -> None:
     served.sessions.add("over", count=3, ended=True)
     response = await served.client.get("/v1/sessions/over/events/sse", headers={"last-event-id": "3"})
     assert (response.status_code, response.content) == (204, b"")
 
 
-async def test_live_events_and_heartbeats_come_at_once(served: Served) -> None:
+async def test_live_events_and_heartbeats_are_sent_at_once(served: Served) -> None:
     served.sessions.add("mine", count=0)
     async with reader(served, "/v1/sessions/mine/events/sse") as (incoming, tail):
         await tail.feed.send(None)
@@ -80,7 +82,7 @@ async def test_live_events_and_heartbeats_come_at_once(served: Served) -> None:
             await incoming.readuntil(b"id: 1\nevent: message\ndata: {}\n\n")
 
 
-async def test_when_the_client_goes_away_the_tail_is_closed_at_once(served: Served) -> None:
+async def test_a_disconnect_closes_the_tail_at_once(served: Served) -> None:
     served.sessions.add("mine", count=0)
     async with reader(served, "/v1/sessions/mine/events/sse") as (_, tail):
         assert len(served.app.readers) == 1
@@ -89,7 +91,7 @@ async def test_when_the_client_goes_away_the_tail_is_closed_at_once(served: Serv
     await until(lambda: len(served.app.readers) == 0)
 
 
-async def test_the_feed_of_all_sessions_takes_up_its_own_positions(served: Served) -> None:
+async def test_the_feed_of_all_sessions_resumes_at_its_ids(served: Served) -> None:
     async with reader(served, "/v1/events/sse", "last-event-id: 7.3\r\n"):
         pass
     refused = await served.client.get("/v1/events/sse", headers={"last-event-id": "yesterday"})
@@ -106,7 +108,7 @@ async def test_a_slow_reader_holds_one_chunk_not_a_queue(served: Served) -> None
                 await tail.feed.send(chunk)
                 taken += 1
         waiting = tail.feed.statistics().current_buffer_used
-        # What the sockets' buffers took is gone; the rest still waits on the log's side.
+        # Apart from what fits into the socket buffers, the events still wait in the log.
         assert waiting > 60
 
 
@@ -119,7 +121,7 @@ async def test_open_streams_end_cleanly_when_the_server_stops(served: Served) ->
             await tail.closed.wait()
 
 
-async def test_a_turn_can_be_streamed_in_answer_to_its_message(served: Served) -> None:
+async def test_a_turn_is_streamed_as_the_response_to_its_message(served: Served) -> None:
     served.sessions.add("mine", count=2)
     response = await served.client.post("/v1/sessions/mine/messages/stream?include_raw=1", json={"message": "hi"})
     assert response.content.count(b"event: message\n") == 2

@@ -1,4 +1,4 @@
-"""The inspector's files: public, never guessed about, never run anywhere but in their own page."""
+"""Serving of the inspector's files: public, with strict headers, from a fixed list."""
 
 import gzip
 import re
@@ -37,13 +37,13 @@ async def test_the_page_needs_no_token_and_carries_a_strict_policy(served: Serve
     assert {"default-src 'none'", "script-src 'self'", "frame-ancestors 'none'"} <= set(policy.split("; "))
 
 
-async def test_the_root_leads_to_it(served: Served) -> None:
+async def test_the_root_redirects_to_the_inspector(served: Served) -> None:
     for path in ("/", "/ui"):
         response = await served.stranger.get(path)
         assert (response.status_code, response.headers["location"]) == (307, "/ui/")
 
 
-async def test_hashed_files_are_kept_for_ever_and_come_compressed(served: Served) -> None:
+async def test_hashed_files_are_cacheable_and_compressed(served: Served) -> None:
     script = await served.stranger.get("/ui/assets/index-abc.js")
     assert "immutable" in script.headers["cache-control"]
     assert script.headers["content-type"].startswith("text/javascript")
@@ -56,19 +56,19 @@ async def test_hashed_files_are_kept_for_ever_and_come_compressed(served: Served
 @pytest.mark.parametrize(
     "path", ["x.js", "../secret.js", "..%2fsecret.js", "assets/", "sources.sha256", "index.html.gz"]
 )
-async def test_only_files_of_the_page_come_out(served: Served, path: str) -> None:
+async def test_only_files_of_the_inspector_are_served(served: Served, path: str) -> None:
     response = await served.stranger.get(f"/ui/{path}")
     assert response.status_code == 404 or "/ui/" not in str(response.url)
     assert response.content != b"secret"
 
 
-async def test_a_foreign_page_cannot_have_it_either(served: Served) -> None:
+async def test_a_foreign_origin_cannot_load_the_inspector(served: Served) -> None:
     assert (await served.stranger.get("/ui/", headers={"host": "evil.example"})).status_code == 403
     assert (await served.stranger.get("/ui/", headers={"origin": "https://evil.example"})).status_code == 403
     assert (await served.stranger.post("/ui/")).status_code == 405
 
 
-async def test_a_page_that_was_not_built_says_what_to_do(served: Served, built: Path) -> None:
+async def test_a_missing_inspector_is_an_error_that_says_how_to_build_it(served: Served, built: Path) -> None:
     (built / "index.html").unlink()
     response = await served.stranger.get("/ui/")
     assert (response.status_code, response.json()["code"]) == (503, "unavailable")

@@ -1,4 +1,4 @@
-"""The real facade behind the API: a mock agent's turn, seen through every route that shows it."""
+"""The API with real sessions: a mock agent's turn through every route that shows it."""
 
 import ssl
 from collections.abc import AsyncIterator
@@ -42,7 +42,7 @@ async def client(tmp_path: Path) -> AsyncIterator[httpx2.AsyncClient]:
 
 
 async def turn(client: httpx2.AsyncClient, message: str) -> list[bytes]:
-    """Send a message and take the events of its turn, as their bytes."""
+    """Send a message and return the encoded events of its turn."""
     response = await client.post("/v1/sessions/mine/messages/stream", json={"message": message})
     assert response.status_code == 200, response.text
     return [line.removeprefix(b"data: ") for line in response.content.split(b"\n") if line.startswith(b"data: ")]
@@ -65,7 +65,7 @@ async def test_a_turn_is_the_same_bytes_in_every_stream_and_page(client: httpx2.
     assert followed == streamed
 
 
-async def test_raw_frames_come_on_demand(client: httpx2.AsyncClient) -> None:
+async def test_raw_frames_are_included_on_request(client: httpx2.AsyncClient) -> None:
     await turn(client, "[hello]")
     plain = (await client.get("/v1/sessions/mine/events")).json()["events"]
     raw = (await client.get("/v1/sessions/mine/events?include_raw=true")).json()["events"]
@@ -75,7 +75,7 @@ async def test_raw_frames_come_on_demand(client: httpx2.AsyncClient) -> None:
     assert {frame["direction"] for frame in frames} >= {"from_agent", "to_agent", "from_client"}
 
 
-async def test_an_ask_is_listed_answered_once_and_the_turn_goes_on(client: httpx2.AsyncClient) -> None:
+async def test_an_ask_is_listed_and_answered_once_and_the_turn_continues(client: httpx2.AsyncClient) -> None:
     assert (await client.post("/v1/sessions/mine/messages", json={"message": "[ask]"})).status_code == 204
     asks: list[dict[str, str]] = []
     with anyio.fail_after(30):
@@ -122,7 +122,7 @@ async def test_a_session_can_be_forked_exported_searched_and_ended(client: httpx
     assert (refused.status_code, refused.json()["code"]) == (409, "session_ended")
 
 
-async def test_an_image_of_an_item_comes_out_and_nothing_else_does(client: httpx2.AsyncClient, tmp_path: Path) -> None:
+async def test_only_images_of_items_are_served_as_images(client: httpx2.AsyncClient, tmp_path: Path) -> None:
     secret = tmp_path / "secret.png"
     secret.write_bytes(b"not an image")
     await turn(client, "[image]")
@@ -151,7 +151,7 @@ async def test_events_are_found_by_their_text(client: httpx2.AsyncClient) -> Non
     assert (await client.get("/v1/sessions/mine/events?text=nowhere")).json()["events"] == []
 
 
-async def test_frames_that_nobody_knows_are_kept_as_samples(client: httpx2.AsyncClient) -> None:
+async def test_unknown_frames_are_kept_as_samples(client: httpx2.AsyncClient) -> None:
     await turn(client, "[unparsed]")
     frames = (await client.get("/v1/agents/mock/unknown-frames")).json()["frames"]
     assert [frame["sessionId"] for frame in frames] == ["mine", "mine"]
@@ -161,7 +161,7 @@ async def test_frames_that_nobody_knows_are_kept_as_samples(client: httpx2.Async
     assert event["events"][0]["type"] == "agent.unparsed"
 
 
-async def test_messages_that_wait_are_told_in_their_order(client: httpx2.AsyncClient) -> None:
+async def test_queued_messages_are_listed_in_order(client: httpx2.AsyncClient) -> None:
     sent = [await client.post("/v1/sessions/mine/messages", json={"message": "[slow seconds=600]"})]
     with anyio.fail_after(60):
         while (await client.get("/v1/sessions/mine")).json()["status"] != "running":
@@ -209,7 +209,7 @@ async def test_an_uploaded_file_is_attached_by_its_id(client: httpx2.AsyncClient
 
 
 def items(body: bytes) -> list[FileRefPart]:
-    """Files of a user's message, once: where it is completed."""
+    """The attachments of a user's message, from its `item.completed`."""
     data = decode_event(body).data
     if not isinstance(data, ItemCompleted) or data.item.role != "user":
         return []

@@ -1,4 +1,4 @@
-"""What the tests of the CLI talk about: a real daemon in a process of its own, and the CLI in this one."""
+"""Helpers of the CLI tests: a real daemon in its own process, and the CLI in this one."""
 
 import os
 import sys
@@ -27,6 +27,6 @@ Golden = Callable[[str, str], None]
 
 
 def environment(data_dir: Path) -> dict[str, str]:
-    """Nothing of the person's own settings."""
+    """An environment without the user's own settings."""
     ours = {name: value for name, value in os.environ.items() if not name.startswith("EVERYAGENT_")}
     return ours | {"EVERYAGENT_DATA_DIR": str(data_dir), "EVERYAGENT_CONFIG": str(data_dir / "config.toml")}

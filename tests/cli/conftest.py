@@ -35,7 +35,7 @@ def client(daemon: Daemon) -> Generator[Client]:
 
 @pytest.fixture
 def no_daemon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Cli:
-    """The CLI with a data folder of its own and nobody to talk to."""
+    """The CLI with an empty data folder and no running daemon."""
     monkeypatch.setenv("EVERYAGENT_PORT", "9")
     return _cli(tmp_path / "data", monkeypatch, capfd)
 
@@ -68,7 +68,7 @@ def _cli(data_dir: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureF
 
 @pytest.fixture
 def golden(daemon: Daemon) -> Golden:
-    """Compares with a file, after what differs from run to run is gone. EVERYAGENT_GOLDEN=write makes it anew."""
+    """Compare output with a golden file, except values that vary. EVERYAGENT_GOLDEN=write updates it."""
 
     def check(name: str, text: str) -> None:
         text = text.replace(daemon.url, "URL").replace(str(daemon.data_dir), "DATA").replace(os.getcwd(), "CWD")

@@ -1,4 +1,4 @@
-"""A person at a terminal: starts the CLI there, reads along, types."""
+"""Runs the CLI in a pseudo terminal, reads its output and types input."""
 
 import os
 import pty
@@ -51,7 +51,7 @@ class PseudoTerminal:
         os.kill(self._pid, number)
 
     def end(self) -> int:
-        """Reads on until it ends; its exit code."""
+        """Read until the CLI ends, and return its exit code."""
         end = time.monotonic() + LIMIT
         while self._read(0.2):
             assert time.monotonic() < end, f"never ended: {self.seen}"
@@ -60,7 +60,7 @@ class PseudoTerminal:
         return os.waitstatus_to_exitcode(status)
 
     def _read(self, seconds: float) -> bool:
-        """False when the other end is gone."""
+        """False if the CLI has closed the terminal."""
         ready, _, _ = select.select([self._terminal], [], [], seconds)
         if not ready:
             return True

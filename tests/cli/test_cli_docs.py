@@ -1,4 +1,4 @@
-"""The examples of `docs/cli.md`, as they stand."""
+"""Runs the examples of `docs/cli.md`."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""What the daemon writes to stderr."""
+"""The log lines that the daemon writes to stderr."""
 
 import io
 import json
@@ -15,7 +15,7 @@ def logged(code: str) -> tuple[str, str]:
     return done.stdout, done.stderr
 
 
-def test_json_lines_carry_the_facts_and_stdout_stays_clean():
+def test_json_lines_have_the_facts_and_stdout_stays_empty():
     out, err = logged(
         "from everyagent import logs\n"
         "logs.set_up('json')\n"
@@ -34,14 +34,14 @@ def test_json_lines_carry_the_facts_and_stdout_stays_clean():
     assert (library["event"], library["level"]) == ("a library says this", "warning")
 
 
-def test_console_lines_are_for_people():
+def test_console_lines_are_readable():
     _, err = logged("from everyagent import logs; logs.set_up('console'); logs.get_logger('x').info('hello', a=1)")
     assert "hello" in err
     assert "a=1" in err
     assert not err.startswith("{")
 
 
-def test_a_level_leaves_out_what_is_below():
+def test_lines_below_the_level_are_not_logged():
     _, err = logged("from everyagent import logs; logs.set_up('json', 'warning'); logs.get_logger('x').info('hello')")
     assert err == ""
 
@@ -54,7 +54,7 @@ def test_structlog_is_loaded_with_the_first_line():
     assert out.split() == ["False", "True"]
 
 
-def test_who_logs_goes_on_when_nobody_can_read_it():
+def test_a_closed_stderr_does_not_raise():
     code = (
         "import os, sys; from everyagent import logs; logs.set_up('json'); logger = logs.get_logger('x')\n"
         "logger.info('heard'); unread, pipe = os.pipe(); os.close(unread); os.dup2(pipe, 2)\n"
@@ -67,7 +67,7 @@ def test_who_logs_goes_on_when_nobody_can_read_it():
     assert [json.loads(line)["event"] for line in err.splitlines()] == ["heard"]
 
 
-def test_a_line_goes_to_the_stderr_of_its_time(capsys: pytest.CaptureFixture[str]):
+def test_a_line_goes_to_the_current_stderr(capsys: pytest.CaptureFixture[str]):
     logger = logs.get_logger("x")
     logger.error("first")
     assert "first" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""`everyagent run`: with a running daemon, with its own, with and without a person at the terminal."""
+"""`everyagent run` with a running and an embedded daemon, with and without a terminal."""
 
 import json
 import signal
@@ -12,14 +12,14 @@ from pseudo_terminal import PseudoTerminal
 from everyagent.client import Client
 
 
-def test_words_go_to_stdout_and_everything_else_to_stderr(cli: Cli, golden: Golden):
+def test_messages_go_to_stdout_and_everything_else_to_stderr(cli: Cli, golden: Golden):
     outcome = cli("run", "mock", '[hello] [reasoning] [tool name=bash command="echo hi"] [unparsed]')
     assert outcome.code == 0
     golden("run.out", outcome.out)
     golden("run.err", outcome.err)
 
 
-def test_with_json_stdout_is_the_events_of_the_turn(cli: Cli):
+def test_json_prints_the_events_of_the_turn(cli: Cli):
     outcome = cli("run", "mock", "[hello]", "--json")
     events = [json.loads(line) for line in outcome.out.splitlines()]
     assert events[0]["type"] == "turn.started"
@@ -33,7 +33,7 @@ def test_the_session_is_ended_unless_it_is_kept(cli: Cli, client: Client):
     assert not client.sessions(limit=1).sessions[0].ended
 
 
-def test_a_named_session_goes_on(cli: Cli, client: Client, tmp_path: Path):
+def test_a_named_session_is_continued(cli: Cli, client: Client, tmp_path: Path):
     for _ in range(2):
         assert cli("run", "mock", "[hello]", "--session", "goes-on", "--directory", str(tmp_path)).code == 0
     info = client.session("goes-on")
@@ -47,16 +47,16 @@ def test_a_named_session_goes_on(cli: Cli, client: Client, tmp_path: Path):
     ("prompt", "code"),
     [("[hello]", 0), ("[error code=overloaded]", 1), ("[crash]", 1), ("[ask]", 3), ("[question]", 3)],
 )
-def test_the_exit_code_says_how_it_went(cli: Cli, prompt: str, code: int):
+def test_the_exit_code_tells_the_result_of_the_turn(cli: Cli, prompt: str, code: int):
     assert cli("run", "mock", prompt).code == code
 
 
-def test_what_the_permission_mode_settles_is_not_asked_for(cli: Cli, tmp_path: Path):
+def test_permissions_that_the_mode_grants_are_not_prompted_for(cli: Cli, tmp_path: Path):
     words = ("--permission-mode", "bypass", "--directory", str(tmp_path))
     assert cli("run", "mock", "[ask] [diff]", *words).code == 0
 
 
-def test_without_a_terminal_an_ask_says_how_to_answer_and_the_session_waits(cli: Cli, client: Client, golden: Golden):
+def test_without_a_terminal_it_prints_how_to_answer_and_the_session_waits(cli: Cli, client: Client, golden: Golden):
     outcome = cli("run", "mock", "[ask]")
     golden("waiting.err", outcome.err)
     info = client.sessions(limit=1).sessions[0]
@@ -65,14 +65,14 @@ def test_without_a_terminal_an_ask_says_how_to_answer_and_the_session_waits(cli:
     assert f"everyagent sessions answer {info.session_id} {ask.ask_id}" in outcome.err
 
 
-def test_an_unknown_agent_or_mode_is_said_with_what_there_is(cli: Cli):
+def test_the_error_about_an_unknown_agent_or_mode_lists_the_known_ones(cli: Cli):
     unknown = cli("run", "nobody", "hi")
     assert unknown.code == 4
     assert "mock" in unknown.err
     assert "acceptEdits" in cli("run", "mock", "hi", "--permission-mode", "nope").err
 
 
-def test_it_brings_its_own_daemon_where_none_runs(no_daemon: Cli):
+def test_it_starts_an_embedded_daemon_if_none_runs(no_daemon: Cli):
     outcome = no_daemon("run", "mock", "[hello]", "--session", "mine")
     assert outcome.code == 0
     assert "I am the mock agent" in outcome.out
@@ -81,7 +81,7 @@ def test_it_brings_its_own_daemon_where_none_runs(no_daemon: Cli):
     assert "and you?" in again.out
 
 
-def test_its_own_daemon_cannot_wait_for_an_answer_and_says_so(no_daemon: Cli):
+def test_with_an_embedded_daemon_an_unanswered_ask_explains_how_to_wait(no_daemon: Cli):
     outcome = no_daemon("run", "mock", "[ask]")
     assert outcome.code == 3
     assert "everyagent serve" in outcome.err
@@ -90,7 +90,7 @@ def test_its_own_daemon_cannot_wait_for_an_answer_and_says_so(no_daemon: Cli):
 @pytest.mark.parametrize(
     "words", [("run", "mock", "[text words=2000]"), ("run", "mock", "[hello]", "--json")], ids=" ".join
 )
-def test_a_reader_that_has_enough_is_no_reason_to_complain(daemon: Daemon, words: tuple[str, ...]):
+def test_a_closed_stdout_is_not_reported(daemon: Daemon, words: tuple[str, ...]):
     with subprocess.Popen(
         COMMAND + list(words), env=environment(daemon.data_dir), stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
@@ -107,7 +107,7 @@ def terminal(tmp_path: Path):
         yield terminal
 
 
-def test_a_permission_is_asked_for_and_given(terminal: PseudoTerminal):
+def test_a_permission_is_prompted_for_and_granted(terminal: PseudoTerminal):
     terminal.start("run", "mock", "[ask]")
     terminal.wait_for("wants to run: echo permitted")
     terminal.wait_for("[n] no >")
@@ -118,7 +118,7 @@ def test_a_permission_is_asked_for_and_given(terminal: PseudoTerminal):
     assert "└ permitted" in terminal.seen
 
 
-def test_a_permission_is_refused_with_a_reason(terminal: PseudoTerminal):
+def test_a_permission_is_rejected_with_a_reason(terminal: PseudoTerminal):
     terminal.start("run", "mock", "[ask]")
     terminal.wait_for("[n] no >")
     terminal.type("n")
@@ -128,17 +128,17 @@ def test_a_permission_is_refused_with_a_reason(terminal: PseudoTerminal):
     assert "too risky" in terminal.seen.rpartition("I did not run")[2]
 
 
-def test_questions_are_answered_by_number_and_by_words(terminal: PseudoTerminal):
+def test_questions_are_answered_by_number_and_by_text(terminal: PseudoTerminal):
     terminal.start("run", "mock", "[question]")
-    terminal.wait_for("a number, or your own words >")
+    terminal.wait_for("a number, or your own answer >")
     terminal.type("mauve")
-    terminal.wait_for("several numbers, or your own words >")
+    terminal.wait_for("several numbers, or your own answer >")
     terminal.type("1, 3")
     assert terminal.end() == 0
     assert "You answered: mauve; Tests, Benchmarks." in terminal.seen
 
 
-def test_ctrl_c_stops_the_turn_and_twice_leaves(terminal: PseudoTerminal):
+def test_the_first_ctrl_c_stops_the_turn_and_the_second_leaves(terminal: PseudoTerminal):
     terminal.start("run", "mock", "[slow seconds=30]")
     terminal.wait_for("quick")
     terminal.signal(signal.SIGINT)
@@ -147,16 +147,16 @@ def test_ctrl_c_stops_the_turn_and_twice_leaves(terminal: PseudoTerminal):
     assert "interrupted" in terminal.seen
 
 
-def test_ctrl_c_twice_leaves_an_agent_that_does_not_listen(terminal: PseudoTerminal):
+def test_the_second_ctrl_c_leaves_an_agent_that_does_not_stop(terminal: PseudoTerminal):
     terminal.start("run", "mock", "[text words=3] [hang]", "--session", "hangs")
     terminal.wait_for(" ")
     terminal.signal(signal.SIGINT)
-    terminal.wait_for("Ctrl-C again leaves")
+    terminal.wait_for("Ctrl-C again to leave")
     terminal.signal(signal.SIGINT)
     assert terminal.end() == 130
 
 
-def test_ctrl_c_at_a_question_withdraws_it(terminal: PseudoTerminal):
+def test_ctrl_c_at_a_prompt_withdraws_it(terminal: PseudoTerminal):
     terminal.start("run", "mock", "[ask]")
     terminal.wait_for("[n] no >")
     terminal.signal(signal.SIGINT)
@@ -164,6 +164,6 @@ def test_ctrl_c_at_a_question_withdraws_it(terminal: PseudoTerminal):
     assert "interrupted" in terminal.seen
 
 
-def test_somebody_elses_daemon_is_not_taken_for_ours(no_daemon: Cli, daemon: Daemon, monkeypatch: pytest.MonkeyPatch):
+def test_a_daemon_with_another_token_is_not_used(no_daemon: Cli, daemon: Daemon, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("EVERYAGENT_PORT", daemon.url.rpartition(":")[2])
     assert no_daemon("run", "mock", "hello").code == 0

@@ -1,4 +1,4 @@
-"""The verbs of `sessions`, `search` and `agents` against a real daemon."""
+"""The commands `sessions`, `search` and `agents` with a real daemon."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ from everyagent.client import Client
 
 @pytest.fixture
 def session(client: Client) -> str:
-    """One that has said hello, with a title of its own."""
+    """A session with a title and one finished turn."""
     name = f"s-{uuid4().hex[:6]}"
     client.create(name, agent="mock", title="A greeting")
     client.run_turn(name, "[hello]")
@@ -23,7 +23,7 @@ def documents(outcome: Outcome) -> list[dict[str, object]]:
     return [json.loads(line) for line in outcome.out.splitlines()]
 
 
-def test_list_shows_what_there_is(cli: Cli, session: str):
+def test_list_shows_the_sessions(cli: Cli, session: str):
     outcome = cli("sessions", "list")
     assert outcome.code == 0
     header, first, *_ = outcome.out.splitlines()
@@ -32,7 +32,7 @@ def test_list_shows_what_there_is(cli: Cli, session: str):
     assert "A greeting" in first
 
 
-def test_list_is_one_document_with_json(cli: Cli, session: str):
+def test_list_with_json_prints_one_document(cli: Cli, session: str):
     [found] = json.loads(cli("sessions", "list", "--json", "--limit", "1").out)
     assert found["sessionId"] == session
 
@@ -44,13 +44,13 @@ def test_list_pages_until_the_limit(cli: Cli, client: Client, monkeypatch: pytes
     assert len(json.loads(cli("sessions", "list", "--json", "-n", "5").out)) == 5
 
 
-def test_show_says_everything_about_one(cli: Cli, session: str, golden: Golden):
+def test_show_prints_all_facts_of_a_session(cli: Cli, session: str, golden: Golden):
     outcome = cli("sessions", "show", session)
     assert outcome.code == 0
     golden("show", outcome.out.replace(session, "SESSION"))
 
 
-def test_show_names_what_it_waits_for_and_how_to_answer(cli: Cli, client: Client):
+def test_show_prints_pending_asks_and_how_to_answer(cli: Cli, client: Client):
     name = client.create(agent="mock").session_id
     for event in client.stream_turn(name, "[ask]"):
         if event.type == "permission.requested":
@@ -79,13 +79,13 @@ def test_questions_are_answered_one_by_one(cli: Cli, client: Client):
     assert "Green; Tests, Docs" in text
 
 
-def test_tail_prints_one_line_an_event(cli: Cli, session: str, golden: Golden):
+def test_tail_prints_one_line_per_event(cli: Cli, session: str, golden: Golden):
     outcome = cli("sessions", "tail", session)
     assert outcome.code == 0
     golden("tail", outcome.out.replace(session, "SESSION"))
 
 
-def test_tail_is_one_document_a_line_with_json(cli: Cli, session: str):
+def test_tail_with_json_prints_one_document_per_line(cli: Cli, session: str):
     events = documents(cli("sessions", "tail", session, "--json"))
     assert [event["sequence"] for event in events] == list(range(1, len(events) + 1))
     assert all(event["raw"] is None for event in events)
@@ -94,7 +94,7 @@ def test_tail_is_one_document_a_line_with_json(cli: Cli, session: str):
     assert all(event["raw"] is not None and event["type"] == "item.delta" for event in raws)
 
 
-def test_tail_takes_the_last_few(cli: Cli, session: str):
+def test_tail_prints_the_last_events(cli: Cli, session: str):
     assert len(cli("sessions", "tail", session, "-n", "3").out.splitlines()) == 3
 
 
@@ -112,7 +112,7 @@ def test_send_prints_the_id_of_the_message(cli: Cli, client: Client, session: st
     assert json.loads(cli("sessions", "send", session, "and more", "--json").out)["itemId"].startswith("itm_")
 
 
-def test_cancel_says_whether_there_was_a_turn(cli: Cli, client: Client, session: str):
+def test_cancel_tells_whether_a_turn_was_running(cli: Cli, client: Client, session: str):
     assert "No turn was running" in cli("sessions", "cancel", session).err
     for event in client.stream_turn(session, "[slow seconds=30]"):
         if event.type == "item.delta":
@@ -120,13 +120,13 @@ def test_cancel_says_whether_there_was_a_turn(cli: Cli, client: Client, session:
             break
 
 
-def test_terminate_ends_it_and_does_so_twice(cli: Cli, client: Client, session: str):
+def test_terminate_can_be_repeated(cli: Cli, client: Client, session: str):
     assert cli("sessions", "terminate", session).code == 0
     assert cli("sessions", "terminate", session).code == 0
     assert client.session(session).ended
 
 
-def test_a_fork_goes_its_own_way(cli: Cli, client: Client, session: str):
+def test_a_fork_is_a_separate_session(cli: Cli, client: Client, session: str):
     outcome = cli("sessions", "fork", session, "--title", "Another")
     copy = client.session(outcome.out.strip())
     assert copy.title == "Another"
@@ -150,14 +150,14 @@ def test_an_export_that_fails_leaves_no_file(cli: Cli, tmp_path: Path):
     assert not list(tmp_path.glob("x*"))
 
 
-def test_delete_needs_a_yes(cli: Cli, client: Client, session: str):
+def test_delete_needs_confirmation(cli: Cli, client: Client, session: str):
     assert cli("sessions", "delete", session).code == 2
     assert client.session(session)
     assert cli("sessions", "delete", session, "--yes").code == 0
     assert cli("sessions", "show", session).code == 4
 
 
-def test_search_finds_what_was_said(cli: Cli, client: Client):
+def test_search_finds_messages(cli: Cli, client: Client):
     name = client.create(agent="mock").session_id
     client.run_turn(name, "a xylophone in the attic")
     assert name in cli("search", "xylophone").out
@@ -188,7 +188,7 @@ def test_agents_are_listed(cli: Cli):
     ],
     ids=" ".join,
 )
-def test_an_unknown_session_is_exit_code_4_and_a_sentence(cli: Cli, words: tuple[str, ...]):
+def test_an_unknown_session_is_exit_code_4_with_a_message(cli: Cli, words: tuple[str, ...]):
     outcome = cli("sessions", *words)
     assert outcome.code == 4
     assert outcome.out == ""

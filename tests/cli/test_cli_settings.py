@@ -1,4 +1,4 @@
-"""Where settings come from, and what is said about bad ones."""
+"""Origins of settings, and errors about invalid ones."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,7 +19,7 @@ def environ(file: Path, **variables: str) -> dict[str, str]:
     return {"EVERYAGENT_CONFIG": str(file)} | {f"EVERYAGENT_{name}": value for name, value in variables.items()}
 
 
-def test_flags_win_over_the_environment_over_the_file_over_defaults(file: Path):
+def test_flags_precede_the_environment_the_file_and_defaults(file: Path):
     file.write_text('port = 1\nhost = "localhost"\ndefault-agent = "codex"\nidle-timeout = 5\n')
     given = environ(file, PORT="2", HOST="127.0.0.2", DATA_DIR="/data")
     settings = config.load({"port": 3}, given)
@@ -36,14 +36,14 @@ def test_flags_win_over_the_environment_over_the_file_over_defaults(file: Path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("prot = 1", "no setting 'prot'"),
+        ("prot = 1", "Unknown setting 'prot'"),
         ('port = "80"', "port in"),
         ("port = 70000", "65535"),
         ("log-format = 'loud'", "loud"),
         ("port =", "cannot be read"),
     ],
 )
-def test_a_bad_file_is_named_with_what_is_wrong(file: Path, text: str, said: str):
+def test_the_error_about_an_invalid_file_names_it_and_the_reason(file: Path, text: str, said: str):
     file.write_text(text)
     if text == 'port = "80"':
         assert config.load({}, environ(file)).port == 80
@@ -56,38 +56,38 @@ def test_a_bad_file_is_named_with_what_is_wrong(file: Path, text: str, said: str
 @pytest.mark.parametrize(
     ("variables", "said"),
     [
-        ({"PORT": "x"}, "EVERYAGENT_PORT cannot be 'x'"),
+        ({"PORT": "x"}, "EVERYAGENT_PORT has an invalid value 'x'"),
         ({"PROT": "1"}, "Did you mean EVERYAGENT_PORT?"),
         ({"IDLE_TIMEOUT": "-1"}, "EVERYAGENT_IDLE_TIMEOUT"),
         ({"NO_TOKEN": "perhaps"}, "EVERYAGENT_NO_TOKEN"),
     ],
 )
-def test_a_bad_variable_is_named_with_what_is_wrong(file: Path, variables: dict[str, str], said: str):
+def test_the_error_about_an_invalid_variable_names_it_and_the_reason(file: Path, variables: dict[str, str], said: str):
     with pytest.raises(ConfigError) as caught:
         config.load({}, environ(file, **variables))
     assert said in str(caught.value)
 
 
-def test_a_token_that_cannot_be_used_is_not_repeated_in_the_error(file: Path):
+def test_the_error_about_an_invalid_token_does_not_contain_it(file: Path):
     with pytest.raises(ConfigError) as caught:
         config.load({}, environ(file, TOKEN="my secret"))
     assert "EVERYAGENT_TOKEN" in str(caught.value)
     assert "my secret" not in str(caught.value)
 
 
-def test_variables_of_other_programs_and_empty_ones_are_left_alone(file: Path):
+def test_unknown_and_empty_variables_are_ignored(file: Path):
     given = environ(file, CLAUDE_BIN="/x", URL="http://x", PORT="", KILLS="9")
     assert config.load({}, given).port == 2468
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "example.com", "192.168.1.2"])
-def test_beyond_loopback_a_token_is_a_must(file: Path, host: str):
+def test_listening_beyond_loopback_requires_a_token(file: Path, host: str):
     with pytest.raises(ConfigError, match="without a token"):
         config.load({"host": host, "no_token": True}, environ(file))
     assert config.load({"host": host}, environ(file)).host == host
 
 
-def test_the_client_looks_for_the_token_where_the_daemon_puts_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_client_finds_the_token_file_of_the_daemon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     for name in ("DATA_DIR", "TOKEN", "CONFIG"):
         monkeypatch.delenv(f"EVERYAGENT_{name}", raising=False)
     assert discovery.data_dir() == config.default_data_dir()
@@ -102,7 +102,7 @@ def test_no_token_needs_no_file(tmp_path: Path):
     assert not list(tmp_path.iterdir())
 
 
-def test_of_many_that_start_at_once_one_makes_the_token_for_all(tmp_path: Path):
+def test_daemons_that_start_at_once_share_one_token(tmp_path: Path):
     settings = Settings(data_dir=tmp_path / "new")
     with ThreadPoolExecutor(16) as starting:
         tokens = {found.result() for found in [starting.submit(config.ensure_token, settings) for _ in range(64)]}

@@ -1,4 +1,4 @@
-"""Help, mistakes, missing daemons, colours, tokens, doctor."""
+"""Help, wrong usage, unreachable daemons, colours, tokens and doctor."""
 
 import json
 import os
@@ -56,58 +56,58 @@ def test_every_command_explains_itself(cli: Cli, words: tuple[str, ...]):
         (("frobnicate",), "Unknown command"),
         (("sessions", "show"), "See `everyagent sessions show --help`"),
         (("sessions", "list", "--bogus"), "--bogus"),
-        (("serve", "--port", "x"), "--port cannot be 'x'"),
+        (("serve", "--port", "x"), "--port has an invalid value 'x'"),
         (("serve", "--prot", "1"), "--port"),
         (("serve", "--host", "0.0.0.0", "--no-token"), "without a token"),
         (("run", "mock", " "), "prompt is empty"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
 )
-def test_wrong_usage_is_exit_code_2_and_says_what_is_wrong(cli: Cli, words: tuple[str, ...], said: str):
+def test_wrong_usage_is_exit_code_2_with_the_reason(cli: Cli, words: tuple[str, ...], said: str):
     outcome = cli(*words)
     assert outcome.code == 2
     assert said in outcome.err
 
 
-def test_no_daemon_is_exit_code_5_and_says_how_to_start_one(no_daemon: Cli):
+def test_an_unreachable_daemon_is_exit_code_5_and_the_error_says_how_to_start_it(no_daemon: Cli):
     outcome = no_daemon("sessions", "list")
     assert outcome.code == 5
     assert "everyagent serve" in outcome.err
 
 
-def test_a_wrong_token_is_said_with_what_to_do(cli: Cli):
+def test_the_error_about_a_wrong_token_says_what_to_do(cli: Cli):
     outcome = cli("sessions", "list", "--token", "wrong")
     assert outcome.code == 1
     assert "EVERYAGENT_TOKEN" in outcome.err
 
 
-def test_a_taken_port_is_said_with_what_to_do(no_daemon: Cli, daemon: Daemon):
+def test_the_error_about_a_port_in_use_says_what_to_do(no_daemon: Cli, daemon: Daemon):
     outcome = no_daemon("serve", "--port", daemon.url.rpartition(":")[2])
     assert outcome.code == 1
     assert "--port" in outcome.err
     assert "Traceback" not in outcome.err
 
 
-def test_a_data_folder_in_use_is_said_and_the_running_daemon_stays_findable(cli: Cli, daemon: Daemon):
+def test_a_data_folder_in_use_is_an_error_and_the_running_daemon_keeps_its_address_file(cli: Cli, daemon: Daemon):
     outcome = cli("serve", "--port", "0")
     assert outcome.code == 1
     assert "in use" in outcome.err
     assert cli("sessions", "list").code == 0
 
 
-def test_an_address_that_was_asked_for_is_not_replaced_by_another(no_daemon: Cli):
+def test_a_given_address_is_not_replaced_by_an_embedded_daemon(no_daemon: Cli):
     assert no_daemon("run", "mock", "[hello]", "--url", "http://127.0.0.1:9").code == 5
     assert no_daemon("agents", "list", "--url", "http://127.0.0.1:9").code == 5
 
 
-def test_nothing_is_coloured_where_no_terminal_is_or_no_colour_is_wanted(cli: Cli, monkeypatch: pytest.MonkeyPatch):
+def test_output_is_not_coloured_without_a_terminal_or_with_no_color(cli: Cli, monkeypatch: pytest.MonkeyPatch):
     assert "\x1b" not in cli("sessions", "list").out
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert "\x1b" not in cli("doctor").out
 
 
-def test_the_token_is_made_once_and_only_for_its_owner(no_daemon: Cli):
+def test_the_token_is_created_once_and_readable_only_by_its_owner(no_daemon: Cli):
     first = no_daemon("token").out.strip()
     assert first == no_daemon("token").out.strip() == json.loads(no_daemon("token", "--json").out)["token"]
     folder = Path(os.environ["EVERYAGENT_DATA_DIR"])
@@ -119,11 +119,11 @@ def test_the_token_is_made_once_and_only_for_its_owner(no_daemon: Cli):
 def test_doctor_asks_a_running_daemon(cli: Cli, daemon: Daemon):
     findings = {finding["what"]: finding for finding in json.loads(cli("doctor", "--json").out)}
     assert daemon.url in findings["daemon"]["found"]
-    assert findings["database"]["found"].endswith("sound")
+    assert findings["database"]["found"].endswith("no damage found")
     assert findings["mock"]["state"] in ("ok", "note")
 
 
-def test_doctor_works_alone_and_changes_nothing(no_daemon: Cli):
+def test_doctor_works_without_a_daemon_and_changes_nothing(no_daemon: Cli):
     outcome = no_daemon("doctor")
     assert outcome.code == 0
     assert "not running" in outcome.out
@@ -141,7 +141,7 @@ def test_doctor_finds_a_damaged_database(no_daemon: Cli):
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_knows_the_commands(cli: Cli, shell: str):
+def test_the_completion_script_has_the_commands(cli: Cli, shell: str):
     script = cli("completion", shell).out
     assert "terminate" in script
     assert "--permission-mode" in script
@@ -162,11 +162,11 @@ def test_completion_knows_the_commands(cli: Cli, shell: str):
         ("extra", None),
     ],
 )
-def test_plain_options_of_serve_are_read_without_the_parser(words: str, options: dict[str, object] | None):
+def test_plain_options_of_serve_are_parsed_without_cyclopts(words: str, options: dict[str, object] | None):
     assert plain_options(words.split()) == options
 
 
-def test_the_daemon_starts_without_what_only_other_commands_need():
+def test_the_daemon_does_not_load_modules_that_only_other_commands_need():
     code = "import sys, everyagent.cli.main, everyagent.cli.daemon_start; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout.decode().split()
     assert not {"cyclopts", "httpx2"} & set(loaded)

@@ -1,4 +1,4 @@
-"""A daemon that keeps its events in a list, speaks the real HTTP shapes, and can be told to misbehave."""
+"""A fake daemon with its events in a list and the real HTTP API, which can break connections on request."""
 
 import asyncio
 import random
@@ -65,13 +65,13 @@ def message(item_id: str, role: str, text: str) -> Item:
 
 
 async def lost() -> AsyncIterator[bytes]:
-    """The body of an answer whose connection breaks."""
+    """A response body whose connection breaks."""
     yield b"{"
     raise ConnectionAbortedError
 
 
 class FakeDaemon:
-    """One session, `s1`. `cuts` more streams break off at a random byte; `refusals` more requests get a 503."""
+    """Has one session, `s1`. `cuts` more streams break at a random byte; `refusals` more requests get a 503."""
 
     def __init__(self, seed: int = 0) -> None:
         self.events: list[bytes] = []
@@ -171,7 +171,7 @@ class FakeDaemon:
         )
 
     async def _send(self, request: Request) -> Response:
-        """Takes the message, and if `drops` says so loses the answer to it."""
+        """Store the message. The response is lost while `drops` is positive."""
         self.requests.append(request)
         text = msgspec.json.decode(await request.body())["message"]
         key = request.headers["idempotency-key"]

@@ -1,4 +1,4 @@
-"""The real daemon in a process of its own, and a wire to it that breaks."""
+"""The real daemon in its own process, and a TCP relay that breaks connections."""
 
 import os
 import random
@@ -38,7 +38,7 @@ def real_daemon(data_dir: Path) -> Generator[RealDaemon]:
 
 
 class Wire(socketserver.ThreadingTCPServer):
-    """Passes bytes on to the daemon and back; `cuts` more connections break after some random number of bytes."""
+    """Relays bytes to the daemon and back. `cuts` is how many more connections break after a random number of bytes."""
 
     daemon_threads = True
 
@@ -51,7 +51,7 @@ class Wire(socketserver.ThreadingTCPServer):
         self._lock = threading.Lock()
 
     def budget(self) -> float:
-        """How many bytes of answer the next connection lives for."""
+        """After how many bytes of the response the next connection breaks."""
         with self._lock:
             if not self.cuts:
                 return float("inf")
@@ -72,9 +72,9 @@ class Connection(socketserver.BaseRequestHandler):
 
 
 def pass_on(source: socket.socket, target: socket.socket, left: float, names: tuple[bytes, bytes] = (b"", b"")) -> None:
-    """Until there is no more, or no more is allowed; then both ends are dead.
+    """Copy until the source ends or `left` bytes are copied, then close both ends.
 
-    `names`: what the source calls the target, and what it is called itself, since the daemon minds its name.
+    `names` are the relay's address and the daemon's, to rewrite the Host header.
     """
     try:
         while left > 0 and (piece := source.recv(int(min(65_536, left)))):

@@ -1,4 +1,4 @@
-"""What each call sends, without sending it; and that both clients offer the same."""
+"""The requests that each call describes, and the equality of both clients."""
 
 import inspect
 from pathlib import Path
@@ -71,7 +71,7 @@ def test_a_call_sends(call: ApiCall[object], expected: str):
 
 
 @pytest.mark.parametrize("call", [call for call, _ in SENT if call.method == "POST"], ids=lambda call: call.path)
-def test_every_post_can_be_sent_again(call: ApiCall[object]):
+def test_every_post_has_an_idempotency_key(call: ApiCall[object]):
     assert call.repeatable
     assert call.headers()["idempotency-key"] == call.key
 
@@ -90,7 +90,7 @@ def test_every_call_is_a_method():
     assert functions <= set(dir(Client))
 
 
-def test_the_token_of_this_machine_never_goes_to_another(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+def test_the_token_file_is_never_sent_to_another_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.delenv("EVERYAGENT_TOKEN", raising=False)
     monkeypatch.setenv("EVERYAGENT_DATA_DIR", str(tmp_path))
     (tmp_path / "token").write_text("local\n")
@@ -101,7 +101,7 @@ def test_the_token_of_this_machine_never_goes_to_another(monkeypatch: pytest.Mon
     assert discovery.find_token("https://example.com") == "given"
 
 
-def test_answers_of_a_newer_daemon_are_read():
+def test_unknown_fields_of_a_newer_daemon_are_ignored():
     call = calls.agents()
     body = msgspec.json.encode({"agents": [{"id": "m", "installed": True, "credentialsAvailable": True, "new": 1}]})
     assert call.decode(ApiResponse(body, {}))[0].id == "m"

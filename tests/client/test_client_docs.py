@@ -1,4 +1,4 @@
-"""The examples of `docs/client.md`, as they stand."""
+"""Runs the examples of `docs/client.md`."""
 
 import re
 from pathlib import Path

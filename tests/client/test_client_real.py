@@ -42,7 +42,7 @@ async def test_a_stream_cut_a_thousand_times_at_random_equals_the_log(
     assert received == log
 
 
-async def test_turns_are_followed_over_a_wire_that_breaks(
+async def test_turns_are_followed_over_broken_connections(
     daemon: RealDaemon, client: Client, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(backoff, "FIRST", 0.0005)
@@ -56,7 +56,7 @@ async def test_turns_are_followed_over_a_wire_that_breaks(
     assert len(sent) == 5
 
 
-async def test_events_come_live_with_the_frames_they_were_made_from(daemon: RealDaemon):
+async def test_live_events_include_their_native_frames(daemon: RealDaemon):
     async with AsyncClient(daemon.url, daemon.token) as client:
         await client.create("live", agent="mock")
         await client.send("live", "[hello]")
@@ -66,7 +66,7 @@ async def test_events_come_live_with_the_frames_they_were_made_from(daemon: Real
                 await client.terminate("live")
 
 
-async def test_permissions_and_questions_are_answered_in_place(daemon: RealDaemon):
+async def test_run_turn_answers_permissions_and_questions(daemon: RealDaemon):
     async def answer(ask: Ask) -> Answer:
         match ask:
             case PermissionRequested():
@@ -92,7 +92,7 @@ async def test_permissions_and_questions_are_answered_in_place(daemon: RealDaemo
         assert (second.value.status, second.value.code) == (409, "ask_closed")
 
 
-def test_every_read_has_the_shape_the_client_expects(client: Client, tmp_path: Path):
+def test_every_response_of_the_daemon_can_be_decoded(client: Client, tmp_path: Path):
     assert client.health().status == "ok"
     assert client.openapi()["openapi"]
     assert "everyagent" in client.metrics()

@@ -30,20 +30,20 @@ def test_messages_are_the_same_wherever_the_stream_is_cut(places: list[int]):
     assert [message for chunk in cut(STREAM, places) for message in parser.feed(chunk)] == MESSAGES
 
 
-def test_every_byte_may_come_by_itself():
+def test_messages_are_parsed_from_single_bytes():
     parser = SseParser()
     assert [m for byte in STREAM for m in parser.feed(bytes([byte]))] == MESSAGES
 
 
 @given(st.lists(st.binary().map(lambda data: data.replace(b"\r", b"").replace(b"\n", b"")), max_size=20), st.randoms())
-def test_any_data_without_line_ends_comes_through_unchanged(bodies, chance):
+def test_data_without_line_ends_is_unchanged(bodies, chance):
     stream = b"".join(b"id: %d\ndata: %s\n\n" % (number, body) for number, body in enumerate(bodies))
     parser = SseParser()
     received = [m for chunk in cut(stream, [chance.randrange(10_000) for _ in range(9)]) for m in parser.feed(chunk)]
     assert [m.data for m in received] == bodies
 
 
-def test_a_message_of_many_megabytes_is_put_together_in_linear_time():
+def test_a_message_of_many_megabytes_is_parsed_in_linear_time():
     parser = SseParser()
     parser.feed(b"data: ")
     for _ in range(2000):

@@ -1,4 +1,4 @@
-"""Following events over connections that break, in both clients."""
+"""Both clients follow event streams across broken connections."""
 
 import time
 
@@ -6,7 +6,7 @@ import pytest
 from fake_daemon import TOKEN, FakeDaemon, envelope, serving
 
 from everyagent.client import AnyEvent, ApiError, AsyncClient, Client, ClientError, Unreachable, backoff
-from everyagent.client.event_codec import read_event
+from everyagent.client.event_codec import decode_any_event
 from everyagent.model.decoding import UnknownData
 
 pytestmark = pytest.mark.anyio
@@ -18,11 +18,11 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def log_of(daemon: FakeDaemon) -> list[AnyEvent]:
-    return [read_event(body) for body in daemon.events]
+    return [decode_any_event(body) for body in daemon.events]
 
 
 async def by_both(daemon: FakeDaemon, **options: object) -> list[list[AnyEvent]]:
-    """What each client reads, with the daemon in the same state for both."""
+    """The events that each client reads from a daemon in the same state."""
     cuts, refusals, skips = daemon.cuts, daemon.refusals, daemon.skips
     async with AsyncClient(daemon.url, TOKEN) as client:
         by_async = [event async for event in client.events("s1", **options)]  # pyright: ignore[reportArgumentType]
@@ -47,17 +47,17 @@ async def test_a_stream_begins_after_the_offset(daemon: FakeDaemon):
     assert await by_both(daemon, offset=15) == [log_of(daemon)[15:]] * 2
 
 
-async def test_without_follow_it_pages_through_what_is_there_and_stops(daemon: FakeDaemon):
+async def test_without_follow_it_reads_the_stored_events_and_stops(daemon: FakeDaemon):
     daemon.add_text(50)
     assert await by_both(daemon, follow=False) == [log_of(daemon)] * 2
 
 
-async def test_the_end_of_a_session_that_has_ended_before_is_an_empty_stream(daemon: FakeDaemon):
+async def test_a_stream_from_the_end_of_an_ended_session_is_empty(daemon: FakeDaemon):
     daemon.end()
     assert await by_both(daemon, offset=2) == [[], []]
 
 
-async def test_a_daemon_that_goes_down_and_comes_back_is_waited_for(daemon: FakeDaemon):
+async def test_a_stream_continues_after_a_restart_of_the_daemon(daemon: FakeDaemon):
     daemon.add_text(5)
     daemon.end()
     daemon.cuts, daemon.refusals = 2, 3
@@ -71,7 +71,7 @@ async def test_an_event_that_the_connection_skipped_is_fetched_again(daemon: Fak
     assert await by_both(daemon) == [log_of(daemon)] * 2
 
 
-async def test_a_log_with_a_hole_is_an_error_and_no_endless_loop(daemon: FakeDaemon):
+async def test_a_lasting_gap_in_the_log_is_an_error_and_not_an_endless_loop(daemon: FakeDaemon):
     daemon.add_text(5)
     daemon.end()
     daemon.skips = 99
@@ -79,7 +79,7 @@ async def test_a_log_with_a_hole_is_an_error_and_no_endless_loop(daemon: FakeDae
         await by_both(daemon)
 
 
-async def test_events_of_a_newer_daemon_are_handed_over_unread(daemon: FakeDaemon):
+async def test_unknown_events_of_a_newer_daemon_are_passed_on_undecoded(daemon: FakeDaemon):
     daemon.events.append(envelope(2, "session.dreamt", {"of": "sheep"}))
     daemon.events.append(envelope(3, "turn.ended", {"turn_id": "t", "stop_reason": "bored"}))
     daemon.end()
@@ -89,7 +89,7 @@ async def test_events_of_a_newer_daemon_are_handed_over_unread(daemon: FakeDaemo
         assert events[2].data == UnknownData({"turn_id": "t", "stop_reason": "bored"})
 
 
-async def test_an_unknown_session_is_an_error_at_once(daemon: FakeDaemon):
+async def test_an_unknown_session_is_an_error_without_retries(daemon: FakeDaemon):
     async with AsyncClient(daemon.url, TOKEN) as client:
         with pytest.raises(ApiError, match="There is no such session") as caught:
             _ = [event async for event in client.events("other")]
@@ -97,7 +97,7 @@ async def test_an_unknown_session_is_an_error_at_once(daemon: FakeDaemon):
     assert caught.value.problem["sessionId"] == "x"
 
 
-async def test_a_daemon_that_stays_away_is_given_up_after_the_patience_is_over():
+async def test_a_stream_gives_up_after_its_patience():
     with serving(FakeDaemon()) as daemon:
         daemon.add_text(3)
         daemon.cuts = 1
@@ -112,7 +112,7 @@ async def test_a_daemon_that_stays_away_is_given_up_after_the_patience_is_over()
     assert time.monotonic() - began < 20
 
 
-async def test_what_was_written_while_following_comes_live(daemon: FakeDaemon):
+async def test_new_events_arrive_while_following(daemon: FakeDaemon):
     async with AsyncClient(daemon.url, TOKEN) as client:
         seen: list[str] = []
         async for event in client.events("s1"):
@@ -123,7 +123,7 @@ async def test_what_was_written_while_following_comes_live(daemon: FakeDaemon):
     assert seen == ["session.started", "session.ended"]
 
 
-async def test_the_feed_goes_on_after_the_last_id_it_saw(daemon: FakeDaemon):
+async def test_the_feed_continues_after_its_last_id(daemon: FakeDaemon):
     daemon.add_text(9)
     daemon.cuts = 3
     async with AsyncClient(daemon.url, TOKEN) as client:
@@ -135,7 +135,7 @@ async def test_the_feed_goes_on_after_the_last_id_it_saw(daemon: FakeDaemon):
     assert seen == list(range(2, 11))
 
 
-async def test_nobody_there_is_said_with_what_to_do():
+async def test_the_error_about_an_unreachable_daemon_says_how_to_start_it():
     async with AsyncClient("http://127.0.0.1:9", TOKEN) as client:
         with pytest.raises(Unreachable, match="everyagent serve"):
             await client.health()

@@ -1,4 +1,4 @@
-"""Sending, retrying, and turns, in both clients."""
+"""Both clients send messages, retry requests and run turns."""
 
 import msgspec
 import pytest
@@ -21,7 +21,7 @@ def without_ids(turn: Turn) -> dict[str, object]:
     return {name: facts[name] for name in ("stop_reason", "text", "usage", "cost_usd", "error")}
 
 
-async def test_a_turn_is_what_came_of_the_message_in_both_clients(daemon: FakeDaemon):
+async def test_both_clients_return_the_same_turn(daemon: FakeDaemon):
     daemon.take_turn("someone_else", "before")
     async with AsyncClient(daemon.url, TOKEN) as client:
         by_async = await client.run_turn("s1", "Hi")
@@ -32,7 +32,7 @@ async def test_a_turn_is_what_came_of_the_message_in_both_clients(daemon: FakeDa
     assert len(by_async.items) == 2
 
 
-async def test_a_message_whose_answer_was_lost_is_sent_again_and_taken_once(daemon: FakeDaemon):
+async def test_a_message_whose_response_was_lost_is_sent_again_and_stored_once(daemon: FakeDaemon):
     daemon.drops = 2
     async with AsyncClient(daemon.url, TOKEN) as client:
         turn = await client.run_turn("s1", "Hi")
@@ -41,20 +41,20 @@ async def test_a_message_whose_answer_was_lost_is_sent_again_and_taken_once(daem
     assert len([r for r in daemon.requests if r.url.path.endswith("/messages")]) == 3
 
 
-async def test_reads_are_tried_again_a_bounded_number_of_times(daemon: FakeDaemon):
+async def test_reads_are_retried_a_limited_number_of_times(daemon: FakeDaemon):
     daemon.drops = 3
     with Client(daemon.url, TOKEN, attempts=5) as client:
         assert client.health().version == "9"
 
 
-async def test_an_ask_with_nobody_to_answer_is_an_error_that_names_it(daemon: FakeDaemon):
+async def test_an_ask_without_an_answer_function_is_an_error_that_names_it(daemon: FakeDaemon):
     daemon.ask_first = True
     async with AsyncClient(daemon.url, TOKEN) as client:
         with pytest.raises(AskPending, match="perm_1"):
             await client.run_turn("s1", "Hi")
 
 
-async def test_an_ask_that_the_daemon_settled_itself_needs_nobody(daemon: FakeDaemon):
+async def test_an_ask_that_the_daemon_resolved_needs_no_answer(daemon: FakeDaemon):
     daemon.ask_first, daemon.ask_waits = True, False
     async with AsyncClient(daemon.url, TOKEN) as client:
         assert (await client.run_turn("s1", "Hi")).text == "You said Hi"
@@ -62,7 +62,7 @@ async def test_an_ask_that_the_daemon_settled_itself_needs_nobody(daemon: FakeDa
         assert client.run_turn("s1", "Hi").text == "You said Hi"
 
 
-async def test_asks_are_answered_in_place(daemon: FakeDaemon):
+async def test_asks_are_answered_by_the_answer_function(daemon: FakeDaemon):
     daemon.ask_first = True
 
     async def allow(ask: Ask) -> PermissionAnswer:
@@ -73,7 +73,7 @@ async def test_asks_are_answered_in_place(daemon: FakeDaemon):
     assert daemon.requests[-1].url.path.endswith("/perm_1/reply")
 
 
-async def test_the_token_goes_with_every_request(daemon: FakeDaemon):
+async def test_every_request_has_the_token(daemon: FakeDaemon):
     with Client(daemon.url, TOKEN) as client:
         client.health()
     assert daemon.requests[-1].headers["authorization"] == f"Bearer {TOKEN}"

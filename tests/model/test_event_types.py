@@ -1,4 +1,4 @@
-"""Events: their encoding, their JSON Schema, and types this code does not know."""
+"""Encoding and JSON Schema of events, and decoding of unknown types."""
 
 import jsonschema_rs
 import msgspec
@@ -25,17 +25,17 @@ def test_the_sample_session_has_every_event_type():
 
 
 @pytest.mark.parametrize("event", sample_session(), ids=lambda event: f"{event.sequence} {event.type}")
-def test_an_event_decodes_to_what_it_was(event: Event):
+def test_an_event_survives_encoding_and_decoding(event: Event):
     assert decode_event(msgspec.json.encode(event)) == event
 
 
 @pytest.mark.parametrize("event", SAMPLES.values(), ids=SAMPLES.keys())
-def test_an_encoded_event_ends_in_the_place_of_its_raw(event: Event):
+def test_an_encoded_event_ends_with_its_raw_field(event: Event):
     assert msgspec.json.encode(event).endswith(b',"raw":null}')
 
 
 @pytest.mark.parametrize("event", SAMPLES.values(), ids=SAMPLES.keys())
-def test_the_json_schema_of_an_event_holds_for_it(event: Event):
+def test_an_event_matches_its_json_schema(event: Event):
     schema = msgspec.json.schema(Envelope[type(event.data)], schema_hook=any_json)
     validator = jsonschema_rs.validator_for(schema)
     body = msgspec.json.decode(msgspec.json.encode(event))
@@ -44,7 +44,7 @@ def test_the_json_schema_of_an_event_holds_for_it(event: Event):
     assert not validator.is_valid(body)
 
 
-def test_one_json_schema_document_holds_all_events():
+def test_all_events_match_the_json_schema_document():
     _, components = msgspec.json.schema_components([Envelope[data] for data in EVENT_TYPES], schema_hook=any_json)
     assert {data.__name__ for data in EVENT_TYPES} <= components.keys()
 
@@ -63,17 +63,17 @@ def test_an_event_of_an_unknown_type_decodes_with_its_data(kind: str, data: obje
     assert event.data == UnknownData(data)  # pyright: ignore[reportArgumentType]
 
 
-def test_a_known_event_may_have_fields_this_code_does_not_know():
+def test_unknown_fields_of_a_known_event_are_ignored():
     body = msgspec.json.decode(msgspec.json.encode(SAMPLES["turn.started"]))
     body["data"]["mood"] = "good"
     assert decode_event(msgspec.json.encode(body)) == SAMPLES["turn.started"]
 
 
-def test_type_numbers_are_dense_and_never_given_twice():
+def test_type_numbers_are_dense_and_unique():
     assert sorted(TYPE_NUMBERS.values()) == list(range(1, len(EVENT_TYPES) + 1))
 
 
-def test_type_numbers_of_stored_events_stay_what_they_are():
+def test_stored_type_numbers_do_not_change():
     assert list(TYPE_NUMBERS) == [
         *("session.started", "session.ended", "session.updated", "turn.started", "turn.ended"),
         *("item.started", "item.delta", "item.completed", "permission.requested", "permission.resolved"),
@@ -82,7 +82,7 @@ def test_type_numbers_of_stored_events_stay_what_they_are():
     ]
 
 
-def test_an_update_says_only_what_changed():
+def test_an_update_has_only_the_changed_fields():
     data: EventData = SessionUpdated(model=None)
     assert msgspec.json.encode(data) == b'{"model":null}'
 

@@ -1,4 +1,4 @@
-"""Hosts as clients write them."""
+"""Parsing and matching of host patterns."""
 
 import pytest
 
@@ -21,7 +21,7 @@ from everyagent.model.hosts import admits, host_in
         ("bücher.example", "xn--bcher-kva.example"),
     ],
 )
-def test_a_host_is_found_in_what_is_written(written: str, host: str) -> None:
+def test_a_host_is_parsed_from_urls_names_and_patterns(written: str, host: str) -> None:
     assert host_in(written) == host
 
 
@@ -29,11 +29,11 @@ def test_a_host_is_found_in_what_is_written(written: str, host: str) -> None:
     "written",
     ["", " ", "*", "*.", "exa mple.org", "example..org", "-x.org", "a.*.org", "[::1", "https://", "x" * 254],
 )
-def test_what_names_no_host_is_none(written: str) -> None:
+def test_text_without_a_host_is_none(written: str) -> None:
     assert host_in(written) is None
 
 
-def test_a_host_is_admitted_by_its_name_or_by_what_it_is_below() -> None:
+def test_a_host_matches_its_name_or_a_parent_pattern() -> None:
     allowed = ["example.org", "*.example.com", "127.0.0.1"]
     for host in ("example.org", "EXAMPLE.org.", "a.example.com", "a.b.example.com", "127.0.0.1"):
         assert admits(allowed, host), host

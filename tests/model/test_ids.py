@@ -1,4 +1,4 @@
-"""Ids: a prefix that says what it is, an order that says when, and never the same twice."""
+"""Ids have a prefix, sort by creation time and are unique."""
 
 import itertools
 import time
@@ -21,12 +21,12 @@ def test_a_hundred_thousand_ids_are_unique_and_sorted():
     assert all(one < next for one, next in itertools.pairwise(made))
 
 
-def test_ids_of_two_makers_differ_though_made_at_once():
+def test_ids_of_two_makers_differ():
     one, other = IdMaker(), IdMaker()
     assert not {one.new("x") for _ in range(10_000)} & {other.new("x") for _ in range(10_000)}
 
 
-def test_ids_go_on_increasing_when_the_clock_is_put_back(monkeypatch: pytest.MonkeyPatch):
+def test_ids_increase_when_the_clock_goes_back(monkeypatch: pytest.MonkeyPatch):
     maker = IdMaker()
     before = [maker.new("evt_") for _ in range(3)]
     now = time.time_ns()

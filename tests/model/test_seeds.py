@@ -1,4 +1,4 @@
-"""The examples and enums of the published universal schema, held against our types."""
+"""Compares our types with the examples and enums of the published universal schema."""
 
 import itertools
 from collections.abc import Iterator
@@ -17,12 +17,12 @@ EXAMPLES = [
     (line["kind"], line["example"])
     for line in map(msgspec.json.decode, (Path(__file__).parent / "seeds.jsonl").read_bytes().splitlines())
 ]
-#: What ours must have beyond the published schema, where it is not optional.
+#: Required fields of our types beyond the published schema.
 ADDITIONS: dict[str, dict[str, object]] = {"item.delta": {"content_index": 0, "kind": "text"}}
 
 
 def spelled_out(example: dict[str, object]) -> Iterator[dict[str, object]]:
-    """The schema writes `"agent|daemon"` for "one of these": every one of them."""
+    """All values of an alternative, which the schema writes as `"agent|daemon"`."""
     choices = {key: value.split("|") for key, value in example.items() if isinstance(value, str) and "|" in value}
     for chosen in itertools.product(*choices.values()):
         picked = dict(zip(choices, chosen, strict=True))
@@ -57,7 +57,7 @@ def assert_within(expected: object, actual: object) -> None:
         assert actual == expected
 
 
-def test_every_published_event_type_has_an_example_here_and_a_type_of_ours():
+def test_every_published_event_type_has_an_example_and_a_struct():
     published = {
         *("session.started", "session.ended", "item.started", "item.delta", "item.completed", "error"),
         *("permission.requested", "permission.resolved", "question.requested", "question.resolved", "agent.unparsed"),
@@ -66,7 +66,7 @@ def test_every_published_event_type_has_an_example_here_and_a_type_of_ours():
     assert published <= {kind for kind, _ in EXAMPLES}
 
 
-def test_our_own_event_types_are_the_published_ones_and_the_documented_additions():
+def test_our_event_types_are_the_published_ones_and_the_documented_additions():
     additions = {
         *("session.updated", "turn.started", "turn.ended", "tool.requested", "tool.resolved", "model.responded"),
     }
@@ -92,7 +92,7 @@ def test_an_enum_has_exactly_the_published_values(enum: object, published: set[s
     assert set(get_args(enum)) == published
 
 
-def test_the_published_part_types_are_ours():
+def test_our_part_types_are_the_published_ones():
     published = {"text", "json", "tool_call", "tool_result", "file_ref", "image", "reasoning", "status"}
     assert {part.__struct_config__.tag for part in get_args(ContentPart)} == published
 

@@ -7,7 +7,7 @@ from everyagent.runtime.reaper import Reaper
 
 @pytest.fixture(params=[False, True], ids=["asyncio", "uvloop"])
 def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, bool]]:
-    """Both loops: descriptors are watched differently by each."""
+    """Both event loops, because they watch descriptors differently."""
     return "asyncio", {"use_uvloop": request.param}
 
 

@@ -1,4 +1,4 @@
-"""Which processes live, and waiting for it."""
+"""Checks which processes are running."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The proxy that leads to some hosts and to no others."""
+"""The proxy that connects only to allowed hosts."""
 
 import asyncio
 import socket
@@ -18,7 +18,7 @@ REFUSED = b"HTTP/1.1 403 Forbidden"
 async def serving(
     answer: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
 ) -> AsyncGenerator[int]:
-    """The port of a server that answers so."""
+    """The port of a server with this handler."""
 
     async def served(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await answer(reader, writer)
@@ -64,12 +64,12 @@ async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
 
 
 async def page(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """What was asked, given back."""
+    """Echo the request."""
     head = await reader.readuntil(b"\r\n\r\n")
     writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(head), head))
 
 
-async def test_a_tunnel_carries_both_ways_until_each_side_has_ended() -> None:
+async def test_a_tunnel_works_in_both_directions_until_both_end() -> None:
     async with serving(echo) as there, proxied("127.0.0.1") as port:
         head = b"CONNECT 127.0.0.1:%d HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" % there
         much = b"x" * 1_000_000
@@ -77,7 +77,7 @@ async def test_a_tunnel_carries_both_ways_until_each_side_has_ended() -> None:
         assert answer == b"HTTP/1.1 200 Connection established\r\n\r\n" + much.upper()
 
 
-async def test_a_plain_request_goes_on_as_the_host_expects_it() -> None:
+async def test_a_plain_request_is_rewritten_for_the_host() -> None:
     async with serving(page) as there, proxied("127.0.0.1") as port:
         request = (
             b"GET http://127.0.0.1:%d/a/b?c=d HTTP/1.1\r\nHost: 127.0.0.1\r\nProxy-Authorization: x\r\n"
@@ -88,7 +88,7 @@ async def test_a_plain_request_goes_on_as_the_host_expects_it() -> None:
         assert head == b"GET /a/b?c=d HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Mine: 1\r\nConnection: close\r\n\r\n"
 
 
-async def test_other_hosts_are_refused_in_words() -> None:
+async def test_other_hosts_are_refused_with_a_reason() -> None:
     async with serving(page) as there, proxied("example.org", "*.example.com") as port:
         for target in (b"127.0.0.1", b"localhost", b"example.org@127.0.0.1", b"example.com"):
             answer = await asked(port, b"CONNECT %s:%d HTTP/1.1\r\n\r\n" % (target, there))
@@ -98,8 +98,8 @@ async def test_other_hosts_are_refused_in_words() -> None:
         assert b"may not reach 127.0.0.1: its network is limited to example.org, *.example.com." in plain
 
 
-async def test_a_name_does_not_lead_to_the_daemons_own_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Unless that is what was allowed."""
+async def test_a_host_name_cannot_resolve_to_the_daemons_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Except if that address itself is allowed."""
     loop = asyncio.get_running_loop()
     found = loop.getaddrinfo
 
@@ -113,7 +113,7 @@ async def test_a_name_does_not_lead_to_the_daemons_own_machine(monkeypatch: pyte
             assert answer.split(b" ")[1] == status, host
 
 
-async def test_what_is_not_for_a_proxy_is_refused_and_the_next_is_served(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_invalid_request_is_refused_and_the_next_is_served(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proxying, "HEAD_SECONDS", 0.2)
     async with serving(page) as there, proxied("127.0.0.1") as port:
         for nonsense in (
@@ -132,7 +132,7 @@ async def test_what_is_not_for_a_proxy_is_refused_and_the_next_is_served(monkeyp
         assert answer.startswith(b"HTTP/1.1 200")
 
 
-async def test_a_host_that_does_not_answer_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_unreachable_host_is_a_502_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port_of_nobody = closed.getsockname()[1]
     async with proxied("127.0.0.1") as port:
@@ -141,7 +141,7 @@ async def test_a_host_that_does_not_answer_is_told(monkeypatch: pytest.MonkeyPat
         assert b"127.0.0.1 cannot be reached: " in answer
 
 
-async def test_there_is_an_end_to_what_is_served_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_number_of_connections_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proxying, "CONNECTIONS", 2)
     async with serving(echo) as there, proxied("127.0.0.1") as port:
         head = b"CONNECT 127.0.0.1:%d HTTP/1.1\r\n\r\n" % there
@@ -155,7 +155,7 @@ async def test_there_is_an_end_to_what_is_served_at_once(monkeypatch: pytest.Mon
             writer.close()
 
 
-async def test_it_goes_by_the_proxy_that_the_daemon_itself_must_use(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_it_uses_the_upstream_proxy_of_the_daemon(monkeypatch: pytest.MonkeyPatch) -> None:
     heard: list[bytes] = []
 
     async def upstream(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -1,4 +1,4 @@
-"""The shell whose commands reach some hosts: with real namespaces, real programs, and their attempts to get out."""
+"""The restricted shell, with real namespaces and real programs that try to leave them."""
 
 import asyncio
 import os
@@ -37,7 +37,7 @@ async def ran(*argv: str | Path, **more: str) -> subprocess.CompletedProcess[str
     )
 
 
-async def test_it_is_a_bash_in_a_network_of_its_own(tmp_path: Path) -> None:
+async def test_commands_run_in_their_own_network(tmp_path: Path) -> None:
     async with opened(tmp_path) as shell:
         done = await ran(shell.bash, "-c", f"cd /usr && pwd && {NETWORK} && id -u; exit 7", "zero", "a b")
         where, network, user = done.stdout.split()
@@ -47,7 +47,7 @@ async def test_it_is_a_bash_in_a_network_of_its_own(tmp_path: Path) -> None:
         assert (await ran(shell.bash, "-c", 'echo "$0|$1|$SHELL"', "zero", "a b")).stdout.startswith("zero|a b|/")
 
 
-async def test_any_bash_is_led_into_it(tmp_path: Path) -> None:
+async def test_bash_env_moves_any_bash_into_the_network(tmp_path: Path) -> None:
     async with opened(tmp_path) as shell:
         inside = (await ran(shell.bash, "-c", NETWORK)).stdout
         script = tmp_path / "script.sh"
@@ -57,7 +57,7 @@ async def test_any_bash_is_led_into_it(tmp_path: Path) -> None:
             assert done.stdout == f"{inside}one two\n", done.stderr
 
 
-async def test_what_one_command_serves_the_next_one_finds(tmp_path: Path) -> None:
+async def test_commands_share_one_loopback(tmp_path: Path) -> None:
     served = f"{sys.executable} -m http.server 8999 --bind 127.0.0.1"
     fetch = f"{sys.executable} -c \"import urllib.request as u; print(u.urlopen('http://127.0.0.1:8999').status)\""
     async with opened(tmp_path) as shell:
@@ -71,7 +71,7 @@ async def test_what_one_command_serves_the_next_one_finds(tmp_path: Path) -> Non
             begun.wait()
 
 
-async def test_there_is_no_way_out_but_the_proxy(tmp_path: Path) -> None:
+async def test_only_the_proxy_leads_outside(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as outside:
         port, daemon = outside.getsockname()[1], os.getpid()
         reach = f"import socket; socket.create_connection(('127.0.0.1', {port}), 10)"
@@ -91,7 +91,7 @@ async def test_there_is_no_way_out_but_the_proxy(tmp_path: Path) -> None:
                 assert done.returncode != 0, attempt
 
 
-async def test_programs_are_told_of_the_proxy(tmp_path: Path) -> None:
+async def test_programs_get_the_proxy_variables(tmp_path: Path) -> None:
     get = "import urllib.request as u; print(u.urlopen('http://allowed.invalid/').read())"
     async with opened(tmp_path, "allowed.invalid") as shell:
         done = await ran(shell.bash, "-c", f'{sys.executable} -c "{get}"')
@@ -100,23 +100,25 @@ async def test_programs_are_told_of_the_proxy(tmp_path: Path) -> None:
         assert "403" in done.stderr
 
 
-async def test_a_closed_one_runs_nothing_and_leaves_nothing_open(tmp_path: Path) -> None:
+async def test_a_closed_shell_runs_nothing_and_leaves_nothing_open(tmp_path: Path) -> None:
     before = set(os.listdir("/proc/self/fd"))
     async with opened(tmp_path) as shell:
         assert (await ran(shell.bash, "-c", "echo there")).stdout == "there\n"
     await asyncio.sleep(0)
     done = await ran(shell.bash, "-c", f"touch {tmp_path}/made")
     assert done.returncode == 126
-    assert "this session's network is gone" in done.stderr
+    assert "this session's network is closed" in done.stderr
     assert not (tmp_path / "made").exists()
     assert len(os.listdir("/proc/self/fd")) <= len(before) + 1
 
 
-async def test_a_machine_without_it_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert shells.trouble() is None
+async def test_a_machine_that_cannot_restrict_the_network_gives_the_reason(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert shells.unavailable_reason() is None
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(AgentFailed, match="There is no program bash"):
         await RestrictedShell.open([], tmp_path / "shell")
-    shells.trouble.cache_clear()
-    assert "There is no program bash" in str(shells.trouble())
-    shells.trouble.cache_clear()
+    shells.unavailable_reason.cache_clear()
+    assert "There is no program bash" in str(shells.unavailable_reason())
+    shells.unavailable_reason.cache_clear()

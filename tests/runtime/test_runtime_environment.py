@@ -13,17 +13,17 @@ DAEMON = {
 }
 
 
-def test_only_what_is_needed_passes() -> None:
+def test_only_listed_variables_are_passed_on() -> None:
     assert scrubbed(DAEMON, session={}) == {"PATH": "/bin", "HOME": "/home/me", "LC_ALL": "C.UTF-8"}
 
 
-def test_an_adapter_may_name_what_it_needs() -> None:
+def test_an_adapter_can_allow_further_variables() -> None:
     assert scrubbed(DAEMON, allow={"ANTHROPIC_API_KEY"}, session={})["ANTHROPIC_API_KEY"] == "key"
 
 
-def test_the_daemons_own_variables_never_pass() -> None:
+def test_variables_of_the_daemon_are_never_passed_on() -> None:
     assert "EVERYAGENT_TOKEN" not in scrubbed(DAEMON, allow={"EVERYAGENT_TOKEN"}, session={})
 
 
-def test_what_the_session_gives_wins() -> None:
+def test_variables_of_the_session_take_precedence() -> None:
     assert scrubbed(DAEMON, session={"PATH": "/own", "MINE": "1"})["PATH"] == "/own"

@@ -22,7 +22,7 @@ def test_any_chunking_gives_the_same_lines(stream: bytes, cuts: list[int], limit
 
 
 @given(STREAMS)
-def test_the_lines_are_those_of_the_stream(stream: bytes) -> None:
+def test_the_lines_equal_the_stream_split_at_newlines(stream: bytes) -> None:
     expected = stream.split(b"\n")
     last = expected.pop()
     bodies = [line.removesuffix(b"\r") for line in expected] + ([last.removesuffix(b"\r")] if last else [])

@@ -28,7 +28,7 @@ async def all_lines(process: Process) -> list[Line]:
         return [line async for batch in process.lines() for line in batch]
 
 
-async def test_lines_come_out_as_they_went_in(reaper: Reaper, tmp_path: Path) -> None:
+async def test_lines_are_read_as_written(reaper: Reaper, tmp_path: Path) -> None:
     process = await shell(reaper, tmp_path, "cat")
     await process.write(b"one\ntwo\r\n\nlast")
     process.close_stdin()
@@ -36,7 +36,7 @@ async def test_lines_come_out_as_they_went_in(reaper: Reaper, tmp_path: Path) ->
     assert await process.stop() == Exit(code=0)
 
 
-async def test_a_frame_bigger_than_the_pipe_goes_through_whole(reaper: Reaper, tmp_path: Path) -> None:
+async def test_a_frame_larger_than_the_pipe_is_written_whole(reaper: Reaper, tmp_path: Path) -> None:
     process = await shell(reaper, tmp_path, "cat")
     frame = b"x" * 5_000_000 + b"\n"
     received: list[Line] = []
@@ -53,7 +53,7 @@ async def test_a_frame_bigger_than_the_pipe_goes_through_whole(reaper: Reaper, t
     await process.stop()
 
 
-async def test_an_interrupt_is_for_the_process_and_not_for_what_it_started(reaper: Reaper, tmp_path: Path) -> None:
+async def test_an_interrupt_is_sent_to_the_process_alone(reaper: Reaper, tmp_path: Path) -> None:
     program = (
         "import os, signal, subprocess, sys, time\n"
         "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
@@ -91,7 +91,7 @@ async def test_nothing_is_read_while_the_reader_is_busy(reaper: Reaper, tmp_path
     stalled = -1
 
     def at_rest() -> bool:
-        """Twice the same number in a row, well below the last."""
+        """Wait until the number stops growing, well below the last one."""
         nonlocal stalled
         before, stalled = stalled, int(written.read_text() or -1) if written.exists() else -1
         return before == stalled > 0
@@ -124,7 +124,7 @@ async def test_a_nudge_makes_a_silent_process_yield(reaper: Reaper, tmp_path: Pa
     await process.stop(0)
 
 
-async def test_stdin_that_nobody_reads_any_more_is_a_clear_failure(reaper: Reaper, tmp_path: Path) -> None:
+async def test_writing_to_a_closed_stdin_is_an_agent_failure(reaper: Reaper, tmp_path: Path) -> None:
     process = await shell(reaper, tmp_path, "exec 0<&-; echo closed; sleep 600")
     batches = process.lines()
     assert await anext(batches) == [Line(b"closed")]
@@ -136,7 +136,7 @@ async def test_stdin_that_nobody_reads_any_more_is_a_clear_failure(reaper: Reape
     await process.stop(0)
 
 
-async def test_stopping_breaks_off_a_write_that_waits(reaper: Reaper, tmp_path: Path) -> None:
+async def test_stopping_aborts_a_blocked_write(reaper: Reaper, tmp_path: Path) -> None:
     process = await shell(reaper, tmp_path, "sleep 600")
     failures: list[AgentFailed] = []
 
@@ -161,7 +161,7 @@ async def test_stopping_breaks_off_a_write_that_waits(reaper: Reaper, tmp_path: 
         ("trap '' TERM; echo ready; while true; do sleep 600; done", 0.2, Exit(signal="SIGKILL")),
     ],
 )
-async def test_stop_is_as_polite_as_it_can_be(
+async def test_stop_escalates_from_closed_stdin_to_sigkill(
     reaper: Reaper, tmp_path: Path, script: str, grace: float, expected: Exit
 ) -> None:
     process = await shell(reaper, tmp_path, f"echo up; {script}")
@@ -172,7 +172,7 @@ async def test_stop_is_as_polite_as_it_can_be(
     await batches.aclose()
 
 
-async def test_stop_takes_the_whole_tree(reaper: Reaper, tmp_path: Path) -> None:
+async def test_stop_kills_the_whole_process_tree(reaper: Reaper, tmp_path: Path) -> None:
     script = """
     sleep 600 & echo $! > child
     setsid sh -c 'echo $$ > own_session; exec sleep 600' &
@@ -191,17 +191,17 @@ async def test_stop_takes_the_whole_tree(reaper: Reaper, tmp_path: Path) -> None
     await bystander.stop()
 
 
-async def test_stderr_is_kept_and_read_while_stdout_is_not(reaper: Reaper, tmp_path: Path) -> None:
+async def test_stderr_is_read_while_stdout_is_not(reaper: Reaper, tmp_path: Path) -> None:
     process = await shell(reaper, tmp_path, "i=0; while [ $i -lt 20000 ]; do echo line $i >&2; i=$((i+1)); done")
     with anyio.fail_after(30):
         await process.wait()
     assert process.stderr
     assert process.stderr.total_lines == 20000
-    assert process.last_words == "line 19999"
+    assert process.last_error_line == "line 19999"
     await process.stop()
 
 
-async def test_a_missing_program_or_directory_says_so(reaper: Reaper, tmp_path: Path) -> None:
+async def test_the_error_about_a_missing_program_or_directory_names_it(reaper: Reaper, tmp_path: Path) -> None:
     with pytest.raises(AgentNotInstalled, match="no-such-program"):
         await start(reaper, tmp_path, "no-such-program")
     with pytest.raises(AgentFailed, match="does not exist"):

@@ -9,7 +9,7 @@ from living import alive, wait_for_pid, wait_until
 from everyagent.runtime.process import Process
 from everyagent.runtime.reaper import Reaper
 
-#: A daemon that starts two agents; one leaves a grandchild in a session of its own.
+#: A daemon that starts two agents, one of which starts a grandchild in its own session.
 FAKE_DAEMON = """
 import anyio, os, sys
 from pathlib import Path
@@ -30,7 +30,7 @@ anyio.run(main)
 """
 
 
-async def test_nothing_outlives_a_daemon_that_is_killed(tmp_path: Path) -> None:
+async def test_no_process_outlives_a_killed_daemon(tmp_path: Path) -> None:
     daemon = subprocess.Popen([sys.executable, "-c", FAKE_DAEMON, str(tmp_path)])
     names = ("one", "two", "one_stray", "two_stray", "reaper")
     pids = [await wait_for_pid(tmp_path / name) for name in names]
@@ -40,7 +40,7 @@ async def test_nothing_outlives_a_daemon_that_is_killed(tmp_path: Path) -> None:
     await wait_until(lambda: not any(alive(pid) for pid in pids))
 
 
-async def test_the_reaper_holds_no_descriptor_of_the_daemon(reaper: Reaper, tmp_path: Path) -> None:
+async def test_the_watcher_holds_no_descriptor_of_the_daemon(reaper: Reaper, tmp_path: Path) -> None:
     with (tmp_path / "open").open("w") as file:
         os.set_inheritable(file.fileno(), True)
         reaper.watch()
@@ -50,7 +50,7 @@ async def test_the_reaper_holds_no_descriptor_of_the_daemon(reaper: Reaper, tmp_
     assert os.getsid(reaper._watcher.pid) == reaper._watcher.pid
 
 
-async def test_a_reaper_that_was_killed_is_started_again(reaper: Reaper) -> None:
+async def test_a_killed_watcher_is_started_again(reaper: Reaper) -> None:
     reaper.watch()
     assert reaper._watcher
     first = reaper._watcher
@@ -61,7 +61,7 @@ async def test_a_reaper_that_was_killed_is_started_again(reaper: Reaper) -> None
     assert alive(reaper._watcher.pid)
 
 
-async def test_closing_kills_what_is_left(tmp_path: Path) -> None:
+async def test_closing_kills_remaining_processes(tmp_path: Path) -> None:
     reaper = Reaper()
     process = await Process.start(["sleep", "600"], directory=tmp_path, environment=dict(os.environ), reaper=reaper)
     await reaper.close()
@@ -69,7 +69,7 @@ async def test_closing_kills_what_is_left(tmp_path: Path) -> None:
     await process.stop(0)
 
 
-async def test_an_earlier_daemons_agents_are_not_ours_to_kill(reaper: Reaper, tmp_path: Path) -> None:
+async def test_processes_of_another_daemon_are_not_killed(reaper: Reaper, tmp_path: Path) -> None:
     other = Reaper()
     process = await Process.start(["cat"], directory=tmp_path, environment=dict(os.environ), reaper=other)
     mine = await Process.start(["cat"], directory=tmp_path, environment=dict(os.environ), reaper=reaper)

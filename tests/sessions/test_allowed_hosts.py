@@ -34,7 +34,7 @@ async def test_an_agent_that_cannot_be_kept_to_them_is_not_begun() -> None:
 
 
 async def test_nor_on_a_machine_that_cannot_keep_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(restricted_shell, "trouble", lambda: "There is no program nsenter.")
+    monkeypatch.setattr(restricted_shell, "unavailable_reason", lambda: "There is no program nsenter.")
     with pytest.raises(UnsupportedChoice, match="This machine cannot keep commands to some hosts: There is no program"):
         await keepable([], "default", "Agent", SHELLED)
     assert await keepable([], "bypass", "Agent", ITSELF) == [], "it needs none of ours"

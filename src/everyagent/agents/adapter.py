@@ -10,6 +10,7 @@ from typing import Literal, Protocol, TypeAlias
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
+from everyagent.model.agents import Mode, Model
 from everyagent.model.asks import Answer
 from everyagent.model.events import ErrorCode, EventData, StderrOutput
 from everyagent.model.policies import UNRESTRICTED, AgentTool, ToolPolicies
@@ -54,22 +55,6 @@ class Capabilities(Struct, frozen=True, kw_only=True, rename="camel"):
     mode_change: bool = False
     tool_policies: bool = False
     own_tools_off: bool = False
-
-
-class Mode(Struct, frozen=True, kw_only=True):
-    id: str
-    name: str
-    description: str
-
-
-class Model(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """`costs`: the agent knows what it costs, and says so."""
-
-    id: str
-    name: str | None = None
-    variants: list[str] = []
-    default_variant: str | None = None
-    costs: bool = False
 
 
 class Catalog(Struct, frozen=True, kw_only=True, rename="camel"):

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Mapping
 
-from everyagent.agents.adapter import Capabilities, Mode
+from everyagent.agents.adapter import Capabilities
+from everyagent.model.agents import Mode
 
 #: A coding agent with a process of its own for each session. Agents replace the few flags in which they differ.
 CODING_AGENT = Capabilities(

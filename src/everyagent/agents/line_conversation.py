@@ -138,7 +138,7 @@ class Lines:
         except AgentFailed as failure:
             exit, message = None, failure.detail
         else:
-            words = self.process.last_words
+            words = self.process.last_error_line
             message = f"{self._speech.title} ended with {exit}{f': {words}' if words else '.'}"
         ending = self._speech.ended(exit)
         return Death(

@@ -147,7 +147,7 @@ class SharedServer(ABC, Generic[M]):
             exit = await self._process.stop(0)
         except AgentFailed as failure:
             return Death(expected=self._stopping, stderr=self._process.stderr, message=failure.detail)
-        words = self._process.last_words
+        words = self._process.last_error_line
         message = f"{self.title} ended with {exit}{f': {words}' if words else '.'}"
         return Death(
             expected=self._stopping and self._fault is None,

@@ -1,6 +1,6 @@
-"""The gate in front of every route: which Host we answer to, which Origin may ask, and who knows the token.
+"""Access control: checks the Host, Origin and token of every request.
 
-A page in a browser must not reach the daemon: neither by a name it made point here, nor across origins.
+Keeps web pages from using the daemon, both across origins and by DNS rebinding.
 """
 
 import hashlib
@@ -13,10 +13,10 @@ from everyagent.errors import Forbidden, Unauthorized
 
 
 class AccessControl:
-    """`hosts` are the names we answer to: alone, or with the port of the connection; or whole `Host` values.
+    """`hosts` are accepted names, alone or with the port of the connection, or whole `Host` values.
 
-    `public` tells paths that need no token. Without a `token`, none does. `opens` says whether another token opens
-    just what is asked for.
+    `public` says whether a path needs no token. Without a `token`, no path does. `allows` says whether a token of
+    limited scope allows a request.
     """
 
     def __init__(
@@ -26,13 +26,13 @@ class AccessControl:
         hosts: Collection[str],
         origins: Collection[str],
         public: Callable[[str], bool],
-        opens: Callable[[str, Scope], bool],
+        allows: Callable[[str, Scope], bool],
     ) -> None:
         self._token = None if token is None else _digest(token.encode())
         self._hosts = frozenset(host.lower() for host in hosts)
         self._origins = frozenset(origin.lower() for origin in origins)
         self._public = public
-        self._opens = opens
+        self._allows = allows
 
     def check(self, scope: Scope) -> None:
         """Raises `Forbidden` or `Unauthorized`."""
@@ -41,14 +41,15 @@ class AccessControl:
         for origin in _all(headers, b"origin"):
             if origin not in (f"http://{host}", f"https://{host}") and origin not in self._origins:
                 raise Forbidden(
-                    f"The origin {origin!r} may not use this daemon. Start it with that origin allowed.", origin=origin
+                    f"The origin {origin!r} may not use this daemon. Send the request from the daemon's own origin.",
+                    origin=origin,
                 )
         if self._token is not None and not self._public(scope["path"]):
             self._check_token(self._token, scope)
 
     def _checked_host(self, hosts: list[str], scope: Scope) -> str:
         if len(hosts) != 1:
-            raise Forbidden("A request needs exactly one Host header.")
+            raise Forbidden("The request must have exactly one Host header.")
         host = hosts[0]
         if host in self._hosts:
             return host
@@ -56,17 +57,20 @@ class AccessControl:
         server: tuple[str, int | None] | None = scope.get("server")
         if name in self._hosts and server is not None and port == server[1]:
             return host
-        raise Forbidden(f"This daemon does not listen as {host!r}. Use the address it printed at its start.", host=host)
+        raise Forbidden(
+            f"This daemon does not accept requests for {host!r}. Use the address that it printed at its start.",
+            host=host,
+        )
 
     def _check_token(self, token: bytes, scope: Scope) -> None:
         given = list(tokens(scope["headers"]))
         if not given:
             raise Unauthorized(
-                "This needs the daemon's token: `Authorization: Bearer <token>` or `x-api-key: <token>`."
+                "The request needs the daemon's token: `Authorization: Bearer <token>` or `x-api-key: <token>`."
             )
         if any(hmac.compare_digest(_digest(candidate), token) for candidate in given):
             return
-        if not any(self._opens(candidate.decode("latin-1"), scope) for candidate in given):
+        if not any(self._allows(candidate.decode("latin-1"), scope) for candidate in given):
             raise Unauthorized("The token is wrong. `everyagent token` prints the right one.")
 
 

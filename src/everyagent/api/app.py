@@ -1,4 +1,4 @@
-"""The ASGI application. Every request goes: request id -> gate -> route -> decode -> handler -> answer or problem."""
+"""The ASGI application: checks access, finds the route, decodes the request, calls the handler, sends the response."""
 
 import hashlib
 import hmac
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from everyagent.api.managed.face import ManagedFace
     from everyagent.managed import Managed
 
-#: Everything below it is the Managed Agents API.
+#: Paths below it belong to the Managed Agents API.
 PREFIX = "/anthropic/"
 _NOTHING = Nothing()
 _TOOLS = re.compile("/v1/sessions/([^/]+)/mcp")
@@ -53,7 +53,7 @@ class Application:
         routes = tuple(routes)
         self.metrics = Metrics()
         self.readers = Readers()
-        self.metrics.add(self._readings)
+        self.metrics.add(self._samples)
         self._context = Context(
             sessions=sessions,
             settings=settings,
@@ -70,13 +70,13 @@ class Application:
             token=settings.token,
             hosts=settings.hosts,
             origins=settings.origins,
-            public=lambda path: path in public or ui.is_ours(path),
-            opens=self._opens,
+            public=lambda path: path in public or ui.is_inspector_path(path),
+            allows=self._scoped_token_allows,
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            raise RuntimeError(f"Only HTTP is served here, not {scope['type']}.")
+            raise RuntimeError(f"Only HTTP is supported, not {scope['type']}.")
         api = self._managed if self._is_managed(scope["path"]) else self._universal
         sender = ResponseSender(scope, send, self.metrics, api)
         try:
@@ -84,12 +84,12 @@ class Application:
             await answer(scope, receive, sender.send)
         except ClientDisconnect:
             return
-        except Exception as error:  # noqa: BLE001 - the last resort: a client always gets a problem, never a stack trace
+        except Exception as error:  # noqa: BLE001 - any fault becomes an error response, never a stack trace
             await sender.fail(error, receive)
 
     async def _answer(self, scope: Scope, receive: Receive, sender: ResponseSender, api: HttpApi) -> ASGIApp:
         self._access.check(scope)
-        if ui.is_ours(scope["path"]):
+        if ui.is_inspector_path(scope["path"]):
             sender.route = "/ui"
             return ui.answer(scope)
         route, path = api.router.find(scope["method"], scope["path"])
@@ -133,7 +133,7 @@ class Application:
 
     @cached_property
     def _managed(self) -> "ManagedFace":
-        """Loaded when it is first asked for: most daemons never are."""
+        """Loaded at the first request, because most daemons do not use it."""
         from everyagent.api.managed.face import ManagedFace
 
         assert self._context.managed
@@ -142,27 +142,29 @@ class Application:
     def _is_managed(self, path: str) -> bool:
         return path.startswith(PREFIX) and self._context.managed is not None
 
-    def _opens(self, token: str, scope: Scope) -> bool:
-        """A token of one session's tools, or of a part of the Managed Agents API."""
+    def _scoped_token_allows(self, token: str, scope: Scope) -> bool:
+        """Whether a token of limited scope allows the request: that of a session's tools, or a managed work key."""
         path: str = scope["path"]
         if tools := _TOOLS.fullmatch(path):
             return hmac.compare_digest(token.encode(), self._context.sessions.tools_token(tools[1]).encode())
         return self._is_managed(path) and self._managed.managed.keys.opens(token, scope["method"], path)
 
-    def _readings(self) -> Iterable[Sample]:
+    def _samples(self) -> Iterable[Sample]:
         sessions = self._context.sessions
         counts = sessions.agents.counts
-        yield Sample("everyagent_sse_readers", "gauge", "Event streams open now.", len(self.readers))
-        yield Sample("everyagent_live_sessions", "gauge", "Sessions whose agent runs now.", sessions.live())
+        yield Sample("everyagent_sse_readers", "gauge", "Open event streams.", len(self.readers))
+        yield Sample("everyagent_live_sessions", "gauge", "Sessions whose agent is running.", sessions.live())
         for agent, events in counts.events.items():
             yield Sample("everyagent_events", "counter", "Events written.", events, {"agent": agent})
         for (agent, reason), turns in counts.turns.items():
             labels = {"agent": agent, "stop_reason": reason}
             yield Sample("everyagent_turns", "counter", "Turns ended.", turns, labels)
         for agent, deaths in counts.deaths.items():
-            yield Sample("everyagent_agent_deaths", "counter", "Agents that ended.", deaths, {"agent": agent})
+            yield Sample("everyagent_agent_deaths", "counter", "Agent processes that ended.", deaths, {"agent": agent})
         for agent, frames in counts.unknown_frames.items():
-            yield Sample("everyagent_unknown_frames", "counter", "Frames nobody knew.", frames, {"agent": agent})
+            yield Sample(
+                "everyagent_unknown_frames", "counter", "Frames that could not be decoded.", frames, {"agent": agent}
+            )
 
 
 async def _run(route: Route, call: Call[object, object]) -> ASGIApp:

@@ -1,4 +1,4 @@
-"""What every handler can reach: the sessions, and what belongs to the HTTP face itself."""
+"""The settings of the HTTP API, and the objects that every handler can use."""
 
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ MIB = 1 << 20
 
 
 class ApiSettings(Struct, frozen=True, kw_only=True):
-    """`hosts` are names we listen on, or whole `Host` values; `origins` are pages that may use the API."""
+    """`hosts` are accepted host names or whole `Host` values; `origins` are those of web pages that may use the API."""
 
     token: str | None
     hosts: Collection[str] = ("127.0.0.1", "localhost", "[::1]")
@@ -28,7 +28,7 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
 
 
 class Context(Struct, frozen=True, kw_only=True):
-    """`openapi` and `schema` make the encoded documents, `managed` what stands behind `/anthropic`; each once."""
+    """`openapi` and `schema` return the encoded documents, `managed` the Managed Agents services; each is made once."""
 
     sessions: Sessions
     settings: ApiSettings

@@ -1,4 +1,4 @@
-"""What differs between the faces of one server: how each reads requests, and how it tells of errors."""
+"""The interface of the APIs that the server offers: their routes, request decoding and error format."""
 
 from typing import Protocol
 
@@ -12,7 +12,7 @@ from everyagent.errors import EveryagentError
 
 
 class HttpApi(Protocol):
-    """What a reader passes over, since it does not know it, it adds to `ignored`: the client is told."""
+    """Unknown fields that `query` and `body` skip are added to `ignored`; a response header lists them."""
 
     @property
     def router(self) -> Router: ...
@@ -22,7 +22,7 @@ class HttpApi(Protocol):
 
 
 class UniversalApi:
-    """`/v1` and everything beside it: an unknown field is an error, errors are RFC 9457 problems."""
+    """The universal API under `/v1`: unknown fields are errors, and errors are RFC 9457 problems."""
 
     def __init__(self, router: Router) -> None:
         self.router = router

@@ -1,4 +1,4 @@
-"""Idempotency-Key: a POST sent again with the same key gets the first answer again, and has no second effect."""
+"""Idempotency-Key: a repeated POST with the same key has no second effect and gets the first response again."""
 
 import hashlib
 from collections.abc import Awaitable, Callable
@@ -15,9 +15,9 @@ STREAM = "text/event-stream"
 
 
 class Key:
-    """A key, and the fingerprint of the request it came with.
+    """An Idempotency-Key with the fingerprint of its request.
 
-    `earlier` is the receipt of a stream that was begun with it before: its handler streams that one again.
+    `earlier` is the receipt of a stream that was started with this key before; the handler streams it again.
     """
 
     def __init__(self, value: str, fingerprint: str) -> None:
@@ -27,13 +27,13 @@ class Key:
         self.earlier: Receipt | None = None
 
     def receipt(self, answer: Response) -> Receipt:
-        """Whoever asks for it keeps it, in one transaction with the effect."""
+        """The receipt of a response. The caller stores it in one transaction with the effect."""
         self.kept = True
         headers = {name: value for name, value in answer.headers.items() if name != "content-length"}
         return self._receipt(answer.status_code, bytes(answer.body), headers)
 
     def stream_receipt(self, item_id: str) -> Receipt:
-        """The same for an answer that is the stream of a message's turn."""
+        """The receipt of a response that streams the turn of a message."""
         self.kept = True
         return self._receipt(200, b"", {"content-type": STREAM, "x-item-id": item_id})
 
@@ -42,18 +42,18 @@ class Key:
 
 
 def key_of(scope: Scope, digest: bytes) -> Key | None:
-    """`digest` is the SHA-256 of the body."""
+    """The Idempotency-Key of a request, if it has one. `digest` is the SHA-256 of the body."""
     value = header(scope, b"idempotency-key")
     if value is None:
         return None
     if not 1 <= len(value) <= 255 or not all("!" <= character <= "~" for character in value):
-        raise BadRequest("An Idempotency-Key is 1 to 255 visible ASCII characters.", field="Idempotency-Key")
+        raise BadRequest("An Idempotency-Key must have 1 to 255 visible ASCII characters.", field="Idempotency-Key")
     what = hashlib.sha256(f"{scope['method']} {scope['path']}?".encode() + scope["query_string"] + b"\n" + digest)
     return Key(value, what.hexdigest())
 
 
 class Idempotency:
-    """Keeps receipts, and lets a second request wait for the first that has the same key."""
+    """Runs requests with a key once. A second request with the same key waits for the first."""
 
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
@@ -78,7 +78,7 @@ class Idempotency:
 
 def _streams(receipt: Receipt, key: Key) -> bool:
     if receipt.fingerprint != key.fingerprint:
-        raise KeyReused("This Idempotency-Key came with another request before. Use a new key for a new request.")
+        raise KeyReused("This Idempotency-Key was used for another request before. Use a new key for each new request.")
     return receipt.headers.get("content-type") == STREAM
 
 

@@ -1,4 +1,4 @@
-"""JSON Schema of the model's structs, and of the events as a union told apart by their `type`."""
+"""Makes JSON Schemas of the model's structs, and of events as a union discriminated by `type`."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -15,7 +15,7 @@ _ANYTHING: JsonObject = {"description": "Any JSON value."}
 
 
 def event_schema() -> JsonObject:
-    """JSON Schema 2020-12 of an event of any type, and of everything in it."""
+    """JSON Schema 2020-12 of an event of any type."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "everyagent events",
@@ -25,7 +25,7 @@ def event_schema() -> JsonObject:
 
 
 def event_components(refs: str) -> dict[str, JsonObject]:
-    """One schema for each event type, told apart by `type`, and `Event` for any of them."""
+    """One schema per event type, and `Event` for their union."""
     envelopes = [_envelope(data) for data in EVENT_TYPES]
     _, components = schemas(envelopes, refs)
     events: dict[str, JsonObject] = {}
@@ -65,7 +65,7 @@ def schemas(shapes: Sequence[object], refs: str) -> tuple[Sequence[JsonObject], 
 
 
 def _simpler(schema: object) -> object:
-    """The union that stands for any JSON value, as what it means."""
+    """Replace the union that msgspec makes for any JSON value by an empty schema."""
     match schema:
         case dict():
             fields = msgspec.convert(schema, JsonObject)

@@ -1,4 +1,4 @@
-"""What is counted, for Prometheus. Counting is plain arithmetic; its library is loaded by the first scrape."""
+"""Prometheus metrics. The library is loaded at the first scrape, because it slows down the start."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
@@ -13,7 +13,7 @@ BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10
 
 
 class Sample(Struct, frozen=True):
-    """One number at the moment of a scrape. Readings of the same name have the same kind, help and label names."""
+    """One value at the time of a scrape. Samples of the same name have the same kind, help and label names."""
 
     name: str
     kind: Literal["counter", "gauge"]
@@ -22,7 +22,7 @@ class Sample(Struct, frozen=True):
     labels: dict[str, str] = {}
 
 
-#: Any part of the daemon may be a source: it is asked at every scrape.
+#: Called at every scrape.
 SampleSource: TypeAlias = Callable[[], Iterable[Sample]]
 
 
@@ -36,7 +36,7 @@ class Metrics:
         self._sources.append(source)
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Called when the answer's headers leave; how long a stream stays open is not its latency."""
+        """Count a response. Called when its headers are sent: the length of a stream is not latency."""
         request = (method, route, status)
         self._requests[request] = self._requests.get(request, 0) + 1
         histogram = self._latencies.get((method, route))
@@ -53,7 +53,7 @@ class Metrics:
         return generate_latest(registry)
 
     def collect(self) -> "Iterator[Metric]":
-        """prometheus-client's interface of a collector."""
+        """The collector interface of prometheus-client."""
         from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
         requests = CounterMetricFamily(
@@ -63,19 +63,19 @@ class Metrics:
             requests.add_metric([method, route, str(status)], count)
         yield requests
         latency = HistogramMetricFamily(
-            "everyagent_http_request_seconds", "Time to the answer's headers.", labels=["method", "route"]
+            "everyagent_http_request_seconds", "Time until the response headers were sent.", labels=["method", "route"]
         )
         for labels, histogram in self._latencies.items():
             latency.add_metric(list(labels), histogram.cumulative(), histogram.total)
         yield latency
         families: dict[str, CounterMetricFamily | GaugeMetricFamily] = {}
         for source in self._sources:
-            for reading in source():
-                kind = CounterMetricFamily if reading.kind == "counter" else GaugeMetricFamily
-                family = families.get(reading.name)
+            for sample in source():
+                kind = CounterMetricFamily if sample.kind == "counter" else GaugeMetricFamily
+                family = families.get(sample.name)
                 if family is None:
-                    family = families[reading.name] = kind(reading.name, reading.help, labels=list(reading.labels))
-                family.add_metric(list(reading.labels.values()), reading.value)
+                    family = families[sample.name] = kind(sample.name, sample.help, labels=list(sample.labels))
+                family.add_metric(list(sample.labels.values()), sample.value)
         yield from families.values()
 
 

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, made from the route table."""
+"""Makes the OpenAPI 3.1 document from the route table."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -26,22 +26,25 @@ _PARAMETERS: dict[str, JsonObject] = {
     "session_id": {"type": "string", "pattern": "^[A-Za-z0-9._~:-]{1,128}$"},
 }
 _ABOUT = (
-    "Every coding agent behind one API, with one durable event log. Bodies are camelCase, events are snake_case; "
-    "query parameters may be spelled either way. Errors are RFC 9457 problems."
+    "Every coding agent behind one API, with one durable event log. Bodies use camelCase, events snake_case; "
+    "query parameters can be spelled either way. Errors are RFC 9457 problems."
 )
 _KEY: JsonObject = {
     "name": "Idempotency-Key",
     "in": "header",
     "required": False,
-    "description": "Sent again with the same key, the request has no second effect and gets the first answer.",
+    "description": "A repeated request with the same key has no second effect and gets the first response again.",
     "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
 }
 _SERVER_SENT_EVENT: JsonObject = {
     "type": "object",
-    "description": "Each of the server-sent events.",
+    "description": "One server-sent event.",
     "required": ["id", "event", "data"],
     "properties": {
-        "id": {"type": "string", "description": "Where to go on: the next request's Last-Event-ID."},
+        "id": {
+            "type": "string",
+            "description": "The position in the stream. Send it as Last-Event-ID to continue after this event.",
+        },
         "event": {"const": "message"},
         "data": {
             "type": "string",
@@ -54,13 +57,13 @@ _LAST_EVENT_ID: JsonObject = {
     "name": "Last-Event-ID",
     "in": "header",
     "required": False,
-    "description": "The id of the last event seen; wins over `offset`.",
+    "description": "The id of the last event seen; takes precedence over `offset`.",
     "schema": {"type": "string"},
 }
 
 
 class DocumentStyle(NamedTuple):
-    """What differs from face to face: how it is described, and how it tells of errors."""
+    """The title, description and error format of an API."""
 
     title: str
     about: str
@@ -71,20 +74,20 @@ class DocumentStyle(NamedTuple):
 UNIVERSAL_STYLE = DocumentStyle("everyagent", _ABOUT, Problem, MEDIA_TYPE)
 
 
-def describe(routes: Sequence[Route], version: str, manner: DocumentStyle = UNIVERSAL_STYLE) -> JsonObject:
+def describe(routes: Sequence[Route], version: str, style: DocumentStyle = UNIVERSAL_STYLE) -> JsonObject:
     shapes = [shape for route in routes for shape in _shapes(route)]
-    _, components = schemas([*shapes, manner.error], _REFS)
-    components |= event_components(_REFS) if manner is UNIVERSAL_STYLE else {"Event": {"type": "object"}}
-    components[manner.error.__name__]["additionalProperties"] = True
+    _, components = schemas([*shapes, style.error], _REFS)
+    components |= event_components(_REFS) if style is UNIVERSAL_STYLE else {"Event": {"type": "object"}}
+    components[style.error.__name__]["additionalProperties"] = True
     paths: dict[str, dict[str, JsonObject]] = {}
     for route in routes:
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, manner)
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, style)
     return {
         "openapi": "3.1.0",
         "info": {
-            "title": manner.title,
+            "title": style.title,
             "version": version,
-            "description": manner.about,
+            "description": style.about,
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": "/"}],
@@ -102,7 +105,7 @@ def describe(routes: Sequence[Route], version: str, manner: DocumentStyle = UNIV
 
 
 def _shapes(route: Route) -> Iterable[object]:
-    """The structs of a route that the document names."""
+    """The structs of a route that need a schema component."""
     if route.body is not Nothing and issubclass(route.body, Struct):
         yield route.body
     for answer in route.answers:
@@ -111,21 +114,21 @@ def _shapes(route: Route) -> Iterable[object]:
 
 
 def _shape(answer: object) -> object | None:
-    """What an answer's JSON looks like, if it is JSON."""
+    """The type of a JSON response, or None if the response is not JSON."""
     if get_origin(answer) is Encoded:
         return get_args(answer)[0]
     shape = get_origin(answer) or answer
     return answer if shape is list or (isinstance(shape, type) and issubclass(shape, Struct)) else None
 
 
-def _operation(route: Route, manner: DocumentStyle) -> JsonObject:
+def _operation(route: Route, style: DocumentStyle) -> JsonObject:
     summary, _, description = (route.handler.__doc__ or "").partition("\n")
     operation: JsonObject = {
         "operationId": route.name,
         "tags": [route.tag],
         "summary": summary.strip(),
         "parameters": [*_path_parameters(route), *_query_parameters(route), *_header_parameters(route)],
-        "responses": _responses(route, manner),
+        "responses": _responses(route, style),
     }
     if text := " ".join(description.split()):
         operation["description"] = text
@@ -151,7 +154,7 @@ def _query_parameters(route: Route) -> Iterable[JsonObject]:
 
 
 def _never_null(schema: JsonObject) -> JsonObject:
-    """A query parameter is left out, never null."""
+    """The schema without null: a query parameter is left out instead."""
     if "default" in schema and schema["default"] is None:
         del schema["default"]
     if "enum" in schema:
@@ -182,7 +185,7 @@ def _request_body(route: Route) -> JsonObject | None:
     }
 
 
-def _responses(route: Route, manner: DocumentStyle) -> JsonObject:
+def _responses(route: Route, style: DocumentStyle) -> JsonObject:
     responses: JsonObject = {}
     shaped = [shape for answer in route.answers if (shape := _shape(answer)) is not None]
     for answer in route.answers:
@@ -192,7 +195,7 @@ def _responses(route: Route, manner: DocumentStyle) -> JsonObject:
         codes = ", ".join(f"`{error.code}`" for error in errors)
         responses[str(status)] = {
             "description": f"{errors[0].title}: {codes}",
-            "content": {manner.error_media: {"schema": {"$ref": _REFS.format(name=manner.error.__name__)}}},
+            "content": {style.error_media: {"schema": {"$ref": _REFS.format(name=style.error.__name__)}}},
         }
     return responses
 
@@ -205,11 +208,11 @@ def _success(route: Route, answer: object, shaped: Sequence[object]) -> tuple[st
     if answer is None or answer is NoContent:
         return "204", {"description": "Done.", "headers": headers}
     if answer is Accepted:
-        return "202", {"description": "Taken in; there is nothing to answer.", "headers": headers}
+        return "202", {"description": "Accepted; the response has no body.", "headers": headers}
     if answer is EventStream:
         events: JsonObject = {"schema": _SERVER_SENT_EVENT}
         return "200", {
-            "description": "Events as they happen.",
+            "description": "A stream of events.",
             "headers": headers,
             "content": {"text/event-stream": events},
         }

@@ -1,4 +1,4 @@
-"""Errors as RFC 9457 problems: what every request that fails is answered with."""
+"""Error responses of the universal API, as RFC 9457 problems."""
 
 import msgspec
 from starlette.responses import Response
@@ -15,7 +15,7 @@ MEDIA_TYPE = "application/problem+json"
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
-    """`type` and `code` never change for an error; `detail` is for people. An error's own facts are beside these."""
+    """`type` and `code` are stable; `detail` is for people. Errors may have further fields with their facts."""
 
     type: str
     title: str
@@ -26,8 +26,8 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def unexpected() -> EveryagentError:
-    """What a client is told of a fault of ours: where to look, and nothing of how it looks inside."""
-    return EveryagentError("The daemon met a fault of its own; its log tells more under this request_id.")
+    """The error for a fault of the daemon, without internal details."""
+    return EveryagentError("The daemon failed to handle the request. Its log has the details under this request_id.")
 
 
 def problem_response(error: EveryagentError, request_id: str) -> Response:

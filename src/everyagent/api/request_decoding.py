@@ -1,4 +1,4 @@
-"""What a client sends, as structs: query strings and JSON bodies, or the 400 that names the field that is wrong."""
+"""Decodes query strings and bodies of requests. An invalid field is a 400 that names it."""
 
 import hashlib
 import re
@@ -25,7 +25,7 @@ _FIELD = re.compile(r"(?:unknown|required) field `(?P<name>[^`]*)`")
 
 
 def header(scope: Scope, name: bytes) -> str | None:
-    """The last value of a header, if it is there. `name` is in lower case."""
+    """The last value of a header, or None. `name` is in lower case."""
     values = [value for key, value in scope["headers"] if key == name]
     return values[-1].decode("latin-1") if values else None
 
@@ -35,7 +35,7 @@ def media_type(scope: Scope) -> str:
 
 
 def decode_query(raw: bytes, into: type[S]) -> S:
-    """Every parameter may be spelled in camelCase or snake_case; lists are repeated or separated by commas."""
+    """Decode a query string. Names can be camelCase or snake_case; lists are repeated or separated by commas."""
     fields = _fields(into)
     values: dict[str, str | list[str]] = {}
     for pair in raw.decode("latin-1").split("&") if raw else ():
@@ -44,7 +44,7 @@ def decode_query(raw: bytes, into: type[S]) -> S:
         field = fields.get(name)
         if field is None:
             known = ", ".join(sorted(fields)) or "none"
-            raise BadRequest(f"Unknown query parameter `{name}`; there is: {known}.", field=name)
+            raise BadRequest(f"Unknown query parameter `{name}`. Known parameters: {known}.", field=name)
         if get_origin(field.type) is list:
             earlier = values.setdefault(name, [])
             assert isinstance(earlier, list)
@@ -76,7 +76,7 @@ def decode_json(body: bytes, decoder: msgspec.json.Decoder[S]) -> S:
 
 
 def decoded(body: bytes) -> object:
-    """Any JSON."""
+    """Decode any JSON value."""
     return _decoded(body, _ANYTHING)
 
 
@@ -92,14 +92,14 @@ def _decoded(body: bytes, decoder: msgspec.json.Decoder[T]) -> T:
 
 
 def require_json(scope: Scope) -> None:
-    """A form or a plain text can be posted across sites without asking us first; JSON cannot."""
+    """Require a JSON content type: web pages cannot send it to another site without a CORS preflight."""
     found = media_type(scope)
     if found != "application/json" and not found.endswith("+json"):
         raise UnsupportedMedia("Send the body with `Content-Type: application/json`.", contentType=found or None)
 
 
 async def chunks(scope: Scope, receive: Receive, limit: int) -> AsyncIterator[bytes]:
-    """The body piece by piece; `TooLarge` as soon as it is known to be over the limit."""
+    """The body in chunks. Raises `TooLarge` as soon as it exceeds the limit."""
     announced = header(scope, b"content-length")
     if announced is not None and announced.isdigit() and int(announced) > limit:
         raise _too_large(limit)
@@ -123,7 +123,7 @@ async def whole(scope: Scope, receive: Receive, limit: int) -> bytes:
 
 
 async def pieces(scope: Scope, receive: Receive, limit: int) -> AsyncIterator[bytes]:
-    """The same in pieces big enough to be worth a thread each."""
+    """The body in pieces of about 1 MiB, large enough to be handed to a worker thread."""
     gathered: list[bytes] = []
     size = 0
     async for chunk in chunks(scope, receive, limit):
@@ -137,7 +137,7 @@ async def pieces(scope: Scope, receive: Receive, limit: int) -> AsyncIterator[by
 
 
 async def spool(scope: Scope, receive: Receive, limit: int) -> tuple[BinaryIO, bytes]:
-    """The body in a file without a name, from its start, and the body's SHA-256."""
+    """Write the body to a temporary file. Returns the file, rewound, and the SHA-256 of the body."""
     file = await to_thread.run_sync(tempfile.TemporaryFile)
     digest = hashlib.sha256()
     try:
@@ -152,18 +152,18 @@ async def spool(scope: Scope, receive: Receive, limit: int) -> tuple[BinaryIO, b
 
 
 def _too_large(limit: int) -> TooLarge:
-    return TooLarge(f"The body is larger than the {limit} bytes that are taken here.", limit=limit)
+    return TooLarge(f"The body is larger than the limit of {limit} bytes.", limit=limit)
 
 
 def invalid(where: str, error: msgspec.ValidationError) -> BadRequest:
-    """msgspec's message, and the path of the field it is about."""
+    """The error for invalid input, with msgspec's message and the path of the field."""
     text = str(error)
     at, named = _AT.search(text), _FIELD.search(text)
     path = [at["path"]] if at and at["path"] else []
     path += [named["name"]] if named else []
     what = _AT.sub("", text)
     field = ".".join(path)
-    return BadRequest(f"Wrong {where}: {what}{f' (at `{field}`)' if field else ''}.", field=field or None)
+    return BadRequest(f"Invalid {where}: {what}{f' (at `{field}`)' if field else ''}.", field=field or None)
 
 
 def _unquoted(text: str) -> str:

@@ -1,4 +1,4 @@
-"""One request's way out: gives the answer its id, and knows whether it has begun."""
+"""Sends the response of one request: adds its request id and warnings, counts it, reports errors."""
 
 import time
 
@@ -15,7 +15,7 @@ _WARNING_BYTES = 1000
 
 
 class ResponseSender:
-    """`ignored` are fields of the request that nobody here knows; `warnings` whatever else a client should hear."""
+    """`ignored` are unknown fields of the request; `warnings` are other messages for the client."""
 
     __slots__ = (
         "_api",
@@ -54,16 +54,16 @@ class ResponseSender:
         known = error if isinstance(error, EveryagentError) else unexpected()
         if known is not error:
             self._log(error)
-        # An answer that has begun is left unfinished: the server cuts it, and the client knows.
+        # A response that has begun stays incomplete: the server closes the connection, so the client notices.
         if not self._begun:
             await self._api.error_response(known, self.request_id)(self._scope, receive, self.send)
 
     def _headers(self) -> list[tuple[bytes, bytes]]:
         request_id = self.request_id.encode()
         headers = [(b"x-request-id", request_id), (b"request-id", request_id)]
-        unknown = [f"ignored, since unknown here: {', '.join(self.ignored)}"] if self.ignored else []
-        if told := "; ".join([*self.warnings, *unknown]).encode("ascii", "backslashreplace"):
-            visible = bytes(byte if 32 <= byte < 127 else ord("?") for byte in told[:_WARNING_BYTES])
+        unknown = [f"ignored unknown fields: {', '.join(self.ignored)}"] if self.ignored else []
+        if text := "; ".join([*self.warnings, *unknown]).encode("ascii", "backslashreplace"):
+            visible = bytes(byte if 32 <= byte < 127 else ord("?") for byte in text[:_WARNING_BYTES])
             headers.append((b"x-everyagent-warning", visible))
         return headers
 

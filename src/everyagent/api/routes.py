@@ -1,4 +1,4 @@
-"""Every route, and the documents that describe them."""
+"""The route table of the universal API, and its OpenAPI and JSON Schema documents."""
 
 from functools import cache
 
@@ -42,8 +42,8 @@ ROUTES: tuple[Route, ...] = tuple(
 
 
 def openapi_document() -> dict[str, object]:
-    """The whole API as OpenAPI 3.1."""
-    from everyagent.api.openapi import describe  # needed by few, so not loaded at the start
+    """The OpenAPI 3.1 document of the universal API."""
+    from everyagent.api.openapi import describe  # loaded when needed
 
     return describe(ROUTES, __version__)
 

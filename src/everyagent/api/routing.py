@@ -1,6 +1,6 @@
-"""Routes as data: one description each, from which both the dispatching and the OpenAPI document are made.
+"""Routes and the router. A route is data, from which requests are dispatched and the OpenAPI document is made.
 
-A handler's annotations say what it takes and gives: `Call[Query, Body]` in, a struct, a stream or None out.
+The annotations of a handler define its input and output: `Call[Query, Body]`, and a struct, a stream or None.
 """
 
 import re
@@ -46,23 +46,23 @@ class Nothing(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Upload:
-    """A body that its handler takes piece by piece."""
+    """A body that its handler reads in pieces."""
 
     def __init__(self, pieces: AsyncIterator[bytes]) -> None:
         self.pieces = pieces
 
 
 class Spooled:
-    """A body that was put into a file first, so that a handler can go over it as it likes."""
+    """A body in a temporary file, so that its handler can seek in it."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.file = file
 
 
 class Call(Generic[Q, B]):
-    """One request, decoded. `key` is there if it came with an Idempotency-Key.
+    """A decoded request. `key` is its Idempotency-Key, if it has one.
 
-    `warnings` are told to the client beside the answer.
+    `warnings` are sent to the client in a response header.
     """
 
     __slots__ = ("body", "context", "key", "path", "query", "receive", "scope", "warnings")
@@ -97,13 +97,13 @@ class Call(Generic[Q, B]):
         return self.context.managed()
 
     def receipt(self, answer: Callable[[T], Response]) -> Callable[[T], Receipt] | None:
-        """For an effect that commits in one transaction with the answer it will get."""
+        """Makes the receipt to store in one transaction with the effect. None without an Idempotency-Key."""
         key = self.key
         return None if key is None else lambda result: key.receipt(answer(result))
 
 
 class Encoded(Response, Generic[A]):
-    """A JSON answer of the shape `A`, as bytes: joined from stored ones, or needed twice."""
+    """A JSON response of type `A` that is already encoded."""
 
     media_type = "application/json"
 
@@ -113,24 +113,24 @@ def encoded(answer: A) -> Encoded[A]:
 
 
 class NoContent(Response):
-    """204."""
+    """A 204 response."""
 
     def __init__(self, headers: dict[str, str] | None = None) -> None:
         super().__init__(status_code=204, headers=headers)
 
 
 class Accepted(Response):
-    """202: taken in, and there is nothing to answer."""
+    """A 202 response without a body."""
 
     def __init__(self) -> None:
         super().__init__(status_code=202)
 
 
 class Route(Struct, frozen=True, kw_only=True):
-    """`answers` are the types a handler may return; `media` the media types of an answer that is not JSON.
+    """`answers` are the types that the handler may return; `media` are the media types of a response that is not JSON.
 
-    `effect`: it changes something, so an Idempotency-Key applies. `public`: it needs no token.
-    `headers` are response headers worth a word; `takes` the media types of an uploaded body.
+    `effect`: the request changes something, so an Idempotency-Key applies. `public`: it needs no token.
+    `headers` describes response headers; `takes` are the media types of an uploaded body.
     """
 
     method: Method
@@ -154,7 +154,7 @@ class Route(Struct, frozen=True, kw_only=True):
 
 
 class Routes:
-    """The routes of one concept, filled by decorating their handlers."""
+    """The routes of one module. Handlers are added by the `add` decorator."""
 
     def __init__(self, tag: str) -> None:
         self.tag = tag
@@ -199,9 +199,9 @@ class Routes:
 
 
 class Router:
-    """Finds the route of a request: fixed paths at once, paths with parameters by their patterns.
+    """Finds the route of a request: fixed paths by lookup, paths with parameters by pattern.
 
-    `document` is where the routes are described.
+    `document` is the path of the OpenAPI document, which the 404 names.
     """
 
     def __init__(self, routes: Iterable[Route], document: str = "/openapi.json") -> None:
@@ -222,7 +222,7 @@ class Router:
         route = methods.get(method)
         if route is None:
             allow = sorted(methods)
-            raise MethodNotAllowed(f"{path} does not take {method}; it takes {', '.join(allow)}.", allow=allow)
+            raise MethodNotAllowed(f"{path} does not support {method}. It supports {', '.join(allow)}.", allow=allow)
         return route, parameters
 
     def _methods(self, path: str) -> tuple[dict[str, Route], dict[str, str]]:
@@ -231,7 +231,7 @@ class Router:
         for pattern, methods in self._patterns:
             if match := pattern.match(path):
                 return methods, match.groupdict()
-        raise NotFound(f"There is nothing at {path}. GET {self._document} lists every route.", path=path)
+        raise NotFound(f"There is no route {path}. GET {self._document} lists all routes.", path=path)
 
 
 def _alternatives(hint: object) -> tuple[object, ...]:

@@ -1,4 +1,4 @@
-"""Serves the app over HTTP with uvicorn. Signals, printing and logging are the caller's."""
+"""Serves the application over HTTP with uvicorn. The caller handles signals, output and logging."""
 
 import contextlib
 import socket
@@ -17,10 +17,9 @@ _GRACE_SECONDS = 5
 async def serve(
     app: Application, listener: socket.socket, ready: Callable[[], None], closing: Callable[[], Awaitable[None]]
 ) -> None:
-    """Serve until cancelled, then let running requests finish, for a while. `ready` is called when it serves.
+    """Serve until cancelled, then give running requests a few seconds to finish. `ready` is called when it serves.
 
-    `closing` is awaited before any request is cut: agents are clients too, and one whose call of a custom tool were
-    cut would take it for the answer.
+    `closing` is awaited before any request is cut: an agent would take a cut call of a custom tool for its result.
     """
     config = Config(
         app,
@@ -46,7 +45,7 @@ async def serve(
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Requests may come from now on; they wait until they are served. Raises `OSError`. Port 0 is any free one."""
+    """Open the listening socket. Requests wait in its backlog until they are served. Port 0 is any free port."""
     family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     listener = socket.socket(family, kind, protocol)
     try:

@@ -1,6 +1,6 @@
-"""The inspector: the built page's files under `/ui/`. They are the same for everybody and hold no secret."""
+"""Serves the files of the inspector under `/ui/`. They contain no secrets and need no token."""
 
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 
 from starlette.responses import RedirectResponse, Response
@@ -40,29 +40,29 @@ _TYPES = {
     ".svg": "image/svg+xml",
 }
 _ENCODINGS = (("br", ".br"), ("gzip", ".gz"))
-#: Names under it hold a hash of their content.
+#: File names below it contain a hash of the content.
 _HASHED = "assets/"
 
 
-def is_ours(path: str) -> bool:
+def is_inspector_path(path: str) -> bool:
     return path in ("/", "/ui") or path.startswith("/ui/")
 
 
 def answer(scope: Scope) -> Response:
     path: str = scope["path"]
     if scope["method"] not in ("GET", "HEAD"):
-        raise MethodNotAllowed(f"{path} does not take {scope['method']}; it takes GET.", allow=["GET", "HEAD"])
+        raise MethodNotAllowed(f"{path} does not support {scope['method']}. It supports GET.", allow=["GET", "HEAD"])
     if not path.startswith("/ui/"):
         return RedirectResponse("/ui/")
     found = _files()
     if not found:
         raise Unavailable(
-            "The inspector was not built into this everyagent. In a checkout, `make inspector` builds it; "
-            "a released package brings it along."
+            "This installation has no inspector. In a checkout, build it with `make inspector`; "
+            "released packages include it."
         )
     name = path.removeprefix("/ui/") or "index.html"
     if name not in found or Path(name).suffix not in _TYPES:
-        raise NotFound(f"The inspector has no file {name!r}. It begins at /ui/.", path=path)
+        raise NotFound(f"The inspector has no file {name!r}. Its start page is /ui/.", path=path)
     return _file(name, found, header(scope, b"accept-encoding") or "")
 
 
@@ -82,12 +82,12 @@ def _file(name: str, found: frozenset[str], accepted: str) -> Response:
     return Response((FILES / (name + suffix)).read_bytes(), headers=headers)
 
 
-@cache
+@lru_cache(maxsize=1)
 def _names(built: int) -> frozenset[str]:
     return frozenset(path.relative_to(FILES).as_posix() for path in FILES.rglob("*") if path.is_file())
 
 
 def _files() -> frozenset[str]:
-    """What was built, looked at again when it was built again."""
+    """The names of the built files, read again after each build."""
     index = FILES / "index.html"
     return _names(index.stat().st_mtime_ns) if index.is_file() else frozenset()

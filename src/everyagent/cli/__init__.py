@@ -1,1 +1,1 @@
-"""The command line: one file a command. Stdout is data, stderr is talk."""
+"""The command line, one file per command. Results go to stdout, messages to stderr."""

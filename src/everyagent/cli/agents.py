@@ -1,4 +1,4 @@
-"""`everyagent agents`: what there is, and installing it."""
+"""`everyagent agents`: lists and installs agents."""
 
 from typing import Annotated
 
@@ -10,14 +10,14 @@ from everyagent.cli.daemon_options import DEFAULT_OPTIONS, DaemonOptions
 from everyagent.cli.exit_codes import EPILOGUE, CommandFailed, ExitCode
 from everyagent.cli.output import print_json, print_table, say
 from everyagent.cli.progress import waiting
-from everyagent.client.shapes import AgentInfo
+from everyagent.client.calls.agents import AgentSummary
 
-app = App(name="agents", help="What agents there are; install them.", help_epilogue=EPILOGUE)
+app = App(name="agents", help="List and install coding agents.", help_epilogue=EPILOGUE)
 
 
 @app.command(name="list")
 def list_agents(*, options: DaemonOptions = DEFAULT_OPTIONS) -> None:
-    """What is installed, in which version, and who is logged in."""
+    """List all agents: whether they are installed, their version and their login."""
     infos = anyio.run(_infos, options, backend_options={"use_uvloop": True})
     if options.json:
         print_json(infos)
@@ -31,28 +31,28 @@ def install(
     reinstall: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     options: DaemonOptions = DEFAULT_OPTIONS,
 ) -> None:
-    """Fetch agents into the data folder, in the versions that were tested.
+    """Install the tested versions of agents into the data folder.
 
     Parameters
     ----------
     agents
-        Which: claude codex opencode amp
+        The agents to install: claude codex opencode amp
     reinstall
-        Also if they are there already.
+        Install again, even if the agent is installed already.
     """
     if not agents:
-        raise CommandFailed("Say which agents to install: everyagent agents install claude codex amp", ExitCode.USAGE)
+        raise CommandFailed("No agent named. Example: everyagent agents install claude codex amp", ExitCode.USAGE)
     infos = anyio.run(_install, options, agents, reinstall, backend_options={"use_uvloop": True})
     if options.json:
         print_json(infos)
 
 
-async def _infos(options: DaemonOptions) -> list[AgentInfo]:
+async def _infos(options: DaemonOptions) -> list[AgentSummary]:
     async with connect_without_sessions(options) as connection:
         return await connection.client.agents()
 
 
-async def _install(options: DaemonOptions, agents: tuple[str, ...], reinstall: bool) -> list[AgentInfo]:
+async def _install(options: DaemonOptions, agents: tuple[str, ...], reinstall: bool) -> list[AgentSummary]:
     async with connect_without_sessions(options) as connection:
         for agent in agents:
             with waiting(f"Installing {agent}"):
@@ -61,7 +61,7 @@ async def _install(options: DaemonOptions, agents: tuple[str, ...], reinstall: b
         return [info for info in await connection.client.agents() if info.id in agents]
 
 
-def _row(info: AgentInfo) -> tuple[str, ...]:
+def _row(info: AgentSummary) -> tuple[str, ...]:
     login = info.login or ("yes" if info.credentials_available else "no")
     return (
         info.id,

@@ -1,4 +1,4 @@
-"""The tree of commands. Each is loaded when it is called, so that none waits for what another needs."""
+"""The command tree of the CLI. A command's module is loaded when it is called, which keeps every start short."""
 
 from cyclopts import App
 
@@ -13,19 +13,23 @@ app = App(
 )
 
 app.command("everyagent.cli.serve:serve", name="serve", help="Start the daemon.")
-app.command("everyagent.cli.run:run", name="run", help="Give an agent one task, here in the terminal.")
-app.command("everyagent.cli.sessions:app", name="sessions", help="List, follow, steer and stop sessions.")
-app.command("everyagent.cli.agents:app", name="agents", help="What agents there are; install them.")
-app.command("everyagent.cli.managed:app", name="managed", help="Prove what managed sessions tell, or make it anew.")
-app.command("everyagent.cli.search:search", name="search", help="Full text, over all transcripts.")
-app.command("everyagent.cli.doctor:doctor", name="doctor", help="What is set up, what is missing, what to do.")
-app.command("everyagent.cli.token:token", name="token", help="Show the token, or make a new one.")
-app.command("everyagent.cli.vault:app", name="vault", help="The key that secrets are sealed with.")
-app.command("everyagent.cli.completion:completion", name="completion", help="Complete commands in your shell.")
+app.command("everyagent.cli.run:run", name="run", help="Give an agent one task and show its turn in the terminal.")
+app.command(
+    "everyagent.cli.sessions:app", name="sessions", help="List, follow, message, answer, stop and export sessions."
+)
+app.command("everyagent.cli.agents:app", name="agents", help="List and install coding agents.")
+app.command(
+    "everyagent.cli.managed:app", name="managed", help="Check or rebuild the stored events of managed sessions."
+)
+app.command("everyagent.cli.search:search", name="search", help="Search the transcripts of all sessions.")
+app.command("everyagent.cli.doctor:doctor", name="doctor", help="Check this installation, its settings and its agents.")
+app.command("everyagent.cli.token:token", name="token", help="Print the access token, or replace it.")
+app.command("everyagent.cli.vault:app", name="vault", help="Manage the key that encrypts stored secrets.")
+app.command("everyagent.cli.completion:completion", name="completion", help="Print or install shell completion.")
 
 
 def help_for(words: list[str]) -> str:
-    """The command whose help explains how these words should have been put."""
+    """The `--help` command line of the innermost command that these words name."""
     known = ["everyagent"]
     level = app
     for word in words:

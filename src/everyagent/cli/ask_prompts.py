@@ -1,4 +1,4 @@
-"""Asking the person at the terminal what an agent wants to know."""
+"""Prompts at the terminal for the answer to an agent's ask."""
 
 from typing import assert_never
 
@@ -19,15 +19,15 @@ async def answer(ask: Ask, lines: TerminalLines) -> Answer:
         case QuestionRequested():
             return await _questions(ask, lines)
         case ToolRequested():
-            _say(f"The custom tool {ask.name} was called with {compact(ask.input)}. What does it return?")
+            _print(f"The custom tool {ask.name} was called with {compact(ask.input)}. What does it return?")
             return ToolAnswer(output=await _line("> ", lines) or "")
         case _:
             assert_never(ask)
 
 
 async def _permission(ask: PermissionRequested, lines: TerminalLines) -> PermissionAnswer:
-    """Ctrl-D is a no."""
-    _say(f"{ask.tool or ask.action} wants to run: {compact(ask.input, 2000)}")
+    """Ctrl-D rejects."""
+    _print(f"{ask.tool or ask.action} wants to run: {compact(ask.input, 2000)}")
     always = "  [a] always" if not ask.options or "always" in ask.options else ""
     while True:
         match (await _line(f"  [y] once{always}  [n] no > ", lines) or "n").lower():
@@ -46,11 +46,11 @@ async def _questions(ask: QuestionRequested, lines: TerminalLines) -> QuestionAn
     questions = ask.questions or [Question(prompt=ask.prompt)]
     answers: list[list[str]] = []
     for question in questions:
-        _say(f"{question.header}: {question.prompt}" if question.header else question.prompt)
+        _print(f"{question.header}: {question.prompt}" if question.header else question.prompt)
         for number, option in enumerate(question.options, 1):
             err().print(f"  {number}  {option.label}" + (f"  – {option.description}" if option.description else ""))
         several = "several numbers" if question.multi_select else "a number"
-        typed = await _line(f"  {several}, or your own words > " if question.options else "  > ", lines)
+        typed = await _line(f"  {several}, or your own answer > " if question.options else "  > ", lines)
         if not typed:
             return QuestionAnswer(answers=None)
         answers.append(chosen(question, typed))
@@ -58,7 +58,7 @@ async def _questions(ask: QuestionRequested, lines: TerminalLines) -> QuestionAn
 
 
 def chosen(question: Question, typed: str) -> list[str]:
-    """Numbers are options, as many as the question takes; everything else is the person's own words."""
+    """The labels of the typed option numbers; anything else is the answer itself."""
     words = typed.replace(",", " ").split()
     if not all(word.isdecimal() and 1 <= int(word) <= len(question.options) for word in words):
         return [typed]
@@ -67,7 +67,7 @@ def chosen(question: Question, typed: str) -> list[str]:
     return [question.options[int(word) - 1].label for word in words]
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     err().print(Text(text, style="yellow"))
 
 

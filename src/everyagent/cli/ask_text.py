@@ -1,4 +1,4 @@
-"""Asks in words: what an agent wants, and how somebody elsewhere could answer it."""
+"""Describes an ask in one line, and the commands that answer it."""
 
 import msgspec
 
@@ -8,7 +8,7 @@ from everyagent.model.parts import Json
 
 
 class _Request(msgspec.Struct):
-    """What the requests of all kinds of asks have in common, and what sets them apart."""
+    """The fields of all kinds of ask requests."""
 
     action: str | None = None
     tool: str | None = None
@@ -30,7 +30,7 @@ def summary(request: Json) -> str:
 
 
 def compact(value: Json, width: int = 100) -> str:
-    """A tool's input on one line: the one thing that matters if there is only one, else all of it."""
+    """A tool's input on one line: its command or path if it has one, else the whole JSON."""
     match value:
         case None:
             return ""

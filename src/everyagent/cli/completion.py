@@ -1,4 +1,4 @@
-"""`everyagent completion`."""
+"""`everyagent completion`: prints or installs shell completion."""
 
 from typing import Annotated, Literal
 
@@ -12,18 +12,18 @@ Shell = Literal["bash", "zsh", "fish"]
 def completion(
     shell: Shell, /, *, install: Annotated[bool, Parameter(negative=(), show_default=False)] = False
 ) -> None:
-    """Complete commands in your shell. Prints the script: source <(everyagent completion bash)
+    """Print the completion script of a shell, for: source <(everyagent completion bash)
 
     Parameters
     ----------
     shell
-        Which.
+        The shell.
     install
-        Put it where the shell finds it, for good.
+        Install the script where the shell finds it.
     """
     from everyagent.cli.app import app
 
     if install:
-        say(f"Installed: {app.install_completion(shell=shell)}. Open a new shell to use it.")
+        say(f"Installed: {app.install_completion(shell=shell)}. Open a new shell to use completion.")
     else:
         print(app.generate_completion(shell=shell))

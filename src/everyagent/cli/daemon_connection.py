@@ -1,4 +1,4 @@
-"""A daemon for one command: the one that runs, or else our own, in this process, for as long as we need it."""
+"""Connects a command to the running daemon, or to an embedded one that lives as long as the command."""
 
 import tempfile
 from collections.abc import AsyncGenerator
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class DaemonConnection(Struct, frozen=True):
-    """`own`: it goes when the command ends."""
+    """`embedded`: the daemon runs in this process and stops when the command ends."""
 
     client: AsyncClient
     embedded: bool
@@ -29,9 +29,9 @@ class DaemonConnection(Struct, frozen=True):
 
 @asynccontextmanager
 async def connect(options: DaemonOptions) -> AsyncGenerator[DaemonConnection]:
-    """The running daemon, else our own with the same data."""
+    """Connect to the running daemon, else start one on the same data folder."""
     async with options.async_client() as client:
-        if await answers(options, client):
+        if await _answers(options, client):
             yield DaemonConnection(client, embedded=False)
             return
     async with _running(options.settings()) as running, AsyncClient(running.url, running.token) as client:
@@ -40,9 +40,9 @@ async def connect(options: DaemonOptions) -> AsyncGenerator[DaemonConnection]:
 
 @asynccontextmanager
 async def connect_without_sessions(options: DaemonOptions) -> AsyncGenerator[DaemonConnection]:
-    """The running daemon, else our own over an empty log: asking for agents must not wake sessions up."""
+    """Connect to the running daemon, else start one on an empty log, so that listing agents resumes no session."""
     async with options.async_client() as client:
-        if await answers(options, client):
+        if await _answers(options, client):
             yield DaemonConnection(client, embedded=False)
             return
     settings = options.settings()
@@ -55,15 +55,12 @@ async def connect_without_sessions(options: DaemonOptions) -> AsyncGenerator[Dae
             yield DaemonConnection(client, embedded=True)
 
 
-async def answers(options: DaemonOptions, client: AsyncClient) -> bool:
-    """An address that was asked for by name must answer; nothing takes its place.
-
-    One that does not take our token is somebody else's daemon.
-    """
+async def _answers(options: DaemonOptions, client: AsyncClient) -> bool:
+    """Whether a daemon answers and accepts our token. Raises if the user named its address explicitly."""
     try:
         await client.sessions(limit=1)
     except ClientError:
-        if options.names_one():
+        if options.url_given():
             raise
         return False
     return True
@@ -84,4 +81,4 @@ async def _run(settings: Settings, *, task_status: TaskStatus["RunningDaemon"]) 
     from everyagent import daemon
 
     await daemon.run(settings, ready=task_status.started)
-    raise CommandFailed("Told to stop.", ExitCode.INTERRUPTED)
+    raise CommandFailed("Stopped by a signal.", ExitCode.INTERRUPTED)

@@ -1,4 +1,4 @@
-"""Which daemon a command talks to, as options that every such command has."""
+"""Options shared by all commands that talk to a daemon: its address, token and data folder, and `--json`."""
 
 import os
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from everyagent.client import AsyncClient, Client
 from everyagent.client.discovery import is_loopback
 from everyagent.config import ADDRESS_FILE, Settings, load, read_token
 
-#: Seconds that somebody at a terminal would wait for a daemon to come back.
+#: Seconds for which a command retries while the daemon does not answer.
 PATIENCE = 60.0
 
 _DAEMON = Group("Daemon", sort_key=100)
@@ -21,28 +21,28 @@ _DAEMON = Group("Daemon", sort_key=100)
 @dataclass(frozen=True, kw_only=True)
 class DaemonOptions:
     url: Annotated[str | None, Parameter(group=_DAEMON)] = None
-    """Where the daemon is. [env: EVERYAGENT_URL]"""
+    """The daemon's address. [env: EVERYAGENT_URL]"""
 
     token: Annotated[str | None, Parameter(group=_DAEMON)] = None
-    """Its token, if not the one in the data folder. [env: EVERYAGENT_TOKEN]"""
+    """The access token. [default: the one in the data folder] [env: EVERYAGENT_TOKEN]"""
 
     data_dir: Annotated[Path | None, Parameter(group=_DAEMON)] = None
     """The data folder. [env: EVERYAGENT_DATA_DIR]"""
 
     json: Annotated[bool, Parameter(negative=(), show_default=False)] = False
-    """Print JSON for programs; streams are one document a line."""
+    """Print JSON; streams print one JSON document per line."""
 
     def settings(self) -> Settings:
         return load({"token": self.token, "data_dir": self.data_dir})
 
     def find(self) -> tuple[str, str | None]:
-        """The address and the token. This machine's own token never goes to another."""
+        """The address and the token. The token file of this machine is never sent to another machine."""
         settings = self.settings()
         url = self.url or os.environ.get("EVERYAGENT_URL") or _last_address(settings.data_dir) or _address(settings)
         return url, settings.token or (read_token(settings.data_dir) if is_loopback(url) else None)
 
-    def names_one(self) -> bool:
-        """Somebody said which daemon it must be."""
+    def url_given(self) -> bool:
+        """Whether the user named the address, by flag or environment."""
         return bool(self.url or os.environ.get("EVERYAGENT_URL"))
 
     def client(self) -> Client:
@@ -54,7 +54,6 @@ class DaemonOptions:
         return AsyncClient(url, token, attempts=2, patience=PATIENCE)
 
 
-#: The daemon of this machine, read by people.
 DEFAULT_OPTIONS = DaemonOptions()
 
 

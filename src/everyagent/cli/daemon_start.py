@@ -1,4 +1,4 @@
-"""Starting the daemon. Imports little: from here to the first answer, every millisecond is somebody's wait."""
+"""Starts the daemon for `everyagent serve`. Imports little, because it determines the start-up time."""
 
 import errno
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ _SWITCHES = frozenset({"no-token", "json"})
 
 
 def plain_options(words: Sequence[str]) -> dict[str, object] | None:
-    """Options in their plain forms, which need no parser to load; None: somebody who knows more must look at them."""
+    """Parse options in their plain forms without loading the CLI parser. None if the full parser is needed."""
     options: dict[str, object] = {}
     rest = iter(words)
     for word in rest:
@@ -34,27 +34,27 @@ def plain_options(words: Sequence[str]) -> dict[str, object] | None:
 
 
 def start(options: Mapping[str, object]) -> int:
-    """Serve until stopped. `options` are settings, and `json` for how to say where it listens."""
+    """Serve until stopped. `options` are the settings, and `json` for the form of the start message."""
     settings = config.load({name: value for name, value in options.items() if name != "json"})
     logs.set_up(settings.log_format)
     try:
         anyio.run(_serve, settings, bool(options.get("json")), backend_options={"use_uvloop": True})
     except* OSError as errors:
-        raise _refused(settings, errors) from errors
+        raise _start_failure(settings, errors) from errors
     return ExitCode.OK
 
 
-def _refused(settings: Settings, error: BaseException) -> CommandFailed:
-    """What the system did not let us do, and how to go on."""
+def _start_failure(settings: Settings, error: BaseException) -> CommandFailed:
+    """Explain an `OSError` at the start, and what the user can do."""
     match error:
         case BaseExceptionGroup(exceptions=(first, *_)):
-            return _refused(settings, first)
+            return _start_failure(settings, first)
         case OSError(filename=str(file)):
-            return CommandFailed(f"{file} cannot be used: {error.strerror}. Choose another folder with --data-dir.")
+            return CommandFailed(f"Cannot use {file}: {error.strerror}. Choose another folder with --data-dir.")
         case OSError(errno=errno.EADDRINUSE):
             return CommandFailed(
-                f"Port {settings.port} on {settings.host} is taken, perhaps by another everyagent. "
-                "Stop it, or choose another port with --port (0 takes a free one)."
+                f"Port {settings.port} on {settings.host} is in use, perhaps by another everyagent. "
+                "Stop that program, or choose another port with --port (0 chooses a free one)."
             )
         case _:
             return CommandFailed(f"Cannot listen on {settings.host}, port {settings.port}: {error}.")
@@ -73,9 +73,9 @@ async def _serve(settings: Settings, json: bool) -> None:
 
 
 def announce_to_people(running: daemon.RunningDaemon) -> None:
-    """Where it listens, the inspector, how to get the token, how to stop it.
+    """Print the address, the inspector link, how to get the token and how to stop.
 
-    The link's fragment stays in the browser: no server and no log ever sees the token in it.
+    The token is in the link's fragment, which browsers send to no server.
     """
     print(f"everyagent listens on {running.url}")
     print(f"  inspector  {running.url}/ui/{f'#token={running.token}' if running.token else ''}")
@@ -84,7 +84,7 @@ def announce_to_people(running: daemon.RunningDaemon) -> None:
 
 
 def announce_agents(agents: Mapping[str, AgentState]) -> None:
-    """Asking them takes its time; whoever waits for the daemon need not."""
+    """Print the installed and missing agents. Called after the start message, because looking takes a while."""
     installed = [agent for agent, state in agents.items() if state.installed]
     missing = [agent for agent in agents if agent not in installed]
     print(f"  agents     {', '.join(installed) or 'none'}", flush=True)

@@ -1,4 +1,4 @@
-"""`everyagent doctor`: what is set up, what is missing, what to do about it."""
+"""`everyagent doctor`: checks this installation, its settings and its agents."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -13,8 +13,9 @@ from everyagent.cli.daemon_options import DEFAULT_OPTIONS, DaemonOptions
 from everyagent.cli.doctor_checks import Finding
 from everyagent.cli.exit_codes import ExitCode
 from everyagent.cli.output import out, print_json
-from everyagent.client.shapes import AgentInfo, Health
+from everyagent.client.calls.agents import AgentSummary
 from everyagent.config import origins
+from everyagent.model.responses import Health
 
 _MARKS: dict[Literal["ok", "note", "bad"], tuple[str, str]] = {
     "ok": ("✓", "green"),
@@ -23,23 +24,23 @@ _MARKS: dict[Literal["ok", "note", "bad"], tuple[str, str]] = {
 }
 
 
-class Answers(Struct, frozen=True):
-    """`url` is None when nobody runs, and the agents were asked by ourselves."""
+class DaemonReport(Struct, frozen=True):
+    """`url` is None if no daemon runs and an embedded one was asked."""
 
     url: str | None
     health: Health
-    agents: list[AgentInfo]
+    agents: list[AgentSummary]
 
 
 def doctor(*, options: DaemonOptions = DEFAULT_OPTIONS) -> int:
-    """What is set up, what is missing, what to do. ExitCode code 1 if something does not work."""
+    """Check this installation, its settings and its agents. Exit code 1 if something does not work."""
     settings = options.settings()
-    answers = anyio.run(_ask, options, backend_options={"use_uvloop": True})
+    report = anyio.run(_ask, options, backend_options={"use_uvloop": True})
     findings = [
         *doctor_checks.machine(settings),
         *doctor_checks.settings(origins({"data_dir": options.data_dir, "token": options.token})),
-        *_daemon(answers),
-        *_agents(answers.agents),
+        *_daemon(report),
+        *_agents(report.agents),
     ]
     if options.json:
         print_json(findings)
@@ -52,30 +53,30 @@ def doctor(*, options: DaemonOptions = DEFAULT_OPTIONS) -> int:
     return ExitCode.FAILED if any(finding.state == "bad" for finding in findings) else ExitCode.OK
 
 
-async def _ask(options: DaemonOptions) -> Answers:
+async def _ask(options: DaemonOptions) -> DaemonReport:
     async with connect_without_sessions(options) as connection:
         health, agents = await connection.client.health(), await connection.client.agents()
-        return Answers(None if connection.embedded else connection.client.url, health, agents)
+        return DaemonReport(None if connection.embedded else connection.client.url, health, agents)
 
 
-def _daemon(answers: Answers) -> Iterator[Finding]:
-    if answers.url is None:
+def _daemon(report: DaemonReport) -> Iterator[Finding]:
+    if report.url is None:
         yield Finding("note", "daemon", "not running", "everyagent serve")
     else:
-        yield Finding("ok", "daemon", f"{answers.url}, version {answers.health.version}")
+        yield Finding("ok", "daemon", f"{report.url}, version {report.health.version}")
 
 
-def _agents(agents: list[AgentInfo]) -> Iterator[Finding]:
+def _agents(agents: list[AgentSummary]) -> Iterator[Finding]:
     for agent in agents:
         yield _agent(agent)
         if agent.unknown_frames:
-            found = f"{agent.unknown_frames} frames that nobody knows since the daemon started"
+            found = f"{agent.unknown_frames} unknown frames since the daemon started"
             yield Finding(
                 "note", agent.id, found, "everyagent sessions tail SESSION --types agent.unparsed --raw --json"
             )
 
 
-def _agent(agent: AgentInfo) -> Finding:
+def _agent(agent: AgentSummary) -> Finding:
     if not agent.installed:
         return Finding("note", agent.id, agent.problem or "not installed", f"everyagent agents install {agent.id}")
     found = " ".join(word for word in (agent.version, f"at {agent.path}" if agent.path else None) if word)
@@ -84,7 +85,7 @@ def _agent(agent: AgentInfo) -> Finding:
     if agent.problem:
         return Finding("bad", agent.id, f"{found}: {agent.problem}".lstrip(": "))
     if not agent.credentials_available:
-        return Finding("note", agent.id, f"{found}, nobody is logged in", f"log in with {agent.id}'s own command")
+        return Finding("note", agent.id, f"{found}, not logged in", f"log in with {agent.id}'s own command")
     if agent.tested_version and agent.version != agent.tested_version:
         advice = f"everyagent agents install {agent.id} --reinstall"
         return Finding("note", agent.id, f"{found}; tested with {agent.tested_version}", advice)

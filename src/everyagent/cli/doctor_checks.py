@@ -1,4 +1,4 @@
-"""What `doctor` finds out by itself: Python, folders, disk, database, token."""
+"""Local checks of `everyagent doctor`: versions, data folder, disk, database, token."""
 
 import platform
 import shutil
@@ -15,12 +15,12 @@ from everyagent import __version__
 from everyagent.config import Settings, config_file
 
 GIB = 1 << 30
-#: Above this, checking every page takes too long for somebody who waits.
+#: Databases up to this size get a full page check; larger ones would take too long.
 THOROUGH = 512 << 20
 
 
 class Finding(Struct, frozen=True, omit_defaults=True):
-    """`advice` is what to do, if there is something to do."""
+    """The result of one check. `advice` says what the user can do about it."""
 
     state: Literal["ok", "note", "bad"]
     what: str
@@ -38,14 +38,14 @@ def machine(settings: Settings) -> Iterator[Finding]:
 
 def settings(origins: Mapping[str, str]) -> Iterator[Finding]:
     given = [f"{name} by {origin}" for name, origin in origins.items() if origin != "default"]
-    yield Finding("ok", "settings", "; ".join(given) or f"all default; {config_file()} would change them")
+    yield Finding("ok", "settings", "; ".join(given) or f"all default; {config_file()} can change them")
 
 
 def data_folder(folder: Path) -> Finding:
     if not folder.exists():
-        return Finding("ok", "data folder", f"{folder}, made at the first start")
+        return Finding("ok", "data folder", f"{folder}, created at the first start")
     if stat.S_IMODE(folder.stat().st_mode) & 0o077:
-        return Finding("note", "data folder", f"{folder} can be read by others", f"chmod 700 {folder}")
+        return Finding("note", "data folder", f"{folder} is readable by other users", f"chmod 700 {folder}")
     return Finding("ok", "data folder", str(folder))
 
 
@@ -54,7 +54,7 @@ def disk(folder: Path) -> Finding:
     free = shutil.disk_usage(existing).free
     found = f"{free / GIB:.1f} GiB free"
     if free < GIB // 10:
-        return Finding("bad", "disk", found, "make room: a full disk stops every session")
+        return Finding("bad", "disk", found, "free some space: a full disk stops every session")
     return Finding("note" if free < GIB else "ok", "disk", found)
 
 
@@ -70,17 +70,17 @@ def database(path: Path) -> Finding:
         return Finding("bad", "database", f"{path} cannot be read: {error}", "restore it from a backup")
     if size < THOROUGH and verdict != "ok":
         return Finding("bad", "database", f"{path} is damaged: {verdict}", "restore it from a backup")
-    return Finding("ok", "database", f"{size / (1 << 20):.1f} MiB, sound")
+    return Finding("ok", "database", f"{size / (1 << 20):.1f} MiB, no damage found")
 
 
 def token(settings: Settings) -> Finding:
     if settings.no_token:
-        return Finding("note", "token", "none: every program on this machine is let in", "leave out no-token")
+        return Finding("note", "token", "none: every program on this machine has access", "remove the setting no-token")
     if settings.token:
-        return Finding("ok", "token", "given by the settings")
+        return Finding("ok", "token", "from the settings")
     file = settings.data_dir / "token"
     if not file.exists():
-        return Finding("ok", "token", "none yet, made at the first start")
+        return Finding("ok", "token", "none yet, created at the first start")
     if stat.S_IMODE(file.stat().st_mode) & 0o077:
-        return Finding("note", "token", f"{file} can be read by others", f"chmod 600 {file}")
+        return Finding("note", "token", f"{file} is readable by other users", f"chmod 600 {file}")
     return Finding("ok", "token", str(file))

@@ -1,15 +1,15 @@
-"""What went wrong, for a person: a sentence, what to do, and an exit code."""
+"""Maps exceptions to an error message and an exit code."""
 
 from everyagent.cli.exit_codes import CommandFailed, ExitCode
 from everyagent.config import ConfigError
 from everyagent.errors import EveryagentError, NotFound
 
-#: Whoever read our output has enough of it, as `head` does: no reason to say anything.
-NOBODY_READS = ("", ExitCode.FAILED)
+#: The reader of our output closed it, as `head` does: there is nothing to report.
+OUTPUT_CLOSED = ("", ExitCode.FAILED)
 
 
 def explain(error: BaseException) -> tuple[str, ExitCode] | None:
-    """None: nobody expected this, so the traceback is wanted."""
+    """The message and exit code of an expected error; None for any other, which needs its traceback."""
     from everyagent.client import ApiError, AskPending, ClientError, Unreachable
 
     match error:
@@ -18,11 +18,11 @@ def explain(error: BaseException) -> tuple[str, ExitCode] | None:
         case CommandFailed():
             return str(error), error.code
         case BrokenPipeError():
-            return NOBODY_READS
+            return OUTPUT_CLOSED
         case ConfigError():
             return str(error), ExitCode.USAGE
         case ApiError(status=401):
-            return f"{error} Give the right one with --token or EVERYAGENT_TOKEN.", ExitCode.FAILED
+            return f"{error} Pass the right one with --token or EVERYAGENT_TOKEN.", ExitCode.FAILED
         case ApiError(status=404) | ApiError(code="unsupported_agent") | NotFound():
             return str(error), ExitCode.NOT_FOUND
         case Unreachable():
@@ -36,6 +36,6 @@ def explain(error: BaseException) -> tuple[str, ExitCode] | None:
 
 
 def _explain_group(group: BaseExceptionGroup[BaseException]) -> tuple[str, ExitCode] | None:
-    """The first of several; all of them must be expected ones."""
+    """The first error of a group, if all of them are expected."""
     explained = [explain(error) for error in group.exceptions]
     return None if None in explained else explained[0]

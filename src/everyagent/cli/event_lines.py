@@ -1,4 +1,4 @@
-"""An event on one line, for people who watch a log go by."""
+"""Formats an event as one line, for `sessions tail`."""
 
 import msgspec
 from rich.text import Text
@@ -32,18 +32,18 @@ _STYLES = {"error": "red", "permission": "yellow", "question": "yellow", "tool":
 
 
 def line_of(event: AnyEvent) -> Text:
-    """Sequence, time of day, type, and what matters of the data."""
+    """Sequence, time of day, type, and a summary of the data."""
     line = Text(f"{event.sequence:>6}  {event.time[11:23]}  ", style="dim")
     line.append(f"{event.type:<20}  ", style=_STYLES.get(event.type.partition(".")[0], "cyan"))
-    line.append(_gist(event), style="not dim")
+    line.append(_summary(event), style="not dim")
     line.rstrip()
     return line
 
 
-def _gist(event: AnyEvent) -> str:
+def _summary(event: AnyEvent) -> str:
     match event.data:
         case ItemStarted(item=item) | ItemCompleted(item=item):
-            return f"{item.role or item.kind}  {gist_of_item(item)}".rstrip()
+            return f"{item.role or item.kind}  {item_summary(item)}".rstrip()
         case ItemDelta() as delta:
             return f"{delta.kind}  {delta.delta!r}"
         case SessionUpdated() as updated:
@@ -65,33 +65,33 @@ def _gist(event: AnyEvent) -> str:
         case ToolRequested() | ToolResolved() as ask:
             return f"{ask.tool_id}  {ask.status}  {ask.name}: {compact(ask.input)}"
         case Error() as error:
-            return error_words(error)
+            return error_text(error)
         case Unparsed() as unparsed:
             return f"{unparsed.location}: {one_line(unparsed.error)}"
         case _:
             return ""
 
 
-def gist_of_item(item: Item) -> str:
-    gists: list[str] = []
+def item_summary(item: Item) -> str:
+    summaries: list[str] = []
     for part in item.content:
         match part:
             case TextPart() | ReasoningPart():
-                gists.append(one_line(part.text))
+                summaries.append(one_line(part.text))
             case ToolCallPart():
-                gists.append(f"{part.name} {one_line(part.arguments)}")
+                summaries.append(f"{part.name} {one_line(part.arguments)}")
             case ToolResultPart():
-                gists.append(one_line(part.output))
+                summaries.append(one_line(part.output))
             case FileRefPart():
-                gists.append(f"{part.action} {part.path}")
+                summaries.append(f"{part.action} {part.path}")
             case StatusPart():
-                gists.append(part.label)
+                summaries.append(part.label)
             case _:
-                gists.append(f"({type(part).__struct_config__.tag})")
-    return "  ".join(gists)
+                summaries.append(f"({type(part).__struct_config__.tag})")
+    return "  ".join(summaries)
 
 
-def error_words(error: Error) -> str:
+def error_text(error: Error) -> str:
     words = one_line(error.message, 300)
     if error.code:
         words += f" ({error.code})"

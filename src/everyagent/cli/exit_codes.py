@@ -1,4 +1,4 @@
-"""Exit codes, and the failures that carry them. `docs/cli.md` and `--help` list the same."""
+"""Exit codes of the CLI, and the exception that carries one. `docs/cli.md` and `--help` list them."""
 
 from enum import IntEnum
 
@@ -15,11 +15,11 @@ class ExitCode(IntEnum):
 
 MEANINGS: dict[ExitCode, str] = {
     ExitCode.OK: "done",
-    ExitCode.FAILED: "it failed, and stderr says why",
-    ExitCode.USAGE: "wrong usage, or a setting that cannot be used",
-    ExitCode.WAITING: "an agent waits for a human, and there is no terminal to ask one",
+    ExitCode.FAILED: "the command failed; stderr gives the reason",
+    ExitCode.USAGE: "wrong usage or an invalid setting",
+    ExitCode.WAITING: "an agent waits for an answer and there is no terminal to prompt for it",
     ExitCode.NOT_FOUND: "no such session, ask or agent",
-    ExitCode.NO_DAEMON: "no daemon answers",
+    ExitCode.NO_DAEMON: "the daemon does not answer",
     ExitCode.INTERRUPTED: "stopped by Ctrl-C",
 }
 
@@ -27,7 +27,7 @@ EPILOGUE = "Exit codes: " + ", ".join(f"{code.value} {meaning}" for code, meanin
 
 
 class CommandFailed(Exception):
-    """An expected end that is not success: a message for a person, no traceback."""
+    """An expected failure: printed as a message, without a traceback."""
 
     def __init__(self, message: str, code: ExitCode = ExitCode.FAILED) -> None:
         super().__init__(message)

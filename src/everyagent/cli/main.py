@@ -1,4 +1,4 @@
-"""The entry point: runs the command, and turns every expected failure into a sentence and an exit code."""
+"""The entry point of the CLI. Turns expected failures into a message and an exit code."""
 
 import os
 import sys
@@ -22,11 +22,11 @@ def run(words: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except Exception as error:
-        from everyagent.cli.error_messages import NOBODY_READS, explain
+        from everyagent.cli.error_messages import OUTPUT_CLOSED, explain
 
         explained = explain(error)
-        if explained == NOBODY_READS:
-            # Python must not complain about it again when it flushes at the end.
+        if explained == OUTPUT_CLOSED:
+            # Otherwise Python reports the broken pipe again when it flushes stdout at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return ExitCode.FAILED
         if explained is None:

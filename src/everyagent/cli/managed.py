@@ -1,4 +1,4 @@
-"""`everyagent managed`: what there is to do about managed sessions, while no daemon runs."""
+"""`everyagent managed`: maintenance of managed sessions while no daemon runs."""
 
 import asyncio
 from pathlib import Path
@@ -14,7 +14,7 @@ from everyagent.log.projections import ProjectionQuery
 from everyagent.log.sqlite.log import SqliteLog
 from everyagent.managed.projection.rebuild import NotRebuildable, kept_events, rebuild
 
-app = App(name="managed", help="Managed sessions: prove, or make anew, what they tell.")
+app = App(name="managed", help="Check or rebuild the stored events of managed sessions.")
 
 
 @app.command(name="rebuild")
@@ -25,14 +25,14 @@ def rebuild_views(
     check: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     data_dir: Path | None = None,
 ) -> int:
-    """Make the events of managed sessions anew from what they were made of. The daemon must be stopped.
+    """Rebuild the stored events of managed sessions from the event log. Stop the daemon first.
 
     Parameters
     ----------
     session_id
         Only this session.
     check
-        Write nothing; say which sessions differ from what they should be, and fail if one does.
+        Write nothing; list the sessions whose stored events differ from the log, and fail if there is one.
     data_dir
         The data folder. [env: EVERYAGENT_DATA_DIR]
     """
@@ -51,7 +51,7 @@ async def _rebuild(folder: Path, only: str | None, *, check: bool) -> int:
                 made = await rebuild(log, session_id)
             except NotRebuildable as error:
                 lost += 1
-                say(f"{session_id} cannot be made anew, and stays as it is: {error}.")
+                say(f"{session_id} cannot be rebuilt and stays unchanged: {error}.")
                 continue
             difference = made.differs_from(await kept_events(log, view.session), view)
             if difference is None:
@@ -62,8 +62,8 @@ async def _rebuild(folder: Path, only: str | None, *, check: bool) -> int:
                 await log.rewrite_projection(view.session, made.step, made.times)
     finally:
         await log.close()
-    done = "differ" if check else "were written anew"
-    say(f"{checked} managed sessions looked at, {wrong} {done}.")
+    done = "differ" if check else "rebuilt"
+    say(f"{checked} managed sessions checked, {wrong} {done}.")
     return ExitCode.FAILED if lost or (check and wrong) else ExitCode.OK
 
 

@@ -1,4 +1,4 @@
-"""What people and programs see: tables and talk by rich, JSON by msgspec."""
+"""Terminal output: tables and messages for people, JSON for programs."""
 
 import os
 import sys
@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-#: Wide enough that nothing is wrapped or cut where a program reads along.
-_ENDLESS = 10_000
+#: Used where no terminal is attached, so that nothing is wrapped or cut.
+_UNWRAPPED_WIDTH = 10_000
 
 
 @cache
@@ -35,17 +35,17 @@ def _console(*, stderr: bool) -> Console:
         emoji=False,
         soft_wrap=stderr,
         color_system=None if plain or not terminal else "auto",
-        width=None if terminal else _ENDLESS,
+        width=None if terminal else _UNWRAPPED_WIDTH,
     )
 
 
 def say(text: str, style: str | None = None) -> None:
-    """A line for the person at the terminal."""
+    """Print a message to stderr."""
     err().print(Text(text, style=style or ""))
 
 
 def print_json(value: object) -> None:
-    """One document: indented for a person, on one line for a program."""
+    """Print one JSON document: indented on a terminal, else on one line."""
     encoded = msgspec.json.encode(value)
     if sys.stdout.isatty():
         encoded = msgspec.json.format(encoded, indent=2)
@@ -53,13 +53,13 @@ def print_json(value: object) -> None:
 
 
 def print_line(encoded: bytes) -> None:
-    """One document of a stream."""
+    """Print one JSON document of a stream."""
     sys.stdout.write(encoded.decode() + "\n")
     sys.stdout.flush()
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> None:
-    """Columns two spaces apart, without lines: also good to read for `awk`."""
+    """Print columns two spaces apart, without rules, so that `awk` can split them."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for column in columns:
         table.add_column(column, overflow="ellipsis", no_wrap=True)
@@ -78,7 +78,7 @@ def print_facts(facts: Iterable[tuple[str, str | Text]]) -> None:
 
 
 def _print_unpadded(table: Table) -> None:
-    """Without the spaces that rich fills each line up with."""
+    """Print a table without the spaces with which rich pads each line."""
     console = out()
     with console.capture() as captured:
         console.print(table)
@@ -87,7 +87,7 @@ def _print_unpadded(table: Table) -> None:
 
 
 def age(millis: int) -> str:
-    """How long ago, in one unit."""
+    """The time since then, in one unit: `5m ago`."""
     seconds = max(0, time.time() - millis / 1000)
     for unit, size in (("d", 86_400), ("h", 3600), ("m", 60)):
         if seconds >= size:

@@ -1,4 +1,4 @@
-"""Tool policies as options: `--ask bash --deny docs/all`."""
+"""Parses the tool policy flags of `everyagent run`: `--ask bash --deny docs/all`."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,7 +16,9 @@ def tool_policies(named: Mapping[Verdict, Sequence[str]]) -> ToolPolicies:
     for verdict, names in named.items():
         for name in names:
             if name in seen:
-                raise CommandFailed(f"{name} was given twice; a tool is allowed, asked for or denied.", ExitCode.USAGE)
+                raise CommandFailed(
+                    f"{name} was given twice. Use one of --allow, --ask and --deny for a tool.", ExitCode.USAGE
+                )
             seen.add(name)
             policies = _with(policies, name, verdict)
     return policies

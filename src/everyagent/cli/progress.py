@@ -1,4 +1,4 @@
-"""Progress on long work: on a terminal, on stderr, and gone when the work is done."""
+"""Progress indicators on stderr, shown only on a terminal and removed at the end."""
 
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from everyagent.cli.output import err
 
 
 def counting(chunks: Iterable[bytes], label: str) -> Generator[bytes]:
-    """The chunks, with what has come so far shown."""
+    """Pass chunks on and show how many bytes have come so far."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), DownloadColumn(), TransferSpeedColumn())
     with Progress(*columns, console=err(), transient=True, disable=not err().is_terminal) as progress:
         task = progress.add_task(label, total=None)
@@ -20,7 +20,7 @@ def counting(chunks: Iterable[bytes], label: str) -> Generator[bytes]:
 
 @contextmanager
 def waiting(label: str) -> Generator[None]:
-    """For work that cannot say how far it is."""
+    """Show a spinner for work whose progress is unknown."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=err(), transient=True, disable=not err().is_terminal) as progress:
         progress.add_task(label, total=None)

@@ -1,4 +1,4 @@
-"""`everyagent search`."""
+"""`everyagent search`: searches the transcripts of all sessions."""
 
 from typing import Annotated
 
@@ -14,16 +14,16 @@ def search(
     limit: Annotated[int, Parameter(name=["--limit", "-n"])] = 20,
     options: DaemonOptions = DEFAULT_OPTIONS,
 ) -> None:
-    """Full text, over all transcripts.
+    """Search the transcripts of all sessions.
 
     Parameters
     ----------
     words
-        What to look for.
+        The words to search for.
     session
-        In this session only.
+        Search only this session.
     limit
-        At most so many.
+        The maximum number of hits.
     """
     with options.client() as client:
         hits = client.search(" ".join(words), session_id=session, limit=limit)

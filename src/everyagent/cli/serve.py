@@ -1,4 +1,4 @@
-"""`everyagent serve`: the daemon, until it is stopped."""
+"""`everyagent serve`: runs the daemon until it is stopped."""
 
 from pathlib import Path
 from typing import Annotated
@@ -24,30 +24,31 @@ def serve(
 ) -> int:
     """Start the daemon.
 
-    Every option is also an environment variable, EVERYAGENT_PORT and so on, and a key in config.toml.
+    Every option can also be set by an environment variable (EVERYAGENT_PORT for --port) or in config.toml.
 
     Parameters
     ----------
     host
-        Where to listen. [default: 127.0.0.1]
+        The address to listen on. [default: 127.0.0.1]
     port
-        0 takes a free one. [default: 2468]
+        The port to listen on; 0 chooses a free one. [default: 2468]
     data_dir
-        Where the log, the token and the agents are kept.
+        The folder for the event log, the token and installed agents.
     token
-        What clients must show. [default: the one in the data folder, made at the first start]
+        The access token of clients. [default: the one in the data folder, created at the first start]
     no_token
-        Let every program on this machine in. Refused beyond loopback.
+        Accept requests without a token. Refused unless the host is a loopback address.
     default_agent
-        For sessions that name none. [default: claude]
+        The agent of sessions that name none. [default: claude]
     idle_timeout
-        Seconds after which an idle session's process is put to sleep. [default: 600]
+        Seconds after which the agent process of an idle session is stopped; the next message resumes it.
+        [default: 600]
     prices
-        A file that says what models cost, for budgets. [default: prices.json in the data folder]
+        A JSON file with the prices of models, for costs and budgets. [default: prices.json in the data folder]
     log_format
-        Lines for people, or JSON. [default: auto]
+        console or json; auto is console on a terminal. [default: auto]
     json
-        Say where it listens as one JSON document.
+        Print the address and the token as one JSON document.
     """
     return start(
         {

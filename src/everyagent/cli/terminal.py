@@ -1,4 +1,4 @@
-"""The person at the terminal: lines they type, and Ctrl-C."""
+"""Terminal input: typed lines and Ctrl-C."""
 
 import os
 import signal
@@ -9,19 +9,19 @@ import anyio
 
 
 def is_interactive() -> bool:
-    """Both to read a question and to answer it."""
+    """Whether a person can read a prompt on stderr and answer it on stdin."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 class TerminalLines:
-    """Lines from the terminal. Waiting for one can be cancelled, and then takes nothing of what is typed later."""
+    """Reads lines. A cancelled read consumes nothing that is typed later."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._rest = b""
 
     async def read(self) -> str | None:
-        """The next line; None at Ctrl-D."""
+        """The next line, or None at Ctrl-D."""
         while b"\n" not in self._rest:
             await anyio.wait_readable(self._descriptor)
             typed = os.read(self._descriptor, 65_536)
@@ -33,7 +33,7 @@ class TerminalLines:
 
 
 async def on_interrupts(first: Callable[[], Awaitable[None]], second: Callable[[], None]) -> None:
-    """Ctrl-C once is a wish to stop, twice to leave."""
+    """Call `first` at the first Ctrl-C and `second` at the next."""
     with anyio.open_signal_receiver(signal.SIGINT) as interrupts:
         seen = 0
         async for _ in interrupts:

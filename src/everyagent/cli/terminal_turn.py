@@ -1,4 +1,4 @@
-"""One turn at the terminal: shows it as it happens, passes questions on to the person, listens for Ctrl-C."""
+"""Runs one turn in the terminal: renders its events, prompts for answers to asks, handles Ctrl-C."""
 
 import sys
 import time
@@ -14,7 +14,7 @@ from everyagent.cli.daemon_connection import DaemonConnection
 from everyagent.cli.exit_codes import ExitCode
 from everyagent.cli.output import print_line
 from everyagent.cli.terminal import TerminalLines, is_interactive, on_interrupts
-from everyagent.cli.turn_renderer import Renderer, last_line
+from everyagent.cli.turn_renderer import TurnRenderer, last_line
 from everyagent.client import AnyEvent, ApiError
 from everyagent.client.event_codec import encode_event
 from everyagent.client.turn import Ask, ask_in
@@ -36,8 +36,8 @@ class TerminalTurn:
         self._embedded = connection.embedded
         self._session_id = session_id
         self._json = json
-        self._someone = is_interactive()
-        self._renderer = Renderer()
+        self._interactive = is_interactive()
+        self._renderer = TurnRenderer()
         self._code = ExitCode.FAILED
         self._prompts: dict[str, anyio.CancelScope] = {}
         self._settled: set[str] = set()
@@ -51,7 +51,7 @@ class TerminalTurn:
                 group.cancel_scope.cancel()
 
             group.start_soon(on_interrupts, self._stop_turn, leave)
-            if self._someone:
+            if self._interactive:
                 group.start_soon(self._answer_all, to_answer)
             began = time.monotonic()
             stream = self._client.stream_turn(self._session_id, text)
@@ -59,10 +59,10 @@ class TerminalTurn:
                 async for event in stream:
                     self._show(event)
                     if asked := ask_in(event):
-                        if self._someone:
+                        if self._interactive:
                             await asks.send(asked)
                         elif await self._pending(asked[0]):
-                            self._say_how(*asked)
+                            self._explain_how_to_answer(*asked)
                             break
                     if isinstance(event.data, TurnEnded):
                         self._finish(event.data, time.monotonic() - began)
@@ -93,7 +93,7 @@ class TerminalTurn:
         self._renderer.say(last_line(ended, seconds, self._session_id), "dim")
 
     async def _answer_all(self, asks: MemoryObjectReceiveStream[tuple[str, Ask]]) -> None:
-        """One after the other. An ask that somebody else answers, or that the turn's end settles, is withdrawn."""
+        """Prompt for one ask after the other. A prompt is withdrawn when its ask is resolved elsewhere."""
         lines = TerminalLines(sys.stdin.fileno())
         async for ask_id, ask in asks:
             if ask_id in self._settled:
@@ -108,7 +108,7 @@ class TerminalTurn:
                     self._renderer.say(f"! {error}", "red")
 
     async def _pending(self, ask_id: str) -> bool:
-        """An earlier `always`, or the session's mode, may have answered it already."""
+        """False if an earlier `always` or the permission mode has answered the ask already."""
         return any(ask.ask_id == ask_id for ask in await self._client.asks(self._session_id))
 
     def _withdraw(self, ask_id: str) -> None:
@@ -117,11 +117,11 @@ class TerminalTurn:
             scope.cancel()
 
     async def _stop_turn(self) -> None:
-        self._renderer.say("Stopping the turn. Ctrl-C again leaves.", "yellow")
+        self._renderer.say("Stopping the turn. Press Ctrl-C again to leave.", "yellow")
         await self._client.cancel(self._session_id)
 
-    def _say_how(self, ask_id: str, ask: Ask) -> None:
-        """Nobody is here to answer: end with what can be done."""
+    def _explain_how_to_answer(self, ask_id: str, ask: Ask) -> None:
+        """Print how the ask can be answered from elsewhere, and end with exit code 3."""
         self._code = ExitCode.WAITING
         kind: AskKind = "permission"
         if isinstance(ask, QuestionRequested):
@@ -130,17 +130,17 @@ class TerminalTurn:
             kind = "tool"
         lines = [
             f"The agent asks: {summary(msgspec.to_builtins(ask))}",
-            "There is no terminal here to ask a person at.",
+            "There is no terminal here to prompt for an answer.",
         ]
         if self._embedded:
             lines += [
-                "Start `everyagent serve` first, so that the session outlives this command and can be answered;",
-                "or let it go on without asking: --permission-mode bypass",
+                "Start `everyagent serve` first, so that the session outlives this command and can be answered,",
+                "or run the agent without permission prompts: --permission-mode bypass",
             ]
         else:
             self.waiting_elsewhere = True
             lines += [
-                f"The session {self._session_id} waits. Answer with:",
+                f"Session {self._session_id} waits for the answer. Give it with:",
                 f"  {how_to_answer(self._session_id, ask_id, kind)}",
                 f"  {curl_to_answer(self._client.url, self._session_id, ask_id, kind)}",
             ]

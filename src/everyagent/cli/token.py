@@ -1,4 +1,4 @@
-"""`everyagent token`."""
+"""`everyagent token`: prints or replaces the access token."""
 
 from pathlib import Path
 from typing import Annotated
@@ -15,26 +15,26 @@ def token(
     data_dir: Path | None = None,
     json: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
 ) -> None:
-    """Show the token, or make a new one.
+    """Print the access token, or replace it.
 
     Parameters
     ----------
     rotate
-        A new one in place of the old. A running daemon takes it from its next start on.
+        Replace the token by a new one. A running daemon uses it after its next start.
     data_dir
         The data folder. [env: EVERYAGENT_DATA_DIR]
     json
-        Print JSON for programs.
+        Print JSON.
     """
     settings = config.load({"data_dir": data_dir})
     if rotate:
         value = config.rotate_token(settings.data_dir)
-        say("The old token is gone. Restart a running daemon so that it takes the new one.")
+        say("The token was replaced. Restart a running daemon so that it accepts the new one.")
     else:
         value = config.ensure_token(settings)
     if json:
         print_json({"token": value})
     elif value is None:
-        say("The settings say no-token: the daemon takes every program on this machine.")
+        say("There is no token: the setting no-token gives every program on this machine access.")
     else:
         print(value)

@@ -1,4 +1,4 @@
-"""A turn as it happens, in the terminal: the agent's words on stdout, everything around them on stderr."""
+"""Renders a turn's events in the terminal: messages on stdout, tool calls and everything else on stderr."""
 
 import sys
 
@@ -6,7 +6,7 @@ import msgspec
 from rich.text import Text
 
 from everyagent.cli.ask_text import compact
-from everyagent.cli.event_lines import error_words
+from everyagent.cli.event_lines import error_text
 from everyagent.cli.output import err, one_line
 from everyagent.cli.usage_text import cost, tokens
 from everyagent.client import AnyEvent
@@ -15,7 +15,7 @@ from everyagent.model.items import Item
 from everyagent.model.parts import FileRefPart, ImagePart, Json, StatusPart, ToolCallPart, ToolResultPart
 
 
-class Renderer:
+class TurnRenderer:
     def __init__(self) -> None:
         self._items: dict[str, Item] = {}
         self._error_shown = False
@@ -32,9 +32,9 @@ class Renderer:
                 self._completed(item)
             case Error() as error:
                 self._error_shown = True
-                self.say(f"! {error_words(error)}", "yellow" if error.retry else "red")
+                self.say(f"! {error_text(error)}", "yellow" if error.retry else "red")
             case Unparsed() as unparsed:
-                self.say(f"? a frame nobody knows, kept as event {event.sequence}: {unparsed.error}", "dim")
+                self.say(f"? unknown frame, kept as event {event.sequence}: {unparsed.error}", "dim")
             case TurnEnded() as ended:
                 self._break_line()
                 if ended.error and not self._error_shown:
@@ -43,7 +43,7 @@ class Renderer:
                 pass
 
     def say(self, text: str, style: str = "") -> None:
-        """A line of talk, on a line of its own."""
+        """Print a message to stderr on a new line."""
         self._break_line()
         err().print(Text(text, style=style))
 
@@ -89,7 +89,7 @@ class Renderer:
             self._break_line()
 
     def _break_line(self) -> None:
-        """End a line where it was written; the next thing starts a new one on either stream."""
+        """End the unfinished line on its stream, so that the next output starts a new one."""
         match self._open_line:
             case "out":
                 sys.stdout.write("\n")
@@ -102,14 +102,14 @@ class Renderer:
 
 
 def last_line(ended: TurnEnded, seconds: float, session_id: str) -> str:
-    """What it took, for the end."""
+    """The summary line: stop reason, tokens, cost, duration, session."""
     stopped = "" if ended.stop_reason == "end_turn" else ended.stop_reason
     facts = (stopped, tokens(ended.usage), cost(ended.cost_usd), f"{seconds:.1f} s", f"session {session_id}")
     return " · ".join(fact for fact in facts if fact)
 
 
 def _arguments(text: str) -> Json:
-    """The agent's own JSON, where it is."""
+    """The decoded arguments, or the text itself if it is not JSON."""
     try:
         return msgspec.json.decode(text, type=dict[str, object])
     except msgspec.MsgspecError:

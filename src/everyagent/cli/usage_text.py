@@ -1,4 +1,4 @@
-"""What something cost, in a few words."""
+"""Formats token counts and costs."""
 
 from everyagent.model.usage import Usage
 

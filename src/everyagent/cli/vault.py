@@ -1,4 +1,4 @@
-"""`everyagent vault`: the key that secrets are sealed with."""
+"""`everyagent vault`: manages the key that encrypts stored secrets."""
 
 from pathlib import Path
 
@@ -10,12 +10,12 @@ from everyagent.cli.exit_codes import EPILOGUE
 from everyagent.cli.output import say
 from everyagent.clock import SystemClock
 
-app = App(name="vault", help="The key that secrets are sealed with.", help_epilogue=EPILOGUE)
+app = App(name="vault", help="Manage the key that encrypts stored secrets.", help_epilogue=EPILOGUE)
 
 
 @app.command
 def rotate(*, data_dir: Path | None = None) -> None:
-    """Make a new key, and seal every secret anew with it. Stop the daemon first.
+    """Replace the key and encrypt every stored secret again. Stop the daemon first.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ def rotate(*, data_dir: Path | None = None) -> None:
     """
     settings = config.load({"data_dir": data_dir})
     count = anyio.run(_rotate, settings.data_dir)
-    say(f"The old key is gone; {count} secret{'s are' if count != 1 else ' is'} sealed with the new one.")
+    say(f"The key was replaced; {count} secret{'s were' if count != 1 else ' was'} encrypted again.")
 
 
 async def _rotate(folder: Path) -> int:

@@ -1,4 +1,4 @@
-"""The Python client, async and sync from one core: `calls/` says what to send, the two clients only send it."""
+"""The Python client, for async and sync programs. `calls/` describes the requests; the clients send them."""
 
 from everyagent.client.async_client import AsyncClient
 from everyagent.client.errors import ApiError, AskPending, ClientError, Unreachable

@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class _Method(Generic[P, T]):
-    """Turns a function that makes a `ApiCall` into a method that sends it."""
+    """Turns a function that makes an `ApiCall` into a method that sends it."""
 
     def __init__(self, make: Callable[P, ApiCall[T]]) -> None:
         self._make = make
@@ -139,8 +139,8 @@ class AsyncClient:
         `follow=False` stops at the newest stored event.
         """
         if follow:
-            cursor = SessionPosition(offset, filtered=bool(types))
-            stream = self._tail(calls.tail(session_id, types=types, include_raw=include_raw), cursor)
+            position = SessionPosition(offset, filtered=bool(types))
+            stream = self._tail(calls.tail(session_id, types=types, include_raw=include_raw), position)
             async with aclosing(stream):
                 async for event in stream:
                     yield event
@@ -239,8 +239,8 @@ class AsyncClient:
             else:
                 return finish(call, response)
 
-    async def _tail(self, call: ApiCall[None], cursor: StreamPosition) -> AsyncGenerator[AnyEvent, None]:
-        tail = Tail(call, cursor, self._connection.backoff(), self.url)
+    async def _tail(self, call: ApiCall[None], position: StreamPosition) -> AsyncGenerator[AnyEvent, None]:
+        tail = Tail(call, position, self._connection.backoff(), self.url)
         while not tail.done:
             params, headers = tail.begin()
             try:

@@ -1,18 +1,18 @@
-"""How long to wait before trying again, and when to stop trying. No I/O, and the clock is passed in."""
+"""Retry delays with exponential backoff and jitter. Does no I/O; the clock is passed in."""
 
 import random
 import time
 from collections.abc import Callable
 
 FIRST = 0.05
-MOST = 5.0
+LONGEST = 5.0
 
 
 class Backoff:
-    """Waits grow from 0.05 s to 5 s, each by chance up to half shorter, so that many clients do not come at once.
+    """Delays grow from 0.05 s to 5 s, each randomly shortened by up to half, so that clients do not retry in step.
 
-    Before the first success there are only `attempts` tries: a daemon that was never there is an error soon.
-    After one, `patience` seconds without another are waited out.
+    Before the first success, it gives up after `attempts` failures. After that, it gives up when the last success is
+    more than `patience` seconds ago.
     """
 
     def __init__(
@@ -21,12 +21,12 @@ class Backoff:
         attempts: int = 5,
         patience: float = 300.0,
         now: Callable[[], float] = time.monotonic,
-        chance: Callable[[], float] = random.random,
+        random_fraction: Callable[[], float] = random.random,
     ) -> None:
         self._attempts = attempts
         self._patience = patience
         self._now = now
-        self._chance = chance
+        self._random_fraction = random_fraction
         self._failures = 0
         self._succeeded_at: float | None = None
 
@@ -35,12 +35,12 @@ class Backoff:
         self._succeeded_at = self._now()
 
     def failed(self) -> float | None:
-        """Seconds to wait before the next try; None: give up."""
+        """Seconds to wait before the next try, or None to give up."""
         self._failures += 1
         if self._succeeded_at is None:
             if self._failures >= self._attempts:
                 return None
         elif self._now() - self._succeeded_at > self._patience:
             return None
-        wait = min(MOST, FIRST * 2 ** min(self._failures - 1, 10))
-        return wait * (1 - self._chance() / 2)
+        wait = min(LONGEST, FIRST * 2 ** min(self._failures - 1, 10))
+        return wait * (1 - self._random_fraction() / 2)

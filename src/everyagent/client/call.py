@@ -1,4 +1,4 @@
-"""One request to the daemon as a value: what to send, and how to read what comes back."""
+"""A request to the daemon as a value: what to send, and how to decode the response."""
 
 from collections.abc import Callable, Mapping
 from typing import Generic, NamedTuple, TypeVar
@@ -16,14 +16,14 @@ Param = str | int | bool | None
 
 
 class ApiResponse(NamedTuple):
-    """A successful answer, as far as a call reads it. Header names are lower case."""
+    """The parts of a successful response that calls decode. Header names are lower case."""
 
     body: bytes
     headers: Mapping[str, str]
 
 
 class ApiCall(Struct, Generic[T_co], frozen=True, kw_only=True):
-    """`key` makes a POST safe to send again; `timeout` None is the client's own."""
+    """`key` is an Idempotency-Key, which makes a POST safe to repeat; `timeout` None is the client's default."""
 
     method: str
     path: str
@@ -36,7 +36,7 @@ class ApiCall(Struct, Generic[T_co], frozen=True, kw_only=True):
 
     @property
     def repeatable(self) -> bool:
-        """Sending it twice does what sending it once does, and answers the same."""
+        """Whether sending it twice has the effect and the response of sending it once."""
         return self.method == "GET" or self.key is not None
 
     def headers(self) -> dict[str, str]:
@@ -49,12 +49,12 @@ class ApiCall(Struct, Generic[T_co], frozen=True, kw_only=True):
 
 
 def path(*parts: str) -> str:
-    """`/v1/` and the parts, each one escaped."""
+    """`/v1/` and the URL-quoted parts."""
     return "/v1/" + "/".join(quote(part, safe=":~") for part in parts)
 
 
 def params(**given: Param) -> dict[str, str]:
-    """Query parameters; what is None is left out."""
+    """Query parameters, without those that are None."""
     texts: dict[str, str] = {}
     for name, value in given.items():
         match value:
@@ -69,11 +69,11 @@ def params(**given: Param) -> dict[str, str]:
 
 def decoded(shape: type[T]) -> Callable[[ApiResponse], T]:
     decoder = msgspec.json.Decoder(shape)
-    return lambda reply: decoder.decode(reply.body)
+    return lambda response: decoder.decode(response.body)
 
 
-def nothing(reply: ApiResponse) -> None:
-    """For answers without a body."""
+def nothing(response: ApiResponse) -> None:
+    """The decoder of responses without a body."""
 
 
 def get(path: str, decode: Callable[[ApiResponse], T], params: dict[str, str] | None = None) -> ApiCall[T]:
@@ -89,7 +89,7 @@ def post(
     params: dict[str, str] | None = None,
     timeout: float | None = None,
 ) -> ApiCall[T]:
-    """Every POST carries an Idempotency-Key, so that it can be sent again when the connection broke."""
+    """A POST with an Idempotency-Key, so that it can be repeated after the connection broke."""
     return ApiCall(
         method="POST",
         path=path,

@@ -1,4 +1,4 @@
-"""Where the daemon is and which token it takes, when nobody says."""
+"""Finds the daemon's default address and token."""
 
 import os
 from pathlib import Path
@@ -12,7 +12,7 @@ def find_url() -> str:
 
 
 def find_token(url: str) -> str | None:
-    """`EVERYAGENT_TOKEN`, else this machine's own token; that one is never sent to another machine."""
+    """`EVERYAGENT_TOKEN`, else this machine's token file, which is never sent to another machine."""
     given = os.environ.get("EVERYAGENT_TOKEN")
     if given or not is_loopback(url):
         return given or None

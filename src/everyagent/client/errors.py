@@ -1,9 +1,9 @@
-"""What can go wrong between a program and the daemon.
+"""Exceptions of the client.
 
 ClientError
-├── ApiError        the daemon said no; its own words
-├── Unreachable     nobody answers, or the connection stayed away for too long
-└── AskPending      the turn waits for an answer and the caller gave no way to find one
+├── ApiError        the daemon refused the request; carries its error
+├── Unreachable     the daemon does not answer, or the connection was lost for too long
+└── AskPending      the turn waits for an answer to an ask, and no `answer` function was given
 """
 
 import msgspec
@@ -17,7 +17,7 @@ class ClientError(Exception):
 
 
 class ApiError(ClientError):
-    """`code` is stable, for programs; `detail` is a sentence, for people; `problem` is the whole answer."""
+    """`code` is stable, for programs; `detail` is a sentence, for people; `problem` is the whole response body."""
 
     def __init__(self, status: int, code: str, detail: str, problem: dict[str, Json]) -> None:
         super().__init__(detail)
@@ -29,16 +29,16 @@ class ApiError(ClientError):
 
 class Unreachable(ClientError):
     def __init__(self, url: str, reason: str) -> None:
-        super().__init__(f"No daemon answers at {url} ({reason}). Start one with `everyagent serve`.")
+        super().__init__(f"The daemon at {url} does not answer ({reason}). Start it with `everyagent serve`.")
         self.url = url
 
 
 class AskPending(ClientError):
-    """The turn goes on when the ask is answered, by whoever answers it."""
+    """The turn continues as soon as the ask is answered, by any client."""
 
     def __init__(self, session_id: str, ask_id: str, ask: PermissionRequested | QuestionRequested | ToolRequested):
         super().__init__(
-            f"Session {session_id} waits for an answer to {ask_id}. Pass `answer=` to answer in place, "
+            f"Session {session_id} waits for an answer to {ask_id}. Pass `answer=` to answer asks as they come, "
             f"or call `answer({session_id!r}, {ask_id!r}, ...)`."
         )
         self.session_id = session_id
@@ -53,12 +53,12 @@ class _Problem(msgspec.Struct, kw_only=True):
 
 
 def api_error(status: int, body: bytes) -> ApiError:
-    """Whatever came back, also from a proxy that speaks no problem+json."""
+    """The error in a response, also if a proxy sent it and it is not problem+json."""
     try:
         problem = msgspec.json.decode(body, type=dict[str, Json])
         known = msgspec.convert(problem, _Problem)
     except msgspec.MsgspecError:
         text = body[:500].decode(errors="replace").strip()
-        return ApiError(status, "unknown", text or f"The server answered {status}.", {})
-    detail = known.detail or known.title or f"The server answered {status}."
+        return ApiError(status, "unknown", text or f"The server answered with status {status}.", {})
+    detail = known.detail or known.title or f"The server answered with status {status}."
     return ApiError(status, known.code or "unknown", detail, problem)

@@ -1,4 +1,4 @@
-"""Received bytes into events. A newer daemon's words never break an older client."""
+"""Decodes received events and encodes them again. Accepts events of newer daemons."""
 
 from typing import TypeAlias
 
@@ -13,8 +13,8 @@ AnyEvent: TypeAlias = Event | Envelope[UnknownData]
 _loose = msgspec.json.Decoder(Envelope[Json])
 
 
-def read_event(body: bytes) -> AnyEvent:
-    """Data that this version cannot read, by type or by value, is handed over as `UnknownData`."""
+def decode_any_event(body: bytes) -> AnyEvent:
+    """Decode an event. Data that this version cannot decode becomes `UnknownData`."""
     try:
         return decode_event(body)
     except msgspec.ValidationError:
@@ -23,7 +23,7 @@ def read_event(body: bytes) -> AnyEvent:
 
 
 def encode_event(event: AnyEvent) -> bytes:
-    """As the daemon would write it."""
+    """Encode an event as the daemon does."""
     if isinstance(event.data, UnknownData):
         return msgspec.json.encode(msgspec.structs.replace(event, data=event.data.fields))
     return msgspec.json.encode(event)

@@ -1,10 +1,10 @@
-"""Server-sent events from bytes, cut anywhere. No I/O: both clients feed it what they read."""
+"""Parses server-sent events from chunks of bytes. Does no I/O; both clients feed it."""
 
 from typing import NamedTuple
 
 
 class SseMessage(NamedTuple):
-    """`id` is the last one the stream named; it holds on until the stream names another."""
+    """`id` is the latest one in the stream, which may be that of an earlier message."""
 
     id: str | None
     event: str
@@ -12,7 +12,7 @@ class SseMessage(NamedTuple):
 
 
 class SseParser:
-    """One stream's parser. Memory is one unfinished message; what was cut off at the end is never handed out."""
+    """The parser of one stream. Holds one unfinished message; a message that the stream's end cuts off is dropped."""
 
     def __init__(self) -> None:
         self._unfinished: list[bytes] = []
@@ -45,7 +45,7 @@ class SseParser:
         return messages
 
     def _lines(self, chunk: bytes) -> list[bytes]:
-        """Complete lines, ended by LF, CR or CRLF; also when a CRLF is cut in two."""
+        """The lines that this chunk completes, ended by LF, CR or CRLF, even if a CRLF is split between chunks."""
         if not chunk:
             return []
         if self._after_cr and chunk.startswith(b"\n"):

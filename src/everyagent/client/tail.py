@@ -1,6 +1,6 @@
-"""Following a stream of events over connections that break: where we are, what is new, what to do next.
+"""Follows an event stream across reconnects: tracks the position, drops repeats, notices gaps.
 
-A pure state machine; the clients open connections and wait as it says.
+Does no I/O: the clients open the connections and wait for as long as it says.
 """
 
 from collections.abc import Iterator
@@ -11,35 +11,35 @@ import msgspec
 from everyagent.client.backoff import Backoff
 from everyagent.client.call import ApiCall, params
 from everyagent.client.errors import ClientError, Unreachable, api_error
-from everyagent.client.event_codec import AnyEvent, read_event
+from everyagent.client.event_codec import AnyEvent, decode_any_event
 from everyagent.client.sse import SseMessage, SseParser
 
-#: A daemon in trouble or on its way down: worth another try.
-PASSING = frozenset({429, 500, 502, 503, 504, 507})
+#: Statuses of a daemon that is overloaded or shutting down: the request is retried.
+RETRIED_STATUSES = frozenset({429, 500, 502, 503, 504, 507})
 
 
 class StreamPosition(Protocol):
-    """A place in a stream."""
+    """A position in an event stream."""
 
     def begin(self, call: ApiCall[None]) -> tuple[dict[str, str], dict[str, str]]:
-        """Query parameters and headers that start the stream just after this place."""
+        """Query parameters and headers that start the stream just after this position."""
         ...
 
     def take(self, message: SseMessage, event: AnyEvent) -> bool:
-        """Move on to the event; False if it was seen before. Raises `Gap` if one before it is missing."""
+        """Advance to the event; False if it was seen before. Raises `Gap` if an event before it is missing."""
         ...
 
     def ends(self, event: AnyEvent) -> bool:
-        """Nothing can follow this event."""
+        """Whether the stream ends with this event."""
         ...
 
 
 class Gap(Exception):
-    """The connection skipped an event; reading again from the cursor gets it back."""
+    """The connection skipped an event; the client reads again from the last position."""
 
 
 class SessionPosition:
-    """By sequence. Without a type filter every sequence is expected, so that a gap is noticed."""
+    """The position by sequence number. Without a type filter, a missing sequence is a gap."""
 
     def __init__(self, offset: int, *, filtered: bool) -> None:
         self.sequence = offset
@@ -61,7 +61,7 @@ class SessionPosition:
 
 
 class FeedPosition:
-    """By the ids the daemon gives; from now on if there is none yet."""
+    """The position by SSE id; None starts with the next event."""
 
     def __init__(self, last_id: str | None) -> None:
         self.last_id = last_id
@@ -80,10 +80,10 @@ class FeedPosition:
 class Tail:
     """Connect with `begin`, tell it what happened, hand on what `received` yields, until `done`."""
 
-    def __init__(self, call: ApiCall[None], cursor: StreamPosition, backoff: Backoff, url: str) -> None:
+    def __init__(self, call: ApiCall[None], position: StreamPosition, backoff: Backoff, url: str) -> None:
         self.call = call
         self.done = False
-        self._cursor = cursor
+        self._position = position
         self._backoff = backoff
         self._url = url
         self._parser = SseParser()
@@ -91,37 +91,37 @@ class Tail:
 
     def begin(self) -> tuple[dict[str, str], dict[str, str]]:
         self._parser = SseParser()
-        return self._cursor.begin(self.call)
+        return self._position.begin(self.call)
 
     def refused(self, status: int, body: bytes) -> float:
-        """An answer other than a stream: the end (204), seconds to wait, or an error."""
+        """Handle a response other than a stream. Returns seconds to wait; sets `done` at 204; raises other errors."""
         if status == 204:
             self.done = True
             return 0.0
-        if status not in PASSING:
+        if status not in RETRIED_STATUSES:
             raise api_error(status, body)
         return self._wait(api_error(status, body))
 
     def received(self, chunk: bytes) -> Iterator[AnyEvent]:
-        """The new events in it. Raises `Gap`: then call `skipped`, and connect again."""
+        """The new events in a chunk. After a `Gap`, call `skipped` and connect again."""
         self._backoff.succeeded()
         for message in self._parser.feed(chunk):
             event = _event(message)
-            if event is None or not self._cursor.take(message, event):
+            if event is None or not self._position.take(message, event):
                 continue
             self._gaps = 0
-            self.done = self._cursor.ends(event)
+            self.done = self._position.ends(event)
             yield event
 
     def lost(self, reason: str) -> float:
-        """The connection ended or never was; seconds to wait before the next."""
+        """Handle a lost or failed connection. Returns seconds to wait before the next."""
         return self._wait(Unreachable(self._url, reason))
 
     def skipped(self) -> float:
-        """An event was missing. Seconds to wait, unless it is still missing at the third look."""
+        """Handle a missing event. Returns seconds to wait; raises if it is missing for the third time."""
         self._gaps += 1
         if self._gaps >= 3:
-            raise ClientError(f"The event stream of {self._url} skips events, also when read again: {self.call.path}")
+            raise ClientError(f"The event stream of {self._url} skips events, even when read again: {self.call.path}")
         return self.lost("an event was missing")
 
     def _wait(self, error: ClientError) -> float:
@@ -132,10 +132,10 @@ class Tail:
 
 
 def _event(message: SseMessage) -> AnyEvent | None:
-    """None for a message that is no event of ours, such as a newer daemon might send."""
+    """The event in a message, or None for a kind of message that this version does not know."""
     if message.event != "message":
         return None
     try:
-        return read_event(message.data)
+        return decode_any_event(message.data)
     except msgspec.MsgspecError:
         return None

@@ -1,4 +1,4 @@
-"""What both clients share: where to send, with which headers, limits and patience."""
+"""HTTP settings and response handling that both clients share."""
 
 import httpx2
 import msgspec
@@ -8,7 +8,7 @@ from everyagent.client.call import ApiCall, ApiResponse, T
 from everyagent.client.discovery import find_token, find_url, is_loopback
 from everyagent.client.errors import ClientError, api_error
 
-#: The daemon says something every 10 seconds; a stream that is silent for longer than this is dead.
+#: The daemon sends a heartbeat every 10 seconds; a stream that is silent for longer than this is considered lost.
 SILENCE = 30.0
 CONNECT = 5.0
 
@@ -27,7 +27,7 @@ class TransportSettings:
 
     @property
     def trust_env(self) -> bool:
-        """A proxy is of no use on the way to our own machine."""
+        """Whether to use the proxies of the environment: not for an address of this machine."""
         return not is_loopback(self.url)
 
     def timeout(self, call: ApiCall[T]) -> httpx2.Timeout:
@@ -41,7 +41,7 @@ class TransportSettings:
 
 
 def may_repeat(call: ApiCall[T], error: httpx2.TransportError) -> bool:
-    """What never reached the daemon may always be sent again. A slow answer is not a lost one."""
+    """Whether a failed call may be sent again. A call that timed out may still be running, so it may not."""
     if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
         return True
     return call.repeatable and not isinstance(error, httpx2.TimeoutException)
@@ -54,7 +54,7 @@ def finish(call: ApiCall[T], response: httpx2.Response) -> T:
         return call.decode(ApiResponse(response.content, response.headers))
     except msgspec.MsgspecError as error:
         raise ClientError(
-            f"{response.url} answered something else than expected ({error}). Is it an everyagent daemon?"
+            f"{response.url} sent an unexpected response ({error}). Is it an everyagent daemon?"
         ) from error
 
 

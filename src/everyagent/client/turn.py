@@ -1,4 +1,4 @@
-"""One turn out of a session's stream: which events belong to it, and what they come to."""
+"""Selects the events of one turn from a session's stream, and summarizes them."""
 
 from typing import TypeAlias
 
@@ -24,7 +24,7 @@ Answer: TypeAlias = PermissionAnswer | QuestionAnswer | ToolAnswer
 
 
 class Turn(Struct, frozen=True, kw_only=True):
-    """What came of a message. `text` is the agent's last message; `items` is everything, in order of completion."""
+    """The result of a message. `text` is the agent's last message; `items` are all items in order of completion."""
 
     session_id: str
     turn_id: str
@@ -37,9 +37,9 @@ class Turn(Struct, frozen=True, kw_only=True):
 
 
 class TurnSelection:
-    """Picks the events of the turn that a message started, from `turn.started` to `turn.ended`.
+    """Selects the events of the turn that a message started, from `turn.started` to `turn.ended`.
 
-    Turns of a session never overlap, so that everything between the two belongs to it.
+    Turns of a session never overlap, so every event between the two belongs to the turn.
     """
 
     def __init__(self, item_id: str) -> None:
@@ -62,7 +62,7 @@ class TurnSelection:
 
 
 class TurnSummary:
-    """Adds the events of a turn up."""
+    """Collects the result of a turn from its events."""
 
     def __init__(self, session_id: str) -> None:
         self._session_id = session_id
@@ -79,14 +79,14 @@ class TurnSummary:
                 pass
 
     def turn(self) -> Turn:
-        """Also when the session ended before the turn did."""
+        """The result, also if the session ended before the turn."""
         ended = self._ended or TurnEnded(turn_id="", stop_reason="terminated")
-        said = [item for item in self._items if item.kind == "message" and item.role == "assistant"]
+        messages = [item for item in self._items if item.kind == "message" and item.role == "assistant"]
         return Turn(
             session_id=self._session_id,
             turn_id=ended.turn_id,
             stop_reason=ended.stop_reason,
-            text=text_of(said[-1]) if said else "",
+            text=text_of(messages[-1]) if messages else "",
             items=self._items,
             usage=ended.usage,
             cost_usd=ended.cost_usd,
@@ -95,7 +95,7 @@ class TurnSummary:
 
 
 def ask_in(event: AnyEvent) -> tuple[str, Ask] | None:
-    """The ask that this event makes, with its id."""
+    """The ask in this event, with its id."""
     match event.data:
         case PermissionRequested() as ask:
             return ask.permission_id, ask

@@ -1,1 +1,1 @@
-"""The universal language: events, items, content parts, asks, usage, ids. Imports nothing of ours."""
+"""The universal data model: events, items, content parts, asks, usage, ids. Imports nothing else of this package."""

@@ -1,4 +1,4 @@
-"""Asks: what an agent wants from a human (or a program in a human's place), and the answers."""
+"""Asks of an agent (permissions, questions, custom tool calls) and the answers to them."""
 
 from typing import Literal, TypeAlias
 
@@ -14,7 +14,7 @@ class QuestionOption(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Question(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An answer may also be text that no option holds."""
+    """An answer may be free text that matches no option."""
 
     prompt: str
     header: str | None = None
@@ -23,14 +23,14 @@ class Question(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class PermissionAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag="permission"):
-    """`message` tells the agent why, when the reply is `reject`."""
+    """`message` is the reason that the agent gets with a `reject`."""
 
     reply: PermissionReply
     message: str | None = None
 
 
 class QuestionAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag="question"):
-    """One list of chosen labels or free texts for each question, in order; None when rejected."""
+    """One list of chosen labels or free texts per question, in order; None if the questions were rejected."""
 
     answers: list[list[str]] | None
     message: str | None = None
@@ -44,9 +44,9 @@ class ToolImage(Struct, frozen=True, kw_only=True):
 
 
 class ToolAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag="tool"):
-    """What a custom tool of the session returned; `output` is None when the call was given up.
+    """The result of a custom tool; `output` is None if the call was abandoned.
 
-    `images` go to the agent that waits, and no further: the request that brought them has them.
+    `images` are passed to the waiting agent only, and are not part of the event.
     """
 
     output: str | None

@@ -1,4 +1,4 @@
-"""Stored or received bytes back into events, in two steps: the envelope, then its data by type."""
+"""Decodes events in two steps: the envelope, then its data by type."""
 
 import msgspec
 
@@ -12,13 +12,13 @@ _data: dict[str, msgspec.json.Decoder[EventData]] = {
 
 
 class UnknownData(msgspec.Struct, frozen=True):
-    """The data of an event newer than this code: a type, a part or a word that it does not know."""
+    """The data of an event that this version cannot decode, because a newer one wrote it."""
 
     fields: Json
 
 
 def decode_event(body: bytes) -> Event | Envelope[UnknownData]:
-    """Never fails on what it does not know: a newer daemon may send it."""
+    """Decode an event. Unknown types and values become `UnknownData`, because a newer daemon may send them."""
     envelope = _envelopes.decode(body)
     return msgspec.structs.replace(envelope, data=_decode_data(envelope))  # pyright: ignore[reportReturnType]
 

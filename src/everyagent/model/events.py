@@ -1,6 +1,6 @@
-"""Events: everything that happens in a session, in one envelope.
+"""The events of a session: the envelope, and one data type per event type.
 
-Start reading here. The order these events come in is `docs/invariants.md`.
+The rules for their order are in `docs/invariants.md`.
 """
 
 from typing import ClassVar, Generic, Literal, TypeAlias, TypeVar
@@ -33,13 +33,13 @@ DeltaKind: TypeAlias = Literal["text", "reasoning", "tool_input", "tool_output"]
 
 
 class Data(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The payload of one event type; `type` is the envelope's."""
+    """The payload of one event type; `type` is that of the envelope."""
 
     type: ClassVar[str]
 
 
 class StderrOutput(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The first 20 lines, and the last 50 when there were more between."""
+    """The first 20 lines, and the last 50 if there are more between."""
 
     truncated: bool
     head: str | None = None
@@ -48,7 +48,7 @@ class StderrOutput(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Retry(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`max` is None where the agent sets no limit of its own."""
+    """`max` is None if the agent has no limit."""
 
     attempt: int
     delay_ms: int
@@ -61,7 +61,7 @@ class SessionStarted(Data, frozen=True, kw_only=True):
 
 
 class SessionUpdated(Data, frozen=True, kw_only=True):
-    """Only the fields that changed are there."""
+    """Has only the fields that changed."""
 
     type: ClassVar[str] = "session.updated"
     status: SessionStatus | UnsetType = UNSET
@@ -90,7 +90,7 @@ class TurnStarted(Data, frozen=True, kw_only=True):
 
 
 class TurnEnded(Data, frozen=True, kw_only=True):
-    """`priced`: the cost is not the agent's own word, but what its requests come to by the operator's prices."""
+    """`priced`: the cost was computed from the operator's prices, not reported by the agent."""
 
     type: ClassVar[str] = "turn.ended"
     turn_id: str
@@ -102,7 +102,7 @@ class TurnEnded(Data, frozen=True, kw_only=True):
 
 
 class ModelResponded(Data, frozen=True, kw_only=True):
-    """A request to a model is over. `cost_usd` is the agent's own word, unless `priced`: by the operator's prices.
+    """A request to a model has ended. `priced`: `cost_usd` was computed from the operator's prices.
 
     `subagent` is the item id of the tool call whose sub-agent made the request.
     """
@@ -122,7 +122,7 @@ class ItemStarted(Data, frozen=True, kw_only=True):
 
 
 class ItemDelta(Data, frozen=True, kw_only=True):
-    """`content_index` is the part of the item that grows."""
+    """`content_index` is the index of the content part that grows."""
 
     type: ClassVar[str] = "item.delta"
     item_id: str
@@ -138,7 +138,7 @@ class ItemCompleted(Data, frozen=True, kw_only=True):
 
 
 class Permission(Data, frozen=True, kw_only=True):
-    """What the agent wants to do. `action` names it in a word; `input` is what exactly would run."""
+    """A permission request. `action` names its kind; `input` is the exact input of the tool."""
 
     permission_id: str
     action: str
@@ -158,13 +158,13 @@ class PermissionRequested(Permission, frozen=True, kw_only=True):
 
 
 class PermissionResolved(Permission, frozen=True, kw_only=True):
-    """`source` says who resolved it: `daemon` also for a human's answer; `message` gives the reason."""
+    """`source` is `daemon` also for a human's answer; `message` is the reason."""
 
     type: ClassVar[str] = "permission.resolved"
 
 
 class Questions(Data, frozen=True, kw_only=True):
-    """`prompt`, `options` and `response` are those of the first question."""
+    """`prompt`, `options` and `response` belong to the first question."""
 
     question_id: str
     prompt: str
@@ -186,7 +186,7 @@ class QuestionResolved(Questions, frozen=True, kw_only=True):
 
 
 class Tool(Data, frozen=True, kw_only=True):
-    """A call of one of the session's custom tools, which the client carries out."""
+    """A call of one of the session's custom tools, which the client executes."""
 
     tool_id: str
     name: str
@@ -206,7 +206,7 @@ class ToolResolved(Tool, frozen=True, kw_only=True):
 
 
 class Error(Data, frozen=True, kw_only=True):
-    """`retry` is there while the agent, or the daemon for it, tries again; `subagent` where it is a sub-agent's."""
+    """`retry` is set while the agent or the daemon retries; `subagent` if the error is a sub-agent's."""
 
     type: ClassVar[str] = "error"
     message: str
@@ -219,7 +219,7 @@ class Error(Data, frozen=True, kw_only=True):
 
 
 class Unparsed(Data, frozen=True, kw_only=True):
-    """A frame nobody knows. `location` names the parser; the frame itself is the event's `raw`."""
+    """A native frame that could not be decoded. `location` names the decoder; the event's `raw` is the frame."""
 
     type: ClassVar[str] = "agent.unparsed"
     error: str
@@ -247,7 +247,7 @@ EventData: TypeAlias = (
     | Unparsed
 )
 
-#: Every event type in the order of its stored number (the log keeps the number): append only.
+#: Every event type, in the order of the number that the log stores. Append only.
 EVENT_TYPES: tuple[type[EventData], ...] = (
     SessionStarted,
     SessionEnded,
@@ -274,7 +274,7 @@ D = TypeVar("D")
 
 
 class Envelope(Struct, Generic[D], frozen=True, kw_only=True):
-    """`raw` stays last: its stored `null` is exchanged for the native frame when a client asks for it."""
+    """`raw` must stay last: its stored `null` is replaced by the native frame if a client requests it."""
 
     event_id: str
     sequence: int

@@ -1,4 +1,4 @@
-"""Hosts that may be reached: as clients write them, and whether a host is one of them. Pure."""
+"""Parses and matches the host patterns of a session's `allowedHosts`."""
 
 import re
 from collections.abc import Iterable
@@ -11,9 +11,9 @@ _LONGEST = 253
 
 
 def host_in(written: str) -> str | None:
-    """`https://Example.org:8443/x` is about `example.org`, and `*.example.org` about what is below it.
+    """The normalized host in a URL, host name or pattern: `https://Example.org:8443/x` gives `example.org`.
 
-    None if it names no host.
+    `*.example.org` stands for all subdomains. None if the text contains no host.
     """
     text = written.strip()
     try:
@@ -32,7 +32,7 @@ def host_in(written: str) -> str | None:
 
 
 def admits(allowed: Iterable[str], host: str) -> bool:
-    """`allowed` is written as `host_in` writes it."""
+    """Whether the host matches one of the patterns, which are normalized by `host_in`."""
     found = host_in(host)
     return found is not None and any(
         found == each or (each.startswith("*.") and found.endswith(each[1:])) for each in allowed

@@ -1,4 +1,4 @@
-"""Prefixed ids that sort by the time they were made."""
+"""Prefixed ids that sort by creation time."""
 
 import secrets
 import time
@@ -15,13 +15,13 @@ def _base32(number: int, width: int) -> str:
 
 
 class IdMaker:
-    """Time, then a counter, then what sets this maker apart: ids of one maker strictly increase.
+    """Makes strictly increasing ids.
 
-    `evt_` + 10 characters of milliseconds + 6 of counter + 10 of chance.
+    `evt_` + 10 characters of milliseconds + 6 of a counter + 10 random ones that are the same for all ids of a maker.
     """
 
     def __init__(self) -> None:
-        self._chance = _base32(secrets.randbits(50), 10)
+        self._suffix = _base32(secrets.randbits(50), 10)
         self._millis = 0
         self._head = ""
         self._count = 0
@@ -32,7 +32,7 @@ class IdMaker:
             self._millis, self._head, self._count = millis, _base32(millis, 10), 0
         else:
             self._count += 1
-        return f"{prefix}{self._head}{self._count:06x}{self._chance}"
+        return f"{prefix}{self._head}{self._count:06x}{self._suffix}"
 
 
 _maker = IdMaker()

@@ -1,4 +1,4 @@
-"""Items: the discrete units of a conversation."""
+"""Items: the units of a conversation, such as messages, tool calls and tool results."""
 
 from typing import Literal, TypeAlias
 
@@ -28,7 +28,7 @@ class Item(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def text_of(item: Item) -> str:
-    """The item's text parts, joined: what its `text` deltas add up to."""
+    """The item's text parts joined, which equals its joined `text` deltas."""
     return "".join(part.text for part in item.content if isinstance(part, TextPart))
 
 

@@ -1,4 +1,4 @@
-"""Content parts: what an item is made of."""
+"""Content parts of an item: text, tool calls and results, files, images, reasoning."""
 
 from typing import Literal, TypeAlias
 
@@ -9,7 +9,7 @@ Json: TypeAlias = Object | list[object] | str | int | float | bool | None
 
 
 class Part(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type"):
-    """A tagged part; the tag is its `type` on the wire."""
+    """The base of all parts; the tag is the `type` in JSON."""
 
 
 class TextPart(Part, frozen=True, kw_only=True, tag="text"):
@@ -21,7 +21,7 @@ class JsonPart(Part, frozen=True, kw_only=True, tag="json"):
 
 
 class ToolCallPart(Part, frozen=True, kw_only=True, tag="tool_call"):
-    """`arguments` is JSON, as text: the agent's own bytes where it gave them."""
+    """`arguments` is JSON text, unchanged if the agent sent text."""
 
     name: str
     arguments: str
@@ -46,7 +46,7 @@ class FileRefPart(Part, frozen=True, kw_only=True, tag="file_ref"):
 
 
 class ImagePart(Part, frozen=True, kw_only=True, tag="image"):
-    """`data` is base64, for an image that is in no file the reader could open."""
+    """`data` is base64, for an image that is not in a file."""
 
     path: str
     mime: str | None = None

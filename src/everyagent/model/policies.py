@@ -1,6 +1,6 @@
-"""Tool policies: what becomes of an agent's tool calls, whatever the agent itself would do about them.
+"""Tool policies of a session: which tools are allowed, denied or need permission.
 
-A client gives them with a session; every adapter asks `verdict` before a tool of its agent runs.
+Set by the client with a session; every adapter calls `verdict` before a tool of its agent runs.
 """
 
 from typing import Literal, TypeAlias
@@ -10,16 +10,16 @@ from msgspec import Struct, field
 Verdict: TypeAlias = Literal["allow", "ask", "deny", "auto"]
 VERDICTS: tuple[Verdict, ...] = ("allow", "ask", "deny", "auto")
 
-#: The names every agent's tools go by, where it has such a tool.
+#: Universal tool names, which apply to every agent that has such a tool.
 TOOLS: tuple[str, ...] = ("bash", "read", "write", "edit", "glob", "grep", "web_fetch", "web_search")
 
 _STRICTEST_FIRST: tuple[Verdict, ...] = ("deny", "ask", "auto", "allow")
 
 
 class AgentTool(Struct, frozen=True, kw_only=True, rename="camel"):
-    """One of an agent's own tools. `kinds` are those of `TOOLS` it is; `verdicts` what can be enforced on it.
+    """One of an agent's own tools. `kinds` are its universal names; `verdicts` are those that can be enforced on it.
 
-    `by_name`: it only puts a question to the user, so no default is about it; a policy has to name it.
+    `by_name`: defaults do not apply, because the tool only asks the user a question; a policy has to name it.
     """
 
     name: str
@@ -29,16 +29,16 @@ class AgentTool(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class ServerPolicies(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """The tools of one MCP server. Without a `default` it is the session's."""
+    """Policies for the tools of one MCP server. Without a `default`, that of the session applies."""
 
     default: Verdict | None = None
     tools: dict[str, Verdict] = {}
 
 
 class ToolPolicies(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """`allow` never asks, `ask` always does, `deny` never runs; `auto` is up to the permission mode and the agent.
+    """`allow` runs without asking, `ask` always asks, `deny` never runs, `auto` follows the permission mode.
 
-    `tools` are by universal name or by the agent's own, which counts more; `mcp` is by the server's name. Without
+    `tools` maps universal names or the agent's own, which take precedence; `mcp` maps server names. Without
     `own_tools` the agent has only the tools of the session's MCP servers and its custom tools.
     """
 
@@ -48,7 +48,7 @@ class ToolPolicies(Struct, frozen=True, kw_only=True, rename="camel", forbid_unk
     own_tools: bool = True
 
     def verdict(self, tool: AgentTool) -> Verdict:
-        """On one of the agent's own tools. One that is several kinds at once gets the strictest of theirs."""
+        """The verdict on one of the agent's own tools; the strictest one if it has several universal names."""
         if not self.own_tools:
             return "deny"
         if tool.name in self.tools:
@@ -59,12 +59,12 @@ class ToolPolicies(Struct, frozen=True, kw_only=True, rename="camel", forbid_unk
         return next(verdict for verdict in _STRICTEST_FIRST if verdict in verdicts)
 
     def server_verdict(self, server: str, tool: str) -> Verdict:
-        """On a tool of an MCP server."""
+        """The verdict on a tool of an MCP server."""
         policies = self.mcp.get(server, ServerPolicies())
         return policies.tools.get(tool, policies.default or self.default)
 
     def custom_verdict(self, tool: str) -> Verdict:
-        """On a custom tool, which the client carries out itself: only what names it counts."""
+        """The verdict on a custom tool. Defaults do not apply, because the client itself executes it."""
         return self.tools.get(tool, "allow")
 
 
@@ -72,5 +72,5 @@ UNRESTRICTED = ToolPolicies()
 
 
 def refusal(tool: str) -> str:
-    """What the model is told of a tool that was denied."""
+    """The message to the model about a denied tool."""
     return f"The session's tool policies do not allow {tool}. Do it another way, or say that it cannot be done."

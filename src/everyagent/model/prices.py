@@ -1,4 +1,4 @@
-"""What tokens cost, as the operator says: nothing is priced that nobody gave a price for."""
+"""Token prices of models, as configured by the operator."""
 
 from collections.abc import Mapping
 from typing import Annotated, TypeAlias
@@ -11,7 +11,7 @@ Dollars: TypeAlias = Annotated[float, Meta(ge=0, le=1_000_000)]
 
 
 class Price(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """US dollars a million tokens. Tokens from and into a cache cost as much as `input` unless it is said otherwise."""
+    """US dollars per million tokens. The prices of cached tokens default to `input`."""
 
     input: Dollars
     output: Dollars
@@ -27,7 +27,7 @@ class Price(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Prices:
-    """By model id, as the agent spells it."""
+    """Prices by model id, as the agent spells it."""
 
     def __init__(self, by_model: Mapping[str, Price] | None = None) -> None:
         self._by_model = dict(by_model or {})

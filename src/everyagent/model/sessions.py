@@ -1,4 +1,4 @@
-"""Sessions as clients see them: what they ask for, and what they get to know."""
+"""Sessions in the API: requests that create and change them, and the information about them."""
 
 from typing import Annotated, Literal, TypeAlias
 
@@ -16,10 +16,10 @@ PERMISSION_MODES: tuple[str, ...] = ("default", "plan", "acceptEdits", "bypass")
 
 
 class CreateSession(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", forbid_unknown_fields=True):
-    """`agent` may be left out: then it is the server's default agent.
+    """Without `agent`, the server's default agent is used.
 
-    `allowedHosts` are all that the agent's commands may reach (`*.example.org` is what is below it); left out, they
-    reach whatever the machine reaches.
+    `allowedHosts` are the only hosts that the agent's commands may connect to (`*.example.org` stands for all
+    subdomains); without it their network access is not restricted.
     """
 
     agent: str | None = None
@@ -39,7 +39,7 @@ class CreateSession(Struct, frozen=True, kw_only=True, omit_defaults=True, renam
 
 
 class UpdateSession(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """What is left out stays as it is. A metadata value of null removes that key. Policies are replaced whole."""
+    """Fields that are left out do not change. A metadata value of null removes that key. Policies are replaced."""
 
     agent_mode: str | UnsetType = UNSET
     permission_mode: str | UnsetType = UNSET
@@ -51,7 +51,7 @@ class UpdateSession(Struct, frozen=True, kw_only=True, rename="camel", forbid_un
 
 
 class Attachment(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", forbid_unknown_fields=True):
-    """A file for the agent: a `path` on the daemon's machine, `data` in base64, or the `fileId` of an uploaded file."""
+    """A file for the agent: a `path` on the daemon's machine, base64 `data`, or the `fileId` of an uploaded file."""
 
     path: str | None = None
     data: str | None = None
@@ -67,7 +67,7 @@ class SendMessage(Struct, frozen=True, kw_only=True, omit_defaults=True, rename=
 
 
 class QueuedMessage(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A message that waits for its turn. `item_id` is the id its item will have."""
+    """A message that waits for its turn. `itemId` is the id that its item will have."""
 
     item_id: str
     message: str
@@ -75,7 +75,7 @@ class QueuedMessage(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class ForkSession(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", forbid_unknown_fields=True):
-    """`sequence` is the last event the fork keeps; left out, all of them."""
+    """`sequence` is the last event that the fork keeps; by default all of them."""
 
     session_id: str | None = None
     sequence: int | None = None
@@ -90,7 +90,7 @@ class ForkOrigin(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class SessionInfo(Struct, frozen=True, kw_only=True, rename="camel"):
-    """`env` and `mcp` say what was given, never the secrets in it. Times are milliseconds since 1970."""
+    """`env` and `mcp` show what is configured, without the secrets. Times are milliseconds since 1970."""
 
     session_id: str
     agent: str
@@ -121,7 +121,7 @@ class SessionInfo(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class AskInfo(Struct, frozen=True, kw_only=True, rename="camel"):
-    """`request` is the data of the event that asked, `answer` what was answered, if it was."""
+    """`request` is the data of the requesting event; `answer` is the answer, or null."""
 
     ask_id: str
     kind: AskKind
@@ -134,7 +134,7 @@ class AskInfo(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class FrameInfo(Struct, frozen=True, kw_only=True, rename="camel"):
-    """One thing said. `sequences` are the events made from it; `body` is text where it was not JSON."""
+    """One native frame. `sequences` are the events made from it; `body` is text if the frame was not JSON."""
 
     number: int
     time: str
@@ -144,7 +144,7 @@ class FrameInfo(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class UnknownFrame(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What an agent said that nobody knew. `frame` is its beginning, as text."""
+    """A native frame that could not be decoded. `frame` is its beginning, as text."""
 
     session_id: str
     sequence: int

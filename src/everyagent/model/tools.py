@@ -1,4 +1,4 @@
-"""Tools a session brings along: MCP servers, and custom tools that the client carries out itself."""
+"""Tools that a session adds to its agent: MCP servers, and custom tools that the client executes."""
 
 from typing import Literal, TypeAlias
 
@@ -10,7 +10,7 @@ from everyagent.model.parts import Json
 class McpLocal(
     Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", forbid_unknown_fields=True, tag="local"
 ):
-    """An MCP server the agent starts."""
+    """An MCP server that the agent starts."""
 
     command: list[str]
     env: dict[str, str] = {}
@@ -22,7 +22,7 @@ class McpLocal(
 class McpRemote(
     Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", forbid_unknown_fields=True, tag="remote"
 ):
-    """An MCP server the agent reaches over HTTP."""
+    """An MCP server that the agent connects to over HTTP."""
 
     url: str
     headers: dict[str, str] = {}
@@ -35,7 +35,7 @@ McpServer: TypeAlias = McpLocal | McpRemote
 
 
 class CustomTool(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", forbid_unknown_fields=True):
-    """A tool that the client carries out: the agent calls it, the client answers the ask."""
+    """A tool that the client executes: each call is an ask, and the client's answer is the result."""
 
     name: str
     description: str = ""

@@ -1,4 +1,4 @@
-"""Counts of tokens, of a turn or of a session."""
+"""Token counts of a turn or a session."""
 
 from msgspec import Struct
 
@@ -12,7 +12,7 @@ def tokens(count: int | None) -> int:
 
 
 class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Tokens of one turn, or summed over a session. `input_tokens` leaves out what came from a cache."""
+    """Tokens of one turn, or summed over a session. `input_tokens` excludes cached tokens."""
 
     input_tokens: int = 0
     output_tokens: int = 0

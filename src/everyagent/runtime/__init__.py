@@ -1,1 +1,1 @@
-"""Child processes: spawn, frame, watch, kill. Called by the drivers of `agents/`."""
+"""Child processes: starting them, reading their output, killing them, restricting their network."""

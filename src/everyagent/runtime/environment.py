@@ -1,8 +1,8 @@
-"""The environment an agent gets: nothing of the daemon's but what is named here or by its adapter."""
+"""Makes the environment of an agent: only variables on an allow list are passed on from the daemon."""
 
 from collections.abc import Collection, Mapping
 
-#: Carried by everything a daemon starts, and by what that starts in turn: how strays are found again.
+#: Variables in the environment of every process that a daemon starts, and of its descendants, to find them again.
 DAEMON_MARKER = "EVERYAGENT_DAEMON"
 SPAWN_MARKER = "EVERYAGENT_SPAWN"
 
@@ -27,9 +27,9 @@ _PASSED = frozenset(
 
 
 def scrubbed(source: Mapping[str, str], *, allow: Collection[str] = (), session: Mapping[str, str]) -> dict[str, str]:
-    """`source` is the daemon's own environment, `allow` names what the adapter needs of it besides.
+    """`source` is the daemon's environment; `allow` names further variables that the adapter needs.
 
-    What the session gives wins. No EVERYAGENT_* variable of the daemon passes, even if an adapter names it.
+    The session's variables take precedence. EVERYAGENT_* variables of the daemon are never passed on.
     """
     passed = {
         name: value

@@ -1,4 +1,4 @@
-"""How a child process ended, and how the event loop gets to know."""
+"""The exit status of a child process, and a callback for its end."""
 
 import asyncio
 import os
@@ -11,7 +11,7 @@ from msgspec import Struct
 
 
 class Exit(Struct, frozen=True, kw_only=True):
-    """Either a code, or the name of the signal that ended it."""
+    """An exit code, or the name of the signal that killed the process."""
 
     code: int | None = None
     signal: str | None = None
@@ -30,7 +30,7 @@ class Exit(Struct, frozen=True, kw_only=True):
 
 
 def on_exit(child: subprocess.Popen[bytes], call: Callable[[], None]) -> None:
-    """Call once, in the running loop, when the child has ended: not reaped yet where the system has pidfds."""
+    """Call back once in the running loop when the child has ended. With pidfds, the child is not reaped yet."""
     loop = asyncio.get_running_loop()
     if hasattr(os, "pidfd_open"):
         handle = os.pidfd_open(child.pid)

@@ -1,4 +1,4 @@
-"""Bytes into lines, within bounds. Pure; fed by `process.py` and `stderr.py`."""
+"""Splits bytes into lines of limited length. Used by `process.py` and `stderr.py`."""
 
 from msgspec import Struct
 
@@ -6,29 +6,29 @@ LINE_LIMIT = 64 * 1024 * 1024
 
 
 class Line(Struct, frozen=True, gc=False):
-    """A line without its end. `cut` is its whole length if it was longer than the limit, else 0."""
+    """A line without its line end. `cut` is its whole length if it was longer than the limit, else 0."""
 
     body: bytes
     cut: int = 0
 
 
 class LineSplitter:
-    """Holds at most `limit` bytes of an unfinished line, however long it gets.
+    """Holds at most `limit` bytes of an unfinished line.
 
-    The lines depend on the bytes alone, not on how they were cut into chunks.
+    The lines do not depend on how the bytes were split into chunks.
     """
 
     def __init__(self, limit: int = LINE_LIMIT) -> None:
         self._limit = limit
         self._held = bytearray()
-        self._length = 0  # of the unfinished line, with what was not held
+        self._length = 0  # of the unfinished line, including bytes over the limit
 
     @property
     def held(self) -> int:
         return len(self._held)
 
     def feed(self, chunk: bytes) -> list[Line]:
-        """The lines that are complete now."""
+        """The lines that this chunk completes."""
         pieces = chunk.split(b"\n")
         rest = pieces.pop()
         lines: list[Line] = []

@@ -1,4 +1,4 @@
-"""How this process keeps memory: tuned once, when the daemon starts."""
+"""Tunes the memory allocator and the garbage collector at the start of the daemon."""
 
 import ctypes
 import gc
@@ -8,9 +8,9 @@ _MIB = 1024 * 1024
 
 
 def tune() -> None:
-    """Memory that a page of events took is there for the next one; what start-up made is not looked through again.
+    """Keep freed memory for reuse, and exclude objects made at start-up from garbage collection.
 
-    By default glibc hands every large block back to the system at once, and fetches it anew page by page.
+    By default, glibc returns every large block to the system at once and faults it in again page by page.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:

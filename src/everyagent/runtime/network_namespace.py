@@ -1,7 +1,7 @@
-"""The small program that makes a network with nothing in it but its own loopback, and hands it to the daemon.
+"""A program that creates a network namespace with only a loopback device, and sends it to the daemon.
 
-Stdlib only, and run by its path. The namespaces live as long as somebody holds what is sent: the user's, the
-network's, and a socket that listens in there. Argument: the number of the inherited socket to send them over.
+Uses only the standard library and is run by its path. Sends descriptors of the user namespace, the network namespace
+and a socket that listens in it; the namespaces exist as long as these are open. Argument: the socket to send them over.
 """
 
 import ctypes

@@ -1,4 +1,4 @@
-"""One child process: its pipes, its lines, its end. Drivers of agents that speak in lines stand on it."""
+"""A child process with its pipes, lines of output, and shutdown."""
 
 import asyncio
 import fcntl
@@ -27,9 +27,9 @@ KILL_LIMIT = 10.0
 
 
 class Process:
-    """In a session and group of its own; it and all it starts carry the reaper's markers.
+    """Runs in its own session and process group. It and its descendants carry the reaper's markers.
 
-    One task reads `lines`, to their end. `stop` may be called by anyone, any number of times.
+    One task reads `lines` to their end. `stop` can be called by any task, any number of times.
     """
 
     def __init__(self, child: subprocess.Popen[bytes], spawn: str, reaper: Reaper) -> None:
@@ -41,11 +41,11 @@ class Process:
         self._stdin = Stdin(child.stdin)
         self._stdout = child.stdout
         self._stderr = child.stderr
-        self._said_on_stderr = StderrKeeper()
+        self._stderr_lines = StderrKeeper()
         self._spawn = spawn
         self._reaper = reaper
         self._loop = asyncio.get_running_loop()
-        self._news = asyncio.Event()  # output to read, a nudge, or the end
+        self._news = asyncio.Event()  # output to read, a nudge, or the exit
         self._nudged = False
         self._reading = False
         self._exited = asyncio.Event()
@@ -60,7 +60,7 @@ class Process:
     async def start(
         cls, argv: Sequence[str], *, directory: Path, environment: Mapping[str, str], reaper: Reaper
     ) -> "Process":
-        """Raises `AgentNotInstalled` if there is no such program, `AgentFailed` if it does not start."""
+        """Start a program. Raises `AgentNotInstalled` if it does not exist, `AgentFailed` if it does not start."""
         spawn = secrets.token_hex(8)
         marked = {**environment, **reaper.marks(spawn)}
 
@@ -71,7 +71,9 @@ class Process:
             )
 
         if not directory.is_dir():
-            raise AgentFailed(f"The session's directory {directory} does not exist. Make it, or start another session.")
+            raise AgentFailed(
+                f"The session's directory {directory} does not exist. Create it, or use another directory."
+            )
         try:
             reaper.watch()
             child = await to_thread.run_sync(popen)
@@ -83,38 +85,38 @@ class Process:
 
     @property
     def exit(self) -> Exit | None:
-        """None while it lives."""
+        """None while it runs."""
         return self._exit
 
     @property
     def stderr(self) -> StderrOutput | None:
-        return self._said_on_stderr.output()
+        return self._stderr_lines.output()
 
     @property
-    def last_words(self) -> str | None:
-        return self._said_on_stderr.last_line
+    def last_error_line(self) -> str | None:
+        return self._stderr_lines.last_line
 
     async def write(self, data: bytes) -> None:
-        """To its stdin, whole. Raises `AgentFailed`."""
+        """Write all data to its stdin. Raises `AgentFailed`."""
         await self._stdin.write(data)
 
     def close_stdin(self) -> None:
         self._stdin.close()
 
     def interrupt(self) -> None:
-        """SIGINT, to itself alone: what it started is its own to end."""
+        """Send SIGINT to the process alone, not to its descendants."""
         if self._exit is None:
             os.kill(self.pid, signal.SIGINT)
 
     def nudge(self) -> None:
-        """Make `lines` yield soon, with nothing if nothing came."""
+        """Make `lines` yield soon, with an empty batch if there is no output."""
         self._nudged = True
         self._news.set()
 
     async def lines(self) -> AsyncGenerator[list[Line], None]:
-        """Batches of complete lines, until the process has ended; no more is read than is asked for.
+        """Yield batches of complete lines until the process has ended. Reads only as fast as the caller iterates.
 
-        Ends with the process, even if something it left behind still holds its stdout.
+        Ends with the process, even if a descendant still holds its stdout open.
         """
         self._reading = True
         splitter = LineSplitter()
@@ -145,9 +147,9 @@ class Process:
         return self._exit
 
     async def stop(self, grace: float = GRACE) -> Exit:
-        """End it and everything it started: by closing its stdin, then SIGTERM, then SIGKILL.
+        """Stop it and all its descendants: close its stdin, then SIGTERM, then SIGKILL, `grace` seconds apart.
 
-        Each step gets `grace` seconds. Bounded: raises `AgentFailed` if the system cannot kill it.
+        Raises `AgentFailed` if a process cannot be killed within a time limit.
         """
         with anyio.CancelScope(shield=True):
             self._stdin.close()
@@ -157,7 +159,7 @@ class Process:
                     self._signal(signal.SIGKILL)
             gone = await self._reaper.kill_spawn(self._spawn, limit=KILL_LIMIT)
             if not (gone and await self._ends_within(KILL_LIMIT)):
-                raise AgentFailed(f"Process {self.pid} or something it started could not be killed.")
+                raise AgentFailed(f"Process {self.pid} or one of its descendants could not be killed.")
             if not self._reading:
                 self._stdout.close()
         return await self.wait()
@@ -168,7 +170,7 @@ class Process:
         return self._exited.is_set()
 
     def _signal(self, number: signal.Signals) -> None:
-        """To the whole group; only until its leader is reaped, since then the number may become another's."""
+        """Signal the process group, unless its leader is reaped: then the id may belong to another process."""
         if self._exit is None:
             try:
                 os.killpg(self.pid, number)
@@ -176,7 +178,7 @@ class Process:
                 return
 
     def _ended(self) -> None:
-        self._signal(signal.SIGKILL)  # who is left in its group
+        self._signal(signal.SIGKILL)  # the remaining processes of its group
         self._exit = Exit.of(self._child.wait())
         self._finish_stderr()
         self._stdin.close()
@@ -184,7 +186,7 @@ class Process:
         self._news.set()
 
     async def _wait_for_news(self, fd: int | None) -> None:
-        """`fd` is what to wait for besides the end and a nudge; None when it is at its end already."""
+        """Wait for the exit, a nudge, or output on `fd`, which is None after its end."""
         if fd is not None:
             self._loop.add_reader(fd, self._news.set)
         try:
@@ -196,23 +198,23 @@ class Process:
 
     def _read_stderr(self) -> None:
         if chunk := _read(self._stderr.fileno()):
-            self._said_on_stderr.feed(chunk)
+            self._stderr_lines.feed(chunk)
         elif chunk == b"":
             self._loop.remove_reader(self._stderr.fileno())
 
     def _finish_stderr(self) -> None:
-        """Bounded: what it left behind may hold the pipe and write on."""
+        """Read the rest of stderr, up to a limit: a descendant may hold the pipe and keep writing."""
         self._loop.remove_reader(self._stderr.fileno())
         for _ in range(PIPE_SIZE // READ_SIZE):
             if not (chunk := _read(self._stderr.fileno())):
                 break
-            self._said_on_stderr.feed(chunk)
-        self._said_on_stderr.finish()
+            self._stderr_lines.feed(chunk)
+        self._stderr_lines.finish()
         self._stderr.close()
 
 
 def _read(fd: int) -> bytes | None:
-    """What is there; None if nothing is yet, empty at the end."""
+    """Available bytes; None if there are none yet, empty at the end."""
     try:
         return os.read(fd, READ_SIZE)
     except BlockingIOError:
@@ -220,7 +222,7 @@ def _read(fd: int) -> bytes | None:
 
 
 def _widen(fd: int) -> None:
-    """A wide pipe lets a fast agent write on while we work. The system may refuse; then it stays as it is."""
+    """Enlarge the pipe, so that a fast agent rarely blocks. The system may refuse; then it keeps its size."""
     if hasattr(fcntl, "F_SETPIPE_SZ"):
         try:
             fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, PIPE_SIZE)

@@ -1,7 +1,7 @@
-"""Find and kill process trees by a marker in their environment, wherever their members hid.
+"""Finds and kills process trees by a marker in their environment.
 
-Stdlib only. Run as a program (`python -I -S tree.py NAME VALUE`) it is the reaper's body: it waits for the end of
-its stdin, which is the end of the daemon, and then kills all that carry the marker.
+Uses only the standard library. Run as a program (`process_tree.py NAME VALUE`), it waits for the end of its stdin,
+which is the end of the daemon, and then kills all processes with the marker.
 """
 
 import os
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 
 class ProcessEntry(NamedTuple):
-    """A living process. `start` tells it from a later one with the same pid; `mark` is its marker's value."""
+    """A running process. `start` distinguishes it from a later one with the same pid; `mark` is its marker's value."""
 
     pid: int
     start: int
@@ -22,7 +22,7 @@ class ProcessEntry(NamedTuple):
 
 
 def snapshot(marker: str) -> list[ProcessEntry]:
-    """All living processes but this one; `marker` is the name of the variable to read. Empty without /proc."""
+    """All running processes except this one; `marker` is the variable to read. Empty without /proc."""
     try:
         names = os.listdir("/proc")
     except FileNotFoundError:
@@ -33,9 +33,9 @@ def snapshot(marker: str) -> list[ProcessEntry]:
 
 
 def members(entries: Collection[ProcessEntry], mark: str, known: Collection[ProcessEntry] = ()) -> set[ProcessEntry]:
-    """Those with the mark, those `known` from before that still live, and the descendants of both.
+    """Processes with the mark, those in `known` that still run, and the descendants of both.
 
-    Parent links find a child that cleared its environment, the mark one that left its parent and its group.
+    Parent links find a child that cleared its environment; the mark finds one that left its parent and its group.
     """
     alive = {entry[:2] for entry in known}
     found = {entry for entry in entries if entry.mark == mark or entry[:2] in alive}
@@ -51,7 +51,7 @@ def members(entries: Collection[ProcessEntry], mark: str, known: Collection[Proc
 
 
 def kill(entries: Collection[ProcessEntry]) -> None:
-    """SIGKILL each, unless its pid belongs to another process by now."""
+    """Send SIGKILL to each, unless its pid belongs to another process by now."""
     for pid, start, _, _ in entries:
         try:
             handle = os.pidfd_open(pid)
@@ -67,7 +67,7 @@ def kill(entries: Collection[ProcessEntry]) -> None:
 
 
 def kill_marked(marker: str, mark: str, *, limit: float) -> bool:
-    """Kill until none is left, or `limit` seconds are over. False if some are."""
+    """Kill processes with the mark until none is left. False if some are left after `limit` seconds."""
     deadline = time.monotonic() + limit
     known: set[ProcessEntry] = set()
     while known := members(snapshot(marker), mark, known):
@@ -84,13 +84,13 @@ def _entry(pid: int, marker: str) -> ProcessEntry | None:
 
 
 def _stat(pid: int) -> tuple[int, int] | None:
-    """Start time and parent; None for a process that is gone or a zombie."""
+    """Start time and parent; None for a process that has ended or is a zombie."""
     try:
         with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
             stat = file.read()
     except OSError:
         return None
-    fields = stat[stat.rindex(b")") + 2 :].split()  # the command's name may hold anything, also ")"
+    fields = stat[stat.rindex(b")") + 2 :].split()  # the command's name may contain ")"
     return None if fields[0] in b"ZX" else (int(fields[19]), int(fields[1]))
 
 

@@ -1,4 +1,4 @@
-"""An HTTP proxy that leads to some hosts and to no others: CONNECT, and plain requests."""
+"""An HTTP proxy that connects only to allowed hosts. Supports CONNECT and plain requests."""
 
 import asyncio
 import base64
@@ -21,7 +21,7 @@ _PIECE = 64 * 1024
 
 
 class ProxyRefusal(Exception):
-    """Why a request does not go on, as its client is told."""
+    """An error response of the proxy: the status line and the reason."""
 
     def __init__(self, status: str, why: str) -> None:
         super().__init__(why)
@@ -29,7 +29,7 @@ class ProxyRefusal(Exception):
 
 
 class _Request(Struct, frozen=True, kw_only=True):
-    """`first` is what the host is sent first: nothing, when all that follows is the client's own."""
+    """`first` is the rewritten request head for the host; empty for a tunnel."""
 
     host: str
     port: int
@@ -38,7 +38,7 @@ class _Request(Struct, frozen=True, kw_only=True):
 
 
 class Proxy:
-    """Serves `listener` until it is closed; `allowed` is written as `model.hosts` writes it."""
+    """Serves `listener` until it is closed. `allowed` are patterns normalized by `model.hosts`."""
 
     def __init__(self, allowed: Sequence[str], listener: socket.socket) -> None:
         self._allowed = tuple(allowed)
@@ -50,7 +50,7 @@ class Proxy:
         self._server = await asyncio.start_server(self._serve, sock=self._listener, limit=HEAD_LIMIT)
 
     def close(self) -> None:
-        """At once: what is on its way is cut."""
+        """Stop at once and cut open connections."""
         if self._server:
             self._server.close()
         for task in self._busy:
@@ -61,7 +61,7 @@ class Proxy:
         assert task
         self._busy.add(task)
         try:
-            with suppress(OSError, EOFError, asyncio.CancelledError):  # one of the two has gone, or the proxy is closed
+            with suppress(OSError, EOFError, asyncio.CancelledError):  # a peer disconnected, or the proxy was closed
                 await self._answer(reader, writer)
         finally:
             self._busy.discard(task)
@@ -92,9 +92,9 @@ class Proxy:
             async with asyncio.timeout(HEAD_SECONDS):
                 head = await reader.readuntil(b"\r\n\r\n")
         except (TimeoutError, asyncio.LimitOverrunError) as error:
-            raise ProxyRefusal("400 Bad Request", "The request has no end, or its headers are too long.") from error
+            raise ProxyRefusal("400 Bad Request", "The request head is incomplete or too long.") from error
         if len(self._busy) > CONNECTIONS:
-            raise ProxyRefusal("503 Service Unavailable", f"More than {CONNECTIONS} connections at once.")
+            raise ProxyRefusal("503 Service Unavailable", f"There are more than {CONNECTIONS} connections.")
         request = _parsed(head)
         if not admits(self._allowed, request.host):
             hosts = ", ".join(self._allowed) or "no host"
@@ -122,11 +122,11 @@ def _parsed(head: bytes) -> _Request:
         host, port = address.hostname or "", address.port or (80 if address.scheme == "http" else 0)
     except ValueError as error:
         raise ProxyRefusal(
-            "400 Bad Request", "This is a proxy: it takes CONNECT, and requests with a whole URL."
+            "400 Bad Request", "This is a proxy: send CONNECT, or a request with an absolute URL."
         ) from error
     if not host or not port or not version.startswith("HTTP/1.") or address.scheme not in ("", "http"):
         raise ProxyRefusal(
-            "400 Bad Request", "This is a proxy: it takes CONNECT, and requests with a whole http:// URL."
+            "400 Bad Request", "This is a proxy: send CONNECT, or a request with an absolute http:// URL."
         )
     if method == "CONNECT":
         return _Request(host=host, port=port, tunnel=True, first=b"")
@@ -137,11 +137,11 @@ def _parsed(head: bytes) -> _Request:
 
 
 async def _straight(request: _Request) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """To an address that was looked at: a name must not lead to the daemon's own machine."""
+    """Connect to a checked address: a host name must not resolve to the daemon's own machine."""
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(request.host, request.port, type=socket.SOCK_STREAM)
     addresses = [str(entry[4][0]) for entry in found]
-    problem: OSError = OSError("it has no address that may be used")
+    problem: OSError = OSError("it has no permitted address")
     for address in addresses:
         if address == request.host or request.host == "localhost" or _is_elsewhere(address):
             try:
@@ -157,7 +157,7 @@ def _is_elsewhere(address: str) -> bool:
 
 
 def _next_proxy(request: _Request) -> SplitResult | None:
-    """The one that the daemon itself must use, as its environment says."""
+    """The upstream proxy in the daemon's environment, if there is one for this host."""
     proxies = getproxies()
     written = proxies.get("https" if request.tunnel else "http") or proxies.get("all")
     if not written or proxy_bypass(request.host):
@@ -167,7 +167,7 @@ def _next_proxy(request: _Request) -> SplitResult | None:
 
 async def _through(proxy: SplitResult, request: _Request) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     if proxy.scheme != "http" or not proxy.hostname:
-        raise OSError(f"the daemon's own proxy is not one of HTTP: {proxy.scheme}")
+        raise OSError(f"the daemon's upstream proxy is not an HTTP proxy: {proxy.scheme}")
     reader, writer = await asyncio.open_connection(proxy.hostname, proxy.port or 80, limit=HEAD_LIMIT)
     try:
         where = f"[{request.host}]:{request.port}" if ":" in request.host else f"{request.host}:{request.port}"
@@ -177,9 +177,9 @@ async def _through(proxy: SplitResult, request: _Request) -> tuple[asyncio.Strea
             head += f"Proxy-Authorization: Basic {base64.b64encode(account.encode()).decode()}\r\n"
         writer.write(f"{head}\r\n".encode())
         answer = await reader.readuntil(b"\r\n\r\n")
-        said = answer.partition(b"\r\n")[0].decode(errors="replace")
-        if said.split(" ")[1:2] != ["200"]:
-            raise OSError(f"the daemon's own proxy says {said}")
+        status_line = answer.partition(b"\r\n")[0].decode(errors="replace")
+        if status_line.split(" ")[1:2] != ["200"]:
+            raise OSError(f"the daemon's upstream proxy answered {status_line}")
     except BaseException:
         writer.close()
         raise
@@ -187,7 +187,7 @@ async def _through(proxy: SplitResult, request: _Request) -> tuple[asyncio.Strea
 
 
 async def _together(*ways: Coroutine[object, object, None]) -> None:
-    """Until both have ended, or one is broken."""
+    """Wait until all have ended or one has failed."""
     tasks = [asyncio.create_task(way) for way in ways]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
@@ -198,7 +198,7 @@ async def _together(*ways: Coroutine[object, object, None]) -> None:
 
 
 async def _carry(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
-    """Until the source ends; the other direction may go on."""
+    """Copy until the source ends. The other direction may continue."""
     while piece := await source.read(_PIECE):
         target.write(piece)
         await target.drain()

@@ -1,4 +1,4 @@
-"""No orphans: what this daemon started does not outlive it, however it dies. One a daemon; drivers spawn with it."""
+"""Kills the processes that a daemon started, even after the daemon was killed. One per daemon; used at each spawn."""
 
 import secrets
 import subprocess
@@ -15,18 +15,18 @@ CLOSE_LIMIT = 10.0
 
 
 class Reaper:
-    """Holds a small process of its own session that sees the daemon's end as the end of a pipe.
+    """Runs a watcher process in its own session that notices the daemon's end by the end of a pipe.
 
-    `boot_id` marks everything this daemon starts, for that process to find.
+    `boot_id` marks all processes of this daemon, so that the watcher finds them.
     """
 
     def __init__(self) -> None:
         self.boot_id = secrets.token_hex(8)
         self._watcher: subprocess.Popen[bytes] | None = None
-        self._census = _Census()
+        self._snapshots = _Snapshots()
 
     def watch(self) -> None:
-        """Call before each spawn: starts the watching process, again if somebody killed it."""
+        """Call before each spawn: starts the watcher, again if it was killed."""
         if self._watcher:
             if self._watcher.poll() is None:
                 return
@@ -43,28 +43,28 @@ class Reaper:
         )
 
     def marks(self, spawn: str) -> dict[str, str]:
-        """What `spawn` must carry in its environment to be found again."""
+        """The variables that mark a spawned process and its descendants."""
         return {DAEMON_MARKER: self.boot_id, SPAWN_MARKER: spawn}
 
     async def kill_spawn(self, spawn: str, *, limit: float) -> bool:
-        """Kill every process that descends from one spawn, until none is left. False if some are after `limit`."""
+        """Kill all processes of one spawn. False if some are left after `limit` seconds."""
         known: set[process_tree.ProcessEntry] = set()
         with anyio.move_on_after(limit) as scope:
-            while known := process_tree.members(await self._census.take(), spawn, known):
+            while known := process_tree.members(await self._snapshots.take(), spawn, known):
                 process_tree.kill(known)
                 await anyio.sleep(0.005)
         return not scope.cancelled_caught
 
     async def close(self) -> None:
-        """The daemon goes down in order: the watching process kills what is left, if anything is, and ends."""
+        """Stop the watcher at a regular shutdown. It kills remaining processes first."""
         if self._watcher:
             _let_go(self._watcher)
             await to_thread.run_sync(partial(_await_end, self._watcher))
             self._watcher = None
 
 
-class _Census:
-    """Snapshots of all processes. Those who ask while one is being taken share the next one."""
+class _Snapshots:
+    """Takes snapshots of all processes. Callers that arrive while one is taken share the next one."""
 
     def __init__(self) -> None:
         self._lock = anyio.Lock()
@@ -72,7 +72,7 @@ class _Census:
         self._latest: list[process_tree.ProcessEntry] = []
 
     async def take(self) -> list[process_tree.ProcessEntry]:
-        """A snapshot that was begun after this call."""
+        """A snapshot that was started after this call."""
         wanted = self._next
         async with self._lock:
             if self._next == wanted:

@@ -1,7 +1,7 @@
-"""A shell whose commands reach their own loopback, some hosts through a proxy, and nothing else.
+"""A shell whose commands can connect only to allowed hosts, through a proxy, and to their own loopback.
 
-For agents that have no sandbox of their own but start their commands with a shell that can be chosen. It limits the
-network, not the files: a command may change what others run, or use a socket that lies in the file system.
+For agents without a sandbox whose shell can be chosen. It restricts the network, not the file system: a command can
+still change files that other programs run, or use a Unix socket.
 """
 
 import os
@@ -25,13 +25,13 @@ _NO_PROXY = "localhost,127.0.0.1,::1"
 _ENTERED = """#!/bin/sh
 unset BASH_ENV CLAUDE_CODE_SHELL
 if [ "$(readlink {net})" != {inode} ]; then
-    echo "everyagent: this session's network is gone, so nothing is run. Start the session's agent anew." >&2
+    echo "everyagent: this session's network is closed, so the command was not run. Restart its agent." >&2
     exit 126
 fi
 export SHELL={bash} {variables}
 exec {nsenter} --user={user} --net={net} --preserve-credentials -- {bash} "$@"
 """
-#: Read by a bash before its command: that is then run in there instead.
+#: Read by bash before its command, which it then runs in the namespace instead.
 _DIVERTED = """if [ -n "${{BASH_EXECUTION_STRING+set}}" ]; then
     exec {entered} -c "$BASH_EXECUTION_STRING" "$0" "$@"
 fi
@@ -40,7 +40,7 @@ exec {entered} "$0" "$@"
 
 
 class RestrictedShell:
-    """`bash` behaves like bash. `bash_env` makes any other bash behave like it, as its variable BASH_ENV."""
+    """`bash` is the program to use as the shell. `bash_env` restricts any other bash, as its BASH_ENV."""
 
     def __init__(self, folder: Path, namespaces: Sequence[int], proxy: Proxy) -> None:
         self.bash = folder / "bash"
@@ -50,7 +50,7 @@ class RestrictedShell:
 
     @classmethod
     async def open(cls, allowed: Sequence[str], folder: Path) -> "RestrictedShell":
-        """Its programs are written to `folder`. Raises `AgentFailed` where the system does not let it."""
+        """Create the shell's files in `folder`. Raises `AgentFailed` if the system does not permit it."""
         user, net, listener = await to_thread.run_sync(_namespaces)
         try:
             shell = cls(folder, (user, net), Proxy(allowed, listener))
@@ -64,7 +64,7 @@ class RestrictedShell:
         return shell
 
     def close(self) -> None:
-        """Commands that still run keep their loopback; the rest is gone, and nothing more is run."""
+        """Close the proxy and the namespace. Running commands keep only their loopback; new ones are not run."""
         self._proxy.close()
         for namespace in self._namespaces:
             os.close(namespace)
@@ -90,8 +90,8 @@ class RestrictedShell:
 
 
 @cache
-def trouble() -> str | None:
-    """Why there can be no such shell on this machine; None if there can. Blocking, the first time."""
+def unavailable_reason() -> str | None:
+    """The reason why this machine cannot restrict a shell, or None if it can. Blocks the first time."""
     try:
         user, net, listener = _namespaces()
     except AgentFailed as error:
@@ -105,7 +105,7 @@ def trouble() -> str | None:
 
 
 def _namespaces() -> tuple[int, int, socket.socket]:
-    """A user's, a network's, and a socket that listens in there. They end when nobody has them open."""
+    """Descriptors of a user namespace and a network namespace, and a socket that listens in it."""
     for program in ("bash", "nsenter"):
         _program(program)
     ours, theirs = socket.socketpair()
@@ -114,10 +114,10 @@ def _namespaces() -> tuple[int, int, socket.socket]:
         try:
             made = subprocess.run(argv, pass_fds=[theirs.fileno()], capture_output=True, timeout=_LIMIT_SECONDS)
         except (OSError, subprocess.SubprocessError) as error:
-            raise AgentFailed(f"A network of its own could not be made: {error}.") from error
+            raise AgentFailed(f"A network namespace could not be created: {error}.") from error
         if made.returncode:
-            said = made.stderr.decode(errors="replace").strip()
-            raise AgentFailed(f"This system makes no network namespace for us ({said}).")
+            reason = made.stderr.decode(errors="replace").strip()
+            raise AgentFailed(f"The system refused to create a network namespace ({reason}).")
         _, (user, net, listening), _, _ = socket.recv_fds(ours, 16, 3)
     listener = socket.socket(fileno=listening)
     listener.setblocking(False)
@@ -127,5 +127,5 @@ def _namespaces() -> tuple[int, int, socket.socket]:
 def _program(name: str) -> str:
     path = shutil.which(name)
     if path is None:
-        raise AgentFailed(f"There is no program {name} on this machine, which a network of its own needs.")
+        raise AgentFailed(f"There is no program {name} on this machine; restricting the network needs it.")
     return path

@@ -1,4 +1,4 @@
-"""What an agent says on stderr, kept as its first and last lines. Fed by `process.py`."""
+"""Keeps the first and last lines of a process's stderr. Fed by `process.py`."""
 
 from collections import deque
 
@@ -11,7 +11,7 @@ LINE_LIMIT = 4096
 
 
 class StderrKeeper:
-    """Memory is bounded by (head + tail + 1) * LINE_LIMIT, whatever comes."""
+    """Holds at most (head + tail + 1) * LINE_LIMIT bytes."""
 
     def __init__(self) -> None:
         self._splitter = LineSplitter(LINE_LIMIT)
@@ -28,7 +28,7 @@ class StderrKeeper:
             self._keep(line)
 
     def output(self) -> StderrOutput | None:
-        """None if nothing was said. All of it is in `head` unless lines were dropped between."""
+        """None if there was no output. All lines are in `head`, unless some were dropped."""
         if not self._total:
             return None
         if self._total <= HEAD_LINES + TAIL_LINES:
@@ -39,7 +39,7 @@ class StderrKeeper:
 
     @property
     def last_line(self) -> str | None:
-        """The last line that says something: the likeliest reason why a process died."""
+        """The last line that is not blank: the likeliest reason for the end of the process."""
         return next((line for line in [*reversed(self._tail), *reversed(self._head)] if line.strip()), None)
 
     def _keep(self, line: Line) -> None:

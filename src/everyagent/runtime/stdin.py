@@ -1,4 +1,4 @@
-"""The pipe into a child: whole frames, in order, within bounds of size and time."""
+"""Writes whole frames to a child's stdin, in order, with limits of size and time."""
 
 import os
 from typing import IO
@@ -7,13 +7,13 @@ import anyio
 
 from everyagent.errors import AgentFailed
 
-#: How much may wait to be written, and how long one write may take.
+#: Limits of the bytes that wait to be written, and of the seconds of one write.
 PENDING_LIMIT = 128 * 1024 * 1024
 WRITE_LIMIT = 60.0
 
 
 class Stdin:
-    """A frame is written whole or the pipe is closed: half a frame would spoil all that follow."""
+    """A frame is written whole or the pipe is closed: half a frame would corrupt all later ones."""
 
     def __init__(self, pipe: IO[bytes], *, time_limit: float = WRITE_LIMIT) -> None:
         os.set_blocking(pipe.fileno(), False)
@@ -23,9 +23,9 @@ class Stdin:
         self._pending = 0
 
     async def write(self, data: bytes) -> None:
-        """Returns when the pipe has taken all of it. Raises `AgentFailed`."""
+        """Write all data to the pipe. Raises `AgentFailed`."""
         if self._pending + len(data) > PENDING_LIMIT:
-            raise AgentFailed("The agent does not read its input: too much waits to be written to it.")
+            raise AgentFailed("The agent does not read its input: too much data waits to be written.")
         self._pending += len(data)
         try:
             async with self._turn:

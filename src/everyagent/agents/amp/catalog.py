@@ -2,10 +2,11 @@
 
 from msgspec.structs import replace
 
-from everyagent.agents.adapter import Catalog, Model
+from everyagent.agents.adapter import Catalog
 from everyagent.agents.amp.modes import AGENT_MODES, DEFAULT_VARIANT, PERMISSION_MODES, VARIANTS
 from everyagent.agents.amp.policies import TOOLS
 from everyagent.agents.catalogs import CODING_AGENT
+from everyagent.model.agents import Model
 
 CAPABILITIES = replace(
     CODING_AGENT,

@@ -52,7 +52,7 @@ class Run:
     async def died(self, death: Death) -> None:
         """What its end means is in its last words."""
         if death.code == "auth":
-            words = self.lines.process.last_words
+            words = self.lines.process.last_error_line
             told = failures.NO_LOGIN if self.decoder.wants_login or not words else failures.remedied(words)
             death = replace(death, message=told)
         try:

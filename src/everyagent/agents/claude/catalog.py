@@ -7,12 +7,13 @@ import anyio
 import msgspec
 from msgspec.structs import replace
 
-from everyagent.agents.adapter import Catalog, Launch, Model
+from everyagent.agents.adapter import Catalog, Launch
 from everyagent.agents.catalogs import CODING_AGENT
 from everyagent.agents.claude import encode, launch, wire
 from everyagent.agents.claude.modes import AGENT_MODES, PERMISSION_MODES
 from everyagent.agents.claude.policies import TOOLS
 from everyagent.errors import AgentFailed
+from everyagent.model.agents import Model
 from everyagent.runtime.process import Process
 from everyagent.runtime.reaper import Reaper
 
@@ -65,7 +66,7 @@ async def asked(binary: str, folder: Path, environment: dict[str, str], reaper: 
                             return catalog(models)
     finally:
         await process.stop(0)
-    raise AgentFailed(f"Claude Code did not say which models it has. {process.last_words or ''}".strip())
+    raise AgentFailed(f"Claude Code did not say which models it has. {process.last_error_line or ''}".strip())
 
 
 def _models(body: bytes) -> list[wire.ModelInfo]:

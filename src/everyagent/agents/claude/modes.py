@@ -1,7 +1,7 @@
 """Permission modes: the universal names and Claude Code's own. Pure; used both ways."""
 
-from everyagent.agents.adapter import Mode
 from everyagent.agents.catalogs import modes
+from everyagent.model.agents import Mode
 from everyagent.model.events import SessionUpdated
 
 BYPASS = "bypassPermissions"

@@ -3,7 +3,7 @@
 import msgspec
 from msgspec.structs import replace
 
-from everyagent.agents.adapter import Catalog, Model
+from everyagent.agents.adapter import Catalog
 from everyagent.agents.catalogs import CODING_AGENT
 from everyagent.agents.codex.driver.server import AppServer
 from everyagent.agents.codex.policy.choices import Defaults
@@ -14,6 +14,7 @@ from everyagent.agents.shared_servers import ServerKey
 from everyagent.agents.supervision import TaskSupervisor
 from everyagent.errors import AgentFailed
 from everyagent.logs import get_logger
+from everyagent.model.agents import Model
 from everyagent.runtime.reaper import Reaper
 
 CAPABILITIES = replace(CODING_AGENT, shared_process=True)

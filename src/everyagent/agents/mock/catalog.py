@@ -2,8 +2,9 @@
 
 from msgspec.structs import replace
 
-from everyagent.agents.adapter import Catalog, Model
+from everyagent.agents.adapter import Catalog
 from everyagent.agents.catalogs import CODING_AGENT, modes
+from everyagent.model.agents import Model
 from everyagent.model.policies import TOOLS, AgentTool
 
 CAPABILITIES = replace(CODING_AGENT, cost=True)

@@ -2,12 +2,13 @@
 
 from msgspec.structs import replace
 
-from everyagent.agents.adapter import Catalog, Mode, Model
+from everyagent.agents.adapter import Catalog
 from everyagent.agents.catalogs import CODING_AGENT
 from everyagent.agents.opencode.policy.modes import AGENT_MODES, PERMISSION_MODES
 from everyagent.agents.opencode.policy.policies import TOOLS
 from everyagent.agents.opencode.protocol import wire
 from everyagent.agents.opencode.protocol.rest import Rest, read
+from everyagent.model.agents import Mode, Model
 
 CAPABILITIES = replace(CODING_AGENT, shared_process=True)
 #: The agent that works where nobody chose another.

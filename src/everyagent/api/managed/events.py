@@ -7,8 +7,8 @@ from everyagent.api.request_decoding import header
 from everyagent.api.routing import Call, Encoded, Nothing, Routes
 from everyagent.api.streaming import EventStream
 from everyagent.errors import Conflict, SessionNotFound
-from everyagent.log.log import JoinedPage
 from everyagent.managed.sessions.shape import EventList, EventTail, SendEvents
+from everyagent.sessions import JoinedPage
 
 routes = Routes("managed events")
 

@@ -1,4 +1,4 @@
-"""Asks: what agents wait for, and the answers to them."""
+"""Routes that list and answer asks."""
 
 from typing import Annotated
 
@@ -7,29 +7,25 @@ from msgspec import Meta, Struct
 from everyagent.api.routing import Call, Nothing, Routes
 from everyagent.errors import AgentFailed, AskClosed, AskNotFound, SessionNotFound, StorageFull
 from everyagent.model.asks import PermissionAnswer, PermissionReply, QuestionAnswer, ToolAnswer
-from everyagent.model.sessions import AskInfo
+from everyagent.model.responses import AskList
 
 routes = Routes("asks")
 _ERRORS = (SessionNotFound, AskNotFound, AskClosed, AgentFailed, StorageFull)
 
 
 class AsksQuery(Struct, frozen=True):
-    pending: Annotated[bool, Meta(description="Only those that wait for an answer.")] = True
-
-
-class AskList(Struct, frozen=True):
-    asks: list[AskInfo]
+    pending: Annotated[bool, Meta(description="Only asks that wait for an answer.")] = True
 
 
 class ReplyToPermission(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`message` tells the agent why, when the reply is `reject`."""
+    """`message` is the reason that the agent gets with a `reject`."""
 
     reply: PermissionReply
     message: str | None = None
 
 
 class ReplyToQuestion(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """For each question, in order, the chosen labels or free text."""
+    """The chosen labels or free texts for each question, in order."""
 
     answers: list[list[str]]
 
@@ -39,7 +35,7 @@ class RejectQuestion(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class ReplyToTool(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """What the custom tool returned."""
+    """The output of the custom tool."""
 
     output: str
     is_error: bool = False
@@ -47,39 +43,39 @@ class ReplyToTool(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkn
 
 @routes.add("GET", "/v1/asks")
 async def list_all_asks(call: Call[AsksQuery, Nothing]) -> AskList:
-    """What the agents of all sessions want to know."""
+    """List the asks of all sessions."""
     return AskList(asks=await call.sessions.asks(None, pending=call.query.pending))
 
 
 @routes.add("GET", "/v1/sessions/{session_id}/asks", SessionNotFound)
 async def list_asks(call: Call[AsksQuery, Nothing]) -> AskList:
-    """What the agent of a session wants to know."""
+    """List the asks of a session."""
     return AskList(asks=await call.sessions.asks(call.path["session_id"], pending=call.query.pending))
 
 
 @routes.add("POST", "/v1/sessions/{session_id}/permissions/{permission_id}/reply", *_ERRORS, effect=True)
 async def reply_to_permission(call: Call[Nothing, ReplyToPermission]) -> None:
-    """Allow once, allow always, or reject what the agent wants to do."""
+    """Answer a permission request: allow once, allow always, or reject."""
     answer = PermissionAnswer(reply=call.body.reply, message=call.body.message)
     await call.sessions.answer(call.path["session_id"], call.path["permission_id"], answer)
 
 
 @routes.add("POST", "/v1/sessions/{session_id}/questions/{question_id}/reply", *_ERRORS, effect=True)
 async def reply_to_question(call: Call[Nothing, ReplyToQuestion]) -> None:
-    """Answer the agent's questions."""
+    """Answer an agent's questions."""
     answer = QuestionAnswer(answers=call.body.answers)
     await call.sessions.answer(call.path["session_id"], call.path["question_id"], answer)
 
 
 @routes.add("POST", "/v1/sessions/{session_id}/questions/{question_id}/reject", *_ERRORS, effect=True)
 async def reject_question(call: Call[Nothing, RejectQuestion]) -> None:
-    """Refuse to answer the agent's questions."""
+    """Reject an agent's questions."""
     answer = QuestionAnswer(answers=None, message=call.body.message)
     await call.sessions.answer(call.path["session_id"], call.path["question_id"], answer)
 
 
 @routes.add("POST", "/v1/sessions/{session_id}/tools/{tool_id}/reply", *_ERRORS, effect=True)
 async def reply_to_tool(call: Call[Nothing, ReplyToTool]) -> None:
-    """Give the result of a custom tool that the agent called."""
+    """Return the result of a custom tool that the agent called."""
     answer = ToolAnswer(output=call.body.output, is_error=call.body.is_error)
     await call.sessions.answer(call.path["session_id"], call.path["tool_id"], answer)

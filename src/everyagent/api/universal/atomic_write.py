@@ -1,4 +1,4 @@
-"""A file on its way in: written beside its place, and put there in one step when it is whole. All calls block."""
+"""Writes a file atomically: to a temporary file beside it, which then replaces it. All calls block."""
 
 import os
 import secrets
@@ -15,7 +15,7 @@ class Reads(Protocol):
 
 
 class AtomicWrite:
-    """Leaves nothing behind unless `keep` was called."""
+    """Removes the temporary file on close, unless `keep` was called."""
 
     def __init__(self, place: Place, mode: int | None = None) -> None:
         earlier = _earlier_mode(place)
@@ -56,7 +56,7 @@ class AtomicWrite:
 
 
 def _earlier_mode(place: Place) -> int | None:
-    """The permissions of the file that will be replaced, if there is one."""
+    """The permissions of the file that will be replaced, if it exists."""
     try:
         status = place.stat()
     except FileNotFoundError:

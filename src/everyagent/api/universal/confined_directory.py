@@ -1,6 +1,6 @@
-"""A directory that no path leads out of: not by `..`, not by an absolute path, not by a symbolic link.
+"""A directory that no path can leave: not by `..`, an absolute path or a symbolic link.
 
-Every step holds an open directory, so renaming things meanwhile opens no way out either. All calls block.
+Every step holds an open directory descriptor, so concurrent renames cannot lead outside either. All calls block.
 """
 
 import errno
@@ -19,9 +19,9 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Place(NamedTuple):
-    """An entry, whether it exists or not: its name in an open directory. `.` is the confined directory itself.
+    """An existing or new entry: its name in an open directory. `.` is the confined directory itself.
 
-    `path` is its real path, for the client to read.
+    `path` is its real path, to show to the client.
     """
 
     parent: int
@@ -38,9 +38,9 @@ class ConfinedDirectory:
 
     @contextmanager
     def place(self, path: str, *, follow: bool = True, create_parents: bool = False) -> Generator[Place]:
-        """Walk to an entry. Unless `follow`, a link at the very end is the entry itself, not what it points to.
+        """Resolve a path to an entry. Unless `follow`, a link at its end is not followed.
 
-        Raises `BadRequest`, `Forbidden`, `NotFound`, also for what goes wrong inside the `with`.
+        Raises `BadRequest`, `Forbidden` or `NotFound`, also for errors of the operating system inside the `with`.
         """
         with os_errors_explained(path):
             walk = _Walk(self.root)
@@ -50,7 +50,7 @@ class ConfinedDirectory:
                 walk.close()
 
     def mkdir(self, path: str) -> str:
-        """Make the directory and those above it, where they are missing."""
+        """Create the directory and its missing parents."""
         with self.place(path, create_parents=True) as place:
             try:
                 os.mkdir(place.name, dir_fd=place.parent)
@@ -61,12 +61,12 @@ class ConfinedDirectory:
 
     def _parts(self, path: str) -> list[str]:
         if "\0" in path:
-            raise BadRequest("A path has no NUL in it.", field="path")
+            raise BadRequest("A path must not contain NUL.", field="path")
         return relative_parts(path, self.root)
 
 
 class _Walk:
-    """The directories from the root down to where the walk stands."""
+    """The open directories from the root down to the current one."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -120,7 +120,7 @@ class _Walk:
 
 
 def relative_parts(path: str, root: Path) -> list[str]:
-    """The steps from the root; an absolute path must begin with the root's own."""
+    """The parts of a path relative to the root. An absolute path must be below the root."""
     pure = PurePosixPath(path)
     if not pure.is_absolute():
         return list(pure.parts)
@@ -130,12 +130,12 @@ def relative_parts(path: str, root: Path) -> list[str]:
 
 
 def outside() -> Forbidden:
-    return Forbidden("The path leads out of the session's directory.", field="path")
+    return Forbidden("The path is outside the session's directory.", field="path")
 
 
 def not_the_root(place: Place) -> Place:
     if place.name == ".":
-        raise Forbidden("The session's directory itself stays as it is.", field="path")
+        raise Forbidden("The session's directory itself cannot be changed or removed.", field="path")
     return place
 
 
@@ -154,7 +154,7 @@ def _link_target(name: str, parent: int) -> str | None:
 
 @contextmanager
 def os_errors_explained(path: str) -> Generator[None]:
-    """What the operating system refuses, as an error a client can act on."""
+    """Turn errors of the operating system into API errors."""
     try:
         yield
     except OSError as error:
@@ -166,16 +166,16 @@ def _explained(error: OSError, path: str) -> EveryagentError:
         case errno.ENOENT:
             return NotFound(f"There is no {path!r} in the session's directory.", path=path)
         case errno.EACCES | errno.EPERM | errno.EROFS | errno.ELOOP:
-            return Forbidden(f"The daemon may not do that with {path!r}.", path=path)
+            return Forbidden(f"The daemon has no permission for {path!r}.", path=path)
         case errno.ENOTDIR:
             return BadRequest(f"A part of {path!r} is not a directory.", path=path)
         case errno.EISDIR:
             return BadRequest(f"{path!r} is a directory.", path=path)
         case errno.EEXIST:
-            return Conflict(f"There is something at {path!r} already.", path=path)
+            return Conflict(f"{path!r} exists already.", path=path)
         case errno.ENOTEMPTY:
             return Conflict(f"The directory {path!r} is not empty. Remove it with `recursive=true`.", path=path)
         case errno.ENOSPC | errno.EDQUOT:
-            return StorageFull("The disk is full, so nothing was written.")
+            return StorageFull("The disk is full; nothing was written.")
         case _:
-            return BadRequest(f"{path!r} cannot be used so: {error.strerror}.", path=path)
+            return BadRequest(f"The operation on {path!r} failed: {error.strerror}.", path=path)

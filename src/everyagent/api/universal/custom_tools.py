@@ -1,6 +1,6 @@
-"""A session's custom tools, offered to its agent as an MCP server (streamable HTTP, plain JSON answers).
+"""The MCP server that offers a session's custom tools to its agent (streamable HTTP, plain JSON responses).
 
-Each session's is its own, opened by a token of its own: an agent never sees the daemon's.
+Each session has a token of its own for it, so that agents never see the daemon's token.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from everyagent.model.parts import Json
 from everyagent.model.tools import CustomTool
 
 routes = Routes("tools")
-#: The revisions we speak; of those a client names, the one it asked for, else our newest.
+#: Supported protocol revisions, newest first. A client that asks for another one gets the newest.
 REVISIONS = ("2025-06-18", "2025-03-26", "2024-11-05")
 _METHOD_NOT_FOUND = -32601
 
@@ -39,7 +39,7 @@ class RpcAnswer(Struct, frozen=True, kw_only=True):
 
 @routes.add("POST", "/v1/sessions/{session_id}/mcp", SessionNotFound)
 async def call_custom_tools(call: Call[Nothing, RpcCall]) -> Encoded[RpcAnswer] | Accepted:
-    """The session's custom tools over MCP, for its agent. A call waits until the client has answered it."""
+    """Serve the session's custom tools to its agent over MCP. A tool call waits for the client's answer."""
     request = call.body
     tools = await call.sessions.tools(call.path["session_id"])
     if request.id is None:
@@ -64,18 +64,22 @@ async def _result(call: Call[Nothing, RpcCall], tools: list[CustomTool]) -> Json
         case "ping":
             return {}
         case "tools/list":
-            return {"tools": [_shown(tool) for tool in tools]}
+            return {"tools": [_tool_definition(tool) for tool in tools]}
         case "tools/call":
             name, known = params.get("name"), [tool.name for tool in tools]
             if not isinstance(name, str) or name not in known:
-                return _told(f"This session has no tool {name!r}. It has: {', '.join(known) or 'none'}.", failed=True)
+                return _tool_result(
+                    f"This session has no tool {name!r}. Its tools: {', '.join(known) or 'none'}.", failed=True
+                )
             answer = await call.sessions.call_tool(call.path["session_id"], name, params.get("arguments"))
-            return _told(answer.output or "", failed=answer.is_error or answer.output is None, images=answer.images)
+            return _tool_result(
+                answer.output or "", failed=answer.is_error or answer.output is None, images=answer.images
+            )
         case _:
             return None
 
 
-def _shown(tool: CustomTool) -> Json:
+def _tool_definition(tool: CustomTool) -> Json:
     return {
         "name": tool.name,
         "description": tool.description,
@@ -83,7 +87,7 @@ def _shown(tool: CustomTool) -> Json:
     }
 
 
-def _told(text: str, *, failed: bool, images: Sequence[ToolImage] = ()) -> Json:
+def _tool_result(text: str, *, failed: bool, images: Sequence[ToolImage] = ()) -> Json:
     content: list[object] = [{"type": "text", "text": text}] if text or not images else []
     content += [{"type": "image", "data": image.data, "mimeType": image.mime} for image in images]
     return {"content": content, "isError": failed}

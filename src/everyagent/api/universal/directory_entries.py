@@ -1,32 +1,13 @@
-"""What can be done with the files and directories inside a confined one. All calls block."""
+"""Lists, reads, removes and moves files in a confined directory. All calls block."""
 
 import os
 import shutil
 import stat
-from typing import Literal, TypeAlias
-
-from msgspec import Struct
 
 from everyagent.api.universal.confined_directory import ConfinedDirectory, is_directory, not_the_root
 from everyagent.clock import rfc3339
 from everyagent.errors import BadRequest, Conflict
-
-EntryType: TypeAlias = Literal["file", "directory", "symlink", "other"]
-
-
-class FsStat(Struct, frozen=True, kw_only=True, rename="camel"):
-    path: str
-    entry_type: EntryType
-    size: int
-    modified: str
-
-
-class FsEntry(Struct, frozen=True, kw_only=True, rename="camel"):
-    name: str
-    path: str
-    entry_type: EntryType
-    size: int
-    modified: str
+from everyagent.model.responses import EntryType, FsEntry, FsStat
 
 
 def list_directory(directory: ConfinedDirectory, path: str) -> list[FsEntry]:
@@ -58,7 +39,7 @@ def stat_entry(directory: ConfinedDirectory, path: str) -> FsStat:
 
 
 def open_file(directory: ConfinedDirectory, path: str) -> tuple[int, os.stat_result]:
-    """An open descriptor of a regular file, for the caller to close."""
+    """Open a regular file. The caller closes the descriptor."""
     with directory.place(path) as place:
         # Without O_NONBLOCK, opening a named pipe would wait for a writer.
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -92,7 +73,7 @@ def move(directory: ConfinedDirectory, origin: str, to: str, *, overwrite: bool)
                 standing = None
             if standing is not None and not os.path.samestat(standing, moving):
                 if not overwrite:
-                    raise Conflict(f"There is something at {to!r} already. Move it with `overwrite`.", path=to)
+                    raise Conflict(f"{to!r} exists already. Replace it with `overwrite`.", path=to)
                 if is_directory(standing):
                     if source.path.startswith(f"{target.path}/"):
                         raise BadRequest(f"{origin!r} is inside {to!r}, which it would replace.", path=to)
@@ -102,7 +83,7 @@ def move(directory: ConfinedDirectory, origin: str, to: str, *, overwrite: bool)
 
 
 def printable(path: str) -> str:
-    """Names that are not UTF-8 are shown with escapes."""
+    """The path with bytes that are not UTF-8 escaped."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 

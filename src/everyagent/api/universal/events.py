@@ -1,4 +1,4 @@
-"""Events: pages of them, and streams. Both are the stored bytes, joined."""
+"""Routes that read events as pages and streams. Both send the stored bytes."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Literal
@@ -14,16 +14,16 @@ from everyagent.sessions import EventsRequest
 
 routes = Routes("events")
 
-Position = Annotated[int, Meta(ge=0, le=2**53 - 1, description="The last sequence seen; what follows it is returned.")]
+Position = Annotated[int, Meta(ge=0, le=2**53 - 1, description="The last sequence seen; later events are returned.")]
 EventType = Annotated[str, Meta(extra_json_schema={"enum": sorted(TYPE_NUMBERS)})]
 Moment = Annotated[datetime, Meta(tz=True)]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class EventsQuery(Struct, frozen=True, kw_only=True, rename="camel"):
-    """`since` is inclusive, `until` exclusive. In descending order, `offset` is where the page before ended.
+    """`since` is inclusive, `until` exclusive. In descending order, `offset` is the last sequence of the page before.
 
-    `text` leaves those whose JSON holds it, whatever its case; events over 256 KiB are passed over then.
+    `text` selects events whose JSON contains it, ignoring case; events over 256 KiB are skipped then.
     """
 
     offset: Position = 0
@@ -47,7 +47,7 @@ class FeedQuery(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Event(Struct, frozen=True):
-    """Any event. The documents hold the union of all event types in its place."""
+    """Any event. The documents replace it by the union of all event types."""
 
 
 class EventList(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -60,7 +60,7 @@ class EventList(Struct, frozen=True, kw_only=True, rename="camel"):
 
 @routes.add("GET", "/v1/sessions/{session_id}/events", SessionNotFound, OffsetOutOfRange)
 async def list_events(call: Call[EventsQuery, Nothing]) -> Encoded[EventList]:
-    """A page of a session's events."""
+    """List a page of a session's events."""
     query = call.query
     page = await call.sessions.events(
         call.path["session_id"],
@@ -81,9 +81,9 @@ async def list_events(call: Call[EventsQuery, Nothing]) -> Encoded[EventList]:
 
 @routes.add("GET", "/v1/sessions/{session_id}/events/sse", SessionNotFound, OffsetOutOfRange)
 async def tail_events(call: Call[TailQuery, Nothing]) -> EventStream | NoContent:
-    """A session's events as they happen, after those since `offset` or the `Last-Event-ID` header.
+    """Stream a session's events: the stored ones after `offset` or `Last-Event-ID`, then new ones as they happen.
 
-    204 when the session has ended and everything was seen: a browser's EventSource then stops asking.
+    Responds with 204 if the session has ended and the client has seen all events, which stops a browser's EventSource.
     """
     session_id, after, types = call.path["session_id"], _position(call), call.query.types
     session = await call.sessions.get(session_id)
@@ -95,14 +95,14 @@ async def tail_events(call: Call[TailQuery, Nothing]) -> EventStream | NoContent
 
 @routes.add("GET", "/v1/events/sse", OffsetOutOfRange)
 async def feed_events(call: Call[FeedQuery, Nothing]) -> EventStream:
-    """The events of all sessions from now on, or since the `Last-Event-ID` header."""
+    """Stream the events of all sessions, from now on or after the `Last-Event-ID` header."""
     after = header(call.scope, b"last-event-id") or None
     chunks = await call.sessions.feed(after=after, types=call.query.types)
     return EventStream(chunks, call.context.readers)
 
 
 def _position(call: Call[TailQuery, Nothing]) -> int:
-    """The header wins: it is what an EventSource has really seen, while its URL stays the same."""
+    """The position to start from. The header takes precedence: an EventSource updates it, but not its URL."""
     seen = header(call.scope, b"last-event-id")
     if not seen:
         return call.query.offset

@@ -1,4 +1,4 @@
-"""Export: a whole session as a file to read or keep."""
+"""The route that exports a session as a file."""
 
 from typing import Literal, TypeAlias
 
@@ -29,7 +29,7 @@ class ExportQuery(Struct, frozen=True, kw_only=True):
     media=("text/markdown", "text/html", "application/x-ndjson"),
 )
 async def export_session(call: Call[ExportQuery, Nothing]) -> Download:
-    """A session's transcript as Markdown or HTML, or its events as JSON lines."""
+    """Export a session's transcript as Markdown or HTML, or its events as JSON lines."""
     session_id = call.path["session_id"]
     media_type, suffix = _MEDIA[call.query.format]
     chunks = await call.sessions.export(session_id, call.query.format)

@@ -1,4 +1,4 @@
-"""Files of a session, under `/v1/fs`: everything stays inside the session's directory."""
+"""Routes that read and write files in a session's directory."""
 
 import os
 from contextlib import ExitStack
@@ -14,8 +14,9 @@ from everyagent.api.streaming import Download
 from everyagent.api.universal import directory_entries
 from everyagent.api.universal.atomic_write import AtomicWrite
 from everyagent.api.universal.confined_directory import ConfinedDirectory, not_the_root
-from everyagent.api.universal.directory_entries import FsEntry, FsStat, printable
+from everyagent.api.universal.directory_entries import printable
 from everyagent.errors import Conflict, Forbidden, NotFound, SessionNotFound, StorageFull, TooLarge, UnsupportedMedia
+from everyagent.model.responses import FsEntry, FsMoved, FsPath, FsStat, FsUnpacked, FsWritten
 from everyagent.sessions import Sessions
 
 routes = Routes("files")
@@ -49,70 +50,49 @@ class MoveQuery(Struct, frozen=True, kw_only=True, rename="camel"):
     session_id: str
 
 
-class FsWritten(Struct, frozen=True, kw_only=True, rename="camel"):
-    path: str
-    bytes_written: int
-
-
-class FsPath(Struct, frozen=True):
-    path: str
-
-
 class FsMove(Struct, frozen=True, kw_only=True, rename={"origin": "from"}, forbid_unknown_fields=True):
-    """`overwrite` replaces what is there, also a whole directory."""
+    """`overwrite` replaces an existing file or a whole directory."""
 
     origin: FsPathText
     to: FsPathText
     overwrite: bool = False
 
 
-class FsMoved(Struct, frozen=True, kw_only=True, rename={"origin": "from"}):
-    origin: str
-    to: str
-
-
-class FsUnpacked(Struct, frozen=True, kw_only=True):
-    """At most 1,024 paths are listed."""
-
-    paths: list[str]
-    truncated: bool
-
-
 @routes.add("GET", "/v1/fs/entries", *_ERRORS)
 async def list_entries(call: Call[OptionalPathQuery, Nothing]) -> list[FsEntry]:
-    """What is in a directory, by name."""
+    """List the entries of a directory, sorted by name."""
     directory = await _directory(call.sessions, call.query.session_id)
     return await to_thread.run_sync(directory_entries.list_directory, directory, call.query.path)
 
 
 @routes.add("GET", "/v1/fs/stat", *_ERRORS)
 async def stat_entry(call: Call[PathQuery, Nothing]) -> FsStat:
-    """One file or directory."""
+    """Get the type, size and modification time of a file or directory."""
     directory = await _directory(call.sessions, call.query.session_id)
     return await to_thread.run_sync(directory_entries.stat_entry, directory, call.query.path)
 
 
 @routes.add("GET", "/v1/fs/file", *_ERRORS, media=("application/octet-stream",))
 async def read_file(call: Call[PathQuery, Nothing]) -> Download:
-    """A file's bytes."""
+    """Download a file."""
     directory = await _directory(call.sessions, call.query.session_id)
     descriptor, status = await to_thread.run_sync(directory_entries.open_file, directory, call.query.path)
     name = os.path.basename(call.query.path)
-    return Download(_Outgoing(descriptor), "application/octet-stream", filename=name, size=status.st_size)
+    return Download(_FilePieces(descriptor), "application/octet-stream", filename=name, size=status.st_size)
 
 
 @routes.add("PUT", "/v1/fs/file", *_WRITE_ERRORS, TooLarge, takes=("application/octet-stream",))
 async def write_file(call: Call[PathQuery, Upload]) -> FsWritten:
-    """A file's new bytes. Directories on the way are made; readers see the old file or the new one, never half."""
+    """Write a file atomically, and create missing parent directories."""
     directory = await _directory(call.sessions, call.query.session_id)
     with ExitStack() as held:
         finding = directory.place(call.query.path, create_parents=True)
         place = not_the_root(await to_thread.run_sync(held.enter_context, finding))
-        incoming = held.enter_context(await to_thread.run_sync(AtomicWrite, place))
+        file = held.enter_context(await to_thread.run_sync(AtomicWrite, place))
         async for piece in call.body.pieces:
-            await to_thread.run_sync(incoming.write, piece)
-        await to_thread.run_sync(incoming.keep)
-        return FsWritten(path=printable(place.path), bytes_written=incoming.size)
+            await to_thread.run_sync(file.write, piece)
+        await to_thread.run_sync(file.keep)
+        return FsWritten(path=printable(place.path), bytes_written=file.size)
 
 
 @routes.add("DELETE", "/v1/fs/entry", *_WRITE_ERRORS)
@@ -125,24 +105,24 @@ async def remove_entry(call: Call[RemoveQuery, Nothing]) -> FsPath:
 
 @routes.add("POST", "/v1/fs/mkdir", *_WRITE_ERRORS, effect=True)
 async def make_directory(call: Call[PathQuery, Nothing]) -> FsPath:
-    """Make a directory, and those above it."""
+    """Create a directory and its missing parents."""
     directory = await _directory(call.sessions, call.query.session_id)
     return FsPath(path=printable(await to_thread.run_sync(directory.mkdir, call.query.path)))
 
 
 @routes.add("POST", "/v1/fs/move", *_WRITE_ERRORS, effect=True)
 async def move_entry(call: Call[MoveQuery, FsMove]) -> FsMoved:
-    """Move or rename."""
+    """Move or rename a file or directory."""
     directory = await _directory(call.sessions, call.query.session_id)
     moving = partial(directory_entries.move, directory, call.body.origin, call.body.to, overwrite=call.body.overwrite)
-    origin, to = await to_thread.run_sync(moving)
-    return FsMoved(origin=origin, to=to)
+    source, target = await to_thread.run_sync(moving)
+    return FsMoved(source=source, target=target)
 
 
 @routes.add("POST", "/v1/fs/upload-batch", *_WRITE_ERRORS, TooLarge, UnsupportedMedia, takes=_TAR, effect=True)
 async def upload_batch(call: Call[OptionalPathQuery, Spooled]) -> FsUnpacked:
-    """Many files at once: a tar archive, plain or gzipped, unpacked under `path`."""
-    from everyagent.api.universal.tar_upload import unpack  # needed by few, so not loaded at the start
+    """Upload many files at once: unpack a tar archive, plain or gzipped, under `path`."""
+    from everyagent.api.universal.tar_upload import unpack  # loaded when needed
 
     found = media_type(call.scope)
     if found not in _TAR:
@@ -158,13 +138,13 @@ async def _directory(sessions: Sessions, session_id: str) -> ConfinedDirectory:
     return ConfinedDirectory(await sessions.directory(session_id))
 
 
-class _Outgoing:
-    """An open file, piece by piece."""
+class _FilePieces:
+    """Reads an open file in pieces."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
 
-    def __aiter__(self) -> "_Outgoing":
+    def __aiter__(self) -> "_FilePieces":
         return self
 
     async def __anext__(self) -> bytes:

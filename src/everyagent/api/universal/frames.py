@@ -1,4 +1,4 @@
-"""Frames: what an agent and the daemon really said to each other."""
+"""The route that lists the native frames between an agent and the daemon."""
 
 from typing import Annotated
 
@@ -6,7 +6,7 @@ from msgspec import Meta, Struct
 
 from everyagent.api.routing import Call, Nothing, Routes
 from everyagent.errors import SessionNotFound
-from everyagent.model.sessions import FrameInfo
+from everyagent.model.responses import FrameList
 
 routes = Routes("events")
 
@@ -18,13 +18,8 @@ class FramesQuery(Struct, frozen=True, kw_only=True):
     limit: Annotated[int, Meta(ge=1, le=1000)] = 100
 
 
-class FrameList(Struct, frozen=True, kw_only=True, rename="camel"):
-    frames: list[FrameInfo]
-    has_more: bool
-
-
 @routes.add("GET", "/v1/sessions/{session_id}/frames", SessionNotFound)
 async def list_frames(call: Call[FramesQuery, Nothing]) -> FrameList:
-    """Native frames of both directions, each with the events made from it."""
+    """List native frames of both directions, each with the events made from it."""
     frames, more = await call.sessions.frames(call.path["session_id"], after=call.query.offset, limit=call.query.limit)
     return FrameList(frames=frames, has_more=more)

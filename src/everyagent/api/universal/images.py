@@ -1,4 +1,4 @@
-"""Images: the picture that a part of an item names or holds, as bytes a browser can show."""
+"""The route that serves the image of an item's content part, for browsers."""
 
 import base64
 import binascii
@@ -19,7 +19,7 @@ from everyagent.sessions import EventsRequest
 
 routes = Routes("events")
 LARGEST = 32 << 20
-#: What a file must begin with, at which place, to be served as an image.
+#: Offset, magic bytes and media type of the image formats that are served.
 _MAGIC: tuple[tuple[int, bytes, str], ...] = (
     (0, b"\x89PNG\r\n\x1a\n", "image/png"),
     (0, b"\xff\xd8\xff", "image/jpeg"),
@@ -37,9 +37,11 @@ _events = msgspec.json.Decoder(Envelope[ItemCompleted])
 
 
 class ImageQuery(Struct, frozen=True, kw_only=True):
-    """`part` is the place of the image in the item's content."""
+    """`part` is the index of the image in the item's content."""
 
-    sequence: Annotated[int, Meta(ge=1, le=2**53 - 1, description="Of the `item.completed` that holds the image.")]
+    sequence: Annotated[
+        int, Meta(ge=1, le=2**53 - 1, description="The sequence of the `item.completed` event with the image.")
+    ]
     part: Annotated[int, Meta(ge=0, le=10_000)] = 0
 
 
@@ -53,13 +55,13 @@ class ImageQuery(Struct, frozen=True, kw_only=True):
     media=tuple(media for _, _, media in _MAGIC),
 )
 async def get_image(call: Call[ImageQuery, Nothing]) -> Response:
-    """An image of an item, from the event that holds it or the file it names. Nothing but images comes out."""
+    """Get an image of an item, from its event or from the file that the event names. Serves only images."""
     request = EventsRequest(after=call.query.sequence - 1, limit=1, types=[ItemCompleted.type])
     page = await call.sessions.events(call.path["session_id"], request)
     body = await to_thread.run_sync(_bytes_of, _part(page.bodies, call.query))
     media = next((media for at, magic, media in _MAGIC if body[at : at + len(magic)] == magic), None)
     if media is None:
-        raise NotFound("What stands there is no image that browsers show.")
+        raise NotFound("The content is not an image in a supported format.")
     return Response(body, media_type=media, headers=_HEADERS)
 
 
@@ -69,7 +71,7 @@ def _part(found: bytes, query: ImageQuery) -> ImagePart:
         part = event.data.item.content[query.part]
         if isinstance(part, ImagePart):
             return part
-    raise NotFound(f"Event {query.sequence} completes no item with an image at {query.part}.")
+    raise NotFound(f"Event {query.sequence} has no image at content index {query.part}.")
 
 
 def _bytes_of(part: ImagePart) -> bytes:
@@ -79,7 +81,7 @@ def _bytes_of(part: ImagePart) -> bytes:
         except binascii.Error:
             raise NotFound("The image in the event is not base64.") from None
     if not os.path.isabs(part.path):
-        raise NotFound("The image is in no file of this machine.")
+        raise NotFound("The image is not in a file on this machine.")
     try:
         # Without O_NONBLOCK, opening a named pipe would wait for a writer.
         descriptor = os.open(part.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)

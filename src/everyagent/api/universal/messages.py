@@ -1,4 +1,4 @@
-"""Messages: what a user tells the agent of a session."""
+"""Routes that send messages to a session."""
 
 from typing import TypeVar
 
@@ -22,7 +22,7 @@ Q = TypeVar("Q")
 
 
 class TurnQuery(Struct, frozen=True, kw_only=True, rename="camel"):
-    """`includeRaw`: each event with the native frame it was made from."""
+    """`includeRaw`: include the native frame of each event."""
 
     include_raw: bool = False
 
@@ -36,23 +36,23 @@ class MessageQueue(Struct, frozen=True):
     "/v1/sessions/{session_id}/messages",
     *_ERRORS,
     effect=True,
-    headers={"x-item-id": "The id that the message's item will have."},
+    headers={"x-item-id": "The id of the message's item."},
 )
 async def send_message(call: Call[Nothing, SendMessage]) -> NoContent:
-    """A message. Answered when it is safe on disk; its turn comes when those before it are done."""
+    """Send a message. Responds when it is stored; its turn starts after those of earlier messages."""
     message = await _with_files(call, call.body)
     return _accepted(await call.sessions.send(call.path["session_id"], message, call.receipt(_accepted)))
 
 
 @routes.add("GET", "/v1/sessions/{session_id}/messages/queue", SessionNotFound)
 async def list_queued_messages(call: Call[Nothing, Nothing]) -> MessageQueue:
-    """The messages that wait for their turn, next first."""
+    """List the messages that wait for their turn, next first."""
     return MessageQueue(messages=list(await call.sessions.queue(call.path["session_id"])))
 
 
 @routes.add("POST", "/v1/sessions/{session_id}/messages/stream", *_ERRORS, effect=True)
 async def stream_message(call: Call[TurnQuery, SendMessage]) -> EventStream:
-    """A message, answered with the events of its turn."""
+    """Send a message and stream the events of its turn."""
     session_id, raw, key = call.path["session_id"], call.query.include_raw, call.key
     if key and key.earlier:
         chunks = await call.sessions.turn(session_id, key.earlier.headers["x-item-id"], raw=raw)
@@ -64,7 +64,7 @@ async def stream_message(call: Call[TurnQuery, SendMessage]) -> EventStream:
 
 
 async def _with_files(call: Call[Q, SendMessage], message: SendMessage) -> SendMessage:
-    """Files that were uploaded stand behind `/anthropic`, which is loaded only for those who use it."""
+    """Resolve file ids of attachments. Loads the Managed Agents services only if there are any."""
     named = any(attachment.file_id is not None for attachment in message.attachments)
     return await call.managed.with_files(message) if named else message
 

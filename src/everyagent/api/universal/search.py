@@ -1,4 +1,4 @@
-"""Search: full text over the transcripts of all sessions."""
+"""The route that searches transcripts."""
 
 from typing import Annotated
 
@@ -6,25 +6,21 @@ from msgspec import Meta, Struct
 
 from everyagent.api.routing import Call, Nothing, Routes
 from everyagent.errors import SessionNotFound
-from everyagent.model.sessions import SearchHit
+from everyagent.model.responses import SearchHits
 
 routes = Routes("sessions")
 
 
 class SearchQuery(Struct, frozen=True, kw_only=True):
-    """`session` is the id of the only session to search in."""
+    """`session` limits the search to one session."""
 
     q: Annotated[str, Meta(min_length=1, max_length=1000)]
     session: str | None = None
     limit: Annotated[int, Meta(ge=1, le=200)] = 50
 
 
-class SearchHits(Struct, frozen=True):
-    hits: list[SearchHit]
-
-
 @routes.add("GET", "/v1/search", SessionNotFound)
 async def search(call: Call[SearchQuery, Nothing]) -> SearchHits:
-    """Where words were said, best first."""
+    """Search the transcripts of all sessions, best hits first."""
     query = call.query
     return SearchHits(hits=await call.sessions.search(query.q, session_id=query.session, limit=query.limit))

@@ -1,4 +1,4 @@
-"""Sessions: made, listed, changed, forked, ended."""
+"""Routes that create, list, change, fork and end sessions."""
 
 from typing import Annotated, Literal
 
@@ -17,6 +17,7 @@ from everyagent.errors import (
     UnsupportedChoice,
 )
 from everyagent.model.events import SessionStatus
+from everyagent.model.responses import Cancelled, SessionPage
 from everyagent.model.sessions import CreateSession, ForkSession, SessionInfo, UpdateSession
 
 routes = Routes("sessions")
@@ -31,24 +32,13 @@ class SessionsQuery(Struct, frozen=True, kw_only=True, rename="camel"):
     page: str | None = None
 
 
-class SessionPage(Struct, frozen=True, kw_only=True, rename="camel"):
-    sessions: list[SessionInfo]
-    next_page: str | None
-
-
 class CreatedSession(SessionInfo, frozen=True, kw_only=True, rename="camel"):
     healthy: Literal[True] = True
 
 
-class Cancelled(Struct, frozen=True):
-    """Whether a turn was running."""
-
-    cancelled: bool
-
-
 @routes.add("GET", "/v1/sessions")
 async def list_sessions(call: Call[SessionsQuery, Nothing]) -> SessionPage:
-    """Sessions, newest first."""
+    """List sessions, newest first."""
     query = call.query
     sessions, next_page = await call.sessions.list(
         status=query.status, agent=query.agent, limit=query.limit, page=query.page
@@ -61,19 +51,19 @@ _CREATE_ERRORS = (SessionExists, UnknownAgent, UnsupportedChoice, AgentNotInstal
 
 @routes.add("POST", "/v1/sessions", *_CREATE_ERRORS, effect=True)
 async def create_session(call: Call[Nothing, CreateSession]) -> Encoded[CreatedSession]:
-    """A new session, with an id of the daemon's making."""
+    """Create a session with a generated id."""
     return _created(await call.sessions.create(None, call.body, call.receipt(_created)))
 
 
 @routes.add("POST", "/v1/sessions/{session_id}", *_CREATE_ERRORS, effect=True)
 async def create_named_session(call: Call[Nothing, CreateSession]) -> Encoded[CreatedSession]:
-    """A new session, with an id of yours."""
+    """Create a session with the given id."""
     return _created(await call.sessions.create(call.path["session_id"], call.body, call.receipt(_created)))
 
 
 @routes.add("GET", "/v1/sessions/{session_id}", SessionNotFound)
 async def get_session(call: Call[Nothing, Nothing]) -> SessionInfo:
-    """A session as it is now."""
+    """Get a session."""
     return await call.sessions.get(call.path["session_id"])
 
 
@@ -81,19 +71,19 @@ async def get_session(call: Call[Nothing, Nothing]) -> SessionInfo:
     "PATCH", "/v1/sessions/{session_id}", SessionNotFound, SessionHasEnded, UnsupportedChoice, AgentFailed, StorageFull
 )
 async def update_session(call: Call[Nothing, UpdateSession]) -> SessionInfo:
-    """Another model, variant, mode, title or metadata from now on."""
+    """Change a session's model, variant, modes, title, metadata or tool policies."""
     return await call.sessions.update(call.path["session_id"], call.body)
 
 
 @routes.add("DELETE", "/v1/sessions/{session_id}", SessionNotFound, StorageFull)
 async def delete_session(call: Call[Nothing, Nothing]) -> None:
-    """Stop the session, and forget everything about it."""
+    """Stop a session and delete all its data."""
     await call.sessions.delete(call.path["session_id"])
 
 
 @routes.add("POST", "/v1/sessions/{session_id}/cancel", SessionNotFound, StorageFull, effect=True)
 async def cancel_turn(call: Call[Nothing, Nothing]) -> Cancelled:
-    """Stop the running turn, keep the session."""
+    """Stop the running turn and keep the session."""
     return Cancelled(cancelled=await call.sessions.cancel(call.path["session_id"]))
 
 
@@ -107,19 +97,19 @@ async def cancel_turn(call: Call[Nothing, Nothing]) -> Cancelled:
     effect=True,
 )
 async def cancel_subagent(call: Call[Nothing, Nothing]) -> Cancelled:
-    """Stop the sub-agent that a call started, by that call's item; the turn goes on."""
+    """Stop the sub-agent that a tool call started, by the item of that call. The turn continues."""
     return Cancelled(cancelled=await call.sessions.cancel_subagent(call.path["session_id"], call.path["item_id"]))
 
 
 @routes.add("POST", "/v1/sessions/{session_id}/terminate", SessionNotFound, StorageFull, effect=True)
 async def terminate_session(call: Call[Nothing, Nothing]) -> None:
-    """End the session, and everything its agent started. Ending it again changes nothing."""
+    """End a session and stop all processes of its agent. Can be repeated."""
     await call.sessions.terminate(call.path["session_id"])
 
 
 @routes.add("POST", "/v1/sessions/{session_id}/fork", SessionNotFound, *_CREATE_ERRORS, effect=True)
 async def fork_session(call: Call[Nothing, ForkSession]) -> Encoded[SessionInfo]:
-    """A new session that begins with this one's events, up to a sequence."""
+    """Create a session that starts with a copy of this session's events, up to a sequence."""
     return encoded(await call.sessions.fork(call.path["session_id"], call.body, call.receipt(encoded)))
 
 

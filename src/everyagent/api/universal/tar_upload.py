@@ -1,4 +1,4 @@
-"""Tar archives unpacked into a confined directory, member by member. All calls block."""
+"""Unpacks tar archives into a confined directory. All calls block."""
 
 import gzip
 import os
@@ -28,7 +28,7 @@ class _Source(Protocol):
 
 
 class _Bounded:
-    """What an archive may make us read: neither a header nor all of it can be blown up without end."""
+    """A source with limits on the size of a header and of the whole archive, against decompression bombs."""
 
     def __init__(self, source: _Source, limit: int) -> None:
         self._source = source
@@ -53,7 +53,7 @@ class _Bounded:
 
 
 def unpack(archive: BinaryIO, directory: ConfinedDirectory, under: str, *, limit: int, listed: int) -> Unpacked:
-    """Files, directories and links that stay inside. Stops at the first member that is refused."""
+    """Unpack files, directories and links that point inside. Stops at the first member that is refused."""
     packed = archive.read(2) == _GZIP
     archive.seek(0)
     source: _Source = gzip.GzipFile(fileobj=archive) if packed else archive
@@ -81,19 +81,19 @@ def _place(tar: tarfile.TarFile, member: tarfile.TarInfo, directory: ConfinedDir
         return directory.mkdir(path)
     if member.issym():
         with directory.place(path, follow=False, create_parents=True) as place:
-            os.symlink(_staying_inside(member), place.name, dir_fd=place.parent)
+            os.symlink(_checked_link_target(member), place.name, dir_fd=place.parent)
             return place.path
     data = tar.extractfile(member)
     if data is None:
         raise BadRequest(f"The archive was refused: {member.name!r} is neither a file, a directory nor a link.")
-    with directory.place(path, create_parents=True) as place, data, AtomicWrite(place, member.mode) as incoming:
-        incoming.copy(data)
-        incoming.keep()
+    with directory.place(path, create_parents=True) as place, data, AtomicWrite(place, member.mode) as file:
+        file.copy(data)
+        file.keep()
         return place.path
 
 
-def _staying_inside(link: tarfile.TarInfo) -> str:
-    """A link's target, if it is inside the archive as written. Who follows it through us is held inside anyway."""
+def _checked_link_target(link: tarfile.TarInfo) -> str:
+    """The target of a link, if it is inside the archive. Raises `Forbidden` otherwise."""
     target = posixpath.normpath(posixpath.join(posixpath.dirname(link.name), link.linkname))
     if target.startswith(("/", "../")) or target == "..":
         raise Forbidden(f"The archive was refused: the link {link.name!r} points outside.")

@@ -1,4 +1,4 @@
-"""`everyagent sessions answer`."""
+"""`everyagent sessions answer`: answers an ask of an agent."""
 
 from typing import Annotated
 
@@ -22,21 +22,21 @@ def answer(
     message: str | None = None,
     options: DaemonOptions = DEFAULT_OPTIONS,
 ) -> None:
-    """Answer what its agent asks.
+    """Answer an ask of a session's agent.
 
     Parameters
     ----------
     session
-        Its id.
+        The session's id.
     ask
-        The ask's id; `sessions show` names it.
+        The ask's id, as printed by `sessions show`.
     answers
-        For a permission: once, always or reject. For questions: one for each, several choices separated by "|".
-        For a custom tool: its output.
+        For a permission: once, always or reject. For questions: one answer per question, several choices separated
+        by "|". For a custom tool: its output.
     reject
-        Say no.
+        Reject the request.
     message
-        Why, when it is a no.
+        The reason for a rejection.
     """
     with options.client() as client:
         known = {info.ask_id: info for info in client.asks(session, pending=False)}

@@ -1,16 +1,16 @@
-"""`everyagent sessions cancel`."""
+"""`everyagent sessions cancel`: stops the running turn."""
 
 from everyagent.cli.daemon_options import DEFAULT_OPTIONS, DaemonOptions
 from everyagent.cli.output import print_json, say
 
 
 def cancel(session: str, /, *, options: DaemonOptions = DEFAULT_OPTIONS) -> None:
-    """Stop the turn, keep the session.
+    """Stop the running turn and keep the session.
 
     Parameters
     ----------
     session
-        Its id.
+        The session's id.
     """
     with options.client() as client:
         cancelled = client.cancel(session)

@@ -1,4 +1,4 @@
-"""`everyagent sessions delete`."""
+"""`everyagent sessions delete`: deletes sessions and their events."""
 
 import sys
 from typing import Annotated
@@ -15,14 +15,14 @@ def delete(
     yes: Annotated[bool, Parameter(name=["--yes", "-y"], negative=(), show_default=False)] = False,
     options: DaemonOptions = DEFAULT_OPTIONS,
 ) -> None:
-    """Delete sessions with everything that was said in them. There is no way back.
+    """Delete sessions and their events. This cannot be undone.
 
     Parameters
     ----------
     sessions
-        Their ids.
+        The ids of the sessions.
     yes
-        Do not ask.
+        Do not ask for confirmation.
     """
     if sessions and not yes:
         _confirm(sessions)
@@ -32,12 +32,14 @@ def delete(
     if options.json:
         print_json({"deleted": sessions})
     else:
-        say(f"Deleted: {', '.join(sessions)}." if sessions else "Nothing to do: no session named.")
+        say(f"Deleted: {', '.join(sessions)}." if sessions else "No session named, nothing deleted.")
 
 
 def _confirm(sessions: tuple[str, ...]) -> None:
     if not sys.stdin.isatty():
-        raise CommandFailed("Deleting cannot be undone, and nobody is there to ask. Say --yes.", ExitCode.USAGE)
-    say(f"Delete {', '.join(sessions)} with everything in it? [y/N] ")
+        raise CommandFailed(
+            "Deleting cannot be undone and there is no terminal to confirm it. Pass --yes.", ExitCode.USAGE
+        )
+    say(f"Delete {', '.join(sessions)} and all events? [y/N] ")
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
         raise CommandFailed("Nothing was deleted.")

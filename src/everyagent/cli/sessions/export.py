@@ -1,4 +1,4 @@
-"""`everyagent sessions export`."""
+"""`everyagent sessions export`: writes a session as one document."""
 
 import sys
 from collections.abc import Iterable
@@ -21,16 +21,16 @@ def export(
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     options: DaemonOptions = DEFAULT_OPTIONS,
 ) -> None:
-    """The whole session as one document.
+    """Export a whole session as one document.
 
     Parameters
     ----------
     session
-        Its id.
+        The session's id.
     format
-        What kind.
+        The document format.
     output
-        Into this file. [default: stdout]
+        The file to write. [default: stdout]
     """
     with options.client() as client:
         chunks = client.export(session, format=format)
@@ -47,7 +47,7 @@ def export(
 
 
 def _save(path: Path, chunks: Iterable[bytes]) -> int:
-    """The file appears when it is whole."""
+    """Write to a temporary file and rename it when it is complete."""
     part = path.with_name(path.name + ".part")
     written = 0
     try:

@@ -1,4 +1,4 @@
-"""`everyagent sessions fork`."""
+"""`everyagent sessions fork`: copies a session."""
 
 from typing import Annotated
 
@@ -19,22 +19,22 @@ def fork(
     model: str | None = None,
     options: DaemonOptions = DEFAULT_OPTIONS,
 ) -> None:
-    """A copy that goes its own way. Prints its id.
+    """Copy a session and print the id of the copy, which continues separately.
 
     Parameters
     ----------
     session
-        The id of the one to copy.
+        The id of the session to copy.
     at
-        The last event to keep, by its sequence. [default: all]
+        The sequence of the last event to copy. [default: all events]
     new_id
-        The copy's id. [default: made]
+        The copy's id. [default: generated]
     title
         The copy's title.
     agent
-        Go on with another agent.
+        Continue with another agent.
     model
-        Go on with another model.
+        Continue with another model.
     """
     with options.client() as client:
         info = client.fork(session, new_id=new_id, sequence=at, title=title, agent=agent, model=model)
@@ -42,4 +42,4 @@ def fork(
         print_json(info)
         return
     print(info.session_id)
-    say(f'Go on with: everyagent run {info.agent} --session {info.session_id} "…"', "dim")
+    say(f'Continue it with: everyagent run {info.agent} --session {info.session_id} "…"', "dim")

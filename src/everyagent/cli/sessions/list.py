@@ -1,4 +1,4 @@
-"""`everyagent sessions list`."""
+"""`everyagent sessions list`: lists sessions."""
 
 from typing import Annotated
 
@@ -20,16 +20,16 @@ def list_sessions(
     limit: Annotated[int, Parameter(name=["--limit", "-n"])] = 50,
     options: DaemonOptions = DEFAULT_OPTIONS,
 ) -> None:
-    """Newest first.
+    """List sessions, newest first.
 
     Parameters
     ----------
     status
-        Only those.
+        Only sessions with this status.
     agent
-        Only its sessions.
+        Only sessions of this agent.
     limit
-        At most so many.
+        The maximum number of sessions.
     """
     with options.client() as client:
         found = collect(client, status, agent, limit)

@@ -1,4 +1,4 @@
-"""`everyagent sessions send`."""
+"""`everyagent sessions send`: sends a message to a session."""
 
 import sys
 from typing import Annotated
@@ -17,16 +17,16 @@ def send(
     steer: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     options: DaemonOptions = DEFAULT_OPTIONS,
 ) -> None:
-    """Send it a message. Returns as soon as the message is safe on disk; prints the id it has.
+    """Send a message. Returns when it is stored, and prints its item id.
 
     Parameters
     ----------
     session
-        Its id.
+        The session's id.
     message
         The text; - reads it from stdin.
     steer
-        Into the running turn, where the agent can; otherwise it waits for the next.
+        Add the message to the running turn if the agent supports it; otherwise it is queued.
     """
     text = sys.stdin.read() if message == "-" else message
     with options.client() as client:

@@ -1,4 +1,4 @@
-"""`everyagent sessions show`."""
+"""`everyagent sessions show`: shows a session and its pending asks."""
 
 from everyagent.cli.ask_text import how_to_answer, summary
 from everyagent.cli.daemon_options import DEFAULT_OPTIONS, DaemonOptions
@@ -8,12 +8,12 @@ from everyagent.model.sessions import SessionInfo
 
 
 def show(session: str, /, *, options: DaemonOptions = DEFAULT_OPTIONS) -> None:
-    """One session, and what it waits for.
+    """Show a session and its pending asks.
 
     Parameters
     ----------
     session
-        Its id.
+        The session's id.
     """
     with options.client() as client:
         info = client.session(session)

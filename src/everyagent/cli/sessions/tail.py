@@ -1,4 +1,4 @@
-"""`everyagent sessions tail`."""
+"""`everyagent sessions tail`: prints and follows a session's events."""
 
 from typing import Annotated
 
@@ -21,22 +21,22 @@ def tail(
     raw: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     options: DaemonOptions = DEFAULT_OPTIONS,
 ) -> None:
-    """Its events, oldest first.
+    """Print a session's events, oldest first.
 
     Parameters
     ----------
     session
-        Its id.
+        The session's id.
     follow
-        Go on as they come, until the session ends.
+        Follow new events until the session ends.
     last
-        Begin so many events before the newest.
+        Start with this many of the newest events.
     offset
-        Begin after this sequence.
+        Start after this sequence.
     types
-        Only these, separated by commas: item.completed,turn.ended
+        Only these event types, separated by commas: item.completed,turn.ended
     raw
-        With the agent's own frames; for --json.
+        Include the agent's native frames; needs --json.
     """
     wanted = [name for name in (types or "").split(",") if name]
     with options.client() as client:

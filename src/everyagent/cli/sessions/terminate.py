@@ -1,16 +1,16 @@
-"""`everyagent sessions terminate`."""
+"""`everyagent sessions terminate`: ends sessions."""
 
 from everyagent.cli.daemon_options import DEFAULT_OPTIONS, DaemonOptions
 from everyagent.cli.output import print_json, say
 
 
 def terminate(*sessions: str, options: DaemonOptions = DEFAULT_OPTIONS) -> None:
-    """End sessions and all their processes. Their logs stay.
+    """End sessions and all their processes. Their events are kept.
 
     Parameters
     ----------
     sessions
-        Their ids.
+        The ids of the sessions.
     """
     with options.client() as client:
         for session in sessions:
@@ -18,4 +18,4 @@ def terminate(*sessions: str, options: DaemonOptions = DEFAULT_OPTIONS) -> None:
     if options.json:
         print_json({"terminated": sessions})
     else:
-        say(f"Ended: {', '.join(sessions)}." if sessions else "Nothing to do: no session named.")
+        say(f"Ended: {', '.join(sessions)}." if sessions else "No session named, nothing ended.")

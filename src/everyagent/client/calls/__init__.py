@@ -1,8 +1,8 @@
-"""Every route, as a function from arguments to a `Call`; nothing here sends anything."""
+"""One function per API route that makes its `ApiCall`."""
 
 from everyagent.client.calls.agents import agent_tools, agents, health, install, metrics, models, modes, openapi
 from everyagent.client.calls.asks import answer, asks, reject_question, reply_permission, reply_question, reply_tool
-from everyagent.client.calls.events import EventPage, ExportFormat, event_page, export, feed, frames, tail
+from everyagent.client.calls.events import DecodedEvents, ExportFormat, event_page, export, feed, frames, tail
 from everyagent.client.calls.files import (
     delete_file,
     list_files,
@@ -28,7 +28,7 @@ from everyagent.client.calls.sessions import (
 )
 
 __all__ = [
-    "EventPage",
+    "DecodedEvents",
     "ExportFormat",
     "agent_tools",
     "agents",

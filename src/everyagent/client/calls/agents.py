@@ -1,56 +1,82 @@
-"""Calls about the daemon itself and the agents it knows."""
+"""Calls about the daemon itself and its agents."""
+
+from msgspec import Struct
 
 from everyagent.client.call import ApiCall, ApiResponse, decoded, get, nothing, path, post
-from everyagent.client.shapes import AgentInfo, AgentList, AgentTools, Health, Models, Modes, OpenApi
+from everyagent.model.parts import Json
+from everyagent.model.responses import Health, ModeList, ModelList, ToolList
 
-_health = decoded(Health)
-_agents = decoded(AgentList)
-_models = decoded(Models)
-_modes = decoded(Modes)
-_tools = decoded(AgentTools)
-_openapi = decoded(OpenApi)
+OpenApi = dict[str, Json]
 
-#: Fetching an agent over a slow line takes minutes.
+#: Installing an agent over a slow connection takes minutes.
 INSTALL_TIMEOUT = 900.0
 
 
+class AgentSummary(Struct, frozen=True, kw_only=True, rename="camel"):
+    """An agent as the API lists it. `capabilities` is a dictionary, so that it also has flags of newer daemons."""
+
+    id: str
+    installed: bool
+    credentials_available: bool
+    title: str = ""
+    version: str | None = None
+    tested_version: str | None = None
+    path: str | None = None
+    login: str | None = None
+    problem: str | None = None
+    capabilities: dict[str, bool] = {}
+    unknown_frames: int = 0
+
+
+class AgentSummaries(Struct, frozen=True, kw_only=True):
+    agents: list[AgentSummary]
+
+
+_health = decoded(Health)
+_agents = decoded(AgentSummaries)
+_models = decoded(ModelList)
+_modes = decoded(ModeList)
+_tools = decoded(ToolList)
+_openapi = decoded(OpenApi)
+
+
 def health() -> ApiCall[Health]:
-    """Is it there? Needs no token."""
+    """Check that the daemon is up. Needs no token."""
     return get(path("health"), _health)
 
 
 def openapi() -> ApiCall[OpenApi]:
-    """The daemon's own description of its API."""
+    """The OpenAPI document of the daemon."""
     return get("/openapi.json", _openapi)
 
 
 def metrics() -> ApiCall[str]:
-    """Prometheus text."""
-    return get("/metrics", lambda reply: reply.body.decode())
+    """The metrics in Prometheus text format."""
+    return get("/metrics", lambda response: response.body.decode())
 
 
-def agents() -> ApiCall[list[AgentInfo]]:
-    """What agents there are, what is installed, who is logged in."""
+def agents() -> ApiCall[list[AgentSummary]]:
+    """All agents: whether they are installed and logged in, and their capabilities."""
     return get(path("agents"), _agent_list)
 
 
-def models(agent: str) -> ApiCall[Models]:
+def models(agent: str) -> ApiCall[ModelList]:
     return get(path("agents", agent, "models"), _models)
 
 
-def modes(agent: str) -> ApiCall[Modes]:
+def modes(agent: str) -> ApiCall[ModeList]:
     return get(path("agents", agent, "modes"), _modes)
 
 
-def agent_tools(agent: str) -> ApiCall[AgentTools]:
-    """The agent's own tools: what tool policies can name, and enforce on each."""
+def agent_tools(agent: str) -> ApiCall[ToolList]:
+    """The agent's own tools, and the tool policies that can be enforced on each."""
     return get(path("agents", agent, "tools"), _tools)
 
 
 def install(agent: str, *, reinstall: bool = False) -> ApiCall[None]:
-    """Fetch the tested version of an agent. Returns when it is there."""
+    """Install the tested version of an agent. Returns when it is installed."""
     return post(path("agents", agent, "install"), nothing, {"reinstall": reinstall}, timeout=INSTALL_TIMEOUT)
 
 
-def _agent_list(reply: ApiResponse) -> list[AgentInfo]:
-    return _agents(reply).agents
+def _agent_list(response: ApiResponse) -> list[AgentSummary]:
+    return _agents(response).agents

@@ -1,24 +1,24 @@
-"""Calls about asks: which are open, and what is answered to them."""
+"""Calls that list and answer asks."""
 
 from collections.abc import Sequence
 from typing import assert_never
 
 from everyagent.client.call import ApiCall, ApiResponse, decoded, get, nothing, params, path, post
-from everyagent.client.shapes import AskList
 from everyagent.model.asks import Answer, PermissionAnswer, PermissionReply, QuestionAnswer, ToolAnswer
+from everyagent.model.responses import AskList
 from everyagent.model.sessions import AskInfo
 
 _asks = decoded(AskList)
 
 
 def asks(session_id: str | None = None, *, pending: bool = True) -> ApiCall[list[AskInfo]]:
-    """Of one session, or the inbox of all of them."""
+    """The asks of one session, or of all sessions."""
     where = path("asks") if session_id is None else path("sessions", session_id, "asks")
     return get(where, _ask_list, params(pending=pending))
 
 
 def answer(session_id: str, ask_id: str, answer: Answer) -> ApiCall[None]:
-    """Whatever kind of ask it is. A second answer is an `ApiError` with code `ask_closed`."""
+    """Answer an ask of any kind. A second answer is an `ApiError` with code `ask_closed`."""
     match answer:
         case PermissionAnswer():
             return reply_permission(session_id, ask_id, answer.reply, message=answer.message)
@@ -35,13 +35,13 @@ def answer(session_id: str, ask_id: str, answer: Answer) -> ApiCall[None]:
 def reply_permission(
     session_id: str, permission_id: str, reply: PermissionReply, *, message: str | None = None
 ) -> ApiCall[None]:
-    """`message` tells the agent why, when the reply is `reject`."""
+    """`message` is the reason that the agent gets with a `reject`."""
     body = {"reply": reply} if message is None else {"reply": reply, "message": message}
     return post(path("sessions", session_id, "permissions", permission_id, "reply"), nothing, body)
 
 
 def reply_question(session_id: str, question_id: str, answers: Sequence[Sequence[str]]) -> ApiCall[None]:
-    """One list of labels or free texts for each question, in order."""
+    """`answers` has one list of labels or free texts per question, in order."""
     return post(path("sessions", session_id, "questions", question_id, "reply"), nothing, {"answers": answers})
 
 
@@ -51,10 +51,10 @@ def reject_question(session_id: str, question_id: str, *, message: str | None = 
 
 
 def reply_tool(session_id: str, tool_id: str, output: str, *, is_error: bool = False) -> ApiCall[None]:
-    """What a custom tool of the session returned."""
+    """Return the output of a custom tool to the agent."""
     body = {"output": output, "isError": is_error}
     return post(path("sessions", session_id, "tools", tool_id, "reply"), nothing, body)
 
 
-def _ask_list(reply: ApiResponse) -> list[AskInfo]:
-    return _asks(reply).asks
+def _ask_list(response: ApiResponse) -> list[AskInfo]:
+    return _asks(response).asks

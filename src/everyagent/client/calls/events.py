@@ -1,26 +1,35 @@
-"""Calls that read what happened: pages of events and frames, and where streams of them begin."""
+"""Calls that read events and frames, as pages, streams or an exported document."""
 
 from collections.abc import Sequence
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from everyagent.client.call import ApiCall, ApiResponse, decoded, get, nothing, params, path
-from everyagent.client.event_codec import AnyEvent, read_event
-from everyagent.client.shapes import FramePage, StoredEvents
+from everyagent.client.event_codec import AnyEvent, decode_any_event
+from everyagent.model.responses import FrameList
 
 ExportFormat = Literal["markdown", "html", "jsonl"]
 
-_stored = decoded(StoredEvents)
-_frames = decoded(FramePage)
+
+class EncodedEvents(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A page whose events are decoded one by one, so that one unknown event does not affect the others."""
+
+    events: list[Raw]
+    has_more: bool
+    head: int
 
 
-class EventPage(Struct, frozen=True, kw_only=True):
-    """`head` is the session's last sequence at that moment."""
+class DecodedEvents(Struct, frozen=True, kw_only=True):
+    """A page of events. `head` is the session's last sequence."""
 
     events: list[AnyEvent]
     has_more: bool
     head: int
+
+
+_stored = decoded(EncodedEvents)
+_frames = decoded(FrameList)
 
 
 def event_page(
@@ -33,8 +42,8 @@ def event_page(
     since: str | None = None,
     until: str | None = None,
     include_raw: bool = False,
-) -> ApiCall[EventPage]:
-    """One page. `offset` is the last sequence seen; `since` and `until` are RFC 3339."""
+) -> ApiCall[DecodedEvents]:
+    """One page of events. `offset` is the last sequence seen; `since` and `until` are RFC 3339 times."""
     asked = params(
         offset=offset,
         limit=limit,
@@ -47,13 +56,13 @@ def event_page(
     return get(path("sessions", session_id, "events"), _event_page, asked)
 
 
-def frames(session_id: str, *, offset: int = 0, limit: int | None = None) -> ApiCall[FramePage]:
-    """What the agent and the daemon really said to each other, in both directions."""
+def frames(session_id: str, *, offset: int = 0, limit: int | None = None) -> ApiCall[FrameList]:
+    """The native frames between the agent and the daemon, in both directions."""
     return get(path("sessions", session_id, "frames"), _frames, params(offset=offset, limit=limit))
 
 
 def tail(session_id: str, *, types: Sequence[str] = (), include_raw: bool = False) -> ApiCall[None]:
-    """The stream of a session's events; the cursor adds where to begin."""
+    """The stream of a session's events; the stream position adds where to begin."""
     asked = params(types=",".join(types) or None, include_raw=include_raw or None)
     return get(path("sessions", session_id, "events", "sse"), nothing, asked)
 
@@ -64,12 +73,12 @@ def feed(*, types: Sequence[str] = ()) -> ApiCall[None]:
 
 
 def export(session_id: str, *, format: ExportFormat = "markdown") -> ApiCall[None]:
-    """A whole session as a document, piece by piece."""
+    """A whole session as a document."""
     return get(path("sessions", session_id, "export"), nothing, params(format=format))
 
 
-def _event_page(reply: ApiResponse) -> EventPage:
-    stored = _stored(reply)
-    return EventPage(
-        events=[read_event(bytes(body)) for body in stored.events], has_more=stored.has_more, head=stored.head
+def _event_page(response: ApiResponse) -> DecodedEvents:
+    stored = _stored(response)
+    return DecodedEvents(
+        events=[decode_any_event(bytes(body)) for body in stored.events], has_more=stored.has_more, head=stored.head
     )

@@ -1,27 +1,27 @@
-"""Calls about the files in a session's directory. Paths are relative to it and cannot leave it."""
+"""Calls that read and change files in a session's directory. Paths are relative to it and cannot leave it."""
 
 from everyagent.client.call import ApiCall, decoded, get, params, path, post
-from everyagent.client.shapes import FsEntry, FsMoved, FsPath, FsStat, FsUploaded, FsWritten
+from everyagent.model.responses import FsEntry, FsMoved, FsPath, FsStat, FsUnpacked, FsWritten
 
 _entries = decoded(list[FsEntry])
 _stat = decoded(FsStat)
 _written = decoded(FsWritten)
 _path = decoded(FsPath)
 _moved = decoded(FsMoved)
-_uploaded = decoded(FsUploaded)
+_uploaded = decoded(FsUnpacked)
 
 
 def list_files(session_id: str, directory: str = ".") -> ApiCall[list[FsEntry]]:
-    """One folder, not what is below it."""
+    """The entries of one directory."""
     return get(path("fs", "entries"), _entries, params(sessionId=session_id, path=directory))
 
 
 def read_file(session_id: str, file: str) -> ApiCall[bytes]:
-    return get(path("fs", "file"), lambda reply: reply.body, params(sessionId=session_id, path=file))
+    return get(path("fs", "file"), lambda response: response.body, params(sessionId=session_id, path=file))
 
 
 def write_file(session_id: str, file: str, content: bytes) -> ApiCall[FsWritten]:
-    """Makes the folders on the way there."""
+    """Write a file, and create missing parent directories."""
     return ApiCall(
         method="PUT",
         path=path("fs", "file"),
@@ -33,7 +33,7 @@ def write_file(session_id: str, file: str, content: bytes) -> ApiCall[FsWritten]
 
 
 def delete_file(session_id: str, file: str, *, recursive: bool = False) -> ApiCall[FsPath]:
-    """A file, or with `recursive` a folder and everything in it."""
+    """Delete a file, or with `recursive` a directory and everything in it."""
     asked = params(sessionId=session_id, path=file, recursive=recursive or None)
     return ApiCall(method="DELETE", path=path("fs", "entry"), decode=_path, params=asked)
 
@@ -51,8 +51,8 @@ def stat_file(session_id: str, file: str) -> ApiCall[FsStat]:
     return get(path("fs", "stat"), _stat, params(sessionId=session_id, path=file))
 
 
-def upload(session_id: str, tar: bytes, directory: str = ".") -> ApiCall[FsUploaded]:
-    """Unpack a tar archive into a folder of the session."""
+def upload(session_id: str, tar: bytes, directory: str = ".") -> ApiCall[FsUnpacked]:
+    """Unpack a tar archive into a directory of the session."""
     call = post(path("fs", "upload-batch"), _uploaded, params=params(sessionId=session_id, path=directory))
     return ApiCall(
         method="POST",

@@ -1,13 +1,13 @@
-"""Calls about sessions: make, list, change, talk to, stop, copy, find."""
+"""Calls that create, list, change, message, stop, fork and search sessions."""
 
 from collections.abc import Mapping, Sequence
 
 from msgspec import UNSET, UnsetType
 
 from everyagent.client.call import ApiCall, ApiResponse, decoded, get, nothing, params, path, post
-from everyagent.client.shapes import Cancelled, Hits, SessionPage
 from everyagent.model.events import SessionStatus
 from everyagent.model.policies import UNRESTRICTED, ToolPolicies
+from everyagent.model.responses import Cancelled, SearchHits, SessionPage
 from everyagent.model.sessions import (
     Attachment,
     CreateSession,
@@ -23,7 +23,7 @@ from everyagent.model.tools import CustomTool, McpServer
 _info = decoded(SessionInfo)
 _page = decoded(SessionPage)
 _cancelled = decoded(Cancelled)
-_hits = decoded(Hits)
+_hits = decoded(SearchHits)
 
 
 def sessions(
@@ -33,7 +33,7 @@ def sessions(
     limit: int | None = None,
     page: str | None = None,
 ) -> ApiCall[SessionPage]:
-    """Newest first. `page` is the `next_page` of the page before."""
+    """A page of sessions, newest first. `page` is the `next_page` of the page before."""
     return get(path("sessions"), _page, params(status=status, agent=agent, limit=limit, page=page))
 
 
@@ -59,7 +59,7 @@ def create(
     system_prompt: str | None = None,
     metadata: Mapping[str, str] | None = None,
 ) -> ApiCall[SessionInfo]:
-    """A new session. Without an id the daemon makes one; without an agent it takes its default."""
+    """Create a session. Without an id the daemon generates one; without an agent it uses its default agent."""
     request = CreateSession(
         agent=agent,
         agent_mode=agent_mode,
@@ -90,7 +90,7 @@ def update(
     metadata: Mapping[str, str | None] | UnsetType = UNSET,
     tool_policies: ToolPolicies | UnsetType = UNSET,
 ) -> ApiCall[SessionInfo]:
-    """What is left out stays as it is. A metadata value of None removes that key."""
+    """Change the given settings of a session. A metadata value of None removes that key."""
     request = UpdateSession(
         agent_mode=agent_mode,
         permission_mode=permission_mode,
@@ -105,7 +105,7 @@ def update(
 
 
 def delete(session_id: str) -> ApiCall[None]:
-    """The session, its events and its frames are gone."""
+    """Delete a session with its events and frames."""
     return ApiCall(method="DELETE", path=path("sessions", session_id), decode=nothing)
 
 
@@ -117,23 +117,23 @@ def send(
     delivery: Delivery = "queue",
     key: str | None = None,
 ) -> ApiCall[str]:
-    """Accepted, not yet done. Returns the id that the message's item will have."""
+    """Queue a message. Returns the id of the message's item as soon as the message is stored."""
     request = SendMessage(message=message, attachments=list(attachments), delivery=delivery)
     return post(path("sessions", session_id, "messages"), _item_id, request, key=key)
 
 
 def cancel(session_id: str) -> ApiCall[bool]:
-    """Stop the turn, keep the session. False when no turn was running."""
+    """Stop the running turn and keep the session. False if no turn was running."""
     return post(path("sessions", session_id, "cancel"), _was_cancelled)
 
 
 def cancel_subagent(session_id: str, item_id: str) -> ApiCall[bool]:
-    """Stop the sub-agent that a call started, by the call's item; the turn goes on. False when it was not running."""
+    """Stop the sub-agent that a tool call started; the turn continues. False if it was not running."""
     return post(path("sessions", session_id, "subagents", item_id, "cancel"), _was_cancelled)
 
 
 def terminate(session_id: str) -> ApiCall[None]:
-    """End the session and its whole process tree. Doing it twice changes nothing."""
+    """End the session and its whole process tree. Can be repeated."""
     return post(path("sessions", session_id, "terminate"), nothing)
 
 
@@ -146,23 +146,23 @@ def fork(
     agent: str | None = None,
     model: str | None = None,
 ) -> ApiCall[SessionInfo]:
-    """A copy that goes its own way after `sequence` (left out: after everything there is)."""
+    """Copy a session up to `sequence`, or whole, into a new one."""
     request = ForkSession(session_id=new_id, sequence=sequence, title=title, agent=agent, model=model)
     return post(path("sessions", session_id, "fork"), _info, request)
 
 
 def search(text: str, *, session_id: str | None = None, limit: int | None = None) -> ApiCall[list[SearchHit]]:
-    """Full text, over the transcripts of all sessions or of one."""
+    """Search the transcripts of all sessions, or of one."""
     return get(path("search"), _hit_list, params(q=text, session=session_id, limit=limit))
 
 
-def _item_id(reply: ApiResponse) -> str:
-    return reply.headers.get("x-item-id", "")
+def _item_id(response: ApiResponse) -> str:
+    return response.headers.get("x-item-id", "")
 
 
-def _was_cancelled(reply: ApiResponse) -> bool:
-    return _cancelled(reply).cancelled
+def _was_cancelled(response: ApiResponse) -> bool:
+    return _cancelled(response).cancelled
 
 
-def _hit_list(reply: ApiResponse) -> list[SearchHit]:
-    return _hits(reply).hits
+def _hit_list(response: ApiResponse) -> list[SearchHit]:
+    return _hits(response).hits

@@ -45,4 +45,4 @@ async def no_shell() -> str | None:
     """Why there can be no shell on this machine that keeps commands to some hosts; None if there can."""
     from everyagent.runtime import restricted_shell  # loaded where it is needed: few sessions are limited
 
-    return await to_thread.run_sync(restricted_shell.trouble)
+    return await to_thread.run_sync(restricted_shell.unavailable_reason)

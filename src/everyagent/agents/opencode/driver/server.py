@@ -140,7 +140,7 @@ class OpencodeServer(SharedServer[NativeEvent]):
         with anyio.move_on_after(START_LIMIT):
             await self._listening.wait()
         if self._rest is None:
-            raise AgentFailed(self._process.last_words or "It does not listen.")
+            raise AgentFailed(self._process.last_error_line or "It does not listen.")
 
     async def stop(self, *, force: bool = False, wedged: bool = False) -> None:
         self.open = False

@@ -1,0 +1,98 @@
+"""Response bodies of the universal API: the server encodes them, the Python client decodes them."""
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from everyagent.model.agents import Mode, Model
+from everyagent.model.policies import AgentTool
+from everyagent.model.sessions import AskInfo, FrameInfo, SearchHit, SessionInfo
+
+EntryType: TypeAlias = Literal["file", "directory", "symlink", "other"]
+
+
+class Health(Struct, frozen=True, kw_only=True):
+    status: Literal["ok"]
+    version: str
+
+
+class ModelList(Struct, frozen=True, kw_only=True, rename="camel"):
+    """`openModels`: the agent also accepts models that are not listed."""
+
+    models: list[Model]
+    default_model: str | None
+    open_models: bool
+
+
+class ModeList(Struct, frozen=True, kw_only=True, rename="camel"):
+    """`modes` are the agent's own; `permissionModes` have the same names for every agent."""
+
+    modes: list[Mode]
+    permission_modes: list[Mode]
+
+
+class ToolList(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The agent's own tools, which tool policies can name. `openTools`: the agent may have more than are listed."""
+
+    tools: list[AgentTool]
+    open_tools: bool
+
+
+class SessionPage(Struct, frozen=True, kw_only=True, rename="camel"):
+    sessions: list[SessionInfo]
+    next_page: str | None
+
+
+class Cancelled(Struct, frozen=True):
+    """Whether a turn was running."""
+
+    cancelled: bool
+
+
+class AskList(Struct, frozen=True):
+    asks: list[AskInfo]
+
+
+class FrameList(Struct, frozen=True, kw_only=True, rename="camel"):
+    frames: list[FrameInfo]
+    has_more: bool
+
+
+class SearchHits(Struct, frozen=True):
+    hits: list[SearchHit]
+
+
+class FsStat(Struct, frozen=True, kw_only=True, rename="camel"):
+    path: str
+    entry_type: EntryType
+    size: int
+    modified: str
+
+
+class FsEntry(Struct, frozen=True, kw_only=True, rename="camel"):
+    name: str
+    path: str
+    entry_type: EntryType
+    size: int
+    modified: str
+
+
+class FsWritten(Struct, frozen=True, kw_only=True, rename="camel"):
+    path: str
+    bytes_written: int
+
+
+class FsPath(Struct, frozen=True):
+    path: str
+
+
+class FsMoved(Struct, frozen=True, kw_only=True, rename={"source": "from", "target": "to"}):
+    source: str
+    target: str
+
+
+class FsUnpacked(Struct, frozen=True, kw_only=True):
+    """`paths` lists at most 1,024 of the unpacked files; `truncated` says that there are more."""
+
+    paths: list[str]
+    truncated: bool
