@@ -4,13 +4,13 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import anyio
+from tests.waiting import LIMIT_SECONDS
 
 from everyagent.agents.adapter import Death, Draft, Heard
 from everyagent.model.events import ItemCompleted
 from everyagent.model.items import Item, text_of
 
 T = TypeVar("T")
-LIMIT_SECONDS = 30.0
 
 
 class Ear:

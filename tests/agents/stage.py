@@ -4,7 +4,6 @@ Each agent has a subclass of its own in its folder, with its environment and its
 """
 
 import os
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from typing import ClassVar, Generic, Protocol, Self, TypeVar
 import httpx2
 import msgspec
 from platformdirs import user_cache_path
+from tests.waiting import LIMIT_SECONDS, wait_until
 
 from everyagent.agents import packages
 from everyagent.model.decoding import decode_event
@@ -21,8 +21,6 @@ from everyagent.model.events import ItemCompleted, ItemDelta, TurnEnded
 from everyagent.model.items import Item, text_of
 from everyagent.testing.daemon import DaemonProcess
 from everyagent.testing.rules import Rules
-
-LIMIT_SECONDS = 30.0
 
 
 class Script(Protocol):
@@ -44,7 +42,6 @@ class Stage(ABC, Generic[M_co]):
     """One session of the daemon, with a home, a workspace and a model of its own."""
 
     agent: ClassVar[str]
-    limit: ClassVar[float] = LIMIT_SECONDS
 
     def __init__(self, daemon: DaemonProcess, model: M_co, folder: Path) -> None:
         self.daemon = daemon
@@ -67,7 +64,7 @@ class Stage(ABC, Generic[M_co]):
 
     def call(self, method: str, path: str, body: object = None, *, expect: int | None = None) -> httpx2.Response:
         url = f"{self.daemon.url}/v1{path}"
-        answer = httpx2.request(method, url, json=body, headers=self.daemon.headers, timeout=self.limit)
+        answer = httpx2.request(method, url, json=body, headers=self.daemon.headers, timeout=LIMIT_SECONDS)
         if expect is None:
             assert answer.is_success, answer.text
         else:
@@ -131,11 +128,7 @@ class Stage(ABC, Generic[M_co]):
         return self.until(lambda: found if len(found := self.all(kind)) >= number else None)[number - 1]
 
     def until(self, met: Callable[[], T | None]) -> T:
-        deadline = time.monotonic() + self.limit
-        while not (found := met()):
-            assert time.monotonic() < deadline, "\n".join(body.decode()[:500] for body in self.bodies()[-15:])
-            time.sleep(0.02)
-        return found
+        return wait_until(met, lambda: "\n".join(body.decode()[:500] for body in self.bodies()[-15:]))
 
     def until_heard(self, words: str) -> None:
         """Until the agent has begun to say them."""

@@ -9,10 +9,13 @@ import threading
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import ClassVar
 
 import anyio
 import pytest
 from anyio import to_thread
+from tests.waiting import LIMIT_SECONDS
 
 from everyagent.agents import hook_client as knocking
 from everyagent.agents import hook_server
@@ -29,7 +32,7 @@ def knock(path: Path | str, token: str, *words: str) -> tuple[int, str]:
         input=INPUT,
         env={},
         capture_output=True,
-        timeout=60,
+        timeout=LIMIT_SECONDS,
     )
     return done.returncode, done.stderr.decode()
 
@@ -150,16 +153,27 @@ async def test_a_program_that_is_killed_withdraws_its_wish(monkeypatch: pytest.M
         with subprocess.Popen(argv, stdin=subprocess.PIPE, env={}) as child:
             assert child.stdin
             child.stdin.close()
-            with anyio.fail_after(30):
+            with anyio.fail_after(LIMIT_SECONDS):
                 await asked.wait()
                 child.kill()
                 await withdrawn.wait()
 
 
-async def test_a_person_may_think_for_longer_than_the_silence_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As long as the daemon is heard of now and then."""
+class CountingSocket(socket.socket):
+    """A socket of the hook client. Its limit on silence is for each `recv`, so each heartbeat starts it anew."""
+
+    received: ClassVar[list[bytes]] = []
+
+    def recv(self, bufsize: int, flags: int = 0, /) -> bytes:
+        piece = super().recv(bufsize, flags)
+        self.received.append(piece)
+        return piece
+
+
+async def test_the_daemon_sends_heartbeats_while_a_person_thinks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hook_server, "HEARTBEAT", 0.02)
-    monkeypatch.setattr(knocking, "SILENCE_LIMIT", 0.5)
+    monkeypatch.setattr(knocking, "socket", SimpleNamespace(socket=CountingSocket, AF_UNIX=socket.AF_UNIX))
+    monkeypatch.setattr(CountingSocket, "received", [])
     release = anyio.Event()
 
     async def answer(_: bytes) -> str | None:
@@ -171,7 +185,10 @@ async def test_a_person_may_think_for_longer_than_the_silence_limit(monkeypatch:
         verdicts: list[bytes] = []
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_asked, path, token, verdicts)
-            await anyio.sleep(1.2)
+            with anyio.fail_after(LIMIT_SECONDS):
+                while len(CountingSocket.received) < 5:
+                    await anyio.sleep(0.01)
+            assert set(CountingSocket.received) == {b"\n"}
             assert verdicts == []
             release.set()
     assert verdicts == [b"allow"]

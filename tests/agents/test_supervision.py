@@ -1,6 +1,7 @@
 """A fault in one adapter's task stays there."""
 
 import anyio
+from tests.waiting import LIMIT_SECONDS
 
 from everyagent.agents.supervision import TaskSupervisor
 
@@ -13,7 +14,7 @@ async def test_a_task_that_raises_ends_no_other_task() -> None:
         raise TypeError("unexpected frame")
 
     async def healthy() -> None:
-        with anyio.fail_after(10):
+        with anyio.fail_after(LIMIT_SECONDS):
             while not faults:
                 await anyio.sleep(0.01)
         finished.set()

@@ -7,6 +7,7 @@ import httpx2
 import pytest
 
 from everyagent.testing.daemon import DaemonProcess
+from tests.waiting import LIMIT_SECONDS
 
 pytestmark = pytest.mark.anyio
 
@@ -15,13 +16,13 @@ async def test_a_custom_tool_is_called_by_the_agent_and_answered_by_the_client(t
     daemon = DaemonProcess(tmp_path / "data")
     daemon.start()
     try:
-        async with httpx2.AsyncClient(base_url=daemon.url, headers=daemon.headers, timeout=30) as client:
+        async with httpx2.AsyncClient(base_url=daemon.url, headers=daemon.headers, timeout=LIMIT_SECONDS) as client:
             tools = [{"name": "get_weather", "description": "The weather.", "inputSchema": {"type": "object"}}]
             body = {"agent": "mock", "directory": str(tmp_path), "tools": tools}
             assert (await client.post("/v1/sessions/s", json=body)).json()["tools"] == ["get_weather"]
             prompt = '[custom name=get_weather input={"city":"Oslo"}] [custom name=unknown]'
             await client.post("/v1/sessions/s/messages", json={"message": prompt})
-            with anyio.fail_after(30):
+            with anyio.fail_after(LIMIT_SECONDS):
                 while not (asks := (await client.get("/v1/sessions/s/asks")).json()["asks"]):
                     await anyio.sleep(0.02)
             (ask,) = asks
@@ -32,7 +33,7 @@ async def test_a_custom_tool_is_called_by_the_agent_and_answered_by_the_client(t
             )
             reply = await client.post(f"/v1/sessions/s/tools/{ask['askId']}/reply", json={"output": "Rain, 4 degrees"})
             assert reply.status_code == 204
-            with anyio.fail_after(30):
+            with anyio.fail_after(LIMIT_SECONDS):
                 while (await client.get("/v1/sessions/s")).json()["status"] != "idle":
                     await anyio.sleep(0.02)
             events = (await client.get("/v1/sessions/s/events")).text

@@ -9,12 +9,14 @@ import httpx2
 import pytest
 from starlette.types import Message
 
+from everyagent.api import server
 from everyagent.api.app import create_app
 from everyagent.api.context import ApiSettings
 from everyagent.api.server import listen
 from everyagent.sessions import Sessions
 from tests.api.fake_sessions import FakeSessions
 from tests.api.served import TOKEN, Served, serve_anywhere
+from tests.waiting import LIMIT_SECONDS
 
 
 async def exchange(served: Served, data: bytes, until: bytes) -> bytes:
@@ -48,7 +50,8 @@ async def test_two_host_headers_are_refused(served: Served) -> None:
     assert answer.startswith(b"HTTP/1.1 403 ")
 
 
-async def test_a_server_with_open_streams_stops_at_once(served: Served) -> None:
+async def test_a_server_with_open_streams_stops_at_once(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "_GRACE_SECONDS", 3600)
     sessions = FakeSessions(served.directory)
     sessions.add("mine", count=0)
     app = create_app(cast(Sessions, sessions), ApiSettings(token=TOKEN))
@@ -67,7 +70,7 @@ async def test_a_server_with_open_streams_stops_at_once(served: Served) -> None:
         outgoing.write(request.encode())
         await incoming.readuntil(b"retry: 1000\n\n")
         serving.cancel()
-        with anyio.fail_after(4):  # less than the grace that running requests get
+        with anyio.fail_after(LIMIT_SECONDS):
             await stopped.wait()
         assert (await incoming.read()).endswith(b"0\r\n\r\n")
         outgoing.close()

@@ -19,6 +19,7 @@ from everyagent.model.events import ItemCompleted, TurnEnded
 from everyagent.model.parts import FileRefPart
 from everyagent.sessions.limits import Limits
 from tests.api.served import TOKEN, serve_anywhere
+from tests.waiting import LIMIT_SECONDS
 
 
 @pytest.fixture
@@ -34,7 +35,9 @@ async def client(tmp_path: Path) -> AsyncIterator[httpx2.AsyncClient]:
         port = await tasks.start(run)
         no_tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         base = f"http://127.0.0.1:{port}"
-        async with httpx2.AsyncClient(base_url=base, headers={"x-api-key": TOKEN}, verify=no_tls, timeout=30) as client:
+        async with httpx2.AsyncClient(
+            base_url=base, headers={"x-api-key": TOKEN}, verify=no_tls, timeout=LIMIT_SECONDS
+        ) as client:
             made = await client.post("/v1/sessions/mine", json={"agent": "mock", "directory": str(tmp_path)})
             assert made.status_code == 200, made.text
             yield client
@@ -78,7 +81,7 @@ async def test_raw_frames_are_included_on_request(client: httpx2.AsyncClient) ->
 async def test_an_ask_is_listed_and_answered_once_and_the_turn_continues(client: httpx2.AsyncClient) -> None:
     assert (await client.post("/v1/sessions/mine/messages", json={"message": "[ask]"})).status_code == 204
     asks: list[dict[str, str]] = []
-    with anyio.fail_after(30):
+    with anyio.fail_after(LIMIT_SECONDS):
         while not asks:
             asks = (await client.get("/v1/asks")).json()["asks"]
             await anyio.sleep(0.01)
@@ -86,7 +89,7 @@ async def test_an_ask_is_listed_and_answered_once_and_the_turn_continues(client:
     assert (await client.post(url, json={"reply": "once"})).status_code == 204
     again = await client.post(url, json={"reply": "reject"})
     assert (again.status_code, again.json()["code"]) == (409, "ask_closed")
-    with anyio.fail_after(30):
+    with anyio.fail_after(LIMIT_SECONDS):
         while (await client.get("/v1/sessions/mine")).json()["status"] != "idle":
             await anyio.sleep(0.01)
     types = [event["type"] for event in (await client.get("/v1/sessions/mine/events")).json()["events"]]
@@ -163,7 +166,7 @@ async def test_unknown_frames_are_kept_as_samples(client: httpx2.AsyncClient) ->
 
 async def test_queued_messages_are_listed_in_order(client: httpx2.AsyncClient) -> None:
     sent = [await client.post("/v1/sessions/mine/messages", json={"message": "[slow seconds=600]"})]
-    with anyio.fail_after(60):
+    with anyio.fail_after(LIMIT_SECONDS):
         while (await client.get("/v1/sessions/mine")).json()["status"] != "running":
             await anyio.sleep(0.01)
     file = {"data": "aGk=", "mime": "text/plain", "filename": "hi.txt"}

@@ -9,8 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from command_line import COMMAND
-
-LIMIT = 30.0
+from tests.waiting import LIMIT_SECONDS
 
 
 class PseudoTerminal:
@@ -38,7 +37,7 @@ class PseudoTerminal:
             os.execve(COMMAND[0], [*COMMAND, *words], self._environment)
 
     def wait_for(self, text: str, times: int = 1) -> None:
-        end = time.monotonic() + LIMIT
+        end = time.monotonic() + LIMIT_SECONDS
         while self.seen.count(text) < times:
             assert time.monotonic() < end, f"never saw {text!r} in: {self.seen}"
             if not self._read(0.2):
@@ -52,7 +51,7 @@ class PseudoTerminal:
 
     def end(self) -> int:
         """Read until the CLI ends, and return its exit code."""
-        end = time.monotonic() + LIMIT
+        end = time.monotonic() + LIMIT_SECONDS
         while self._read(0.2):
             assert time.monotonic() < end, f"never ended: {self.seen}"
         _, status = os.waitpid(self._pid, 0)

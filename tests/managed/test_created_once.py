@@ -12,6 +12,7 @@ import pytest
 from everyagent.testing.daemon import DaemonProcess
 from tests.managed.conftest import rebuilt
 from tests.managed.raw import TOOLSET, Event, Raw
+from tests.waiting import wait_until
 
 ROUNDS = 6
 
@@ -61,10 +62,8 @@ def test_a_daemon_killed_at_any_moment_makes_one_session(own: DaemonProcess) -> 
         raw.wait_idle("end_turn")
         assert (own.data_dir / "workspaces" / raw.session_id / "workspace" / "in.txt").read_bytes() == b"in"
     listed = cast("list[Event]", raw.call("GET", "/sessions?limit=100")["data"])
-    deadline = time.monotonic() + 60
-    while {path.name for path in (own.data_dir / "workspaces").iterdir()} != {each["id"] for each in listed}:
-        assert time.monotonic() < deadline, "something is left of those that were not made"
-        time.sleep(0.02)
+    made = {each["id"] for each in listed}
+    wait_until(lambda: {path.name for path in (own.data_dir / "workspaces").iterdir()} == made)
     raw.close()
 
 
@@ -79,7 +78,4 @@ def _send(daemon: DaemonProcess, body: object, key: dict[str, str]) -> None:
 
 
 def _rests(raw: Raw) -> None:
-    deadline = time.monotonic() + 60
-    while raw.status() != "idle" or not raw.events():
-        assert time.monotonic() < deadline, raw.events()
-        time.sleep(0.02)
+    wait_until(lambda: raw.status() == "idle" and raw.events(), raw.events)

@@ -10,6 +10,7 @@ from everyagent.errors import NotFound
 from everyagent.managed.resources.files.shape import FileList
 from everyagent.managed.workspace.shape import FileParams
 from tests.managed import services
+from tests.waiting import LIMIT_SECONDS
 
 HOUR = 3600
 SESSION = "sesn_1"
@@ -49,7 +50,7 @@ async def test_a_file_is_there_until_its_time_is_over(tmp_path: Path) -> None:
         await on.resources.take_away(SESSION)
         clock.seconds += HOUR
         await on.files.list(FileList())  # which sweeps now and then
-        with anyio.fail_after(60):
+        with anyio.fail_after(LIMIT_SECONDS):
             while kept(tmp_path):
                 await anyio.sleep(0.02)
 

@@ -1,7 +1,6 @@
 """The evaluation of an outcome: given up at once when its session is interrupted, taken up again after a restart."""
 
-import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from pathlib import Path
 from typing import cast
 
@@ -20,8 +19,7 @@ from everyagent.testing.daemon import DaemonProcess
 from tests.managed.conftest import rebuilt
 from tests.managed.raw import TOOLSET, Event, Raw
 from tests.managed.services import agent, environment, managed
-
-LIMIT = 60.0
+from tests.waiting import LIMIT_SECONDS, wait_until
 
 
 @pytest.fixture
@@ -40,19 +38,12 @@ def judges(raw: Raw) -> list[Event]:
     return sorted(found, key=lambda each: str(each["sessionId"]))
 
 
-def eventually(check: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + LIMIT
-    while not check():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.02)
-
-
 def wait_for(raw: Raw, kind: str, count: int) -> list[Event]:
-    deadline = time.monotonic() + LIMIT
-    while len(found := [event for event in raw.events() if event["type"] == kind]) < count:
-        assert time.monotonic() < deadline, f"no {kind}"
-        time.sleep(0.02)
-    return found
+    def found() -> list[Event] | None:
+        events = [event for event in raw.events() if event["type"] == kind]
+        return events if len(events) >= count else None
+
+    return wait_until(found, raw.events)
 
 
 @pytest.mark.parametrize("how", ["killed", "stopped"])
@@ -62,7 +53,7 @@ def test_a_daemon_that_dies_while_it_judges_is_followed_by_one_that_judges_anew(
     rubric = {"type": "text", "content": '[slow seconds=3] {"result": "satisfied", "explanation": "Good."}'}
     raw.send({"type": "user.define_outcome", "description": "A greeting. [hello]", "rubric": rubric})
     wait_for(raw, "span.outcome_evaluation_ongoing", 1)
-    eventually(lambda: len(judges(raw)) == 1, "no judge")
+    wait_until(lambda: len(judges(raw)) == 1)
     if how == "killed":
         own.kill()
     else:
@@ -72,7 +63,7 @@ def test_a_daemon_that_dies_while_it_judges_is_followed_by_one_that_judges_anew(
     (end,) = wait_for(raw, "span.outcome_evaluation_end", 1)
     assert (end["result"], end["explanation"]) == ("satisfied", "Good.")
     assert len(wait_for(raw, "span.outcome_evaluation_start", 1)) == 1
-    eventually(lambda: [each["ended"] for each in judges(raw)] == [True, True], "one is left behind")
+    wait_until(lambda: [each["ended"] for each in judges(raw)] == [True, True])
     (evaluation,) = cast("list[Event]", raw.call("GET", raw.path)["outcome_evaluations"])
     assert evaluation["result"] == "satisfied"
     raw.close()
@@ -87,13 +78,13 @@ async def test_an_interrupt_ends_the_evaluation_at_once(tmp_path: Path, monkeypa
         session = await on.managed_sessions.create(SessionCreate(agent=chosen.id, environment_id=place.id))
         rubric = TextRubric(content="[slow seconds=10]")
         await on.talking.send(session.id, [UserDefineOutcome(description="A greeting. [hello]", rubric=rubric)])
-        with anyio.fail_after(LIMIT):
+        with anyio.fail_after(LIMIT_SECONDS):
             while (judge := await _judge_of(on, session.id)) is None or await _status(on, judge) != "running":
                 await anyio.sleep(0.02)
         await on.talking.send(session.id, [UserInterrupt()])
         document = document_of(await on.sessions.viewed.log.view(session.id))
         assert [outcome.result for outcome in document.outcomes] == ["interrupted"]
-        with anyio.fail_after(LIMIT):
+        with anyio.fail_after(LIMIT_SECONDS):
             while await _status(on, judge) != "ended":
                 await anyio.sleep(0.02)
         shown = await on.managed_sessions.retrieve(session.id)

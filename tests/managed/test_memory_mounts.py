@@ -25,6 +25,7 @@ from everyagent.managed.memory.store_shape import MemoryStore, StoreCreate
 from everyagent.managed.resources.environments.shape import EnvironmentCreate, SelfHosted
 from everyagent.managed.workspace.shape import FileParams, MemoryStoreParams, RepositoryParams
 from tests.managed import services
+from tests.waiting import LIMIT_SECONDS
 
 ME = ApiActor()
 SESSION = "sesn_1"
@@ -237,7 +238,7 @@ async def test_a_redacted_text_is_nowhere_on_the_disk(managed: Managed, tmp_path
     memory = await keep(managed, store, "/a.md", "the secret word is xyzzy")
     await change(managed, store, memory, "nothing to see")
     await managed.memory_versions.redact(store.id, memory.memory_version_id, ME)
-    with anyio.fail_after(60):
+    with anyio.fail_after(LIMIT_SECONDS):
         while [path for path in tmp_path.rglob("*") if path.is_file() and b"xyzzy" in path.read_bytes()]:
             await anyio.sleep(0.02)
 

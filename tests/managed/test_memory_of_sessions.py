@@ -13,7 +13,8 @@ import pytest
 from everyagent.testing.daemon import DaemonProcess
 from tests.managed.conftest import rebuilt
 from tests.managed.raw import TOOLSET, WEATHER, Event, Raw, required
-from tests.managed.test_work_queue import SELF_HOSTED, ask, key_of, queue_of, status, token_of, until, worker, works
+from tests.managed.test_work_queue import SELF_HOSTED, ask, key_of, queue_of, status, token_of, worker, works
+from tests.waiting import wait_until
 
 MOUNTS = Path("/mnt/memory")
 
@@ -67,7 +68,7 @@ def test_what_an_agent_wrote_when_the_daemon_was_killed_is_kept(tmp_path: Path) 
     (use,) = required(raw.wait_idle("requires_action"))
     own.kill()
     own.start()
-    until(lambda: texts(raw, store) == {"/a.md": "2\n"}, "it is not there")
+    wait_until(lambda: texts(raw, store) == {"/a.md": "2\n"}, "it is not there")
     raw.send({"type": "user.custom_tool_result", "custom_tool_use_id": use, "content": []})
     raw.wait_idle("end_turn")
     raw.say('[tool command="cat mnt/memory/notes/a.md"]')
@@ -83,8 +84,8 @@ def test_what_an_agent_wrote_is_kept_however_its_turn_ends(raw: Raw, end: str) -
     store = store_of(raw, a="1")
     raw.create(TOOLSET, resources=[resource(store)])
     raw.say(f'[tool command="echo 2 > mnt/memory/notes/a.md"] {end}')
-    until(lambda: raw.status() == "idle" and len(raw.events()) > 1, "it does not end")
-    until(lambda: texts(raw, store) == {"/a.md": "2\n"}, "it is not there")
+    wait_until(lambda: raw.status() == "idle" and len(raw.events()) > 1, "it does not end")
+    wait_until(lambda: texts(raw, store) == {"/a.md": "2\n"}, "it is not there")
 
 
 def test_a_memory_is_changed_as_the_documentation_has_it_too(raw: Raw) -> None:
@@ -101,7 +102,7 @@ def test_a_session_goes_on_though_its_store_is_deleted(raw: Raw) -> None:
     (use,) = required(raw.wait_idle("requires_action"))
     raw.call("DELETE", store)
     raw.send({"type": "user.custom_tool_result", "custom_tool_use_id": use, "content": []})
-    until(lambda: bool(problems(raw)), "nobody says so")
+    wait_until(lambda: bool(problems(raw)), "nobody says so")
     raw.say('[tool command="cat mnt/memory/notes/a.md"]')
     raw.wait_idle("end_turn")
     raw.say("[hello]")
@@ -116,7 +117,7 @@ def test_a_workers_key_opens_the_memory_of_its_session_and_no_other(raw: Raw, da
     mine, rules, other = store_of(raw, a="1"), store_of(raw, b="2"), store_of(raw, c="3")
     raw.create(TOOLSET, environment=SELF_HOSTED, resources=[resource(mine), resource(rules, access="read_only")])
     raw.say('[custom name=bash input={"command":"uname"}]')
-    until(lambda: len(works(raw)) == 1, "no work")
+    wait_until(lambda: len(works(raw)) == 1, "no work")
     token = token_of(ask(daemon, key_of(raw), "GET", f"{queue_of(raw)}/poll").json())
     new = {"path": "/new.md", "content": "by the worker"}
     made = ask(daemon, token, "POST", f"{mine}/memories", new).json()
@@ -168,8 +169,8 @@ def test_the_real_worker_keeps_memory_in_sync(raw: Raw, daemon: DaemonProcess, t
         with worker(raw, daemon, tmp_path):
             raw.say(f"[custom name=bash input={copy}]")
             raw.wait_idle("end_turn")
-            until(lambda: len(texts(raw, store)) == 2, "the worker does not keep it")
-            until(lambda: works(raw)[0]["state"] == "stopped", "the worker does not leave")
+            wait_until(lambda: len(texts(raw, store)) == 2, "the worker does not keep it")
+            wait_until(lambda: works(raw)[0]["state"] == "stopped", "the worker does not leave")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     assert (tmp_path / "seen.txt").read_text() == "from the store"

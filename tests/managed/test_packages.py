@@ -19,8 +19,8 @@ from everyagent.managed.sessions.client_events import UserInterrupt, UserMessage
 from everyagent.managed.sessions.shape import EventList, SessionCreate
 from everyagent.sessions.limits import Limits
 from tests.managed import services
+from tests.waiting import LIMIT_SECONDS
 
-LIMIT = 60.0
 MANIFEST = """\
 [package]
 name = "greets-from-a-crate"
@@ -122,7 +122,7 @@ async def test_a_session_prepares_for_as_long_as_it_takes(tmp_path: Path, monkey
         asked = SessionCreate(agent=chosen.id, environment_id=place.id, initial_events=[hello])
         session = await on.managed_sessions.create(asked)
         assert (await on.managed_sessions.retrieve(session.id)).status == "running"
-        with anyio.fail_after(LIMIT):
+        with anyio.fail_after(LIMIT_SECONDS):
             while (await on.managed_sessions.retrieve(session.id)).status != "idle":
                 await anyio.sleep(0.05)
         page, _ = await on.talking.list(session.id, EventList())
@@ -139,7 +139,7 @@ async def test_a_daemon_that_stops_does_not_wait_for_a_package_manager(
     pid = tmp_path / "pid"
     stand_in(tmp_path / "bin", "gem", f"echo $$ > {pid}; sleep 600")
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
-    with anyio.fail_after(LIMIT):
+    with anyio.fail_after(LIMIT_SECONDS):
         async with services.managed(tmp_path, policy=Limits(close_limit=0.5)) as on:
             chosen = await services.agent(on)
             place = await services.environment(on, PackagesParams(gem=["rack"]))

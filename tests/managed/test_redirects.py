@@ -1,12 +1,12 @@
 """An interrupt with a message in the same request: the session goes on with it, and does not rest in between."""
 
-import time
 from collections.abc import Callable, Generator
 
 import pytest
 
 from everyagent.testing.daemon import DaemonProcess
-from tests.managed.raw import ASKING, LIMIT, TOOLSET, Event, Raw, texts
+from tests.managed.raw import ASKING, TOOLSET, Event, Raw, texts
+from tests.waiting import wait_until
 
 REDIRECT: list[Event] = [
     {"type": "user.interrupt"},
@@ -30,10 +30,7 @@ def rests(raw: Raw) -> int:
 
 
 def until(raw: Raw, check: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + LIMIT
-    while not check():
-        assert time.monotonic() < deadline, kinds(raw)
-        time.sleep(0.02)
+    wait_until(check, lambda: kinds(raw))
 
 
 def wait_for_answer(raw: Raw) -> None:

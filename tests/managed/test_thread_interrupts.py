@@ -1,8 +1,7 @@
 """One sub-agent is interrupted by the id of its thread: it stops with all it runs, and the agent goes on without it."""
 
 import os
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import cast
@@ -12,16 +11,10 @@ import pytest
 from everyagent.testing.daemon import DaemonProcess
 from tests.agents.stage import daemon_of
 from tests.managed.conftest import rebuilt
-from tests.managed.raw import ASKING, LIMIT, TOOLSET, Event, Raw, required, texts
+from tests.managed.raw import ASKING, TOOLSET, Event, Raw, required, texts
 from tests.managed.real_models import RealModel, real_model
 from tests.managed.test_managed_on_real_agents import SURROUNDINGS, of
-
-
-def until(met: Callable[[], object]) -> None:
-    deadline = time.monotonic() + LIMIT
-    while not met():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+from tests.waiting import wait_until
 
 
 def runs(word: str) -> bool:
@@ -82,16 +75,16 @@ def is_stopped(daemon: DaemonProcess, scene: RealModel, toolset: Mapping[str, ob
         raw.create(toolset, agent=scene.agent, model=model, vault_ids=vaults)
         raw.say("Ask a helper")
         if toolset is ASKING:
-            until(lambda: "bash" in names_of_waiting(raw))
+            wait_until(lambda: "bash" in names_of_waiting(raw))
         else:
-            until(lambda: runs(str(watched)) and of(raw.events(), "session.thread_created"))
+            wait_until(lambda: runs(str(watched)) and of(raw.events(), "session.thread_created"))
         (created,) = of(raw.events(), "session.thread_created")
         thread = str(created["session_thread_id"])
         (echo,) = raw.send({"type": "user.interrupt", "session_thread_id": thread})
         assert (echo["type"], echo["session_thread_id"]) == ("user.interrupt", thread)
-        until(lambda: has_ended(raw))
+        wait_until(lambda: has_ended(raw))
         assert "I go on without." in texts(raw.events())
-        until(lambda: not runs(str(watched)))
+        wait_until(lambda: not runs(str(watched)))
         (idle,) = of(raw.events(), "session.thread_status_idle")
         assert idle["session_thread_id"] == thread
         assert "user.interrupt" in [event["type"] for event in on_thread(raw, thread)]

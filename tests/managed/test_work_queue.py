@@ -5,8 +5,7 @@ import json
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
@@ -22,9 +21,9 @@ from tests.managed.raw import ASKING, TOOLSET, Event, Raw, required
 from tests.managed.sdks import FLOWS, NEWEST, NODE, PYTHON, Sdk
 from tests.managed.test_hosted_on_real_agents import scene_of
 from tests.managed.test_managed_on_real_agents import SURROUNDINGS
+from tests.waiting import LIMIT_SECONDS, wait_until
 
 SELF_HOSTED = {"type": "self_hosted"}
-LIMIT = 120.0
 
 
 @pytest.fixture
@@ -37,13 +36,6 @@ def raw(daemon: DaemonProcess) -> Generator[Raw]:
 @pytest.mark.parametrize("sdk", [*PYTHON[:2], NODE], ids=lambda sdk: sdk.name)
 def test_every_sdk_that_has_it_works_with_the_queue(sdk: Sdk, daemon: DaemonProcess) -> None:
     parity.check(sdk, "work", "mock", sdk.run("work", daemon.url))
-
-
-def until(met: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + LIMIT
-    while not met():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.05)
 
 
 def queue_of(raw: Raw) -> str:
@@ -66,7 +58,7 @@ def test_a_key_opens_what_it_is_for_and_nothing_else(raw: Raw, daemon: DaemonPro
     raw.say('[custom name=bash input={"command":"uname"}]')
     queue, other = queue_of(raw), key_of(raw)
     assert (status(daemon, key, "GET", f"{mine}/poll"), status(daemon, key, "GET", f"{queue}/poll")) == (200, 401)
-    until(lambda: len(works(raw)) == 1, "no work")
+    wait_until(lambda: len(works(raw)) == 1, "no work")
     answer = ask(daemon, other, "GET", f"{queue}/poll")
     work = cast("Event", answer.json())
     token = token_of(work)
@@ -102,7 +94,7 @@ def token_of(work: Event) -> str:
 def ask(daemon: DaemonProcess, token: str, method: str, path: str, body: object = None) -> httpx2.Response:
     headers = [(b"authorization", f"Bearer {token}".encode())]
     url = f"{daemon.url}/anthropic/v1{path}"
-    return httpx2.request(method, url, headers=headers, json=body, timeout=LIMIT)
+    return httpx2.request(method, url, headers=headers, json=body, timeout=LIMIT_SECONDS)
 
 
 def status(daemon: DaemonProcess, token: str, method: str, path: str) -> int:
@@ -113,12 +105,12 @@ def test_a_lease_that_is_not_renewed_goes_to_somebody_else(raw: Raw) -> None:
     raw.create(TOOLSET, environment=SELF_HOSTED)
     raw.say('[custom name=bash input={"command":"uname"}]')
     queue = queue_of(raw)
-    until(lambda: len(works(raw)) == 1, "no work")
+    wait_until(lambda: len(works(raw)) == 1, "no work")
     work = raw.call("GET", f"{queue}/poll")
     raw.call("POST", f"{queue}/{work['id']}/ack")
     beat = raw.call("POST", f"{queue}/{work['id']}/heartbeat?desired_ttl_seconds=1")
     again: list[object] = []
-    until(lambda: bool(again.append(raw.call("GET", f"{queue}/poll")) or again[-1]), "nobody else gets it")
+    wait_until(lambda: bool(again.append(raw.call("GET", f"{queue}/poll")) or again[-1]), "nobody else gets it")
     assert cast("Event", again[-1])["id"] == work["id"]
     late = f"{queue}/{work['id']}/heartbeat?expected_last_heartbeat={beat['last_heartbeat']}"
     with pytest.raises(AssertionError, match=r"^412"):
@@ -128,7 +120,7 @@ def test_a_lease_that_is_not_renewed_goes_to_somebody_else(raw: Raw) -> None:
     raw.call("POST", f"{queue}/{work['id']}/stop", {"force": True})
     assert len(works(raw)) == 1, "the session is done, so nothing is queued anew"
     raw.say("[hello]")
-    until(lambda: len(works(raw)) == 2, "the next turn calls for a worker")
+    wait_until(lambda: len(works(raw)) == 2, "the next turn calls for a worker")
     raw.wait_idle("end_turn")
     raw.call("POST", f"{raw.path}/archive")
     assert raw.call("GET", f"{queue}/poll") is None, "nobody is sent to a session that is over"
@@ -200,9 +192,9 @@ def test_the_real_worker_carries_out_the_tools_of_a_session(
         assert str(tmp_path) in json.dumps(results)
         raw.say(commands)
         raw.wait_idle("end_turn")
-        until(lambda: works(raw)[0]["state"] == "stopped", "the worker leaves when nothing more comes")
+        wait_until(lambda: works(raw)[0]["state"] == "stopped", "the worker leaves when nothing more comes")
         raw.say(commands)
-        until(lambda: len(works(raw)) == 2, "and is called again")
+        wait_until(lambda: len(works(raw)) == 2, "and is called again")
         raw.wait_idle("end_turn")
 
 
@@ -216,7 +208,7 @@ def test_what_is_always_asked_for_waits_for_the_user_also_with_a_worker(
         for result in ("deny", "allow"):
             raw.say(touch)
             (use,) = required(raw.wait_idle("requires_action"))
-            until(lambda: works(raw)[0]["state"] == "active", "no worker came")
+            wait_until(lambda: works(raw)[0]["state"] == "active", "no worker came")
             assert not (tmp_path / "made.txt").exists()
             raw.send({"type": "user.tool_confirmation", "tool_use_id": use, "result": result})
             raw.wait_idle("end_turn")
@@ -231,16 +223,16 @@ def test_a_worker_that_is_stopped_or_loses_its_lease_leaves_nothing_stuck(
     with worker(raw, daemon, tmp_path):
         raw.say('[custom name=bash input={"command":"pwd"}]')
         (use,) = required(raw.wait_idle("requires_action"))
-        until(lambda: works(raw)[0]["state"] == "active", "no worker came")
+        wait_until(lambda: works(raw)[0]["state"] == "active", "no worker came")
         (first,) = works(raw)
         raw.call("POST", f"{queue}/{first['id']}/stop", {})
-        until(lambda: len(works(raw)) == 2 and works(raw)[0]["state"] == "active", "no worker came back")
+        wait_until(lambda: len(works(raw)) == 2 and works(raw)[0]["state"] == "active", "no worker came back")
         second = works(raw)[0]
         assert works(raw)[1]["state"] == "stopped"
         taken = f"expected_last_heartbeat={second['latest_heartbeat_at']}&desired_ttl_seconds=1"
         raw.call("POST", f"{queue}/{second['id']}/heartbeat?{taken}")
-        until(lambda: "lease lost" in (tmp_path / "worker.log").read_text(), "the worker did not notice")
-        until(lambda: works(raw)[0]["state"] == "active", "nobody took it up again")
+        wait_until(lambda: "lease lost" in (tmp_path / "worker.log").read_text(), "the worker did not notice")
+        wait_until(lambda: works(raw)[0]["state"] == "active", "nobody took it up again")
         raw.send({"type": "user.tool_confirmation", "tool_use_id": use, "result": "allow"})
         raw.wait_idle("end_turn")
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import anyio
+from tests.waiting import LIMIT_SECONDS
 
 
 def alive(pid: int) -> bool:
@@ -14,7 +15,7 @@ def alive(pid: int) -> bool:
 
 
 async def wait_until(met: Callable[[], bool], every: float = 0.01) -> None:
-    with anyio.fail_after(30):
+    with anyio.fail_after(LIMIT_SECONDS):
         while not met():
             await anyio.sleep(every)
 

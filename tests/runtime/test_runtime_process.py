@@ -5,6 +5,7 @@ from pathlib import Path
 import anyio
 import pytest
 from living import alive, wait_for_pid, wait_until
+from tests.waiting import LIMIT_SECONDS
 
 from everyagent.errors import AgentFailed, AgentNotInstalled
 from everyagent.runtime.exit import Exit
@@ -24,7 +25,7 @@ async def shell(reaper: Reaper, folder: Path, script: str) -> Process:
 
 
 async def all_lines(process: Process) -> list[Line]:
-    with anyio.fail_after(30):
+    with anyio.fail_after(LIMIT_SECONDS):
         return [line async for batch in process.lines() for line in batch]
 
 
@@ -62,7 +63,7 @@ async def test_an_interrupt_is_sent_to_the_process_alone(reaper: Reaper, tmp_pat
     )
     process = await start(reaper, tmp_path, sys.executable, "-c", program)
     said: list[bytes] = []
-    with anyio.fail_after(30):
+    with anyio.fail_after(LIMIT_SECONDS):
         async for batch in process.lines():
             said += [line.body for line in batch]
             if said == [b"ready"]:
@@ -118,7 +119,7 @@ async def test_a_nudge_makes_a_silent_process_yield(reaper: Reaper, tmp_path: Pa
     process = await shell(reaper, tmp_path, "cat")
     batches = process.lines()
     process.nudge()
-    with anyio.fail_after(30):
+    with anyio.fail_after(LIMIT_SECONDS):
         assert await anext(batches) == []
     await batches.aclose()
     await process.stop(0)
@@ -193,7 +194,7 @@ async def test_stop_kills_the_whole_process_tree(reaper: Reaper, tmp_path: Path)
 
 async def test_stderr_is_read_while_stdout_is_not(reaper: Reaper, tmp_path: Path) -> None:
     process = await shell(reaper, tmp_path, "i=0; while [ $i -lt 20000 ]; do echo line $i >&2; i=$((i+1)); done")
-    with anyio.fail_after(30):
+    with anyio.fail_after(LIMIT_SECONDS):
         await process.wait()
     assert process.stderr
     assert process.stderr.total_lines == 20000

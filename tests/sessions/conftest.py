@@ -12,8 +12,7 @@ from everyagent.model.events import Envelope, EventData
 from everyagent.model.sessions import CreateSession, SendMessage, SessionInfo
 from everyagent.sessions import EventsRequest, Sessions
 from everyagent.sessions.limits import Limits
-
-LIMIT_SECONDS = 30
+from tests.waiting import LIMIT_SECONDS
 
 
 class Talk:
@@ -36,9 +35,9 @@ class Talk:
             return info
 
     async def heard(self, words: bytes) -> None:
-        """Until they are in the session's events."""
+        """Waits until an event of the agent has these words; those of the user's message do not count."""
         with anyio.fail_after(LIMIT_SECONDS):
-            while words not in b"".join(await self.bodies()):
+            while not any(words in body and b'"source":"agent"' in body for body in await self.bodies()):
                 await anyio.sleep(0.01)
 
     async def at_rest(self) -> SessionInfo:

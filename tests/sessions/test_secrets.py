@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from everyagent.errors import VaultError
 from everyagent.model.tools import McpLocal, McpRemote
 from everyagent.sessions.launch.secrets import Vault, redacted
+from tests.waiting import LIMIT_SECONDS
 
 
 @pytest.fixture
@@ -128,7 +129,7 @@ def test_a_damaged_key_file_is_an_error_that_says_what_to_do(path: Path):
 
 def test_importing_the_vault_does_not_import_cryptography():
     program = "import sys, everyagent.sessions.launch.secrets; sys.exit('cryptography' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", program], timeout=30, check=False).returncode == 0
+    assert subprocess.run([sys.executable, "-c", program], timeout=LIMIT_SECONDS, check=False).returncode == 0
 
 
 def test_mcp_servers_are_shown_without_their_secrets():

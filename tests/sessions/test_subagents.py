@@ -13,8 +13,9 @@ from everyagent.model.events import ItemCompleted, PermissionRequested, Permissi
 from everyagent.model.items import Item
 from everyagent.model.policies import ToolPolicies
 from everyagent.testing.rules import check
+from tests.waiting import LIMIT_SECONDS
 
-from .conftest import LIMIT_SECONDS, Opened, Talk
+from .conftest import Opened, Talk
 
 pytestmark = pytest.mark.anyio
 Create = Callable[..., Awaitable[Talk]]

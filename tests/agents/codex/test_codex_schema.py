@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.waiting import LIMIT_SECONDS
 
 from everyagent.agents.codex.decode import threads
 from everyagent.agents.codex.decode.decoder import MAPPED, REQUESTS
@@ -45,7 +46,7 @@ class Notifications(Union, frozen=True, rename="camel", kw_only=True):
 def schema(codex_program: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("schema")
     words = [codex_program, "app-server", "generate-json-schema", "--out", str(folder), "--experimental"]
-    subprocess.run(words, check=True, capture_output=True, env={"HOME": str(folder)}, timeout=30)
+    subprocess.run(words, check=True, capture_output=True, env={"HOME": str(folder)}, timeout=LIMIT_SECONDS)
     return folder
 
 

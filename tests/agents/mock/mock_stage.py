@@ -5,7 +5,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
-from tests.agents.ear import LIMIT_SECONDS, Ear
+from tests.agents.ear import Ear
+from tests.waiting import LIMIT_SECONDS
 
 from everyagent.agents.adapter import Launch, NativeSession, Prompt
 from everyagent.agents.mock.adapter import MockAdapter

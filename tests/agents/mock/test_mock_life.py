@@ -5,7 +5,8 @@ from pathlib import Path
 import anyio
 import pytest
 from mock_stage import stage
-from tests.agents.ear import LIMIT_SECONDS, Ear
+from tests.agents.ear import Ear
+from tests.waiting import LIMIT_SECONDS
 
 from everyagent.agents.adapter import NativeSession, Prompt
 from everyagent.errors import AgentFailed

@@ -8,6 +8,7 @@ import msgspec
 from platformdirs import user_cache_path
 from tests.agents.stage import Stage, tested_binary
 from tests.scripted.chat_server import ChatServer
+from tests.waiting import LIMIT_SECONDS
 
 from everyagent.agents import packages
 from everyagent.agents.opencode import program
@@ -60,7 +61,6 @@ class OpencodeSession(Stage[ChatServer]):
     """Those with one `folder` have one home and one workspace, so one server."""
 
     agent = "opencode"
-    limit = 90.0  # a busy machine needs that for a server and its first turn
 
     def __init__(self, daemon: DaemonProcess, model: ChatServer, folder: Path) -> None:
         super().__init__(daemon, model, folder)
@@ -98,7 +98,7 @@ class OpencodeSession(Stage[ChatServer]):
             params={"directory": str(self.workspace)},
             json=body,
             verify=False,
-            timeout=self.limit,
+            timeout=LIMIT_SECONDS,
         )
         return msgspec.json.decode(answer.content)
 

@@ -6,13 +6,13 @@ from contextlib import asynccontextmanager
 import anyio
 import pytest
 from anyio.abc import ByteStream, SocketAttribute
+from tests.waiting import LIMIT_SECONDS
 
 from everyagent.agents.opencode.protocol import feed, rest
 from everyagent.agents.opencode.protocol.feed import EventFeed
 from everyagent.agents.opencode.protocol.native_event import NativeEvent
 from everyagent.agents.opencode.protocol.rest import Rest
 
-LIMIT_SECONDS = 30.0
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 REFUSED = b"HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n"
 

@@ -85,7 +85,7 @@ def one(events: Iterable[Loose], kind: str) -> Loose:
 def eventually(check: Callable[[], object], what: str) -> None:
     import time
 
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while not check():
         assert time.monotonic() < deadline, what
         time.sleep(0.02)

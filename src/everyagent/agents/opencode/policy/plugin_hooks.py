@@ -12,8 +12,10 @@ from everyagent.agents.memory import remember
 from everyagent.agents.opencode.policy.policies import PluginCall
 from everyagent.agents.supervision import TaskSupervisor
 
-#: How long the event that names a sub-agent's session may take, and the plugin to be loaded.
+#: How long the event that names a sub-agent's session may take.
 OWNER_LIMIT = 10.0
+#: How long a server may take to load the plugin. On a busy machine that takes longer than 10 seconds.
+LOAD_LIMIT = 40.0
 #: Processes that have loaded the plugin and are remembered.
 REMEMBERED = 256
 _TICK = 0.02
@@ -48,7 +50,7 @@ class PluginHooks:
 
     async def is_loaded(self, pid: int) -> bool:
         """Whether that server has loaded the plugin; without it no policy would be applied."""
-        with anyio.move_on_after(OWNER_LIMIT):
+        with anyio.move_on_after(LOAD_LIMIT):
             while pid not in self._loaded:
                 await anyio.sleep(_TICK)
         return pid in self._loaded
