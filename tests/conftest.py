@@ -10,3 +10,8 @@ settings.load_profile("everyagent")
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest test comes first, so that one worker does not run it alone at the end."""
+    items.sort(key=lambda item: not item.nodeid.startswith("tests/torture/"))

@@ -5,7 +5,6 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -88,11 +87,6 @@ class DaemonProcess:
         assert self._process
         self._process.send_signal(signal.SIGKILL)
         self._process.wait()
-
-    def kill_after(self, seconds: float) -> threading.Timer:
-        timer = threading.Timer(seconds, self.kill)
-        timer.start()
-        return timer
 
     def stop(self) -> int:
         """Sends SIGTERM and returns the exit code."""
