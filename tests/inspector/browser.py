@@ -1,6 +1,6 @@
-"""A Chromium for the inspector's tests: the machine's, else the distribution's package, else playwright's own.
+"""Finds or installs Chromium for the inspector's tests: the system's, by apt, or playwright's.
 
-python tests/inspector/browser.py     sets one up and prints where it is
+python tests/inspector/browser.py     prints its path
 """
 
 import os
@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 
-#: Names another browser.
+#: The environment variable that names a browser.
 VARIABLE = "EVERYAGENT_BROWSER"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 PLACES = (
@@ -22,7 +22,7 @@ with sync_playwright() as playwright:
 
 
 class NoBrowser(Exception):
-    """Says what to do."""
+    """No browser was found or could be installed; the text says what to do."""
 
 
 def browser() -> str:
@@ -36,7 +36,7 @@ def browser() -> str:
         return found
     tried: list[str] = []
     for argv in _ways():
-        tried.append(f"$ {' '.join(argv)}\n{_said(argv)}")
+        tried.append(f"$ {' '.join(argv)}\n{_output(argv)}")
         if found := _installed():
             return found
     raise NoBrowser(
@@ -47,11 +47,11 @@ def browser() -> str:
 
 def _installed() -> str | None:
     candidates = (*map(shutil.which, NAMES), *PLACES)
-    return next((path for path in candidates if path and _starts(path)), None) or _playwrights()
+    return next((path for path in candidates if path and _starts(path)), None) or _playwright_path()
 
 
-def _said(argv: list[str]) -> str:
-    """The end of what a command printed, or why it printed nothing."""
+def _output(argv: list[str]) -> str:
+    """The end of a command's output, or the reason why it did not run."""
     try:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False)
     except (OSError, subprocess.SubprocessError) as problem:
@@ -65,8 +65,8 @@ def _ways() -> list[list[str]]:
     return (apt if os.geteuid() == 0 and shutil.which("apt-get") else []) + own
 
 
-def _playwrights() -> str | None:
-    """Where playwright keeps what it fetched. It tells in a process of its own: it is no guest of this one."""
+def _playwright_path() -> str | None:
+    """Playwright's own Chromium, if it is installed. A subprocess asks, to keep greenlets out of pytest."""
     done = subprocess.run([sys.executable, "-c", _ASK], capture_output=True, text=True, timeout=60, check=False)
     path = done.stdout.strip()
     return path if path and _starts(path) else None

@@ -10,14 +10,14 @@ from playwright.async_api import Browser, BrowserContext, async_playwright
 
 from everyagent.testing.daemon import DaemonProcess
 from tests.inspector.browser import browser as find_browser
-from tests.inspector.looking import LIMIT_SECONDS, Daemon, Inspector, NewContext, enter
+from tests.inspector.page_driver import LIMIT_SECONDS, Daemon, Inspector, NewContext, enter
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="session")
 def built() -> None:
-    """The page as its sources are now. Two workers may ask at once; one of them builds."""
+    """Builds the page. With two workers, one waits for the other."""
     with (ROOT / "inspector" / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         subprocess.run([sys.executable, ROOT / "inspector" / "build.py", "--fetch-node"], check=True)
@@ -25,7 +25,7 @@ def built() -> None:
 
 @pytest.fixture(scope="session")
 def node_tools(built: None) -> Path:
-    """A Node with what the page is checked and tested with beside it."""
+    """The path of Node, after the page's development packages were installed."""
     build = runpy.run_path(str(ROOT / "inspector" / "build.py"))
     node: Path = build["node"]()
     with (ROOT / "inspector" / ".lock").open("w") as lock:
@@ -65,7 +65,7 @@ def daemon(built: None, tmp_path_factory: pytest.TempPathFactory) -> Generator[D
 
 @pytest.fixture
 async def new_context(chromium: Browser) -> AsyncGenerator[NewContext]:
-    """A person's browser: what one test keeps in it, no other sees. All are closed, however the test ends."""
+    """Makes browser contexts, which share no storage, and closes them after the test."""
     made: list[BrowserContext] = []
 
     async def new(**options: object) -> BrowserContext:
@@ -91,7 +91,7 @@ async def context(new_context: NewContext) -> BrowserContext:
 
 @pytest.fixture
 async def inspector(context: BrowserContext, daemon: Daemon) -> AsyncGenerator[Inspector]:
-    """A tab that has entered. Whatever the test did, the browser had nothing to complain of."""
+    """A tab that is logged in. After the test the browser must have reported no errors."""
     tab = await enter(context, daemon)
     yield tab
     assert tab.complaints() == []

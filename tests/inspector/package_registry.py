@@ -1,4 +1,4 @@
-"""A registry of npm packages on loopback, for the real npm: it serves one package in pieces, and waits halfway."""
+"""An npm registry on loopback that serves one package and pauses halfway through it."""
 
 import base64
 import hashlib
@@ -13,12 +13,12 @@ from urllib.parse import unquote
 from everyagent.agents.packages import Program
 
 PIECE = 1024 * 1024
-#: A test that fails lets go of a download by then.
+#: A download that a failed test left paused goes on after this time.
 LIMIT_SECONDS = 300.0
 
 
 class PackageRegistry:
-    """`halfway` is set when half of the package went out; the rest follows `go_on`. It may be `away`."""
+    """Sets `halfway` after half of the package and waits for `go_on`. While `away` it answers 503."""
 
     def __init__(self, program: Program, folder: Path) -> None:
         self._program = program
@@ -45,7 +45,7 @@ class PackageRegistry:
         self._server.server_close()
 
     def serve(self, binary: Path) -> None:
-        """From now on the package holds this program. Not made smaller: that would take longer than to send it."""
+        """Puts a program into the package, uncompressed, since compression takes longer than sending."""
         tarball = self._folder / f"{hashlib.sha256(str(binary).encode()).hexdigest()}.tgz"
         if not tarball.exists():
             with tarfile.open(tarball, "w:gz", compresslevel=0) as archive:
@@ -93,6 +93,6 @@ def _handler(registry: PackageRegistry) -> type[BaseHTTPRequestHandler]:
                         registry.go_on.wait(LIMIT_SECONDS)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Quiet."""
+            """Logs nothing."""
 
     return Handler

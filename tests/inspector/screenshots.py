@@ -17,8 +17,8 @@ from everyagent.agents.amp import program
 from everyagent.agents.mock.program import png
 from everyagent.testing.daemon import DaemonProcess
 from tests.inspector.browser import browser
-from tests.inspector.looking import Daemon, Inspector, enter, until
 from tests.inspector.package_registry import PackageRegistry
+from tests.inspector.page_driver import Daemon, Inspector, enter, until
 
 WIDE = {"width": 1280, "height": 860}
 NARROW = {"width": 390, "height": 780}

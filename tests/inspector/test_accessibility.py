@@ -1,4 +1,4 @@
-"""axe finds nothing serious in any view, in both themes, wide and narrow; and the keyboard reaches everything."""
+"""Accessibility: axe in every view, both themes and two widths; keyboard, focus, motion and theme."""
 
 from pathlib import Path
 from typing import Literal
@@ -6,7 +6,7 @@ from typing import Literal
 import pytest
 from playwright.async_api import Page, expect
 
-from tests.inspector.looking import Daemon, Inspector, NewContext, enter
+from tests.inspector.page_driver import Daemon, Inspector, NewContext, enter
 
 AXE = Path(__file__).parents[2] / "inspector" / "node_modules" / "axe-core" / "axe.min.js"
 SERIOUS = {"serious", "critical"}
@@ -14,33 +14,33 @@ SERIOUS = {"serious", "critical"}
 
 @pytest.fixture(scope="module")
 def places(daemon: Daemon, node_tools: Path) -> dict[str, tuple[str, str]]:
-    """The address of every view with something in it, and what is there once it is drawn."""
-    told = daemon.session("Everything at once", permissionMode="acceptEdits")
-    daemon.turn(told, '[reasoning] [tool name=bash command="ls -la /"] [plan] [subagent] [image] [retry delay_ms=10]')
+    """The address of every view, and a selector of an element that shows that it is rendered."""
+    busy = daemon.session("Everything at once", permissionMode="acceptEdits")
+    daemon.turn(busy, '[reasoning] [tool name=bash command="ls -la /"] [plan] [subagent] [image] [retry delay_ms=10]')
     daemon.turn(
-        told, '[diff path=x.py line="def f(): return 1"] [unparsed] # Title\n\n| a |\n|---|\n| 1 |\n\n```py\nx = 1\n```'
+        busy, '[diff path=x.py line="def f(): return 1"] [unparsed] # Title\n\n| a |\n|---|\n| 1 |\n\n```py\nx = 1\n```'
     )
-    daemon.turn(told, "[crash]")
+    daemon.turn(busy, "[crash]")
     asks = daemon.session("Asks", tools=[{"name": "get_weather"}])
     daemon.send(asks, "[ask] [custom]")
     questions = daemon.session("Questions")
     daemon.send(questions, "[question]")
-    last = len(daemon.events(told))
+    last = len(daemon.events(busy))
     return {
         "home": ("#/", ".session-row"),
-        "conversation": (f"#/session/{told}", ".error-box"),
+        "conversation": (f"#/session/{busy}", ".error-box"),
         "asks": (f"#/session/{asks}", "[data-reply=once]"),
         "question": (f"#/session/{questions}", "[data-option]"),
-        "events": (f"#/session/{told}/events", ".event-row .type"),
-        "event": (f"#/session/{told}/events?at={last - 3}", ".sides"),
-        "timeline": (f"#/session/{told}/timeline", ".lanes"),
+        "events": (f"#/session/{busy}/events", ".event-row .type"),
+        "event": (f"#/session/{busy}/events?at={last - 3}", ".sides"),
+        "timeline": (f"#/session/{busy}/timeline", ".lanes"),
         "inbox": ("#/inbox", ".waiting-ask"),
         "agents": ("#/agents", ".agent"),
     }
 
 
 async def findings(page: Page) -> list[str]:
-    """Run in a world of its own, so that the page's policy stays as it is."""
+    """Serious findings of axe."""
     await page.evaluate(AXE.read_text())
     result = await page.evaluate("() => axe.run(document, { resultTypes: ['violations'] })")
     return [
@@ -110,7 +110,9 @@ async def test_a_narrow_screen_shows_one_thing_at_a_time(
     await expect(tab.page.get_by_role("complementary", name="Sessions")).to_be_visible()
 
 
-async def test_less_motion_is_none(new_context: NewContext, daemon: Daemon, places: dict[str, tuple[str, str]]) -> None:
+async def test_reduced_motion_stops_animations(
+    new_context: NewContext, daemon: Daemon, places: dict[str, tuple[str, str]]
+) -> None:
     tab = await enter(await new_context(reduced_motion="reduce"), daemon)
     await tab.go(places["asks"][0])
     dot = tab.page.locator(".state.in_progress").first

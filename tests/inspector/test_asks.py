@@ -1,10 +1,10 @@
-"""A human in the loop: permissions and questions, where they were asked and in the inbox, by mouse and by keyboard."""
+"""Permissions, questions and plans, answered in the conversation and in the inbox, by mouse and by keyboard."""
 
 import re
 
 from playwright.async_api import BrowserContext, expect
 
-from tests.inspector.looking import Daemon, Inspector, enter, until
+from tests.inspector.page_driver import Daemon, Inspector, enter, until
 
 
 async def test_a_permission_shows_what_will_run_and_is_allowed_once(inspector: Inspector, daemon: Daemon) -> None:
@@ -35,7 +35,7 @@ async def test_always_is_not_asked_again(inspector: Inspector, daemon: Daemon) -
     await expect(inspector.entries("ask")).to_have_count(1)
 
 
-async def test_a_rejection_gives_its_reason_by_keyboard_alone(inspector: Inspector, daemon: Daemon) -> None:
+async def test_a_permission_is_rejected_with_a_reason_by_keyboard(inspector: Inspector, daemon: Daemon) -> None:
     session = daemon.session("Rejected")
     await inspector.open(session)
     await inspector.say('[diff path=x.txt line="no"]')
@@ -49,7 +49,7 @@ async def test_a_rejection_gives_its_reason_by_keyboard_alone(inspector: Inspect
     await expect(inspector.log).to_contain_text("rejected: not in this folder")
 
 
-async def test_questions_take_one_many_and_free_text(inspector: Inspector, daemon: Daemon) -> None:
+async def test_questions_accept_one_choice_many_choices_and_free_text(inspector: Inspector, daemon: Daemon) -> None:
     session = daemon.session("Questions")
     await inspector.open(session)
     await inspector.say("[question]")
@@ -67,7 +67,7 @@ async def test_questions_take_one_many_and_free_text(inspector: Inspector, daemo
     await expect(inspector.log).to_contain_text("You answered: none of these; .")
 
 
-async def test_a_question_is_answered_with_the_keyboard_or_not_at_all(inspector: Inspector, daemon: Daemon) -> None:
+async def test_a_question_is_answered_or_rejected_by_keyboard(inspector: Inspector, daemon: Daemon) -> None:
     session = daemon.session("Keys")
     await inspector.open(session)
     await inspector.say("[question]")
@@ -101,7 +101,7 @@ async def test_a_plan_is_approved(inspector: Inspector, daemon: Daemon) -> None:
     await expect(inspector.entries("ask")).to_contain_text("Plan: Yes, carry it out")
 
 
-async def test_a_plan_is_sent_back_with_what_to_change(inspector: Inspector, daemon: Daemon) -> None:
+async def test_a_plan_is_rejected_with_changes(inspector: Inspector, daemon: Daemon) -> None:
     session = daemon.session("Plans again")
     await inspector.open(session)
     await inspector.say("[approve]")
@@ -130,7 +130,7 @@ async def test_a_plan_is_decided_by_keyboard_alone(inspector: Inspector, daemon:
     await expect(inspector.log).to_contain_text("I carry out the plan.")
 
 
-async def test_the_inbox_holds_what_waits_in_all_sessions(inspector: Inspector, daemon: Daemon) -> None:
+async def test_the_inbox_lists_pending_asks_of_all_sessions(inspector: Inspector, daemon: Daemon) -> None:
     first, second = daemon.session("First of two"), daemon.session("Second of two")
     daemon.send(first, '[ask command="echo one"]')
     daemon.send(second, "[question]")
@@ -160,7 +160,7 @@ async def test_an_ask_answered_elsewhere_closes_here_too(inspector: Inspector, d
     await expect(inspector.entries("ask")).to_contain_text("Allowed")
 
 
-async def test_a_custom_tool_can_be_answered_in_the_programs_place(inspector: Inspector, daemon: Daemon) -> None:
+async def test_a_custom_tool_call_can_be_answered_by_hand(inspector: Inspector, daemon: Daemon) -> None:
     session = daemon.session("Weather", tools=[{"name": "get_weather", "description": "The weather"}])
     await inspector.open(session)
     await inspector.say('[custom name=get_weather input={"city":"Oslo"}]')
@@ -172,7 +172,7 @@ async def test_a_custom_tool_can_be_answered_in_the_programs_place(inspector: In
     await expect(inspector.log).to_contain_text("sunny")
 
 
-async def test_a_notification_is_shown_while_nobody_looks(context: BrowserContext, daemon: Daemon) -> None:
+async def test_a_notification_is_shown_while_the_page_is_hidden(context: BrowserContext, daemon: Daemon) -> None:
     await context.grant_permissions(["notifications"])
     await context.add_init_script(
         """window.told = [];

@@ -1,18 +1,18 @@
-"""The conversation: every event type of the mock, as it is seen, and what a person does about it."""
+"""The conversation view: how each event type is rendered, and how messages are sent."""
 
 from pathlib import Path
 
 import pytest
 from playwright.async_api import BrowserContext, expect
 
-from tests.inspector.looking import Daemon, Inspector, enter, until
+from tests.inspector.page_driver import Daemon, Inspector, enter, until
 
 PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6360000002000001e221bc330000000049454e44ae426082"
 )
 
 
-async def test_words_stream_in_and_the_turn_tells_what_it_cost(inspector: Inspector, daemon: Daemon) -> None:
+async def test_text_streams_in_and_the_turn_shows_its_cost(inspector: Inspector, daemon: Daemon) -> None:
     session = daemon.session("Streams")
     await inspector.open(session)
     await inspector.say("[text words=50 delay=0.01]")
@@ -23,7 +23,7 @@ async def test_words_stream_in_and_the_turn_tells_what_it_cost(inspector: Inspec
     await expect(inspector.row(session)).to_contain_text("$")
 
 
-async def test_markdown_is_shown_as_what_it_means(inspector: Inspector, daemon: Daemon) -> None:
+async def test_markdown_is_rendered(inspector: Inspector, daemon: Daemon) -> None:
     session = daemon.session("Markdown")
     daemon.turn(
         session, "# Title\n\n- one\n- two **bold**\n\n```python\ndef f(): return 'x'\n```\n\n| a |\n|---|\n| 1 |"
@@ -37,7 +37,7 @@ async def test_markdown_is_shown_as_what_it_means(inspector: Inspector, daemon: 
     await expect(said.locator("td")).to_have_text("1")
 
 
-async def test_a_thought_is_folded_until_somebody_wants_it(inspector: Inspector, daemon: Daemon) -> None:
+async def test_reasoning_is_folded_until_it_is_opened(inspector: Inspector, daemon: Daemon) -> None:
     session = daemon.session("Thinks")
     daemon.turn(session, "[reasoning]")
     await inspector.open(session)
@@ -75,7 +75,7 @@ async def test_a_diff_is_shown_unified_and_side_by_side(inspector: Inspector, da
     await diff.get_by_role("button", name="Unified").click()
 
 
-async def test_an_image_is_seen(inspector: Inspector, daemon: Daemon) -> None:
+async def test_an_image_is_rendered(inspector: Inspector, daemon: Daemon) -> None:
     session = daemon.session("Paints")
     daemon.turn(session, "[image]")
     await inspector.open(session)
@@ -84,7 +84,7 @@ async def test_an_image_is_seen(inspector: Inspector, daemon: Daemon) -> None:
     assert await picture.evaluate("image => image.decode().then(() => image.naturalWidth)") == 16
 
 
-async def test_a_sub_agent_stands_below_its_call(inspector: Inspector, daemon: Daemon) -> None:
+async def test_a_sub_agents_items_are_below_its_call(inspector: Inspector, daemon: Daemon) -> None:
     session = daemon.session("Delegates")
     daemon.turn(session, "[subagent]")
     await inspector.open(session)
@@ -94,7 +94,7 @@ async def test_a_sub_agent_stands_below_its_call(inspector: Inspector, daemon: D
     await expect(inspector.log.locator("> .canvas .entry-message", has_text="The sub-agent is done.")).to_have_count(1)
 
 
-async def test_a_plan_shows_what_is_done(inspector: Inspector, daemon: Daemon) -> None:
+async def test_a_plan_shows_completed_steps(inspector: Inspector, daemon: Daemon) -> None:
     session = daemon.session("Plans")
     daemon.turn(session, "[plan]")
     await inspector.open(session)
@@ -110,7 +110,7 @@ async def test_an_mcp_tool_names_its_server(inspector: Inspector, daemon: Daemon
     await expect(inspector.entries("tool")).to_contain_text("docs · search")
 
 
-async def test_a_retry_counts_down_and_then_is_past(inspector: Inspector, daemon: Daemon) -> None:
+async def test_a_retry_counts_down_and_ends(inspector: Inspector, daemon: Daemon) -> None:
     session = daemon.session("Retries")
     await inspector.open(session)
     await inspector.say("[retry times=1 delay_ms=600000]")
@@ -124,7 +124,7 @@ async def test_a_retry_counts_down_and_then_is_past(inspector: Inspector, daemon
     await expect(inspector.entries("error")).to_contain_text("tried again")
 
 
-async def test_an_error_is_told_with_its_code(inspector: Inspector, daemon: Daemon) -> None:
+async def test_an_error_is_shown_with_its_code(inspector: Inspector, daemon: Daemon) -> None:
     session = daemon.session("Fails")
     daemon.turn(session, '[error code=rate_limited message="Too much"]')
     await inspector.open(session)
@@ -133,7 +133,7 @@ async def test_an_error_is_told_with_its_code(inspector: Inspector, daemon: Daem
     await expect(inspector.entries("turn")).to_contain_text("Ended in an error")
 
 
-async def test_a_dead_agent_leaves_its_stderr(inspector: Inspector, daemon: Daemon) -> None:
+async def test_the_stderr_of_a_crashed_agent_is_shown(inspector: Inspector, daemon: Daemon) -> None:
     session = daemon.session("Dies")
     daemon.turn(session, "[crash code=3 lines=3]")
     await inspector.open(session)
@@ -145,7 +145,7 @@ async def test_a_dead_agent_leaves_its_stderr(inspector: Inspector, daemon: Daem
     await expect(inspector.entries("message").filter(has_text="I do not feel so")).to_contain_text("not finished")
 
 
-async def test_a_frame_that_nobody_knows_leads_to_its_bytes(inspector: Inspector, daemon: Daemon) -> None:
+async def test_an_unparsed_frame_links_to_its_bytes(inspector: Inspector, daemon: Daemon) -> None:
     session = daemon.session("Odd")
     daemon.turn(session, "[unparsed]")
     await inspector.open(session)
@@ -184,7 +184,7 @@ async def test_a_message_is_queued_or_steered_into_the_turn(inspector: Inspector
     await expect(queue).to_have_count(0)
 
 
-async def test_what_waits_is_seen_in_every_tab_and_after_a_reload(
+async def test_queued_messages_are_shown_in_every_tab_and_after_a_reload(
     inspector: Inspector, context: BrowserContext, daemon: Daemon
 ) -> None:
     session = daemon.session("Busy with others")
@@ -261,7 +261,7 @@ async def test_a_long_session_is_read_from_its_end_and_upwards(inspector: Inspec
     await expect(inspector.log).to_contain_text("message number 24 of many")
 
 
-async def test_an_ended_session_says_so_and_takes_no_message(inspector: Inspector, daemon: Daemon) -> None:
+async def test_an_ended_session_accepts_no_message(inspector: Inspector, daemon: Daemon) -> None:
     session = daemon.session("Over")
     daemon.turn(session, "[hello]")
     await inspector.open(session)

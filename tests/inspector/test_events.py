@@ -1,4 +1,4 @@
-"""Events as they are: every one, filtered, beside its native frame; and a turn on its time axis."""
+"""The event list with filters and native frames, and the timeline of a turn."""
 
 import json
 import re
@@ -6,7 +6,7 @@ import re
 import pytest
 from playwright.async_api import Page, expect
 
-from tests.inspector.looking import Daemon, Inspector, until
+from tests.inspector.page_driver import Daemon, Inspector, until
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,7 @@ async def copied(page: Page) -> str:
     return await page.evaluate("() => navigator.clipboard.readText()")
 
 
-async def test_every_event_is_listed_with_what_made_it(inspector: Inspector, daemon: Daemon, session: str) -> None:
+async def test_every_event_is_listed_with_its_source(inspector: Inspector, daemon: Daemon, session: str) -> None:
     await inspector.open(session, "events", 1)
     table = inspector.page.get_by_role("table", name="Events")
     first = table.get_by_role("row").nth(1)
@@ -30,7 +30,7 @@ async def test_every_event_is_listed_with_what_made_it(inspector: Inspector, dae
     await expect(table).to_have_attribute("aria-rowcount", str(len(daemon.events(session))))
 
 
-async def test_events_of_every_type_stand_in_the_same_columns(inspector: Inspector, session: str) -> None:
+async def test_events_of_every_type_have_aligned_columns(inspector: Inspector, session: str) -> None:
     await inspector.open(session, "events")
     types = inspector.page.locator(".event-row:not(.head) .type")
     await expect(types.filter(has_text="agent.unparsed").first).to_be_visible()
@@ -39,7 +39,7 @@ async def test_events_of_every_type_stand_in_the_same_columns(inspector: Inspect
     assert len(set(lefts)) == 1
 
 
-async def test_an_event_stands_beside_its_frame_and_leads_to_its_place(
+async def test_an_event_is_beside_its_frame_and_links_to_its_place(
     inspector: Inspector, daemon: Daemon, session: str
 ) -> None:
     delta = next(

@@ -1,9 +1,9 @@
-"""What agents say is text. Nothing of it runs, loads, or gets out of its place."""
+"""Hostile output of agents is shown as text: it runs no script, loads nothing and stays in its place."""
 
 import pytest
 from playwright.async_api import Dialog, Request, expect
 
-from tests.inspector.looking import Daemon, Inspector
+from tests.inspector.page_driver import Daemon, Inspector
 
 ATTACKS = [
     "<script>alert(1)</script>",
@@ -28,7 +28,7 @@ ATTACKS = [
 
 @pytest.fixture
 def watched(inspector: Inspector) -> Inspector:
-    """Nothing asks for anything outside of the daemon, and nothing opens a dialog."""
+    """An inspector whose test fails on requests to other hosts and on dialogs."""
     page = inspector.page
 
     async def opened(dialog: Dialog) -> None:
@@ -57,7 +57,7 @@ async def nothing_happened(tab: Inspector) -> None:
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-async def test_markdown_holds_no_markup_of_its_own(watched: Inspector, daemon: Daemon, attack: str) -> None:
+async def test_html_in_markdown_is_not_rendered(watched: Inspector, daemon: Daemon, attack: str) -> None:
     session = daemon.session("Markup")
     daemon.turn(session, f"before {attack}\n\nafter it")
     await watched.open(session)
@@ -83,7 +83,7 @@ async def test_a_title_a_tool_and_its_output_are_text(watched: Inspector, daemon
     assert await watched.page.locator(".event-row img").count() == 0
 
 
-async def test_escapes_of_terminals_change_nothing_but_colours(watched: Inspector, daemon: Daemon) -> None:
+async def test_terminal_escapes_change_only_colours(watched: Inspector, daemon: Daemon) -> None:
     session = daemon.session("Terminal")
     title, clear, link = (
         r"\\033]0;pwned\\007",

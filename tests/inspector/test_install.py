@@ -1,4 +1,4 @@
-"""Installing an agent from the page: by the real npm, from a registry on loopback, with the agent's real program."""
+"""Installing an agent from the page, with the real npm and a registry on loopback."""
 
 import os
 import re
@@ -13,8 +13,8 @@ from everyagent.agents.amp import program
 from everyagent.testing.daemon import DaemonProcess
 from tests.agents.amp.amp_stage import amp_binary
 from tests.agents.registry import executable
-from tests.inspector.looking import Daemon, enter, until
 from tests.inspector.package_registry import PackageRegistry
+from tests.inspector.page_driver import Daemon, enter, until
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def registry(tmp_path: Path) -> Generator[PackageRegistry]:
 
 @pytest.fixture
 def bare(built: None, tmp_path: Path, registry: PackageRegistry) -> Generator[Daemon]:
-    """A daemon on a machine that has npm, and no agent."""
+    """A daemon that finds npm but no agent."""
     tools = tmp_path / "tools"
     tools.mkdir()
     for name in ("npm", "node"):

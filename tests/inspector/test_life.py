@@ -1,4 +1,4 @@
-"""The page's own life: how it gets in, many tabs, and a daemon that goes away and comes back."""
+"""Login, several tabs, and reconnecting after a restart of the daemon."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pytest
 from playwright.async_api import BrowserContext, expect
 
 from everyagent.testing.daemon import TOKEN, DaemonProcess
-from tests.inspector.looking import LIMIT_SECONDS, Daemon, Inspector, enter, until
+from tests.inspector.page_driver import LIMIT_SECONDS, Daemon, Inspector, enter, until
 
 
 async def test_the_token_leaves_the_address_bar_and_history(context: BrowserContext, daemon: Daemon) -> None:
@@ -25,7 +25,7 @@ async def test_the_token_leaves_the_address_bar_and_history(context: BrowserCont
     assert tab.page.url == "about:blank"
 
 
-async def test_without_a_token_the_page_says_how_to_get_in(context: BrowserContext, daemon: Daemon) -> None:
+async def test_without_a_token_the_page_asks_for_it(context: BrowserContext, daemon: Daemon) -> None:
     tab = Inspector(await context.new_page(), daemon)
     await tab.page.goto(f"{daemon.url}/ui/")
     await expect(tab.page.get_by_text("This daemon wants its token.")).to_be_visible()
@@ -83,7 +83,7 @@ def mortal(tmp_path: Path) -> DaemonProcess:
     return DaemonProcess(tmp_path / "data")
 
 
-async def test_it_reconnects_after_kill_9_and_shows_all_that_happened(
+async def test_the_page_reconnects_after_kill_9_and_shows_all_events(
     context: BrowserContext, built: None, mortal: DaemonProcess, tmp_path: Path
 ) -> None:
     mortal.start()

@@ -1,4 +1,4 @@
-"""Each real agent in the inspector: it writes, asks, runs and is done, and nothing here asks which one it is."""
+"""Each real agent in the inspector: asks, tools, questions, errors and termination."""
 
 import os
 import re
@@ -19,7 +19,7 @@ from tests.agents.claude.claude_stage import ClaudeSession, claude_binary
 from tests.agents.codex.codex_stage import CodexSession, codex_binary
 from tests.agents.opencode.opencode_stage import OpencodeSession, opencode_binary, ripgrep_folder
 from tests.agents.stage import Model, Stage, daemon_of
-from tests.inspector.looking import Daemon, enter, until
+from tests.inspector.page_driver import Daemon, enter, until
 from tests.inspector.test_sessions import choose
 from tests.managed.real_models import AmpModel, ClaudeModel, CodexModel, OpencodeModel
 from tests.scripted import amp_replies, chat_replies, messages_replies, responses_replies
@@ -94,7 +94,7 @@ AGENTS: dict[str, Callable[[Path], AbstractContextManager[Stage[Model]]]] = {
 MODELS = {"claude": ClaudeModel, "codex": CodexModel, "opencode": OpencodeModel, "amp": AmpModel}
 
 
-async def test_claudes_plan_is_sent_back_and_then_approved(
+async def test_a_plan_of_claude_is_rejected_and_then_approved(
     built: None, context: BrowserContext, tmp_path: Path
 ) -> None:
     with (

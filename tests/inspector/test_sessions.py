@@ -1,11 +1,11 @@
-"""The list of sessions, and what is done with a whole session."""
+"""The session list and actions on a session: create, rename, fork, export, terminate, delete, search."""
 
 import re
 from pathlib import Path
 
 from playwright.async_api import expect
 
-from tests.inspector.looking import Daemon, Inspector
+from tests.inspector.page_driver import Daemon, Inspector
 
 
 async def choose(inspector: Inspector, what: str) -> None:
@@ -13,7 +13,7 @@ async def choose(inspector: Inspector, what: str) -> None:
     await inspector.page.get_by_role("menuitem", name=what).click()
 
 
-async def test_a_new_session_offers_what_the_agent_has(inspector: Inspector, daemon: Daemon, tmp_path: Path) -> None:
+async def test_a_new_session_offers_the_agents_options(inspector: Inspector, daemon: Daemon, tmp_path: Path) -> None:
     await inspector.page.keyboard.press("n")
     dialog = inspector.page.get_by_role("dialog", name="New session")
     await dialog.get_by_role("radio", name=re.compile("Mock agent")).check()
@@ -30,7 +30,7 @@ async def test_a_new_session_offers_what_the_agent_has(inspector: Inspector, dae
     assert {name: made[name] for name in wanted} == wanted
 
 
-async def test_a_wrong_choice_is_told_in_the_daemons_words(inspector: Inspector) -> None:
+async def test_the_daemons_error_for_a_wrong_choice_is_shown(inspector: Inspector) -> None:
     inspector.tolerated.append("status of 400")
     await inspector.page.keyboard.press("n")
     dialog = inspector.page.get_by_role("dialog", name="New session")
@@ -39,7 +39,7 @@ async def test_a_wrong_choice_is_told_in_the_daemons_words(inspector: Inspector)
     await expect(inspector.page.locator(".notice.error")).to_contain_text("absolute")
 
 
-async def test_sessions_of_others_show_up_and_change_by_themselves(inspector: Inspector, daemon: Daemon) -> None:
+async def test_sessions_made_elsewhere_appear_and_update(inspector: Inspector, daemon: Daemon) -> None:
     inspector.tolerated.append("status of 404")  # asked for once more, after it was deleted
     session = daemon.session("Somebody else's")
     row = inspector.row(session)
@@ -87,7 +87,7 @@ async def test_a_session_is_renamed_forked_and_exported(inspector: Inspector, da
     await expect(inspector.log).to_contain_text("heliotrope")
 
 
-async def test_a_session_is_terminated_and_deleted_after_a_question(inspector: Inspector, daemon: Daemon) -> None:
+async def test_terminating_and_deleting_ask_for_confirmation(inspector: Inspector, daemon: Daemon) -> None:
     inspector.tolerated.append("status of 404")
     session = daemon.session("Short life")
     await inspector.open(session)
@@ -104,7 +104,7 @@ async def test_a_session_is_terminated_and_deleted_after_a_question(inspector: I
     await expect(inspector.page.get_by_text("This session is gone")).to_be_visible()
 
 
-async def test_the_list_is_filtered_and_what_was_said_is_found(inspector: Inspector, daemon: Daemon) -> None:
+async def test_the_list_is_filtered_and_messages_are_searched(inspector: Inspector, daemon: Daemon) -> None:
     needle, other = daemon.session("Has a needle"), daemon.session("Has none")
     daemon.turn(needle, "somewhere in here is a zeppelin")
     await expect(inspector.row(other)).to_be_visible()
@@ -141,7 +141,7 @@ async def test_keys_move_between_sessions_views_and_help(inspector: Inspector, d
     await expect(inspector.page.get_by_role("heading", name="Agents")).to_be_visible()
 
 
-async def test_agents_tell_what_they_can_do_and_what_nobody_knew(inspector: Inspector, daemon: Daemon) -> None:
+async def test_agents_show_their_capabilities_and_unknown_frames(inspector: Inspector, daemon: Daemon) -> None:
     daemon.turn(daemon.session("Odd"), "[unparsed]")
     await inspector.go("#/agents")
     mock = inspector.page.get_by_role("article", name="Mock agent")

@@ -1,4 +1,4 @@
-"""The page's source: its types are those of our API, its own tests pass, its size stays small, the wheel holds it."""
+"""The page's source and build: types, unit tests, size, and its place in the wheel."""
 
 import gzip
 import os
@@ -21,13 +21,13 @@ def run(node: Path, *argv: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_source_fits_the_api_as_it_is_now(node_tools: Path) -> None:
+def test_the_types_match_the_api(node_tools: Path) -> None:
     (INSPECTOR / "openapi.json").write_bytes(openapi_json())
     run(node_tools, "node_modules/openapi-typescript/bin/cli.js", "openapi.json", *GENERATED)
     run(node_tools, "node_modules/typescript/bin/tsc", "--noEmit")
 
 
-def test_its_own_tests_pass(node_tools: Path) -> None:
+def test_the_unit_tests_of_the_page_pass(node_tools: Path) -> None:
     run(node_tools, "node_modules/vitest/vitest.mjs", "run")
 
 
@@ -35,14 +35,14 @@ def test_the_lock_names_no_registry() -> None:
     assert '"resolved"' not in (INSPECTOR / "package-lock.json").read_text()
 
 
-def test_all_its_script_is_small(built: None) -> None:
+def test_the_scripts_of_the_page_are_small(built: None) -> None:
     scripts = list((ROOT / "src" / "everyagent" / "inspector").rglob("*.js"))
     assert scripts
     assert sum(len(gzip.compress(script.read_bytes())) for script in scripts) < MOST_SCRIPT_BYTES
 
 
 def test_the_wheel_holds_the_page_and_serves_it_without_node(built: None, tmp_path: Path) -> None:
-    """Built by the build system as pip would; what is in it is put on a path of its own and run from there."""
+    """Builds the wheel as pip would, and runs the package from its unpacked content."""
     build = "from hatchling.build import build_wheel; import sys; build_wheel(sys.argv[1])"
     without_node = {**os.environ, "PATH": "/nowhere"}
     subprocess.run([sys.executable, "-c", build, str(tmp_path)], cwd=ROOT, env=without_node, check=True)
@@ -61,7 +61,7 @@ def test_the_wheel_holds_the_page_and_serves_it_without_node(built: None, tmp_pa
     assert int(done.stdout) > 100
 
 
-def test_serve_prints_a_link_that_enters(tmp_path: Path) -> None:
+def test_serve_prints_a_link_with_a_token(tmp_path: Path) -> None:
     daemon = DaemonProcess(tmp_path / "data")
     daemon.start()
     try:

@@ -1,4 +1,4 @@
-"""The inspector in a real browser, as a person uses it; and a daemon to look at."""
+"""Drives the inspector in a real browser, and a daemon through its API."""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -9,8 +9,8 @@ import httpx2
 from playwright.async_api import BrowserContext, ConsoleMessage, Locator, Page, expect
 
 from everyagent.testing.daemon import TOKEN, DaemonProcess
+from tests.waiting import LIMIT_SECONDS
 
-LIMIT_SECONDS = 90.0
 expect.set_options(timeout=LIMIT_SECONDS * 1000)
 
 #: Takes the options of playwright's `new_context`.
@@ -18,7 +18,7 @@ NewContext = Callable[..., Awaitable[BrowserContext]]
 
 
 class Daemon:
-    """What a program does with the daemon while somebody looks."""
+    """A daemon, used through its API while the inspector shows it."""
 
     def __init__(self, process: DaemonProcess, folder: Path) -> None:
         self.process = process
@@ -43,7 +43,7 @@ class Daemon:
         return self.call("POST", "/sessions", body).json()["sessionId"]
 
     def turn(self, session: str, message: str) -> None:
-        """Send it, and wait until the turn is over."""
+        """Sends a message and waits for the end of its turn."""
         self.call("POST", f"/sessions/{session}/messages/stream", {"message": message})
 
     def send(self, session: str, message: str) -> None:
@@ -57,18 +57,18 @@ class Daemon:
 
 
 class Inspector:
-    """One tab. `faults` is what the browser complained of: errors, and whatever the page's policy stopped."""
+    """One tab. `faults` are errors and warnings of the browser, such as violations of the page's policy."""
 
     def __init__(self, page: Page, daemon: Daemon) -> None:
         self.page = page
         self.daemon = daemon
         self.faults: list[str] = []
-        #: What a test expects the browser to complain of.
+        #: Patterns of faults that a test expects.
         self.tolerated: list[str] = []
-        self.page.on("console", self._heard)
+        self.page.on("console", self._on_console)
         self.page.on("pageerror", lambda error: self.faults.append(f"error: {error}"))
 
-    def _heard(self, message: ConsoleMessage) -> None:
+    def _on_console(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
             self.faults.append(message.text)
 
@@ -80,20 +80,20 @@ class Inspector:
         await expect(self.page.get_by_role("link", name="everyagent")).to_be_visible()
 
     async def open(self, session: str, tab: str = "", at: int | None = None) -> None:
-        """By the address, as a link would."""
+        """Opens a session by its address."""
         await self.go(f"#/session/{session}{f'/{tab}' if tab else ''}{f'?at={at}' if at else ''}")
 
     async def go(self, place: str) -> None:
         await self.page.evaluate("to => { location.hash = to; }", place)
 
     async def say(self, message: str) -> None:
-        """Written and taken: the box is empty again."""
+        """Sends a message and waits until the box is empty."""
         box = self.page.get_by_label("Message", exact=True)
         await box.fill(message)
         await box.press("Enter")
         await expect(box).to_have_value("")
 
-    # -- what is on the page ----------------------------------------------------------------------------------
+    # -- parts of the page ------------------------------------------------------------------------------------
 
     @property
     def log(self) -> Locator:
@@ -111,18 +111,18 @@ class Inspector:
 
 
 async def enter(context: BrowserContext, daemon: Daemon) -> Inspector:
-    """A new tab that has entered."""
+    """Opens a new tab and logs in."""
     tab = Inspector(await context.new_page(), daemon)
     await tab.enter()
     return tab
 
 
 async def until(met: Callable[[], bool | Awaitable[bool]]) -> None:
-    """Wait for something that `expect` cannot see."""
+    """Waits for a condition that is not on the page."""
     with anyio.move_on_after(LIMIT_SECONDS):
         while True:
             found = met()
             if found if isinstance(found, bool) else await found:
                 return
             await anyio.sleep(0.05)
-    raise AssertionError(f"it did not happen within {LIMIT_SECONDS:.0f} seconds")
+    raise AssertionError(f"the condition was not met within {LIMIT_SECONDS:.0f} seconds")
