@@ -7,11 +7,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from everyagent.agents.adapter import AgentState, Change, Prompt
+from everyagent.agents.adapter import Change, Prompt
 from everyagent.agents.mock import adapter as mock_adapter
-from everyagent.agents.mock.adapter import MockAdapter
 from everyagent.agents.mock.driver import MockConversation
-from everyagent.agents.supervision import TaskSupervisor
 from everyagent.config import Settings
 from everyagent.daemon import sessions_of
 from everyagent.errors import AgentFailed, AskClosed, AskNotFound, SessionHasEnded, UnsupportedChoice
@@ -380,19 +378,3 @@ async def test_secrets_of_a_session_reach_its_agent_and_nobody_else(
     for file in (tmp_path / "data").rglob("*"):
         if file.is_file():
             assert b"hunter2" not in file.read_bytes(), file
-
-
-class Broken(MockAdapter):
-    name = "broken"
-
-    async def state(self) -> AgentState:
-        raise RuntimeError("nobody thought of this")
-
-
-async def test_an_agent_that_cannot_be_looked_at_does_not_hide_the_others(tmp_path: Path) -> None:
-    settings = Settings(data_dir=tmp_path / "data")
-    both = lambda tasks: [Broken(TaskSupervisor(tasks)), MockAdapter(TaskSupervisor(tasks))]  # noqa: E731
-    async with sessions_of(settings, policy=Limits(), adapters=both) as sessions:
-        broken, mock = await sessions.agents.infos()
-        assert "nobody thought of this" in (broken.problem or "")
-        assert mock.installed
