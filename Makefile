@@ -29,10 +29,9 @@ format: .venv/.ready-dev
 	@$(BIN)/ruff format
 	@$(BIN)/ruff check --fix
 
-# Files made from others: the sync client from the async one, the tree in docs/map.md from the modules' docstrings.
+# The sync client is generated from the async one.
 generate: .venv/.ready-dev
 	@$(BIN)/python tests/client/test_sync_client.py --write
-	@$(BIN)/python tests/test_map.py --write
 
 # Figures, with ratios. Needs two quiet cores; takes some minutes.
 bench: .venv/.ready-dev .venv/.inspector

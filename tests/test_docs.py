@@ -34,8 +34,9 @@ def functions(file: Path) -> set[str]:
 
 
 def rules() -> list[str]:
-    """The rows of the tables without their headers."""
-    rows = [line for line in INVARIANTS.read_text().splitlines() if line.startswith("|")]
+    """The rows of the tables of rules, without their headers."""
+    sections = INVARIANTS.read_text().split("\n## ")[1:]
+    rows = [line for section in sections for line in section.splitlines() if line.startswith("|")]
     return [row for row in rows if not row.startswith(("| rule", "|---"))]
 
 
