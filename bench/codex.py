@@ -9,9 +9,9 @@ from bench.figure import Figure, Standard, Unmeasured
 from bench.machine import load_average
 from bench.plan import Plan
 from everyagent.agents.adapter import NativeSession, Synthetic
-from everyagent.agents.codex.decode.decoder import Decoder
+from everyagent.agents.codex.decode.decoder import CodexDecoder
 from everyagent.agents.codex.protocol import rpc
-from everyagent.agents.codex.protocol.routing import Router
+from everyagent.agents.codex.protocol.routing import ThreadRouter
 from everyagent.clock import SystemClock
 from everyagent.log.log import SessionRecord
 from everyagent.runtime.framing import Line
@@ -74,7 +74,7 @@ def _micros(cases: list[list[Line]]) -> float:
     openings = [_opening(lines) for lines in cases]
     began = time.process_time()
     for lines, opened in zip(cases, openings, strict=True):
-        decoder, order, router = Decoder(), Sequencer(), Router[None]()
+        decoder, order, router = CodexDecoder(), Sequencer(), ThreadRouter[None]([])
         decoder.sent.update(dict.fromkeys(opened, "thread/start"))
         record = SessionRecord(
             number=1, session_id="s", agent="codex", created_at=0, updated_at=0, config=b"{}", secrets=None

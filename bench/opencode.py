@@ -9,9 +9,9 @@ from bench.figure import Figure, Standard, Unmeasured
 from bench.machine import load_average
 from bench.plan import Plan
 from everyagent.agents.adapter import NativeSession, Synthetic
-from everyagent.agents.opencode.decode.decoder import Decoder
+from everyagent.agents.opencode.decode.decoder import OpencodeDecoder
 from everyagent.agents.opencode.protocol import native_event
-from everyagent.agents.opencode.protocol.routing import Router
+from everyagent.agents.opencode.protocol.routing import SessionRouter
 from everyagent.clock import SystemClock
 from everyagent.log.log import SessionRecord
 from everyagent.runtime.framing import LineSplitter
@@ -65,8 +65,8 @@ def _micros(cases: list[list[bytes]]) -> float:
     owners = [_sessions(events) for events in cases]
     began = time.process_time()
     for events, sessions in zip(cases, owners, strict=True):
-        router, splitter = Router[str](), LineSplitter()
-        decoders = {session: Decoder() for session in sessions}
+        router, splitter = SessionRouter[str](), LineSplitter()
+        decoders = {session: OpencodeDecoder() for session in sessions}
         orders = {session: Sequencer() for session in sessions}
         for session, decoder in decoders.items():
             router.own(session, session)
