@@ -1,4 +1,4 @@
-"""The gate and the small program that knocks at it: who is heard, what is told, and that the rest means no."""
+"""The hook server and the hook program: who gets an answer, and that every failure rejects the call."""
 
 import os
 import socket
@@ -17,18 +17,17 @@ import pytest
 from anyio import to_thread
 from tests.waiting import LIMIT_SECONDS
 
-from everyagent.agents import hook_client as knocking
-from everyagent.agents import hook_server
-from everyagent.agents.hook_server import Gate
+from everyagent.agents import hook_client, hook_server
+from everyagent.agents.hook_server import HookServer
 from everyagent.agents.supervision import TaskSupervisor
 
 INPUT = b'{"command":"touch x"}'
 
 
-def knock(path: Path | str, token: str, *words: str) -> tuple[int, str]:
-    """As an agent calls it: its exit code, and what it said on stderr."""
+def run_hook(path: Path | str, token: str, *words: str) -> tuple[int, str]:
+    """Run the hook as an agent does: its exit code and its stderr."""
     done = subprocess.run(
-        [sys.executable, "-I", "-S", knocking.__file__, str(path), token, *words],
+        [sys.executable, "-I", "-S", hook_client.__file__, str(path), token, *words],
         input=INPUT,
         env={},
         capture_output=True,
@@ -38,9 +37,9 @@ def knock(path: Path | str, token: str, *words: str) -> tuple[int, str]:
 
 
 @asynccontextmanager
-async def opened() -> AsyncGenerator[tuple[Gate, Path]]:
+async def opened() -> AsyncGenerator[tuple[HookServer, Path]]:
     async with anyio.create_task_group() as tasks:
-        made = Gate(TaskSupervisor(tasks))
+        made = HookServer(TaskSupervisor(tasks))
         try:
             yield made, await made.open()
         finally:
@@ -56,39 +55,50 @@ def answering(why: str | None, heard: list[bytes]) -> hook_server.Answerer:
     return answer
 
 
-async def test_a_wish_is_heard_and_answered() -> None:
+async def test_a_hook_gets_the_decision() -> None:
     heard: list[bytes] = []
     async with opened() as (made, path):
         token = made.admit(answering(None, heard))
-        assert await to_thread.run_sync(lambda: knock(path, token)) == (0, "")
-        token = made.admit(answering("No, said Ann.\nNever.", heard))
-        assert await to_thread.run_sync(lambda: knock(path, token, "asked", "a tool")) == (2, "No, said Ann.\nNever.")
+        assert await to_thread.run_sync(lambda: run_hook(path, token)) == (0, "")
+        token = made.admit(answering("No.\nNever.", heard))
+        assert await to_thread.run_sync(lambda: run_hook(path, token, "asked", "a tool")) == (
+            2,
+            "No.\nNever.",
+        )
     assert heard == [INPUT, b"asked\na tool\n" + INPUT]
 
 
-async def test_a_gate_that_was_tidied_away_is_opened_again() -> None:
+async def test_a_socket_that_was_deleted_is_replaced() -> None:
     heard: list[bytes] = []
     async with opened() as (made, path):
         token = made.admit(answering(None, heard))
         path.unlink()
-        assert (await to_thread.run_sync(lambda: knock(path, token)))[0] == 2
+        assert (await to_thread.run_sync(lambda: run_hook(path, token)))[0] == 2
         other = await made.open()
         assert other == await made.open()
-        assert await to_thread.run_sync(lambda: knock(other, token)) == (0, "")
+        assert await to_thread.run_sync(lambda: run_hook(other, token)) == (0, "")
 
 
-async def test_an_answer_that_fails_is_no_and_the_gate_stays_open() -> None:
+async def test_a_decision_that_raises_rejects_the_call_and_the_server_goes_on() -> None:
+    faults: list[Exception] = []
+
     async def fail(_: bytes) -> str | None:
         raise RuntimeError
 
+    async def report(fault: Exception) -> None:
+        faults.append(fault)
+
     async with opened() as (made, path):
-        token = made.admit(fail)
-        assert (await to_thread.run_sync(lambda: knock(path, token)))[0] == 2
+        token = made.admit(fail, on_fault=report)
+        code, words = await to_thread.run_sync(lambda: run_hook(path, token))
+        assert code == 2
+        assert "internal error" in words
+        assert [type(fault) for fault in faults] == [RuntimeError]
         token = made.admit(answering(None, []))
-        assert await to_thread.run_sync(lambda: knock(path, token)) == (0, "")
+        assert await to_thread.run_sync(lambda: run_hook(path, token)) == (0, "")
 
 
-async def test_only_this_user_gets_near_it() -> None:
+async def test_only_this_user_can_reach_the_socket() -> None:
     async with opened() as (_, path):
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -96,18 +106,18 @@ async def test_only_this_user_gets_near_it() -> None:
     assert not folder.exists()
 
 
-async def test_somebody_else_is_not_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_another_user_gets_no_decision(monkeypatch: pytest.MonkeyPatch) -> None:
     heard: list[bytes] = []
     async with opened() as (made, path):
         token = made.admit(answering(None, heard))
         monkeypatch.setattr(os, "geteuid", lambda: 12345)
-        code, words = await to_thread.run_sync(lambda: knock(path, token))
+        code, words = await to_thread.run_sync(lambda: run_hook(path, token))
     assert (code, heard) == (2, [])
     assert "daemon" in words
 
 
 @pytest.mark.parametrize("given", [b"", b"\n", b"x\ny\nz\n", b"\xff\n\xff\n\xff\n"])
-async def test_nonsense_is_refused_and_the_gate_stays_open(given: bytes) -> None:
+async def test_malformed_requests_are_rejected_and_the_server_goes_on(given: bytes) -> None:
     heard: list[bytes] = []
 
     def shout(path: Path) -> bytes:
@@ -122,20 +132,20 @@ async def test_nonsense_is_refused_and_the_gate_stays_open(given: bytes) -> None
         token = made.admit(answering(None, heard))
         assert not (await to_thread.run_sync(shout, path)).startswith(b"allow")
         assert heard == []
-        assert await to_thread.run_sync(lambda: knock(path, token)) == (0, "")
+        assert await to_thread.run_sync(lambda: run_hook(path, token)) == (0, "")
 
 
-async def test_a_session_that_is_over_is_told_no() -> None:
+async def test_a_session_that_ended_rejects_calls() -> None:
     heard: list[bytes] = []
     async with opened() as (made, path):
         token = made.admit(answering(None, heard))
         made.dismiss(token)
-        code, words = await to_thread.run_sync(lambda: knock(path, token))
+        code, words = await to_thread.run_sync(lambda: run_hook(path, token))
     assert (code, heard) == (2, [])
     assert words
 
 
-async def test_a_program_that_is_killed_withdraws_its_wish(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_killing_the_hook_cancels_the_decision(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hook_server, "HEARTBEAT", 0.02)
     asked, withdrawn = anyio.Event(), anyio.Event()
 
@@ -149,7 +159,7 @@ async def test_a_program_that_is_killed_withdraws_its_wish(monkeypatch: pytest.M
 
     async with opened() as (made, path):
         token = made.admit(answer)
-        argv = [sys.executable, "-I", "-S", knocking.__file__, str(path), token]
+        argv = [sys.executable, "-I", "-S", hook_client.__file__, str(path), token]
         with subprocess.Popen(argv, stdin=subprocess.PIPE, env={}) as child:
             assert child.stdin
             child.stdin.close()
@@ -172,7 +182,7 @@ class CountingSocket(socket.socket):
 
 async def test_the_daemon_sends_heartbeats_while_a_person_thinks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hook_server, "HEARTBEAT", 0.02)
-    monkeypatch.setattr(knocking, "socket", SimpleNamespace(socket=CountingSocket, AF_UNIX=socket.AF_UNIX))
+    monkeypatch.setattr(hook_client, "socket", SimpleNamespace(socket=CountingSocket, AF_UNIX=socket.AF_UNIX))
     monkeypatch.setattr(CountingSocket, "received", [])
     release = anyio.Event()
 
@@ -195,26 +205,26 @@ async def test_the_daemon_sends_heartbeats_while_a_person_thinks(monkeypatch: py
 
 
 async def _asked(path: Path, token: str, verdicts: list[bytes]) -> None:
-    verdicts.append(await to_thread.run_sync(knocking.ask, str(path), token, INPUT))
+    verdicts.append(await to_thread.run_sync(hook_client.ask, str(path), token, INPUT))
 
 
-# -- nobody there -------------------------------------------------------------------------------------------------
+# -- no daemon -------------------------------------------------------------------------------------------------
 
 
-def test_without_a_daemon_it_rejects(tmp_path: Path) -> None:
-    code, words = knock(tmp_path / "none", "t")
+def test_without_a_daemon_the_call_is_rejected(tmp_path: Path) -> None:
+    code, words = run_hook(tmp_path / "none", "t")
     assert code == 2
     assert "daemon is away" in words
 
 
-def test_a_socket_that_a_dead_daemon_left_means_no(tmp_path: Path) -> None:
+def test_the_socket_of_a_dead_daemon_rejects(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(tmp_path / "gate"))
-    assert knock(tmp_path / "gate", "t")[0] == 2
+    assert run_hook(tmp_path / "gate", "t")[0] == 2
 
 
 def listening(path: Path, then: Callable[[socket.socket], None]) -> threading.Thread:
-    """A daemon that takes the call, and then does something with it."""
+    """A server that accepts one connection and hands it to `then`."""
     server = socket.socket(socket.AF_UNIX)
     server.bind(str(path))
     server.listen()
@@ -229,7 +239,7 @@ def listening(path: Path, then: Callable[[socket.socket], None]) -> threading.Th
 
 
 @pytest.mark.parametrize("said", [b"", b"\n\n", b"allowed", b"allow it", b"nonsense"])
-def test_whatever_is_no_clear_yes_means_no(tmp_path: Path, said: bytes) -> None:
+def test_anything_but_allow_rejects(tmp_path: Path, said: bytes) -> None:
     def answer(taken: socket.socket) -> None:
         heard = b""
         while INPUT not in heard:
@@ -237,12 +247,12 @@ def test_whatever_is_no_clear_yes_means_no(tmp_path: Path, said: bytes) -> None:
         taken.sendall(said)
 
     thread = listening(tmp_path / "gate", answer)
-    assert knock(tmp_path / "gate", "t")[0] == 2
+    assert run_hook(tmp_path / "gate", "t")[0] == 2
     thread.join()
 
 
-def test_a_daemon_that_falls_silent_means_no(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(knocking, "SILENCE_LIMIT", 0.05)
+def test_a_silent_daemon_rejects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hook_client, "SILENCE_LIMIT", 0.05)
     over = threading.Event()
 
     def wait(_: socket.socket) -> None:
@@ -250,13 +260,13 @@ def test_a_daemon_that_falls_silent_means_no(tmp_path: Path, monkeypatch: pytest
 
     thread = listening(tmp_path / "gate", wait)
     with pytest.raises(TimeoutError):
-        knocking.ask(str(tmp_path / "gate"), "t", INPUT)
+        hook_client.ask(str(tmp_path / "gate"), "t", INPUT)
     over.set()
     thread.join()
 
 
-def test_it_imports_nothing_but_a_few_small_modules() -> None:
-    """It is started before each tool, so it must be there at once."""
-    code = f"import runpy, sys; runpy.run_path({knocking.__file__!r}); print(*sys.modules)"
+def test_the_hook_imports_only_a_few_small_modules() -> None:
+    """It is started before each tool call, so it must start fast."""
+    code = f"import runpy, sys; runpy.run_path({hook_client.__file__!r}); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True)
     assert not {"json", "asyncio", "everyagent", "re", "typing", "site"} & set(done.stdout.split()) - {"re", "typing"}

@@ -59,10 +59,13 @@ class ToldSession:
             case _:
                 self.tell(self.order.apply(draft))
 
+    def pending(self, key: str) -> bool:
+        """Whether the ask with the adapter's key is open."""
+        return self.order.asks.pending(self._asked.get(key, "")) is not None
+
     def answered(self, key: str, answer: Answer) -> None:
-        ask_id = self._asked.get(key, "")
-        if self.order.asks.pending(ask_id):
-            resolved = self.order.asks.resolve(ask_id, answer)
+        if self.pending(key):
+            resolved = self.order.asks.resolve(self._asked[key], answer)
             self.order.asks.forget(resolved)
             self.tell([Emission(resolved, True)])
 

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from everyagent.agents.line_conversation import Ending
+from everyagent.agents.line_conversation import ProcessEnd
 from everyagent.agents.mock import driver as mock_driver
 from everyagent.agents.mock.adapter import MockAdapter
 from everyagent.errors import AgentNotLoggedIn
@@ -16,8 +16,8 @@ pytestmark = pytest.mark.anyio
 Create = Callable[..., Awaitable[Talk]]
 
 
-def _wrong_key(_: object) -> Ending:
-    return Ending(code="auth")
+def _wrong_key(_: object) -> ProcessEnd:
+    return ProcessEnd(code="auth")
 
 
 async def test_an_agent_whose_last_words_say_what_is_wrong_is_not_started_again(

@@ -1,6 +1,7 @@
-"""What an adapter is: the contract between the sessions and the agents.
+"""The adapter interface: the contract between sessions and agents.
 
-`sessions/` calls it and hears from it; every folder beside this file is one implementation.
+To add an agent, implement `Adapter` (one object per kind of agent) and `Conversation` (one per running session), and
+report what the agent sends to the `Listener` that `Adapter.open` was given. `mock/` is the smallest implementation.
 """
 
 from collections.abc import Sequence
@@ -19,9 +20,10 @@ from everyagent.model.tools import CustomTool, McpServer
 
 
 class Capabilities(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What clients may expect of an agent. The daemon asks these flags, never the agent's name.
+    """What an agent can do. The daemon decides by these flags, never by the agent's name.
 
-    `cost`: it says what each turn cost, whatever the model. `subagent_interrupt`: one sub-agent can be stopped alone.
+    `cost`: the agent reports the cost of each turn, for every model. `subagent_interrupt`: a single sub-agent can be
+    stopped. `own_tools_off`: the agent can run without its own tools.
     """
 
     plan_mode: bool = False
@@ -58,11 +60,12 @@ class Capabilities(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Catalog(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What can be chosen. `open_models`: the agent takes model names that are not listed, too.
+    """The choices that an agent offers. `open_models`: it accepts model names that are not listed.
 
-    `tools` are the agent's own, which tool policies are about; with `open_tools` it may have more. `sandbox` is how its
-    commands are kept to some hosts, if they can be: by itself, or by the shell it is given. That holds in
-    `sandbox_modes`, the most trusting first; None: in every permission mode.
+    `tools` are the agent's own tools, to which tool policies apply; with `open_tools` it may have more. `sandbox` names
+    who limits the network of its commands: the agent itself (`own`) or the shell that the daemon gives it (`shell`);
+    None if nobody can. `sandbox_modes` are the permission modes in which that limit holds, the least strict first;
+    None for all of them.
     """
 
     models: list[Model]
@@ -77,7 +80,7 @@ class Catalog(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class AgentState(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What is on this machine. `tested_version` is the one this adapter was tested with."""
+    """An agent's installation and login on this machine. The adapter was tested with `tested_version`."""
 
     installed: bool
     credentials_available: bool
@@ -89,7 +92,10 @@ class AgentState(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class CommandShell(Protocol):
-    """A bash, as a program; and what makes any other bash that one, if its variable BASH_ENV names it."""
+    """A bash whose commands reach only the hosts that a session allows.
+
+    `bash` is the program; `bash_env` is a file that does the same to any bash whose variable BASH_ENV names it.
+    """
 
     @property
     def bash(self) -> Path: ...
@@ -98,14 +104,17 @@ class CommandShell(Protocol):
 
 
 class Launch(Struct, frozen=True, kw_only=True):
-    """A session, as an agent must know it to start or resume.
+    """Everything an agent needs to start, or to resume, a session.
 
-    `native_session_id` is set to resume; `seed` is a transcript to start from when there is no native history.
-    `scratch` is a private folder of this session that survives restarts. `tools_url` is where the session's
-    custom tools are offered over MCP, with its bearer token. Those are no business of `policies`, which every other
-    tool call keeps to, a sub-agent's too; an adapter is only given what its catalog says that it can enforce. `title`
-    is what somebody calls the session already. `hosts` are all that its commands may reach, with None whatever the
-    machine reaches; an agent without a sandbox of its own then starts them with `shell`, whatever else names one.
+    * `native_session_id` is set to resume the agent's own session. `seed` is a transcript to begin with where the agent
+      has no history of its own.
+    * `scratch` is a private folder of the session that outlives the process. `title` is the session's title, if any.
+    * `tools_url` and `tools_token` lead to an MCP server with the session's custom tools, `tools`. Tool policies do not
+      apply to those.
+    * `policies` apply to every other tool call, those of sub-agents included. An adapter only gets policies that its
+      capabilities and its catalog say it can enforce.
+    * `hosts` are the only hosts that commands may reach; None for no limit. An agent without a sandbox of its own must
+      then run its commands in `shell`, even if its settings name another one.
     """
 
     session_id: str
@@ -130,7 +139,7 @@ class Launch(Struct, frozen=True, kw_only=True):
 
 
 class Prompt(Struct, frozen=True, kw_only=True):
-    """A user's message. `item_id` is the universal item it is, for agents that take an id of ours along."""
+    """A user's message. `item_id` is its universal item, for agents that accept an id from their client."""
 
     item_id: str
     text: str
@@ -138,7 +147,7 @@ class Prompt(Struct, frozen=True, kw_only=True):
 
 
 class Change(Struct, frozen=True, kw_only=True):
-    """What shall be different from now on; unset stays as it is."""
+    """Settings of a running session that change now. Fields that are unset stay as they are."""
 
     model: str | UnsetType | None = UNSET
     variant: str | UnsetType | None = UNSET
@@ -152,7 +161,7 @@ class Change(Struct, frozen=True, kw_only=True):
 
 
 class Frame(Struct, frozen=True, gc=False):
-    """One thing said, byte for byte: a line, a message, an SSE event."""
+    """One native message, byte for byte: a line, a JSON-RPC message, an SSE event."""
 
     direction: Literal["from_agent", "to_agent"]
     body: bytes
@@ -160,35 +169,35 @@ class Frame(Struct, frozen=True, gc=False):
 
 
 class NativeSession(Struct, frozen=True):
-    """The agent named its own session: the id to resume it by."""
+    """The id of the agent's own session, by which it can be resumed."""
 
     id: str
 
 
 class Synthetic(Struct, frozen=True):
-    """An event the adapter made up to fill a gap; the frame it came with is its cause."""
+    """An event that the adapter infers and the agent did not send; the frame it comes with is its cause."""
 
     data: EventData
 
 
-#: What decoding a frame yields. Inside, `item_id`, `parent_id` and `subagent` are the adapter's own keys for
-#: items (native ids, as a rule); `turn_id`s are empty. The session gives the universal ids and fills what the
-#: order rules demand and the agent left out. Ask ids are the adapter's own keys, too.
+#: The result of decoding a frame. `item_id`, `parent_id`, `subagent` and the ids of asks are the adapter's own keys, as
+#: a rule native ids; a key stands for one item for as long as the conversation lasts (`item_keys.py`). `turn_id` is
+#: empty. The session assigns universal ids, and adds the events that the order rules demand and the agent left out.
 Draft: TypeAlias = EventData | Synthetic | NativeSession
 
 
 class Heard(Struct, frozen=True, gc=False):
-    """A frame and what it means."""
+    """A frame and the events that were decoded from it; none for a frame that the daemon sent."""
 
     frame: Frame
     drafts: Sequence[Draft]
 
 
 class Death(Struct, frozen=True, kw_only=True):
-    """How a conversation ended. `expected`: we closed it ourselves, nobody need be told.
+    """How a conversation ended. `expected`: the daemon closed it, so no error is reported.
 
-    `history_lost`: it could not resume, because the agent no longer has that native session.
-    `code`: what went wrong, where the agent's last words say so.
+    `history_lost`: the agent no longer has the native session that it was to resume. `code` classifies the failure, if
+    that is known; `internal` is a fault of the daemon's own code.
     """
 
     expected: bool
@@ -201,57 +210,60 @@ class Death(Struct, frozen=True, kw_only=True):
 
 
 class Listener(Protocol):
-    """The session's ear. Calls come from the conversation's own task, in the order things were said."""
+    """Receives what an agent sends. The conversation calls it from one task, in the order of the frames."""
 
     async def heard(self, batch: Sequence[Heard]) -> None:
-        """Returns when there is room for more: until then the conversation must not read on."""
+        """Frames in both directions. Wait for it before you read more: that is how a slow disk slows the agent down."""
         ...
 
     async def died(self, death: Death) -> None:
-        """Called exactly once, after the last `heard`. Nothing may be heard after it."""
+        """The conversation is over. Call it exactly once, after the last `heard`."""
         ...
 
 
 class Conversation(Protocol):
-    """One live native session. Every method may raise `AgentFailed`; none waits for the agent to finish work."""
+    """A running session of an agent. Methods do not wait for the agent's work, and raise `AgentFailed` or nothing.
+
+    Any other exception is a defect: the agent is ended, and its session gets an `error` with code `internal`.
+    """
 
     async def prompt(self, prompt: Prompt) -> None:
-        """Start a turn. The agent must end it with a `TurnEnded` draft, or die."""
+        """Start a turn. It ends with a `TurnEnded` draft or with the conversation's death."""
         ...
 
     async def steer(self, prompt: Prompt) -> None:
-        """A message into the running turn; called only where `capabilities.steering`."""
+        """Add a message to the running turn. Called only if `capabilities.steering`."""
         ...
 
     async def answer(self, ask_key: str, answer: Answer) -> None:
-        """Called at most once for each ask, with the key its request was drafted with."""
+        """Answer a permission or a question, by the key of its request's draft. Called at most once for each."""
         ...
 
     async def interrupt(self) -> None:
-        """Ask for the running turn to be stopped; its `TurnEnded` comes as usual."""
+        """Ask the agent to stop the running turn, which then ends with a `TurnEnded` draft as usual."""
         ...
 
     async def interrupt_subagent(self, call: str) -> bool:
-        """Ask for what a sub-agent does to be stopped, by the key of the call that started it; the turn goes on.
+        """Stop one sub-agent, by the key of the call that started it. The turn goes on, and the call gets its result.
 
-        Called only where `capabilities.subagent_interrupt`. The call's result comes as usual. False: it does not run.
+        Called only if `capabilities.subagent_interrupt`. Returns False if that sub-agent does not run.
         """
         ...
 
     async def change(self, change: Change) -> bool:
-        """Apply it to the live agent. False: only a restart would; the session then restarts it when idle."""
+        """Apply a change to the running agent. Returns False if it takes a restart: the session does that when idle."""
         ...
 
     async def close(self, *, force: bool = False) -> None:
-        """End the process and everything it started; the native session stays resumable.
+        """End the process and everything it started, at once if `force`. The native session can still be resumed.
 
-        Politely, unless `force`. Returns when the whole tree is gone and `died` was called.
+        Returns when the whole process tree is gone and `Listener.died` has returned.
         """
         ...
 
 
 class Adapter(Protocol):
-    """One kind of agent."""
+    """One kind of agent: how it is installed, what it offers, and how sessions with it are opened."""
 
     @property
     def name(self) -> str: ...
@@ -265,7 +277,7 @@ class Adapter(Protocol):
     async def state(self) -> AgentState: ...
 
     async def catalog(self) -> Catalog:
-        """Models, variants and modes that really can be chosen; asked of the agent where it can tell."""
+        """The models, variants and modes that can be chosen, from the agent itself where it can list them."""
         ...
 
     async def install(self, *, reinstall: bool) -> AgentState: ...
@@ -273,10 +285,10 @@ class Adapter(Protocol):
     async def open(self, launch: Launch, listener: Listener) -> Conversation:
         """Start the agent, or attach to a shared one. Raises `AgentFailed` or `AgentNotInstalled`.
 
-        May return before the agent is ready; what goes wrong then is a `died`.
+        May return before the agent is ready; failures after that are reported with `Listener.died`.
         """
         ...
 
     async def close(self) -> None:
-        """The daemon goes down: end whatever is shared between conversations."""
+        """End everything that conversations share. Called when the daemon stops."""
         ...

@@ -1,4 +1,4 @@
-"""What an adapter of a program is made with."""
+"""The dependencies of an adapter: tasks, folders, environment, process reaper."""
 
 import os
 from collections.abc import Mapping
@@ -10,9 +10,9 @@ from everyagent.runtime.reaper import Reaper
 
 
 class AdapterContext(NamedTuple):
-    """Conversations run as tasks of `tasks`. `folder` is where agents are installed.
+    """Conversations run as tasks of `tasks`. Agents are installed in `folder`. `environment` is the daemon's own.
 
-    `environment` is the daemon's own. Without a `reaper` an adapter brings its own, and closes it.
+    Without a `reaper`, an adapter makes one and closes it itself.
     """
 
     tasks: TaskSupervisor

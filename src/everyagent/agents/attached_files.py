@@ -1,4 +1,4 @@
-"""The files of a prompt, wherever they are. Reads and writes them, so it runs in a thread; used by adapters."""
+"""Reads the files attached to a prompt, and writes inline ones to disk. Blocking: adapters call it in a thread."""
 
 import base64
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from everyagent.errors import AgentFailed
 from everyagent.model.sessions import Attachment
 
-#: The images that models take.
+#: Image types that models accept.
 IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
 
@@ -14,8 +14,8 @@ def base64_of(attachment: Attachment) -> str:
     return attachment.data or base64.b64encode(_read(attachment.path)).decode()
 
 
-def told(attachment: Attachment, folder: Path) -> str:
-    """For an agent that reads the file itself. What came without a path is kept in `folder`."""
+def mention(attachment: Attachment, folder: Path) -> str:
+    """A sentence that names the file, for an agent that reads it itself. Inline data is written to `folder` first."""
     return f"The user attached this file: {attachment.path or _kept(attachment, folder)}"
 
 

@@ -1,4 +1,4 @@
-"""Unified diffs of whole files. Pure; used by adapters whose agents tell only what they wrote."""
+"""Unified diffs of whole files, for agents that report only the new content. Pure."""
 
 from difflib import unified_diff
 
@@ -6,14 +6,14 @@ _NO_NEWLINE = "\\ No newline at end of file\n"
 
 
 def created(path: str, content: str) -> str:
-    """Of a file that was not there before."""
+    """The diff of a new file."""
     lines = _lines(content)
     head = f"--- /dev/null\n+++ b/{path.lstrip('/')}\n"
     return head + f"@@ -0,0 +1,{len(lines)} @@\n" + "".join(_ended(f"+{line}") for line in lines) if lines else head
 
 
 def changed(path: str, before: str, after: str) -> str:
-    """Of a file that was written over."""
+    """The diff of a file that was overwritten."""
     name = path.lstrip("/")
     head = f"--- a/{name}\n+++ b/{name}\n"
     _, _, *hunks = unified_diff(_lines(before), _lines(after)) if before != after else ("", "")
@@ -21,7 +21,7 @@ def changed(path: str, before: str, after: str) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """As diffs count them: by line feeds alone."""
+    """Split at line feeds alone, as diffs do."""
     *whole, last = text.split("\n")
     return [*(f"{line}\n" for line in whole), *([last] if last else [])]
 

@@ -1,7 +1,7 @@
-"""The small program that an agent calls before it uses a tool: it asks the daemon, and its exit code is the answer.
+"""The permission hook: a program that an agent runs before each tool call, to ask the daemon whether it may.
 
-Stdlib only, and run by its path with nothing else on it, so that it is there at once. Whatever goes wrong: no.
-Arguments: the gate, the session's token, and what the daemon shall hear, line by line, before the agent's own words.
+Exit code 0 allows the call, 2 rejects it; any failure rejects it. Stdlib only and run by its path, so it starts fast.
+Arguments: the daemon's socket, the session's token, and lines to send before the agent's own description of the call.
 """
 
 import socket
@@ -9,12 +9,12 @@ import sys
 
 ALLOW, REJECT = 0, 2
 CONNECT_LIMIT = 10.0
-#: The daemon is heard of more often than this, however long a person thinks.
+#: The daemon sends a heartbeat more often than this, however long a decision takes.
 SILENCE_LIMIT = 60.0
 
 
 def main() -> int:
-    given = sys.stdin.buffer.read()  # all of it: not every agent survives a program that leaves its input unread
+    given = sys.stdin.buffer.read()  # all of it: some agents fail if a hook does not read its input
     try:
         gate, token, *words = sys.argv[1:]
         verdict = ask(gate, token, "".join(f"{word}\n" for word in words).encode() + given)
@@ -27,16 +27,16 @@ def main() -> int:
 
 
 def ask(gate: str, token: str, given: bytes) -> bytes:
-    """Empty if the daemon went away before it said anything."""
+    """The daemon's answer; empty if it went away before it gave one."""
     with socket.socket(socket.AF_UNIX) as daemon:
         daemon.settimeout(CONNECT_LIMIT)
         daemon.connect(gate)
         daemon.sendall(b"%s %d\n%s" % (token.encode(), len(given), given))
         daemon.settimeout(SILENCE_LIMIT)
-        heard = b""
+        received = b""
         while piece := daemon.recv(65536):
-            heard += piece
-        return heard.strip(b"\n")
+            received += piece
+        return received.strip(b"\n")
 
 
 def reject(words: str) -> int:

@@ -39,7 +39,7 @@ class _Session(NamedTuple):
     on_fault: OnFault | None
 
 
-class Gate:
+class HookServer:
     """Opened when the first session needs it, in a folder that only this user can enter.
 
     If the socket is gone, sessions that start then get another one.

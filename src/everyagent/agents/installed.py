@@ -1,4 +1,4 @@
-"""An agent's program on this machine: where it is, which version, what it offers; and how it gets there."""
+"""An agent's program on this machine: finds it, reads its version, lists its catalog, installs it."""
 
 import os
 import shutil
@@ -17,10 +17,11 @@ from everyagent.logs import get_logger
 logger = get_logger(__name__)
 
 
-class Identity(NamedTuple):
-    """What sets one agent's program apart. `variable` names another binary; `login` says who pays, if anybody does.
+class ProgramIdentity(NamedTuple):
+    """The constants of one agent's program. The environment variable `variable` may name another binary.
 
-    `lacking` says what it needs beside and is not there, of the machine or in the folder where we install it.
+    `login` names the account in use, or returns None. `lacking` names a missing dependency, of the machine or of the
+    installation folder.
     """
 
     name: str
@@ -32,14 +33,14 @@ class Identity(NamedTuple):
     lacking: Callable[[Mapping[str, str], Path], str | None] | None = None
 
 
-#: Of each program in each of its states: to ask takes seconds.
+#: Versions by path and modification time, since asking a program takes seconds.
 _versions: dict[tuple[str, int], str | None] = {}
 
 
-class Installed:
-    """`folder` is where we install it; `environment` is the daemon's own."""
+class InstalledProgram:
+    """The program is installed in `folder`; `environment` is the daemon's own."""
 
-    def __init__(self, identity: Identity, folder: Path, environment: Mapping[str, str]) -> None:
+    def __init__(self, identity: ProgramIdentity, folder: Path, environment: Mapping[str, str]) -> None:
         self._identity = identity
         self._folder = folder / identity.name
         self._environment = environment
@@ -47,7 +48,7 @@ class Installed:
         self._asking = anyio.Lock()
 
     def find(self) -> str | None:
-        """The one that was named, else the one on the PATH, else the one we installed."""
+        """The binary that the variable names, else one on the PATH, else the installed one."""
         named = self._environment.get(self._identity.variable)
         if named:
             return named if os.access(named, os.X_OK) else None
@@ -63,7 +64,7 @@ class Installed:
             return path
         named = self._environment.get(identity.variable)
         if named:
-            raise AgentNotInstalled(f"{identity.variable} names {named}, and there is no program. Correct or unset it.")
+            raise AgentNotInstalled(f"{identity.variable} names {named}, which is no program. Correct or unset it.")
         raise AgentNotInstalled(
             f"{identity.title} is not on this machine. Run `everyagent agents install {identity.name}`."
         )
@@ -83,7 +84,7 @@ class Installed:
         )
 
     async def install(self, *, reinstall: bool) -> AgentState:
-        """The pinned version. One that was there before, on the PATH or named, is still the one that is used."""
+        """Install the pinned version. A binary that is named or on the PATH still has precedence."""
         if reinstall or not self.find():
             pinned = self._identity.pinned()
             await to_thread.run_sync(
@@ -92,7 +93,7 @@ class Installed:
         return await self.state()
 
     async def catalog(self, ask: Callable[[str], Awaitable[Catalog]], unasked: Catalog) -> Catalog:
-        """Asked once for each program; where it is not there, or does not tell, `unasked`."""
+        """The program's catalog, asked for once; `unasked` if it is not installed or does not answer."""
         path = self.find()
         if path is None:
             return unasked
@@ -101,7 +102,7 @@ class Installed:
                 try:
                     self._catalogs[path] = await ask(path)
                 except AgentFailed as failure:
-                    logger.warning("an agent did not tell its models", agent=self._identity.name, error=failure.detail)
+                    logger.warning("an agent did not list its models", agent=self._identity.name, error=failure.detail)
                     return unasked
             return self._catalogs[path]
 

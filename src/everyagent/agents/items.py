@@ -1,4 +1,4 @@
-"""Universal items as adapters draft them, under their own keys. Pure."""
+"""Makes the items that adapters draft, under the adapter's own keys. Pure."""
 
 from collections.abc import Sequence
 
@@ -113,5 +113,5 @@ def notice(key: str, name: str, label: str, detail: str | None = None, *, parent
 
 
 def whole(item: Item) -> tuple[Draft, Draft]:
-    """An item that one message begins and completes."""
+    """Drafts for an item that arrives complete."""
     return (ItemStarted(item=item), ItemCompleted(item=item))

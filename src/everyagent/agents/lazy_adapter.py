@@ -1,4 +1,4 @@
-"""An adapter that is loaded when it is first needed: a daemon starts without those nobody asks for."""
+"""Adapters that are loaded at their first use, so that the daemon starts fast."""
 
 from collections.abc import Awaitable, Callable
 
@@ -7,7 +7,7 @@ from everyagent.agents.supervised_conversation import SupervisedConversation
 
 
 class LazyAdapter:
-    """`state` tells of the agent by its name, for as long as nothing else is asked for."""
+    """Reports the agent's state by `state` until the adapter is loaded. Its conversations are supervised."""
 
     def __init__(
         self, name: str, title: str, load: Callable[[], Adapter], state: Callable[[str], Awaitable[AgentState]]

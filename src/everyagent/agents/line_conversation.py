@@ -1,4 +1,4 @@
-"""A conversation in lines with one process of its own: what we say, what it says, how it dies. Drivers stand on it."""
+"""Conversations in lines of text with one process per session. Used by the drivers of Claude Code, Amp and the mock."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
@@ -17,39 +17,39 @@ from everyagent.runtime.process import Process
 
 logger = get_logger(__name__)
 
-#: How long the daemon, while it goes down itself, lets the listener take in a death.
+#: How long the listener may take to record a death while the daemon itself stops.
 FAREWELL_LIMIT = 10.0
 #: How long an agent that no longer reads its input may take to end.
 DEATH_LIMIT = 5.0
 
 
-class Ending(NamedTuple):
-    """What an agent's end means: whether its native session is gone, and what went wrong, where that is known."""
+class ProcessEnd(NamedTuple):
+    """The meaning of a process's end: whether the native session is lost, and the error code, if it is known."""
 
     history_lost: bool = False
     code: ErrorCode | None = None
 
 
-class Speech(NamedTuple):
-    """What is the agent's own about it. `title` is how its end is told of.
+class LineProtocol(NamedTuple):
+    """The part that differs between agents. `title` names the agent in messages.
 
-    `decode` makes sense of a line; `after` is called when a batch was heard, `ended` at its end.
+    `decode` decodes a line, `after` runs after each batch that the listener took, `ended` interprets the process's end.
     """
 
     title: str
     decode: Callable[[Line], Heard]
-    ended: Callable[[Exit | None], Ending]
+    ended: Callable[[Exit | None], ProcessEnd]
     after: Callable[[], Awaitable[None]] | None = None
 
 
-class Lines:
-    """`run` is its own task: the only one that calls the listener."""
+class LineConversation:
+    """Reads the process's lines, writes to it, and reports its death. Only the task `run` calls the listener."""
 
-    def __init__(self, process: Process, listener: Listener, speech: Speech) -> None:
+    def __init__(self, process: Process, listener: Listener, speech: LineProtocol) -> None:
         self.process = process
         self._listener = listener
         self._speech = speech
-        self._told: list[Heard] = []  # what was said elsewhere and the listener has not heard of yet
+        self._told: list[Heard] = []  # frames for the listener that were not read from the process
         self._closing = False
         self.fault: Exception | None = None
         self._over = anyio.Event()
@@ -74,7 +74,7 @@ class Lines:
                 self._over.set()
 
     async def tell(self, frame: bytes) -> None:
-        """A line with its end. Raises `AgentFailed`."""
+        """Write a line, which must end with a line feed. Raises `AgentFailed`."""
         await self.process.write(frame)
         self.note(Heard(Frame("to_agent", frame[:-1]), ()))
 
@@ -93,12 +93,12 @@ class Lines:
                 raise
 
     def note(self, heard: Heard) -> None:
-        """Something that was not said in its lines; the listener hears of it before the next of them."""
+        """Hand a frame that was not read from the process to the listener, before the process's next line."""
         self._told.append(heard)
         self.process.nudge()
 
     async def close(self, *, force: bool) -> None:
-        """The whole tree is gone, and the listener knows, when this returns."""
+        """End the process tree; returns when the listener has taken the report of the death."""
         self._closing = True
         await (self.process.stop(0) if force else self.process.stop())
         await self._over.wait()
@@ -132,7 +132,7 @@ class Lines:
         return death_by(self.fault, self._speech.title, death) if self.fault else death
 
     async def _ended(self) -> Death:
-        """The process may have ended by itself; what it started goes with it in any case."""
+        """End what is left of the process tree: the process itself may have ended before."""
         try:
             exit = await self.process.stop(0)
         except AgentFailed as failure:

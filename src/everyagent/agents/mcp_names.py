@@ -1,10 +1,10 @@
-"""How agents name the tools of MCP servers: `mcp__server__tool`."""
+"""Parses tool names of MCP servers: `mcp__server__tool`."""
 
 _MCP = "mcp__"
 
 
 def server_and_tool(name: str) -> tuple[str | None, str]:
-    """Every other tool is the agent's own."""
+    """Split a tool's name. The server is None for an agent's own tools."""
     if not name.startswith(_MCP):
         return None, name
     server, _, tool = name[len(_MCP) :].partition("__")

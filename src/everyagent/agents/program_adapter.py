@@ -1,18 +1,20 @@
-"""What adapters of programs have in common: where the program is, what it offers, who minds its processes."""
+"""The base of adapters for installed programs: location, catalog, installation, process reaper."""
 
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
 from everyagent.agents.adapter import AgentState, Capabilities, Catalog, Conversation, Launch, Listener
 from everyagent.agents.adapter_context import AdapterContext
-from everyagent.agents.installed import Identity, Installed
+from everyagent.agents.installed import InstalledProgram, ProgramIdentity
 from everyagent.runtime.reaper import Reaper
 
 
 class ProgramAdapter(ABC):
-    identity: ClassVar[Identity]
+    """An adapter for a program on this machine. Subclasses open conversations with it."""
+
+    identity: ClassVar[ProgramIdentity]
     offered: ClassVar[Capabilities]
-    #: What is offered where the program is not there to be asked.
+    #: The catalog while the program is not installed.
     unasked: ClassVar[Catalog]
 
     def __init__(self, around: AdapterContext) -> None:
@@ -22,7 +24,7 @@ class ProgramAdapter(ABC):
         self._environment = around.environment
         self._reaper = around.reaper or Reaper()
         self._owns_reaper = around.reaper is None
-        self._program = Installed(self.identity, around.folder, around.environment)
+        self._program = InstalledProgram(self.identity, around.folder, around.environment)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -41,7 +43,7 @@ class ProgramAdapter(ABC):
     async def open(self, launch: Launch, listener: Listener) -> Conversation: ...
 
     async def _ask(self, path: str) -> Catalog:
-        """Start the program only to hear what it offers, if it has anything to tell."""
+        """Start the program to list its catalog, if it can."""
         return self.unasked
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Every agent this version knows. What an agent needs is loaded when a session does; what is known of it, before."""
+"""The list of adapters. An adapter's code is loaded at its first use; its state can be asked for before that."""
 
 import os
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from everyagent.runtime.reaper import Reaper
 
 
 def known_adapters(tasks: TaskGroup, folder: Path, reaper: Reaper | None = None) -> Sequence[Adapter]:
-    """What an adapter does beside its conversations runs in `tasks`. `folder` is where agents are installed."""
+    """One adapter for each agent. Their tasks run supervised in `tasks`; agents are installed in `folder`."""
 
     supervisor = TaskSupervisor(tasks)
     around = AdapterContext(supervisor, folder, reaper=reaper)
@@ -57,8 +57,8 @@ def known_adapters(tasks: TaskGroup, folder: Path, reaper: Reaper | None = None)
 
 
 async def _state(agent: str, folder: Path) -> AgentState:
-    """Without its adapter, whose wire types are many."""
-    from everyagent.agents.installed import Installed
+    """An agent's state without loading its adapter, whose wire types are many."""
+    from everyagent.agents.installed import InstalledProgram
 
     match agent:
         case "claude":
@@ -73,4 +73,4 @@ async def _state(agent: str, folder: Path) -> AgentState:
             from everyagent.agents.mock.launch import state
 
             return state()
-    return await Installed(IDENTITY, folder, os.environ).state()
+    return await InstalledProgram(IDENTITY, folder, os.environ).state()

@@ -1,4 +1,4 @@
-"""A frame nobody knows: kept as it came, told as `agent.unparsed`. Used by every decoder of lines."""
+"""`agent.unparsed` events, for frames that a decoder does not understand. The frame is kept as it came."""
 
 import hashlib
 from typing import Literal
@@ -11,7 +11,7 @@ from everyagent.model.events import Unparsed
 
 logger = get_logger(__name__)
 
-#: What decoding hostile JSON may raise.
+#: Exceptions of decoding malformed or hostile JSON.
 BROKEN = (ValueError, RecursionError)
 
 

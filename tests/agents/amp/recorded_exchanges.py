@@ -1,19 +1,17 @@
-"""Recorded exchanges with the real program, played through decoder, order and rules."""
+"""Recorded exchanges with the real Amp, played through the decoder and the sequencer."""
 
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
+from tests.agents.told_session import ToldSession
 
-from everyagent.agents.adapter import Death, NativeSession
+from everyagent.agents.adapter import Death
 from everyagent.agents.amp import failures
-from everyagent.agents.amp.decode import Decoder
-from everyagent.model.events import Envelope, Event, SessionStarted, StderrOutput
-from everyagent.model.items import Item
-from everyagent.model.parts import TextPart
+from everyagent.agents.amp.decode import AmpDecoder
+from everyagent.model.events import Event, StderrOutput
 from everyagent.runtime.framing import Line
 from everyagent.sessions.machine import endings
-from everyagent.sessions.machine.sequencer import Emission, Sequencer
+from everyagent.sessions.machine.sequencer import Emission
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "amp"
 
@@ -53,60 +51,35 @@ class Player:
     """Plays a case as a session would."""
 
     def __init__(self) -> None:
-        self._counts: dict[str, int] = {}
-        self._order = Sequencer(self._id)
-        self._decoder = Decoder()
+        self._session = ToldSession()
+        self._decoder = AmpDecoder()
         self._stderr: list[str] = []
-        self._sequence = 0
-        self._native: str | None = None
 
-    def _id(self, prefix: str) -> str:
-        self._counts[prefix] = self._counts.get(prefix, 0) + 1
-        return f"{prefix}{self._counts[prefix]:06}"
-
-    def play(self, case: str) -> Iterator[Event]:
-        yield from self._envelopes([Emission(SessionStarted(), True)])
+    def play(self, case: str) -> list[Event]:
         for exchange in exchanges(case):
             match exchange.dir:
                 case "new":
-                    self._decoder, self._stderr = Decoder(), []
+                    self._decoder, self._stderr = AmpDecoder(), []
                     if exchange.body != b"null":
-                        yield from self._prompted(exchange.body.decode())
+                        self._prompted(exchange.body.decode())
                 case "in":
-                    yield from self._prompted(exchange.body.decode())
+                    self._prompted(exchange.body.decode())
                 case "out" if exchange.body:
-                    yield from self._heard(exchange.body)
+                    for draft in self._decoder.decode(Line(exchange.body)).drafts:
+                        self._session.draft(draft)
                 case "err":
                     self._stderr.append(exchange.body.decode())
                 case "exit" if not self._decoder.finished:
-                    yield from self._died(msgspec.json.decode(exchange.msg, type=int))
+                    self._died(msgspec.json.decode(exchange.msg, type=int))
                 case _:
                     continue
+        return self._session.events
 
-    def _prompted(self, words: str) -> Iterator[Event]:
-        """A prompt while a turn runs is steered into it."""
-        item = Item(
-            item_id=self._id("itm_"),
-            native_item_id=None,
-            parent_id=None,
-            kind="message",
-            role="user",
-            status="completed",
-            content=[TextPart(text="(a prompt)")],
-        )
-        running = self._order.turn_id is not None
+    def _prompted(self, words: str) -> None:
         self._decoder.prompted([_words(words)])
-        yield from self._envelopes(self._order.say(item) if running else self._order.start_turn([item]))
+        self._session.prompted()
 
-    def _heard(self, body: bytes) -> Iterator[Event]:
-        for draft in self._decoder.decode(Line(body)).drafts:
-            if isinstance(draft, NativeSession):
-                self._native = draft.id
-            else:
-                assert not hasattr(draft, "data")
-                yield from self._envelopes(self._order.apply(draft))  # pyright: ignore[reportArgumentType]
-
-    def _died(self, code: int) -> Iterator[Event]:
+    def _died(self, code: int) -> None:
         words = "\n".join(self._stderr)
         death = Death(
             expected=False,
@@ -116,23 +89,8 @@ class Player:
             code="auth" if self._decoder.wants_login else failures.code_of(words),
         )
         if death.history_lost:
-            yield from self._envelopes([Emission(endings.history_lost(), True)])
-        yield from self._envelopes(endings.death(self._order, death, cancelled=False))
-
-    def _envelopes(self, emissions: Iterable[Emission]) -> Iterator[Event]:
-        for data, synthetic in emissions:
-            self._sequence += 1
-            yield Envelope(
-                event_id=f"evt_{self._sequence:06}",
-                sequence=self._sequence,
-                time="2026-01-01T00:00:00.000000Z",
-                session_id="s",
-                native_session_id=self._native,
-                source="daemon" if synthetic else "agent",
-                synthetic=synthetic,
-                type=data.type,
-                data=data,
-            )
+            self._session.tell([Emission(endings.history_lost(), True)])
+        self._session.tell(endings.death(self._session.order, death, cancelled=False))
 
 
 class _Block(msgspec.Struct):

@@ -10,8 +10,8 @@ from tests.scripted.amp_replies import call, say
 from tests.scripted.amp_server import AmpServer
 
 from everyagent.agents.amp import attachments, encode, items, program
-from everyagent.agents.amp.asks import Asks
-from everyagent.agents.amp.decode import Decoder
+from everyagent.agents.amp.asks import AmpAsks
+from everyagent.agents.amp.decode import AmpDecoder
 from everyagent.agents.amp.driver import AmpConversation
 from everyagent.runtime.process import Process
 
@@ -43,13 +43,13 @@ async def answers(session: FaultySession) -> None:
 
 
 CASES = {
-    "decode": FaultCase(Decoder, "decode", speaks),
+    "decode": FaultCase(AmpDecoder, "decode", speaks),
     "after a batch": FaultCase(AmpConversation, "_after", speaks),
     "process start": FaultCase(Process, "start", speaks),
     "prompt": FaultCase(encode, "prompt", speaks),
     "attachment": FaultCase(attachments, "content", shows),
-    "permission hook": FaultCase(Asks, "_rule", calls),
-    "answer": FaultCase(Asks, "answer", answers),
+    "permission hook": FaultCase(AmpAsks, "_rule", calls),
+    "answer": FaultCase(AmpAsks, "answer", answers),
 }
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from everyagent.agents.adapter import Draft, NativeSession, Prompt
 from everyagent.agents.amp import encode
 from everyagent.agents.amp.attachments import MAX_IMAGES, content
-from everyagent.agents.amp.decode import MAPPED, Decoder
+from everyagent.agents.amp.decode import MAPPED, AmpDecoder
 from everyagent.agents.amp.failures import code_of
 from everyagent.model.events import Error, ItemCompleted, TurnEnded, TurnStarted, Unparsed
 from everyagent.model.items import Item
@@ -22,16 +22,16 @@ from everyagent.runtime.framing import Line
 PAGE = Path(__file__).parents[3] / "docs" / "agents" / "amp.md"
 
 
-def decoded(decoder: Decoder, **frame: object) -> list[Draft]:
+def decoded(decoder: AmpDecoder, **frame: object) -> list[Draft]:
     return list(decoder.decode(Line(msgspec.json.encode(frame))).drafts)
 
 
-def said(decoder: Decoder, *blocks: dict[str, object], stop_reason: str | None = "end_turn") -> list[Draft]:
+def said(decoder: AmpDecoder, *blocks: dict[str, object], stop_reason: str | None = "end_turn") -> list[Draft]:
     message = {"role": "assistant", "content": blocks, "stop_reason": stop_reason}
     return decoded(decoder, type="assistant", message=message, parent_tool_use_id=None, session_id="T-1")
 
 
-def heard(decoder: Decoder, *blocks: dict[str, object]) -> list[Draft]:
+def heard(decoder: AmpDecoder, *blocks: dict[str, object]) -> list[Draft]:
     return decoded(decoder, type="user", message={"role": "user", "content": blocks})
 
 
@@ -39,8 +39,8 @@ def text(words: str) -> dict[str, object]:
     return {"type": "text", "text": words}
 
 
-def prompted(words: str = "go") -> Decoder:
-    decoder = Decoder()
+def prompted(words: str = "go") -> AmpDecoder:
+    decoder = AmpDecoder()
     decoder.prompted([words])
     heard(decoder, text(words))
     return decoder
@@ -70,7 +70,7 @@ def test_the_page_names_every_frame_the_decoder_knows_and_no_other() -> None:
 @given(st.binary() | st.text().map(str.encode))
 def test_no_line_breaks_the_decoder(body: bytes) -> None:
     assume(not body.startswith(b"No API key found."))
-    told = Decoder().decode(Line(body))
+    told = AmpDecoder().decode(Line(body))
     assert told.frame.body == body
     assert [type(draft) for draft in told.drafts] == [Unparsed]
 
@@ -90,12 +90,12 @@ _messages = st.fixed_dictionaries({"content": st.lists(_blocks | _json, max_size
 @given(st.sampled_from(sorted(MAPPED)), st.dictionaries(st.sampled_from(["session_id", "error", "is_error"]), _json))
 def test_a_known_frame_of_any_shape_never_breaks_the_decoder(name: str, rest: dict[str, object]) -> None:
     type, _, subtype = name.partition("/")
-    decoded(Decoder(), **{**rest, "type": type, **({"subtype": subtype} if subtype else {})})
+    decoded(AmpDecoder(), **{**rest, "type": type, **({"subtype": subtype} if subtype else {})})
 
 
 @given(st.sampled_from(["assistant", "user"]), _messages)
 def test_a_message_of_any_shape_never_breaks_the_decoder(type: str, message: object) -> None:
-    decoded(Decoder(), type=type, message=message)
+    decoded(AmpDecoder(), type=type, message=message)
 
 
 _tools = st.sampled_from(["shell_command", "create_file", "edit_file", "apply_patch", "Read", "mcp__a__b", "other"])
@@ -112,13 +112,13 @@ def test_a_result_of_any_json_is_a_result(tool: str, output: str) -> None:
 
 
 def test_a_line_that_was_cut_is_unparsed() -> None:
-    (draft,) = Decoder().decode(Line(b'{"type":"assistant"', cut=10**9)).drafts
+    (draft,) = AmpDecoder().decode(Line(b'{"type":"assistant"', cut=10**9)).drafts
     assert isinstance(draft, Unparsed)
     assert "cut" in draft.error
 
 
 def test_an_unknown_frame_is_named() -> None:
-    (draft,) = decoded(Decoder(), type="system", subtype="from_the_future")
+    (draft,) = decoded(AmpDecoder(), type="system", subtype="from_the_future")
     assert isinstance(draft, Unparsed)
     assert "system/from_the_future" in draft.error
 
@@ -135,7 +135,7 @@ def test_a_redacted_thought_is_one_that_nobody_sees() -> None:
 
 
 def test_the_link_of_a_login_is_not_kept() -> None:
-    decoder = Decoder()
+    decoder = AmpDecoder()
     decoder.decode(Line(b"No API key found. Starting login flow..."))
     kept = decoder.decode(Line(b"https://ampcode.com/auth/cli-login?authToken=abcdef")).frame.body
     assert decoder.wants_login
@@ -158,7 +158,7 @@ def test_a_turn_waits_for_what_was_steered_into_it() -> None:
 
 
 def test_an_echo_with_more_words_than_ours_is_still_ours() -> None:
-    decoder = Decoder()
+    decoder = AmpDecoder()
     decoder.prompted(["go"])
     drafts = heard(decoder, text("Something of the server's"), text("go"))
     assert [type(draft) for draft in drafts] == [TurnStarted]
@@ -166,7 +166,7 @@ def test_an_echo_with_more_words_than_ours_is_still_ours() -> None:
 
 
 def test_the_end_of_an_earlier_turn_does_not_end_this_one() -> None:
-    decoder = Decoder()
+    decoder = AmpDecoder()
     decoder.prompted(["second"])
     assert ends(said(decoder, text("The first's answer."))) == []
     heard(decoder, text("second"))
@@ -187,7 +187,7 @@ def test_a_result_ends_the_turn_that_is_open_and_no_other() -> None:
 
 
 def test_the_thread_is_the_native_session() -> None:
-    decoder = Decoder()
+    decoder = AmpDecoder()
     assert decoded(decoder, type="system", subtype="init", session_id="T-1") == [NativeSession("T-1")]
     assert decoder.thread == "T-1"
 

@@ -8,23 +8,23 @@ import pytest
 from msgspec import Raw
 
 from everyagent.agents.amp import settings
-from everyagent.agents.amp.always import MOST, Always
-from everyagent.agents.amp.permissions import Allowed, Asked, Rejected, Rule, Standing, Wish, decide
+from everyagent.agents.amp.always import MOST, AlwaysAllowed
+from everyagent.agents.amp.permissions import Allowed, AllowRule, AmpToolRequest, MustAsk, Rejected, Standing, decide
 from everyagent.errors import AgentFailed
 
 DELEGATES: dict[Standing, Path] = {"allowed": Path("/d/allowed"), "asked": Path("/d/asked"), "unsettled": Path("/d/un")}
 
 
-def wish(tool: str, standing: Standing = "unsettled", **input: object) -> Wish:
-    return Wish(tool, Raw(msgspec.json.encode(input)), standing)
+def wish(tool: str, standing: Standing = "unsettled", **input: object) -> AmpToolRequest:
+    return AmpToolRequest(tool, Raw(msgspec.json.encode(input)), standing)
 
 
 @pytest.mark.parametrize(
     ("mode", "edit", "elsewhere", "command", "web"),
     [
-        ("default", Asked, Asked, Asked, Asked),
-        ("acceptEdits", Allowed, Asked, Asked, Asked),
-        ("plan", Rejected, Rejected, Rejected, Asked),
+        ("default", MustAsk, MustAsk, MustAsk, MustAsk),
+        ("acceptEdits", Allowed, MustAsk, MustAsk, MustAsk),
+        ("plan", Rejected, Rejected, Rejected, MustAsk),
         ("bypass", Allowed, Allowed, Allowed, Allowed),
     ],
 )
@@ -50,53 +50,53 @@ def test_accepting_edits_does_not_reach_beyond_home(tmp_path: Path, path: str) -
     home = tmp_path / "home"
     home.mkdir()
     (home / "link").symlink_to(tmp_path)
-    assert isinstance(decide(wish("create_file", path=path), "acceptEdits", home, set()), Asked)
+    assert isinstance(decide(wish("create_file", path=path), "acceptEdits", home, set()), MustAsk)
 
 
 def test_a_patch_is_at_home_with_all_its_files_only(tmp_path: Path) -> None:
-    def patch(*lines: str) -> Wish:
+    def patch(*lines: str) -> AmpToolRequest:
         return wish("apply_patch", patchText="\n".join(["*** Begin Patch", *lines, "*** End Patch"]))
 
     inside = patch("*** Add File: a.txt", "+x", "*** Update File: b.txt", "*** Move to: sub/c.txt")
     assert isinstance(decide(inside, "acceptEdits", tmp_path, set()), Allowed)
     for line in ("*** Move to: ../c.txt", "*** Delete File: /etc/passwd", "*** Add File: .amp/plugins/x.ts"):
         outside = patch("*** Update File: a.txt", line)
-        assert isinstance(decide(outside, "acceptEdits", tmp_path, set()), Asked)
-    assert isinstance(decide(patch("nothing we know"), "acceptEdits", tmp_path, set()), Asked)
+        assert isinstance(decide(outside, "acceptEdits", tmp_path, set()), MustAsk)
+    assert isinstance(decide(patch("nothing we know"), "acceptEdits", tmp_path, set()), MustAsk)
 
 
 def test_what_settings_allow_is_not_asked_but_for_edits_elsewhere(tmp_path: Path) -> None:
     for mode in ("default", "acceptEdits"):
         assert isinstance(decide(wish("shell_command", "allowed", command="ls"), mode, tmp_path, set()), Allowed)
         assert isinstance(decide(wish("edit_file", "allowed", path="a"), mode, tmp_path, set()), Allowed)
-        assert isinstance(decide(wish("edit_file", "allowed", path="/etc/x"), mode, tmp_path, set()), Asked)
+        assert isinstance(decide(wish("edit_file", "allowed", path="/etc/x"), mode, tmp_path, set()), MustAsk)
     assert isinstance(decide(wish("shell_command", "allowed", command="ls"), "plan", tmp_path, set()), Rejected)
 
 
 def test_what_settings_want_asked_is_asked_even_where_edits_are_accepted(tmp_path: Path) -> None:
-    assert isinstance(decide(wish("edit_file", "asked", path="a"), "acceptEdits", tmp_path, set()), Asked)
+    assert isinstance(decide(wish("edit_file", "asked", path="a"), "acceptEdits", tmp_path, set()), MustAsk)
 
 
 def test_always_covers_what_it_was_said_of(tmp_path: Path) -> None:
     asked = decide(wish("shell_command", command="ls"), "default", tmp_path, set())
-    assert isinstance(asked, Asked)
+    assert isinstance(asked, MustAsk)
     assert asked.always
     always = {asked.always}
     assert isinstance(decide(wish("async_shell_command", command="ls"), "default", tmp_path, always), Allowed)
     for other in (wish("shell_command", command="ls -l"), wish("shell_command", command="ls", workdir="/")):
-        assert isinstance(decide(other, "default", tmp_path, always), Asked)
+        assert isinstance(decide(other, "default", tmp_path, always), MustAsk)
     assert isinstance(decide(wish("shell_command", command="ls"), "plan", tmp_path, always), Rejected)
 
 
 def test_always_outlives_its_process_within_bounds(tmp_path: Path) -> None:
     path = tmp_path / "always.json"
     for number in range(MOST + 5):
-        Always(path).add(Rule("tool", str(number)))
-    rules = Always(path).rules
+        AlwaysAllowed(path).add(AllowRule("tool", str(number)))
+    rules = AlwaysAllowed(path).rules
     assert len(rules) == MOST
-    assert Rule("tool", "0") not in rules
+    assert AllowRule("tool", "0") not in rules
     path.write_text("broken")
-    assert Always(path).rules == set()
+    assert AlwaysAllowed(path).rules == set()
 
 
 # -- settings -----------------------------------------------------------------------------------------------------

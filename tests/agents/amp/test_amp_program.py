@@ -18,7 +18,7 @@ from everyagent.agents.adapter_context import AdapterContext
 from everyagent.agents.amp import launch as launching
 from everyagent.agents.amp import program
 from everyagent.agents.amp.adapter import AmpAdapter
-from everyagent.agents.amp.launch import Door, Files
+from everyagent.agents.amp.launch import AmpFiles, HookAddress
 from everyagent.agents.packages import Program
 from everyagent.agents.supervision import TaskSupervisor
 from everyagent.errors import AgentFailed, AgentNotInstalled, AgentNotLoggedIn
@@ -27,7 +27,7 @@ from everyagent.model.policies import UNRESTRICTED, ToolPolicies
 from everyagent.model.tools import CustomTool, McpLocal, McpRemote
 
 SCRIPT = f"#!/bin/sh\necho '{program.TESTED_VERSION}'\n"
-DOOR = Door(socket=Path("/run/gate"), token="a-secret-token")
+DOOR = HookAddress(socket=Path("/run/gate"), token="a-secret-token")
 
 
 def executable(path: Path, text: str = SCRIPT) -> Path:
@@ -66,7 +66,7 @@ async def adapter(folder: Path, **environment: str) -> AsyncGenerator[AmpAdapter
 
 
 def test_a_session_reaches_the_arguments(tmp_path: Path) -> None:
-    files = Files(settings=tmp_path / "s.json", mcp=tmp_path / "mcp.json")
+    files = AmpFiles(settings=tmp_path / "s.json", mcp=tmp_path / "mcp.json")
     words = launching.argv("amp", launch(tmp_path, variant="high"), files, "T-1")
     assert words[:5] == ["amp", "threads", "continue", "T-1", "-x"]
     joined = " ".join(words)
@@ -77,7 +77,7 @@ def test_a_session_reaches_the_arguments(tmp_path: Path) -> None:
         "--stream-json-input",
     ):
         assert part in joined
-    fresh = launching.argv("amp", launch(tmp_path), Files(settings=tmp_path, mcp=None), None)
+    fresh = launching.argv("amp", launch(tmp_path), AmpFiles(settings=tmp_path, mcp=None), None)
     assert "continue" not in fresh
     assert fresh[fresh.index("--mode") + 1] == "medium"
     assert "--mcp-config" not in fresh

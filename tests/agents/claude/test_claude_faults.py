@@ -10,9 +10,9 @@ from tests.scripted.messages_replies import call, say
 from tests.scripted.messages_server import MessagesServer
 
 from everyagent.agents.claude import attachments, encode, program
-from everyagent.agents.claude.decode import Decoder
+from everyagent.agents.claude.decode import ClaudeDecoder
 from everyagent.agents.claude.driver import ClaudeConversation
-from everyagent.agents.claude.speech import Speech
+from everyagent.agents.claude.messages import ClaudeMessages
 from everyagent.runtime.process import Process
 
 PICTURE = {"data": "aGk=", "mime": "image/png", "filename": "dot.png"}
@@ -39,7 +39,7 @@ async def answers(session: FaultySession) -> None:
 
 
 CASES = {
-    "decode": FaultCase(Decoder, "decode", speaks),
+    "decode": FaultCase(ClaudeDecoder, "decode", speaks),
     "after a batch": FaultCase(ClaudeConversation, "_see_to_asides", speaks),
     "process start": FaultCase(Process, "start", speaks),
     "prompt": FaultCase(encode, "prompt", speaks),
@@ -64,6 +64,6 @@ async def test_a_fault_inside_the_decoder_costs_one_frame(
 ) -> None:
     model.script.add(say("Hello."))
     neighbour, broken = await faulty.neighbour(), await faulty.session("claude", environment(tmp_path, model))
-    fault = inject(monkeypatch, Speech, "said")
+    fault = inject(monkeypatch, ClaudeMessages, "said")
     await speaks(broken)
     await faulty.unparsed(broken, neighbour, fault)

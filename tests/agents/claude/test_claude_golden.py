@@ -1,36 +1,19 @@
-"""Every recorded exchange, as events: what is checked in is what a client sees.
+"""Every recorded exchange becomes the events that are checked in."""
 
-After a deliberate change: `EVERYAGENT_WRITE_GOLDEN=1 pytest -n 0 <this file>`, then read the diff.
-"""
-
-import os
-import tracemalloc
-
-import msgspec
 import pytest
 from recorded import GOLDEN, Player, cases, lines_of
+from tests.agents.golden import assert_golden, memory_growth
 from tests.agents.told_session import violations
 
-from everyagent.agents.claude.decode import Decoder
-from everyagent.model.events import Event
+from everyagent.agents.claude.decode import ClaudeDecoder
 
 #: Exchanges in which the program was told nonsense, so that it ended without a word.
 SILENT = frozenset({"bad-flag", "bypass-root-refused", "malformed-stdin"})
 
 
-def rows(events: list[Event]) -> bytes:
-    """One line an event, without what is the same in all."""
-    told = [{"type": event.type, "synthetic": event.synthetic, "data": event.data} for event in events]
-    return b"".join(msgspec.json.encode(row) + b"\n" for row in told)
-
-
 @pytest.mark.parametrize("case", cases())
 def test_a_recorded_exchange_becomes_the_events_checked_in(case: str) -> None:
-    events = list(Player().play(case))
-    expected = GOLDEN / case / "events.jsonl"
-    if os.environ.get("EVERYAGENT_WRITE_GOLDEN"):
-        expected.write_bytes(rows(events))
-    assert rows(events).decode() == expected.read_text()
+    assert_golden(Player().play(case), GOLDEN / case)
 
 
 @pytest.mark.parametrize("case", cases())
@@ -46,7 +29,7 @@ def test_no_recorded_frame_is_unparsed(case: str) -> None:
 @pytest.mark.parametrize("case", cases())
 def test_a_recorded_answer_is_what_we_would_have_said(case: str) -> None:
     player = Player()
-    list(player.play(case))
+    player.play(case)
     for recorded, ours in player.answers:
         assert ours.behavior == recorded.behavior
         if recorded.behavior == "deny":
@@ -61,21 +44,4 @@ def test_all_recorded_exchanges_are_here() -> None:
 
 
 def test_a_thousand_sessions_leave_nothing_behind() -> None:
-    """Ten of each recorded exchange, each with a decoder of its own."""
-    lines = [lines_of(case) for case in cases()]
-
-    def play() -> int:
-        for case in lines:
-            decoder = Decoder()
-            for line in case:
-                decoder.decode(line)
-        return tracemalloc.get_traced_memory()[0]
-
-    tracemalloc.start()
-    try:
-        before = after = play()
-        for _ in range(10):
-            after = play()
-    finally:
-        tracemalloc.stop()
-    assert after - before < 50_000
+    assert memory_growth(ClaudeDecoder, [lines_of(case) for case in cases()], rounds=10) < 50_000

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from everyagent.agents.adapter import Draft, Prompt
 from everyagent.agents.claude import encode
-from everyagent.agents.claude.asks import FormAsk, PermissionAsk, PlanAsk
+from everyagent.agents.claude.asks import ClaudeFormAsk, ClaudePermissionAsk, ClaudePlanAsk
 from everyagent.agents.claude.attachments import content
-from everyagent.agents.claude.decode import IGNORED, MAPPED, Decoder, Lapsed, Unserved
-from everyagent.agents.claude.speech import REMEMBERED
+from everyagent.agents.claude.decode import IGNORED, MAPPED, ClaudeDecoder, LapsedAsk, UnservedRequest
+from everyagent.agents.claude.messages import REMEMBERED
 from everyagent.errors import AgentFailed
 from everyagent.model.asks import PermissionAnswer, QuestionAnswer, ToolAnswer
 from everyagent.model.events import (
@@ -37,7 +37,7 @@ KINDS = ("message", "tool_call", "tool_result")
 PAGE = Path(__file__).parents[3] / "docs" / "agents" / "claude.md"
 
 
-def decoded(decoder: Decoder, **frame: object) -> list[Draft]:
+def decoded(decoder: ClaudeDecoder, **frame: object) -> list[Draft]:
     return list(decoder.decode(Line(msgspec.json.encode(frame))).drafts)
 
 
@@ -52,12 +52,12 @@ def test_the_page_names_every_frame_the_decoder_knows_and_no_other() -> None:
 @pytest.mark.parametrize("name", sorted(IGNORED))
 def test_an_ignored_frame_tells_nothing(name: str) -> None:
     type, _, subtype = name.partition("/")
-    assert decoded(Decoder(), type=type, subtype=subtype or None) == []
+    assert decoded(ClaudeDecoder(), type=type, subtype=subtype or None) == []
 
 
 @given(st.binary() | st.text().map(str.encode))
 def test_no_line_breaks_the_decoder(body: bytes) -> None:
-    heard = Decoder().decode(Line(body))
+    heard = ClaudeDecoder().decode(Line(body))
     assert heard.frame.body == body
     assert [type(draft) for draft in heard.drafts] == [Unparsed]
 
@@ -77,30 +77,30 @@ _fields = st.sampled_from(
 def test_a_known_frame_of_any_shape_never_breaks_the_decoder(
     name: tuple[str, str, str], rest: dict[str, object]
 ) -> None:
-    decoded(Decoder(), **{**rest, "type": name[0], "subtype": name[2] or "success"})
+    decoded(ClaudeDecoder(), **{**rest, "type": name[0], "subtype": name[2] or "success"})
 
 
 def test_a_line_that_was_cut_is_unparsed() -> None:
-    (draft,) = Decoder().decode(Line(b'{"type":"assistant"', cut=10**9)).drafts
+    (draft,) = ClaudeDecoder().decode(Line(b'{"type":"assistant"', cut=10**9)).drafts
     assert isinstance(draft, Unparsed)
     assert "cut" in draft.error
 
 
 def test_an_unknown_frame_is_named() -> None:
-    (draft,) = decoded(Decoder(), type="system", subtype="from_the_future")
+    (draft,) = decoded(ClaudeDecoder(), type="system", subtype="from_the_future")
     assert isinstance(draft, Unparsed)
     assert "system/from_the_future" in draft.error
 
 
 def test_an_unknown_request_is_refused_so_that_the_agent_does_not_wait() -> None:
-    decoder = Decoder()
+    decoder = ClaudeDecoder()
     assert decoded(decoder, type="control_request", request_id="r", request={"subtype": "mcp_message"}) == []
-    assert decoder.asides == [Unserved("r", "mcp_message")]
+    assert decoder.asides == [UnservedRequest("r", "mcp_message")]
     assert b'"error"' in encode.refuse("r", "mcp_message")
 
 
 def test_tasks_that_never_end_are_not_remembered_without_a_bound() -> None:
-    decoder = Decoder()
+    decoder = ClaudeDecoder()
     for number in range(REMEMBERED + 10):
         decoded(decoder, type="system", subtype="task_started", task_id=f"t{number}", tool_use_id=f"c{number}")
     assert len(decoder.tasks) == REMEMBERED
@@ -112,7 +112,7 @@ def test_tasks_that_never_end_are_not_remembered_without_a_bound() -> None:
 def test_a_block_of_an_unknown_type_is_kept_whole() -> None:
     block: dict[str, object] = {"type": "compaction", "content": "A summary.", "input": {"kept": 3}}
     message = {"id": "msg_1", "content": [block]}
-    _, done = decoded(Decoder(), type="assistant", message=message, parent_tool_use_id=None)
+    _, done = decoded(ClaudeDecoder(), type="assistant", message=message, parent_tool_use_id=None)
     assert isinstance(done, ItemCompleted)
     assert done.item.content == [JsonPart(json=block)]
 
@@ -120,7 +120,7 @@ def test_a_block_of_an_unknown_type_is_kept_whole() -> None:
 def test_absurd_counts_of_tokens_are_bounded() -> None:
     absurd = b"9" * 4300
     frame = b'{"type":"result","subtype":"success","usage":{"input_tokens":%b,"output_tokens":%b}}' % (absurd, absurd)
-    (ended,) = Decoder().decode(Line(frame)).drafts
+    (ended,) = ClaudeDecoder().decode(Line(frame)).drafts
     assert isinstance(ended, TurnEnded)
     most = Usage(input_tokens=MOST_TOKENS, output_tokens=MOST_TOKENS)
     assert ended.usage == most
@@ -129,13 +129,13 @@ def test_absurd_counts_of_tokens_are_bounded() -> None:
 
 def test_a_result_that_cannot_be_read_ends_its_turn() -> None:
     body = b'{"type":"result","subtype":"success","usage":{"input_tokens":%b}}' % (b"9" * 5000)
-    unparsed, ended = Decoder().decode(Line(body)).drafts
+    unparsed, ended = ClaudeDecoder().decode(Line(body)).drafts
     assert isinstance(unparsed, Unparsed)
     assert isinstance(ended, TurnEnded)
     assert ended.stop_reason == "error"
 
 
-def streamed(decoder: Decoder) -> list[Draft]:
+def streamed(decoder: ClaudeDecoder) -> list[Draft]:
     """A message with a call, as a model that numbers from 1 in every turn streams it, and the call's result."""
     use = {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {}}
     frames: list[dict[str, object]] = [
@@ -150,7 +150,7 @@ def streamed(decoder: Decoder) -> list[Draft]:
 
 @pytest.mark.parametrize("turn_ends", [True, False], ids=["in a later turn", "in the same turn"])
 def test_ids_that_the_model_repeats_are_new_items(turn_ends: bool) -> None:
-    decoder = Decoder()
+    decoder = ClaudeDecoder()
     told = streamed(decoder)
     if turn_ends:
         decoded(decoder, type="result", subtype="success")
@@ -166,7 +166,7 @@ def test_ids_that_the_model_repeats_are_new_items(turn_ends: bool) -> None:
 
 
 def test_what_refers_to_a_repeated_call_means_the_last_one() -> None:
-    decoder = Decoder()
+    decoder = ClaudeDecoder()
     streamed(decoder)
     decoded(decoder, type="result", subtype="success")
     call = next(item for item in map(_started, streamed(decoder)) if item and item.kind == "tool_call")
@@ -186,7 +186,7 @@ def _started(draft: Draft) -> Item | None:
 
 
 def test_a_withdrawn_question_is_resolved() -> None:
-    decoder = Decoder()
+    decoder = ClaudeDecoder()
     request = {"subtype": "elicitation", "message": "Open it?", "mode": "url", "url": "http://127.0.0.1/"}
     (asked,) = decoded(decoder, type="control_request", request_id="r", request=request)
     assert isinstance(asked, QuestionRequested)
@@ -197,7 +197,7 @@ def test_a_withdrawn_question_is_resolved() -> None:
 
 
 def test_a_prompt_taken_back_before_its_turn_ends_it() -> None:
-    decoder = Decoder()
+    decoder = ClaudeDecoder()
     decoder.prompt = "p"
     reply = {"subtype": "success", "request_id": "r", "response": {"still_queued": [], "cancelled": ["p"]}}
     (ended,) = decoded(decoder, type="control_response", response=reply)
@@ -206,7 +206,7 @@ def test_a_prompt_taken_back_before_its_turn_ends_it() -> None:
 
 
 def test_the_end_of_the_agents_own_turn_does_not_end_the_one_that_was_asked_for() -> None:
-    decoder = Decoder()
+    decoder = ClaudeDecoder()
     decoder.prompt = "p"
     own = {"type": "result", "subtype": "success", "origin": {"kind": "task-notification"}}
     assert decoded(decoder, **own) == []
@@ -217,7 +217,7 @@ def test_the_end_of_the_agents_own_turn_does_not_end_the_one_that_was_asked_for(
 
 
 def test_cost_without_the_turns_own_is_the_difference_of_the_sessions() -> None:
-    decoder = Decoder()
+    decoder = ClaudeDecoder()
     costs: list[float | None] = []
     for total in (0.25, 0.75):
         (ended,) = decoded(decoder, type="result", subtype="success", total_cost_usd=total)
@@ -227,7 +227,7 @@ def test_cost_without_the_turns_own_is_the_difference_of_the_sessions() -> None:
 
 
 def test_a_mode_the_agent_went_into_by_itself_is_told_once() -> None:
-    decoder = Decoder("plan")
+    decoder = ClaudeDecoder("plan")
     frame = {"type": "system", "subtype": "status", "permissionMode": "bypassPermissions"}
     assert decoded(decoder, **frame) == [SessionUpdated(permission_mode="bypass", agent_mode="build")]
     assert decoded(decoder, **frame) == []
@@ -236,14 +236,14 @@ def test_a_mode_the_agent_went_into_by_itself_is_told_once() -> None:
 def test_a_to_do_list_is_a_status() -> None:
     todos = [{"content": "Sweep", "status": "completed"}, {"content": "Mop", "status": "pending"}]
     block = {"type": "tool_use", "id": "t", "name": "TodoWrite", "input": {"todos": todos}}
-    drafts = decoded(Decoder(), type="assistant", uuid="u", message={"id": "m", "content": [block]})
+    drafts = decoded(ClaudeDecoder(), type="assistant", uuid="u", message={"id": "m", "content": [block]})
     (status,) = [d.item for d in drafts if isinstance(d, ItemCompleted) and d.item.kind == "status"]
     assert status.content == [StatusPart(label="Sweep", detail="completed"), StatusPart(label="Mop", detail="pending")]
 
 
 def test_a_block_nobody_knows_is_kept_as_json() -> None:
     block = {"type": "hologram", "text": "?"}
-    drafts = decoded(Decoder(), type="assistant", uuid="u", message={"id": "m", "content": [block]})
+    drafts = decoded(ClaudeDecoder(), type="assistant", uuid="u", message={"id": "m", "content": [block]})
     (item,) = [draft.item for draft in drafts if isinstance(draft, ItemCompleted)]
     assert isinstance(item.content[0], JsonPart)
 
@@ -251,7 +251,7 @@ def test_a_block_nobody_knows_is_kept_as_json() -> None:
 def test_an_image_in_a_tools_result_is_an_image_part() -> None:
     image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA=="}}
     result = {"type": "tool_result", "tool_use_id": "t", "content": [{"type": "text", "text": "See"}, image]}
-    drafts = decoded(Decoder(), type="user", uuid="u", message={"content": [result]})
+    drafts = decoded(ClaudeDecoder(), type="user", uuid="u", message={"content": [result]})
     (item,) = [draft.item for draft in drafts if isinstance(draft, ItemCompleted)]
     assert item.content[1] == ImagePart(path="image", mime="image/png", data="AA==")
 
@@ -262,7 +262,7 @@ def test_a_tool_that_the_api_runs_itself_is_a_call_with_a_result() -> None:
         {"type": "server_tool_use", "id": "t", "name": "web_search", "input": {"query": "x"}},
         {"type": "web_search_tool_result", "tool_use_id": "t", "content": found},
     ]
-    drafts = decoded(Decoder(), type="assistant", uuid="u", message={"id": "m", "content": blocks})
+    drafts = decoded(ClaudeDecoder(), type="assistant", uuid="u", message={"id": "m", "content": blocks})
     done = [draft.item for draft in drafts if isinstance(draft, ItemCompleted)]
     assert [item.kind for item in done] == ["message", "tool_call", "tool_result"]
     assert isinstance(done[2].content[0], ToolResultPart)
@@ -270,13 +270,13 @@ def test_a_tool_that_the_api_runs_itself_is_a_call_with_a_result() -> None:
 
 
 def test_what_is_still_asked_at_the_end_of_the_turn_is_denied() -> None:
-    decoder = Decoder()
+    decoder = ClaudeDecoder()
     request = {"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "ls"}, "tool_use_id": "t"}
     decoded(decoder, type="control_request", request_id="r", request=request)
     decoded(decoder, type="result", subtype="success")
-    assert decoder.asides == [Lapsed("r", PermissionAsk("Bash", []))]
-    assert response(encode.lapse("r", PermissionAsk("Bash", [])))["behavior"] == "deny"
-    assert response(encode.lapse("r", FormAsk([], []))) == {"action": "cancel"}
+    assert decoder.asides == [LapsedAsk("r", ClaudePermissionAsk("Bash", []))]
+    assert response(encode.lapse("r", ClaudePermissionAsk("Bash", [])))["behavior"] == "deny"
+    assert response(encode.lapse("r", ClaudeFormAsk([], []))) == {"action": "cancel"}
 
 
 def prompt(*attachments: Attachment) -> Prompt:
@@ -314,7 +314,7 @@ def test_an_image_that_cannot_be_read_is_said(tmp_path: Path) -> None:
 
 
 def test_hooks_begin_and_end() -> None:
-    decoder = Decoder()
+    decoder = ClaudeDecoder()
     begun = decoded(decoder, type="system", subtype="hook_started", hook_id="h", hook_name="Stop")
     ended = decoded(decoder, type="system", subtype="hook_response", hook_id="h", hook_name="Stop", exit_code=2)
     assert isinstance(begun[0], ItemStarted)
@@ -324,12 +324,14 @@ def test_hooks_begin_and_end() -> None:
 
 @pytest.mark.parametrize(("status", "kinds"), [("allowed", []), ("allowed_warning", [ItemStarted, ItemCompleted])])
 def test_limits_are_told_when_they_are_near(status: str, kinds: list[type]) -> None:
-    drafts = decoded(Decoder(), type="rate_limit_event", uuid="u", rate_limit_info={"status": status})
+    drafts = decoded(ClaudeDecoder(), type="rate_limit_event", uuid="u", rate_limit_info={"status": status})
     assert [type(draft) for draft in drafts] == kinds
 
 
 def test_a_limit_that_is_reached_is_an_error() -> None:
-    (error,) = decoded(Decoder(), type="rate_limit_event", rate_limit_info={"status": "rejected", "resetsAt": 1.5})
+    (error,) = decoded(
+        ClaudeDecoder(), type="rate_limit_event", rate_limit_info={"status": "rejected", "resetsAt": 1.5}
+    )
     assert isinstance(error, Error)
     assert error.code == "rate_limited"
 
@@ -339,7 +341,7 @@ def response(frame: bytes) -> dict[str, object]:
 
 
 def test_always_without_suggestions_allows_the_tool_for_the_session() -> None:
-    said = response(encode.answer("r", PermissionAsk("mcp__sums__add", []), PermissionAnswer(reply="always")))
+    said = response(encode.answer("r", ClaudePermissionAsk("mcp__sums__add", []), PermissionAnswer(reply="always")))
     rule = {"toolName": "mcp__sums__add"}
     assert said["updatedPermissions"] == [
         {"type": "addRules", "rules": [rule], "behavior": "allow", "destination": "session"}
@@ -347,7 +349,7 @@ def test_always_without_suggestions_allows_the_tool_for_the_session() -> None:
 
 
 def test_a_form_is_filled_with_what_its_schema_wants() -> None:
-    ask = FormAsk(["name", "age", "weight", "member"], ["string", "integer", "number", "boolean"])
+    ask = ClaudeFormAsk(["name", "age", "weight", "member"], ["string", "integer", "number", "boolean"])
     answer = QuestionAnswer(answers=[["Ann"], ["41"], ["60.5"], ["yes"]])
     assert response(encode.answer("r", ask, answer)) == {
         "action": "accept",
@@ -357,10 +359,10 @@ def test_a_form_is_filled_with_what_its_schema_wants() -> None:
 
 
 def test_a_plan_is_refused_with_whatever_else_is_said() -> None:
-    said = response(encode.answer("r", PlanAsk(), QuestionAnswer(answers=[["Use fewer steps"]])))
+    said = response(encode.answer("r", ClaudePlanAsk(), QuestionAnswer(answers=[["Use fewer steps"]])))
     assert said == {"behavior": "deny", "message": "Use fewer steps"}
 
 
 def test_an_answer_of_another_kind_is_not_sent() -> None:
     with pytest.raises(AgentFailed):
-        encode.answer("r", PlanAsk(), ToolAnswer(output="?"))
+        encode.answer("r", ClaudePlanAsk(), ToolAnswer(output="?"))

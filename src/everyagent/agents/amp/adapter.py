@@ -1,4 +1,4 @@
-"""Amp as an adapter: one process a session, a pinned version that can be installed, a gate for its delegates."""
+"""The adapter of Amp: one process at a time for each session, and a socket for its permission hooks."""
 
 from functools import partial
 
@@ -9,7 +9,7 @@ from everyagent.agents.adapter_context import AdapterContext
 from everyagent.agents.amp import catalog, program
 from everyagent.agents.amp import launch as launching
 from everyagent.agents.amp.driver import AmpConversation
-from everyagent.agents.hook_server import Gate
+from everyagent.agents.hook_server import HookServer
 from everyagent.agents.program_adapter import ProgramAdapter
 from everyagent.runtime.process import Process
 
@@ -21,7 +21,7 @@ class AmpAdapter(ProgramAdapter):
 
     def __init__(self, around: AdapterContext) -> None:
         super().__init__(around)
-        self._gate = Gate(around.tasks)
+        self._gate = HookServer(around.tasks)
 
     async def open(self, launch: Launch, listener: Listener) -> AmpConversation:
         start = partial(self._start, launch, self._program.located())
@@ -35,7 +35,7 @@ class AmpAdapter(ProgramAdapter):
 
     async def _start(self, launch: Launch, binary: str, conversation: AmpConversation) -> Process:
         environment = launching.environment(launch, self._environment)
-        door = launching.Door(socket=await self._gate.open(), token=conversation.token)
+        door = launching.HookAddress(socket=await self._gate.open(), token=conversation.token)
         mode, policies = conversation.mode, conversation.policies
         files = await to_thread.run_sync(launching.prepare, launch, environment, mode, policies, door)
         return await Process.start(

@@ -1,26 +1,26 @@
-"""What a session's client allowed for good: kept in its scratch folder, so that it outlives process and daemon."""
+"""Rules that the client answered with `always`, stored in the session's scratch folder."""
 
 import os
 from pathlib import Path
 
 import msgspec
 
-from everyagent.agents.amp.permissions import Rule
+from everyagent.agents.amp.permissions import AllowRule
 from everyagent.logs import get_logger
 
 logger = get_logger(__name__)
 
-#: Whoever allows more than this for good is asked again about the oldest.
+#: The number of rules that are kept; of more, the oldest are dropped and asked about again.
 MOST = 1000
 
 
-class Always:
+class AlwaysAllowed:
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._rules: list[Rule] = _read(path)
-        self.rules: set[Rule] = set(self._rules)
+        self._rules: list[AllowRule] = _read(path)
+        self.rules: set[AllowRule] = set(self._rules)
 
-    def add(self, rule: Rule) -> None:
+    def add(self, rule: AllowRule) -> None:
         if rule in self.rules:
             return
         self._rules = [*self._rules, rule][-MOST:]
@@ -30,12 +30,12 @@ class Always:
         os.replace(fresh, self._path)
 
 
-def _read(path: Path) -> list[Rule]:
-    """Nothing, if it cannot be read: then it is asked for again."""
+def _read(path: Path) -> list[AllowRule]:
+    """The stored rules; none if the file cannot be read, so that the client is asked again."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=list[Rule])
+        return msgspec.json.decode(path.read_bytes(), type=list[AllowRule])
     except FileNotFoundError:
         return []
     except (OSError, msgspec.MsgspecError) as problem:
-        logger.warning("what was allowed for good cannot be read", path=str(path), problem=str(problem))
+        logger.warning("stored permission rules cannot be read", path=str(path), problem=str(problem))
         return []

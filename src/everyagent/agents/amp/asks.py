@@ -1,4 +1,4 @@
-"""What Amp's delegates ask for: decided here where the mode decides it, else asked of the session's client."""
+"""Decides on Amp's tool calls: by mode and policies where possible, else by asking the session's client."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,9 +11,18 @@ from msgspec import Raw, Struct
 
 from everyagent.agents import diffs
 from everyagent.agents.adapter import Frame, Heard
-from everyagent.agents.amp.always import Always
-from everyagent.agents.amp.permissions import Allowed, Asked, Rejected, Rule, Standing, Wish, decide, files_of
-from everyagent.agents.amp.results import Call, input_of
+from everyagent.agents.amp.always import AlwaysAllowed
+from everyagent.agents.amp.permissions import (
+    Allowed,
+    AllowRule,
+    AmpToolRequest,
+    MustAsk,
+    Rejected,
+    Standing,
+    decide,
+    files_of,
+)
+from everyagent.agents.amp.results import AmpCall, input_of
 from everyagent.agents.mcp_names import server_and_tool
 from everyagent.errors import AgentFailed
 from everyagent.model.asks import PermissionAnswer
@@ -21,10 +30,10 @@ from everyagent.model.events import PermissionRequested, PermissionResolved
 from everyagent.model.ids import new_id
 from everyagent.model.policies import ToolPolicies
 
-#: How long a call may be on its way through Amp's output when its delegate is here already.
+#: How long to wait for a call to arrive in Amp's output after its permission hook did.
 CALL_LIMIT = 1.0
 _TICK = 0.02
-#: A larger file has no diff.
+#: No diff is made of larger files.
 DIFF_LIMIT = 512 * 1024
 _REFUSED = "The user rejected this."
 _CREATES = "create_file"
@@ -32,21 +41,21 @@ _CREATES = "create_file"
 
 class _Pending(Struct, frozen=True):
     tool: str
-    always: Rule | None
+    always: AllowRule | None
     verdict: "asyncio.Future[Allowed | Rejected]"
 
 
-class Asks:
-    """`find` is the call a wish is about, and `note` tells the session of what is asked and withdrawn."""
+class AmpAsks:
+    """`find` finds the call of a request, `note` hands frames with asks and withdrawals to the session."""
 
     def __init__(
         self,
         directory: Path,
-        always: Always,
+        always: AlwaysAllowed,
         mode: str,
         policies: ToolPolicies,
         *,
-        find: Callable[[str, object], Call | None],
+        find: Callable[[str, object], AmpCall | None],
         note: Callable[[Heard], None],
     ) -> None:
         self.mode = mode
@@ -58,24 +67,24 @@ class Asks:
         self._pending: dict[str, _Pending] = {}
 
     async def knocked(self, body: bytes) -> str | None:
-        """Why it must not be; None if it may. May be cancelled, when the delegate that waits for it is gone."""
+        """The reason for a denial, or None to allow. Cancelled when the hook that waits for it has gone."""
         try:
             standing, tool, given = body.split(b"\n", 2)
-            wish = Wish(tool.decode(), Raw(given), msgspec.convert(standing.decode(), Standing))
+            wish = AmpToolRequest(tool.decode(), Raw(given), msgspec.convert(standing.decode(), Standing))
             input: object = msgspec.json.decode(given)
         except (ValueError, RecursionError):
-            return "This call cannot be read, so nobody can be asked about it."
+            return "This call cannot be read, so it was rejected without asking."
         verdict = await self._rule(wish, input)
         return verdict.reason if isinstance(verdict, Rejected) else None
 
-    async def _rule(self, wish: Wish, input: object) -> Allowed | Rejected:
+    async def _rule(self, wish: AmpToolRequest, input: object) -> Allowed | Rejected:
         decision = decide(wish, self.mode, self._directory, self._always.rules, self.policies)
         found = self._find(wish.tool, input)
-        if not found and (isinstance(decision, Asked) or wish.tool == _CREATES):
+        if not found and (isinstance(decision, MustAsk) or wish.tool == _CREATES):
             found = await self._call_of(wish, input)
         if found:
             found.asked = True
-        if isinstance(decision, Asked):
+        if isinstance(decision, MustAsk):
             decision = await self._ask(wish, input, decision.always, found.key if found else None)
         if found and isinstance(decision, Allowed) and wish.tool == _CREATES:
             found.diff = await to_thread.run_sync(_diff, wish, self._directory)
@@ -92,20 +101,22 @@ class Asks:
         pending.verdict.set_result(Allowed() if allowed else Rejected(why))
 
     def give_up(self, why: str) -> None:
-        """Nobody answers any more, so it is no."""
+        """Reject everything that is still pending."""
         for pending in self._pending.values():
             if not pending.verdict.done():
                 pending.verdict.set_result(Rejected(why))
 
-    async def _call_of(self, wish: Wish, input: object) -> Call | None:
-        """None for a call that Amp does not tell of: those of its sub-agents."""
+    async def _call_of(self, wish: AmpToolRequest, input: object) -> AmpCall | None:
+        """None for a call that Amp does not report: those of its sub-agents."""
         with anyio.move_on_after(CALL_LIMIT):
             while not (found := self._find(wish.tool, input)):
                 await anyio.sleep(_TICK)
             return found
         return None
 
-    async def _ask(self, wish: Wish, input: object, always: Rule | None, call: str | None) -> Allowed | Rejected:
+    async def _ask(
+        self, wish: AmpToolRequest, input: object, always: AllowRule | None, call: str | None
+    ) -> Allowed | Rejected:
         key = new_id("ask_")
         verdict = asyncio.get_running_loop().create_future()
         self._pending[key] = _Pending(wish.tool, always, verdict)
@@ -119,7 +130,7 @@ class Asks:
                 self._note(Heard(frame, (withdrawn(key, wish.tool),)))
 
 
-def requested(key: str, tool: str, input: object, always: Rule | None, call: str | None) -> PermissionRequested:
+def requested(key: str, tool: str, input: object, always: AllowRule | None, call: str | None) -> PermissionRequested:
     server, _ = server_and_tool(tool)
     rule = {"tool": always.tool, "detail": always.detail} if always else {}
     return PermissionRequested(
@@ -141,8 +152,8 @@ def withdrawn(key: str, tool: str) -> PermissionResolved:
     )
 
 
-def _diff(wish: Wish, directory: Path) -> str | None:
-    """What writing the file will change: the last that can be known of what it held. None if that is no short text."""
+def _diff(wish: AmpToolRequest, directory: Path) -> str | None:
+    """The change that writing the file makes, read before the write. None if the file is large or not text."""
     input = input_of(wish.input)
     for file in files_of(wish, directory) or ():
         try:

@@ -1,4 +1,4 @@
-"""A prompt's files as content blocks. Reads and writes files, so it runs in a thread; called by the driver."""
+"""Encodes a prompt and its files as content blocks. Blocking: the driver calls it in a thread."""
 
 from pathlib import Path
 
@@ -7,12 +7,12 @@ from everyagent.agents.adapter import Prompt
 from everyagent.agents.amp import encode
 from everyagent.model.sessions import Attachment
 
-#: Amp takes no more in one message; of the others it is told where they are.
+#: Amp accepts no more in one message; of further ones only the path is sent.
 MAX_IMAGES = 4
 
 
 def content(prompt: Prompt, preface: list[str], folder: Path) -> list[dict[str, object]]:
-    """`preface` goes first: what Amp has to know before this session's first message."""
+    """`preface` goes first: the system prompt and the transcript, before the session's first message."""
     blocks = [encode.text(words) for words in preface]
     images = 0
     for attachment in prompt.attachments:
@@ -24,4 +24,4 @@ def content(prompt: Prompt, preface: list[str], folder: Path) -> list[dict[str, 
 def _block(attachment: Attachment, folder: Path, *, inline: bool) -> dict[str, object]:
     if attachment.mime in attached_files.IMAGES and inline:
         return encode.image(attachment.mime, attached_files.base64_of(attachment))
-    return encode.text(attached_files.told(attachment, folder))
+    return encode.text(attached_files.mention(attachment, folder))

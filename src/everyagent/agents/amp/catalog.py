@@ -1,4 +1,4 @@
-"""What Amp can do, and what can be chosen. Which model works is Amp's own choice, by its mode."""
+"""Capabilities and catalog of Amp. Amp chooses the model itself, by its mode."""
 
 from msgspec.structs import replace
 

@@ -1,4 +1,4 @@
-"""Native lines into drafts. Pure but for what it remembers of the conversation: one decoder for each process."""
+"""Decodes Amp's lines into drafts. No I/O; one decoder holds the state of one process's conversation."""
 
 import hashlib
 import secrets
@@ -9,35 +9,38 @@ import msgspec
 
 from everyagent.agents.adapter import Draft, Frame, Heard, NativeSession
 from everyagent.agents.amp import failures, items, results, wire
-from everyagent.agents.amp.results import Call
+from everyagent.agents.amp.results import AmpCall
 from everyagent.agents.item_keys import ItemKeys
 from everyagent.agents.unparsed import BROKEN, undecodable, unparsed
 from everyagent.model.events import Error, ModelResponded, StopReason, TurnEnded, TurnStarted, Unparsed
 from everyagent.model.usage import Usage, tokens
 from everyagent.runtime.framing import Line
 
-Handler: TypeAlias = Callable[["Decoder", bytes], Sequence[Draft]]
+Handler: TypeAlias = Callable[["AmpDecoder", bytes], Sequence[Draft]]
 
 LOCATION = "agents/amp/decode.py"
-#: What it prints where there is no key; then it waits for a person, for ever.
+#: Amp prints this if it has no key; then it waits for a person, without end.
 _NO_KEY = b"No API key found."
-#: Whoever has the link it prints then can log it in.
+#: Begins the secret in the login link that it prints then.
 _SECRET = b"authToken="
 
-_heads = msgspec.json.Decoder(wire.Head)
-_inits = msgspec.json.Decoder(wire.Init)
-_said = msgspec.json.Decoder(wire.Said)
-_results = msgspec.json.Decoder(wire.Result)
+_heads = msgspec.json.Decoder(wire.AmpHead)
+_inits = msgspec.json.Decoder(wire.AmpInit)
+_said = msgspec.json.Decoder(wire.AmpMessageLine)
+_results = msgspec.json.Decoder(wire.AmpResult)
 
 
-class Decoder:
-    """`finished`: it has said its last word, so its process ends. `wants_login`: it has no key."""
+class AmpDecoder:
+    """`finished`: the result has arrived, so the process ends. `wants_login`: Amp has no key.
+
+    `turns_ended` counts the turns that ended.
+    """
 
     def __init__(self) -> None:
         self.finished = False
         self.wants_login = False
         self.thread: str | None = None
-        self._calls: dict[str, Call] = {}
+        self._calls: dict[str, AmpCall] = {}
         self._keys = ItemKeys()
         self.in_turn = False
         self.turns_ended = 0
@@ -46,25 +49,25 @@ class Decoder:
         self._key = secrets.token_hex(4)
         self._messages = 0
 
-    # -- what the driver tells it ----------------------------------------------------------------------------------
+    # -- calls by the driver ----------------------------------------------------------------------------------
 
     def prompted(self, words: list[str]) -> None:
-        """A message is on its way to Amp, which will echo these words when it takes it up."""
+        """A message was sent. Amp echoes its words when it begins to work on it."""
         self.in_turn = True
         self._sent.append(words)
 
-    def call_for(self, tool: str, input: object) -> Call | None:
-        """The call that a permission is asked for; Amp itself tells only the tool's name and its input."""
+    def call_for(self, tool: str, input: object) -> AmpCall | None:
+        """The call that a permission hook is about; the hook knows only the tool's name and its input."""
         for call in self._calls.values():
             same = call.name == tool or {call.name, tool} <= results.SHELLS
             if same and not call.asked and msgspec.json.decode(call.input) == input:
                 return call
         return None
 
-    # -- what Amp says ---------------------------------------------------------------------------------------------
+    # -- frames ---------------------------------------------------------------------------------------------
 
     def decode(self, line: Line) -> Heard:
-        """Never fails: what it does not understand becomes an `Unparsed`, with the line as its frame."""
+        """Never raises: a line that it does not understand becomes an `Unparsed`, with the line as its frame."""
         body = line.body
         if line.cut:
             return unparsed(body, f"a line of {line.cut} bytes was cut after {len(body)}", LOCATION)
@@ -95,7 +98,7 @@ class Decoder:
         for block in frame.message.content:
             if block.type == "tool_use":
                 key = self._keys.begin(block.id)
-                self._calls[block.id] = Call(key, block.name, block.input, message, task)
+                self._calls[block.id] = AmpCall(key, block.name, block.input, message, task)
                 drafts += items.whole(items.call(key, block, message, task))
             elif block.type not in items.SPOKEN:
                 drafts.append(_strange(block, body))
@@ -126,7 +129,7 @@ class Decoder:
         return drafts
 
     def result(self, body: bytes) -> Sequence[Draft]:
-        """Comes at the very end: because its input was closed, or because the turn failed or was cancelled."""
+        """The last line of a process: its input was closed, or the turn failed or was cancelled."""
         frame = _results.decode(body)
         self.finished = True
         if not self.in_turn:
@@ -141,24 +144,24 @@ class Decoder:
     # -- turns -----------------------------------------------------------------------------------------------------
 
     def _turn(self) -> Iterator[Draft]:
-        """Somebody else can write into a thread, on Amp's own pages: then a turn begins that we did not ask for."""
+        """Begin a turn if none runs: someone may have written into the thread on Amp's web pages."""
         if not self.in_turn:
             self.in_turn = True
             yield TurnStarted(turn_id="", input_item_ids=[])
 
     def _echo(self, words: list[str], subagent: str | None) -> Sequence[Draft]:
-        """Our own messages are items already, so it is only told that the turn has begun; another's is told whole."""
+        """The session's own messages are items already, so their echo only starts the turn; others become items."""
         if self._sent:
             ours = next((sent for sent in self._sent if sent[-1] in words), self._sent[0])
             self._sent.remove(ours)
             return (TurnStarted(turn_id="", input_item_ids=[]),)
-        blocks = [wire.Block(type="text", text=text) for text in words]
+        blocks = [wire.AmpBlock(type="text", text=text) for text in words]
         return [*self._turn(), *items.whole(items.message(self._next_key(), "user", items.parts(blocks), subagent))]
 
     def _stopped(self, reason: str | None) -> Sequence[Draft]:
-        """A turn is over with the agent's last message, unless it still has to take up what it was told.
+        """A turn ends with the agent's last message, unless a message that was sent still waits to be echoed.
 
-        A process that continues a thread may first hear the end of what an earlier one was killed in.
+        A process that continues a thread may first report the end of a message in which an earlier one was killed.
         """
         match reason:
             case "tool_use":
@@ -195,12 +198,12 @@ class Decoder:
         return Heard(Frame("from_agent", shown + secret, "text"), ())
 
 
-def _strange(block: wire.Block, body: bytes) -> Unparsed:
+def _strange(block: wire.AmpBlock, body: bytes) -> Unparsed:
     error = f"unknown block {block.type!r}"
     return Unparsed(error=error, location=LOCATION, raw_hash=hashlib.sha256(body).hexdigest())
 
 
-def _usage(usage: wire.Usage) -> Usage:
+def _usage(usage: wire.AmpUsage) -> Usage:
     return Usage(
         input_tokens=tokens(usage.input_tokens),
         output_tokens=tokens(usage.output_tokens),
@@ -209,11 +212,11 @@ def _usage(usage: wire.Usage) -> Usage:
     )
 
 
-#: Every frame there is. `docs/agents/amp.md` says what each becomes.
+#: Every frame. `docs/agents/amp.md` documents each.
 MAPPED: dict[str, Handler] = {
-    "system/init": Decoder.init,
-    "assistant": Decoder.assistant,
-    "user": Decoder.user,
-    "result/success": Decoder.result,
-    "result/error_during_execution": Decoder.result,
+    "system/init": AmpDecoder.init,
+    "assistant": AmpDecoder.assistant,
+    "user": AmpDecoder.user,
+    "result/success": AmpDecoder.result,
+    "result/error_during_execution": AmpDecoder.result,
 }

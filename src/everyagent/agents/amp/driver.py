@@ -1,6 +1,6 @@
-"""The conversation with Amp: one process, and after every failed or cancelled turn the next, on the same thread.
+"""Drives Amp: one process at a time, and a new one on the same thread after every failed or cancelled turn.
 
-Amp ends with each such turn. That is its way, so nobody is told of a death; the next prompt starts it again.
+Amp's process ends with each such turn. That is not reported as a death: the next prompt starts another process.
 """
 
 from collections.abc import Awaitable, Callable
@@ -12,30 +12,30 @@ from msgspec import UNSET, UnsetType
 from everyagent.agents.adapter import Change, Death, Heard, Launch, Listener, Prompt
 from everyagent.agents.amp import attachments, encode, modes
 from everyagent.agents.amp import launch as launching
-from everyagent.agents.amp.always import Always
-from everyagent.agents.amp.asks import Asks
-from everyagent.agents.amp.results import Call
-from everyagent.agents.amp.run import Run
-from everyagent.agents.hook_server import Gate
+from everyagent.agents.amp.always import AlwaysAllowed
+from everyagent.agents.amp.asks import AmpAsks
+from everyagent.agents.amp.results import AmpCall
+from everyagent.agents.amp.run import AmpProcess
+from everyagent.agents.hook_server import HookServer
 from everyagent.agents.supervision import TaskSupervisor
 from everyagent.errors import AgentFailed
 from everyagent.model.asks import Answer, PermissionAnswer
 from everyagent.model.policies import UNRESTRICTED, ToolPolicies
 from everyagent.runtime.process import Process
 
-_LEFT = "The turn this was asked in is over."
-_GONE = "Amp is not running, so it cannot be told this."
+_LEFT = "The turn in which this was asked has ended."
+_GONE = "Amp is not running, so it did not get this. Send a message to start it again."
 
 
 class AmpConversation:
-    """`start` starts a process on a thread, or on a new one. Processes are heard as tasks of `tasks`."""
+    """A running session of Amp. `start` starts a process on its thread, or on a new one, as a task of `tasks`."""
 
     def __init__(
         self,
         launch: Launch,
         listener: Listener,
         tasks: TaskSupervisor,
-        gate: Gate,
+        gate: HookServer,
         start: "Callable[[AmpConversation], Awaitable[Process]]",
     ) -> None:
         self.thread = launch.native_session_id
@@ -46,9 +46,9 @@ class AmpConversation:
         self._start = start
         self._preface = [] if self.thread else [words for words in (launch.system_prompt, launch.seed) if words]
         self._permission_mode, self._agent_mode = launch.permission_mode, launch.agent_mode
-        self._asks = Asks(
+        self._asks = AmpAsks(
             launch.directory,
-            Always(launching.folder_of(launch) / "always.json"),
+            AlwaysAllowed(launching.folder_of(launch) / "always.json"),
             modes.effective(launch.permission_mode, launch.agent_mode),
             launch.policies,
             find=self._find,
@@ -56,7 +56,7 @@ class AmpConversation:
         )
         self.token = gate.admit(self._asks.knocked, self._failed)
         self._started_under = launch.policies
-        self._run: Run | None = None
+        self._run: AmpProcess | None = None
         self._running = anyio.Lock()
         self._closing = False
         self._told_of_death = False
@@ -71,7 +71,7 @@ class AmpConversation:
         return self._asks.policies
 
     async def begin(self) -> None:
-        """The first process. If it does not start, nobody is told of a death."""
+        """Start the first process. If that fails, no death is reported."""
         try:
             await self._ready()
         except BaseException:
@@ -93,23 +93,23 @@ class AmpConversation:
 
     async def answer(self, ask_key: str, answer: Answer) -> None:
         if not isinstance(answer, PermissionAnswer):
-            raise AgentFailed("Amp asks for permissions only, and this answers something else.")
+            raise AgentFailed("Amp asks only for permissions, and this is another kind of answer. It was not sent.")
         self._asks.answer(ask_key, answer)
 
     async def interrupt_subagent(self, call: str) -> bool:
-        """Amp tells nothing of its sub-agents, and has no word for it."""
+        """Amp cannot stop a single sub-agent."""
         return False
 
     async def interrupt(self) -> None:
-        """Amp ends with it, after it has told its server and its tools."""
+        """Amp's process ends with the turn, after it has stopped its tools."""
         run = self._run
         if run and run.listens:
             run.lines.process.interrupt()
 
     async def change(self, change: Change) -> bool:
-        """Modes and policies are kept by us, so they count at once.
+        """Modes and policies are enforced by the daemon, so they apply at once.
 
-        False where the process was not told to ask about reading, or nobody has looked for loopholes yet.
+        False if the process was started without asking about reads, or untrusted settings have not been looked for.
         """
         if change.permission_mode is not UNSET:
             self._permission_mode = change.permission_mode
@@ -136,8 +136,8 @@ class AmpConversation:
 
     # -- processes ----------------------------------------------------------------------------------------------------
 
-    async def _ready(self) -> Run:
-        """A process that listens: the one there is, else the next."""
+    async def _ready(self) -> AmpProcess:
+        """A process that takes prompts: the current one, else a new one."""
         async with self._running:
             if self._run and self._run.listens:
                 return self._run
@@ -147,7 +147,7 @@ class AmpConversation:
                 raise AgentFailed(_GONE)
             self._started_under = self.policies
             process = await self._start(self)
-            self._run = run = Run(process, self._listener.heard, self._over, self._after)
+            self._run = run = AmpProcess(process, self._listener.heard, self._over, self._after)
             self._turns_ended = 0
             self._tasks.start_soon(run.lines.run)
             return run
@@ -157,7 +157,7 @@ class AmpConversation:
         if self._run:
             await self._run.lines.fail(fault)
 
-    async def _over(self, run: Run, death: Death) -> None:
+    async def _over(self, run: AmpProcess, death: Death) -> None:
         self.thread = run.decoder.thread or self.thread
         self._asks.give_up(_LEFT)
         if not run.decoder.finished or death.expected or run.lines.fault:
@@ -178,7 +178,7 @@ class AmpConversation:
 
     # -- words --------------------------------------------------------------------------------------------------------
 
-    async def _say(self, run: Run, content: list[dict[str, object]], *, steer: bool) -> None:
+    async def _say(self, run: AmpProcess, content: list[dict[str, object]], *, steer: bool) -> None:
         words = [str(block["text"]) for block in content if block["type"] == "text"]
         run.decoder.prompted(words)
         await run.lines.tell_or_die(encode.prompt(content, steer=steer))
@@ -189,7 +189,7 @@ class AmpConversation:
             return await to_thread.run_sync(attachments.content, prompt, preface, folder)
         return attachments.content(prompt, preface, folder)
 
-    def _find(self, tool: str, input: object) -> Call | None:
+    def _find(self, tool: str, input: object) -> AmpCall | None:
         return self._run.decoder.call_for(tool, input) if self._run else None
 
     def _note(self, heard: Heard) -> None:

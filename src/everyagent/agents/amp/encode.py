@@ -1,4 +1,4 @@
-"""Commands into native lines. Pure: what has to be read from disk was read before."""
+"""Encodes commands as Amp's lines. Pure."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ _encoder = msgspec.json.Encoder()
 
 
 def prompt(content: Sequence[object], *, steer: bool = False) -> bytes:
-    """A user's message. With `steer` Amp takes it up as soon as it can, else when it has nothing left to do."""
+    """A user's message. With `steer` Amp reads it as soon as it can, else when its turn is over."""
     line: dict[str, object] = {"type": "user", "message": {"role": "user", "content": content}}
     return _encoder.encode(line | ({"steer": True} if steer else {})) + b"\n"
 

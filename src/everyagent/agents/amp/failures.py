@@ -1,8 +1,8 @@
-"""What went wrong, in the one list of codes all agents share: Amp has words for it and nothing else. Pure."""
+"""Maps Amp's error messages to the error codes that all agents share. Pure."""
 
 from everyagent.model.events import Error, ErrorCode
 
-#: What Amp's words hold, in the order they are looked for.
+#: Parts of Amp's messages, in the order in which they are looked for.
 _BY_WORDS: tuple[tuple[str, ErrorCode], ...] = (
     ("model provider overloaded", "overloaded"),
     ("context limit reached", "context_exceeded"),
@@ -24,7 +24,7 @@ _BY_WORDS: tuple[tuple[str, ErrorCode], ...] = (
     ("unable to connect to amp servers", "network"),
 )
 CANCELLED = "User cancelled"
-#: Why a thread cannot be continued: it is gone, or it was archived.
+#: Messages for a thread that cannot be continued: it is gone, or archived.
 _LOST = ("is archived and cannot be continued", "does not exist.")
 REMEDY = (
     "Log in by running `amp login` as the user the daemon runs as, or give the session or the daemon an AMP_API_KEY."

@@ -1,9 +1,9 @@
-"""Amp's messages and calls as universal items. Pure; used by `decode.py`."""
+"""Makes items of Amp's messages and calls. Pure; used by `decode.py`."""
 
 from collections.abc import Sequence
 
 from everyagent.agents.adapter import Draft
-from everyagent.agents.amp.wire import Block
+from everyagent.agents.amp.wire import AmpBlock
 from everyagent.agents.mcp_names import server_and_tool
 from everyagent.model.events import ItemCompleted, ItemStarted
 from everyagent.model.items import Item, ItemRole
@@ -12,12 +12,12 @@ from everyagent.model.parts import ContentPart, ReasoningPart, TextPart, ToolCal
 SPOKEN = frozenset({"text", "thinking", "redacted_thinking"})
 
 
-def parts(blocks: Sequence[Block]) -> list[ContentPart]:
-    """What was said and thought. Of a redacted thought is known only that there was one."""
+def parts(blocks: Sequence[AmpBlock]) -> list[ContentPart]:
+    """Text and reasoning parts. Redacted reasoning is a part without text."""
     return [part for block in blocks if (part := _part(block))]
 
 
-def _part(block: Block) -> ContentPart | None:
+def _part(block: AmpBlock) -> ContentPart | None:
     match block.type:
         case "text" if block.text:
             return TextPart(text=block.text)
@@ -30,7 +30,7 @@ def _part(block: Block) -> ContentPart | None:
 
 
 def message(key: str, role: ItemRole, content: list[ContentPart], subagent: str | None) -> Item:
-    """Amp tells no ids of messages."""
+    """Amp's messages have no native ids."""
     return Item(
         item_id=key,
         native_item_id=None,
@@ -43,7 +43,7 @@ def message(key: str, role: ItemRole, content: list[ContentPart], subagent: str 
     )
 
 
-def call(key: str, block: Block, parent: str | None, subagent: str | None) -> Item:
+def call(key: str, block: AmpBlock, parent: str | None, subagent: str | None) -> Item:
     server, tool = server_and_tool(block.name)
     part = ToolCallPart(name=tool, arguments=bytes(block.input).decode(), call_id=block.id, mcp_server=server)
     return Item(
@@ -60,5 +60,5 @@ def call(key: str, block: Block, parent: str | None, subagent: str | None) -> It
 
 
 def whole(item: Item) -> tuple[Draft, Draft]:
-    """Every item of Amp's comes in one piece."""
+    """Drafts for an item: each of Amp's arrives complete."""
     return (ItemStarted(item=item), ItemCompleted(item=item))

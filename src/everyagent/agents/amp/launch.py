@@ -1,4 +1,4 @@
-"""How Amp is started for a session: its arguments, its environment, its settings, its delegates, its MCP servers."""
+"""Arguments, environment, settings, permission hooks and MCP configuration of an Amp process."""
 
 import os
 import shlex
@@ -41,36 +41,38 @@ _NAMES = frozenset(
 )
 
 
-class Door(Struct, frozen=True, kw_only=True):
-    """Where this session's delegates knock, and as whom."""
+class HookAddress(Struct, frozen=True, kw_only=True):
+    """The hook server's socket, and the session's token for it."""
 
     socket: Path
     token: str
 
 
-class Files(Struct, frozen=True, kw_only=True):
-    """What was written for a session, all of it for this user alone."""
+class AmpFiles(Struct, frozen=True, kw_only=True):
+    """Files written for a session, readable by this user alone."""
 
     settings: Path
     mcp: Path | None
 
 
-def argv(binary: str, launch: Launch, files: Files, thread: str | None) -> list[str]:
-    """Secrets are never in it: every process of the machine can read the arguments of every other."""
+def argv(binary: str, launch: Launch, files: AmpFiles, thread: str | None) -> list[str]:
+    """The command line. It holds no secrets, because every process on the machine can read it."""
     words = [binary, *(("threads", "continue", thread) if thread else ()), *_PROTOCOL]
     words += ["--settings-file", str(files.settings), "--mode", launch.variant or modes.DEFAULT_VARIANT]
     return [*words, "--mcp-config", str(files.mcp)] if files.mcp else words
 
 
 def environment(launch: Launch, source: Mapping[str, str]) -> dict[str, str]:
-    """`source` is the daemon's own environment: of it, what names an account or a way to Amp's server passes."""
+    """Variables of the daemon's environment `source` that name an account or a server, and those of the session."""
     allowed = [name for name in source if name in _NAMES]
     shell = {"BASH_ENV": str(launch.shell.bash_env)} if launch.shell else {}  # its commands always run in a bash
     return scrubbed(source, allow=allowed, session={"AMP_SKIP_UPDATE_CHECK": "1"} | launch.env | shell)
 
 
-def prepare(launch: Launch, environment: Mapping[str, str], mode: str, policies: ToolPolicies, door: Door) -> Files:
-    """Into the session's scratch folder. Raises `AgentNotLoggedIn`, and `AgentFailed` where its mode cannot be kept."""
+def prepare(
+    launch: Launch, environment: Mapping[str, str], mode: str, policies: ToolPolicies, door: HookAddress
+) -> AmpFiles:
+    """Write the files of a session. Raises `AgentNotLoggedIn`, and `AgentFailed` if its mode cannot be enforced."""
     user = settings.of_user(environment)
     _refuse_without_login(environment, user)
     untrusted_config.refuse(launch.directory, mode, policies, user, environment)
@@ -84,7 +86,7 @@ def prepare(launch: Launch, environment: Mapping[str, str], mode: str, policies:
     servers = _servers(launch)
     if servers:
         _write(folder / "mcp.json", msgspec.json.encode(servers))
-    return Files(settings=folder / "settings.json", mcp=folder / "mcp.json" if servers else None)
+    return AmpFiles(settings=folder / "settings.json", mcp=folder / "mcp.json" if servers else None)
 
 
 def _refuse_without_login(environment: Mapping[str, str], user: settings.Settings) -> None:
@@ -98,8 +100,8 @@ def folder_of(launch: Launch) -> Path:
     return launch.scratch / "amp"
 
 
-def _script(standing: Standing, door: Door) -> str:
-    """Amp can only name a program, so its arguments are in one. Amp's key is no business of it."""
+def _script(standing: Standing, door: HookAddress) -> str:
+    """A script that runs the hook with its arguments, because Amp accepts only a program's path. Amp's key is unset."""
     command = shlex.join([sys.executable, "-I", "-S", hook_client.__file__, str(door.socket), door.token, standing])
     return f'#!/bin/sh\nunset AMP_API_KEY\nexec {command} "$AGENT_TOOL_NAME"\n'
 
@@ -122,7 +124,7 @@ def _server(server: McpServer) -> dict[str, object]:
 
 
 def _write(path: Path, data: bytes, *, mode: int = 0o600) -> None:
-    """Never half, and never readable by others: a process of this session may be reading the old one."""
+    """Replace a file in one step, because a process may be reading it; never readable by others."""
     fresh = path.with_name(f"{path.name}.new")
     fresh.unlink(missing_ok=True)
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)

@@ -1,10 +1,10 @@
-"""Permission modes: Amp has none, so `permissions.py` keeps them. And Amp's own modes, which are variants here."""
+"""Permission modes, which the daemon enforces for Amp, and Amp's own modes, which are variants. Pure."""
 
 from everyagent.agents.catalogs import modes
 
 PLAN = "plan"
 BYPASS = "bypass"
-#: Amp's own modes: how much is thought about an answer, and by which model.
+#: Amp's own modes: the model, and how long it reasons.
 VARIANTS = ["low", "medium", "high", "ultra"]
 DEFAULT_VARIANT = "medium"
 
@@ -25,5 +25,5 @@ PERMISSION_MODES = modes(
 
 
 def effective(permission_mode: str, agent_mode: str) -> str:
-    """Planning wins: whoever chose it wants nothing changed."""
+    """The agent mode `plan` has precedence, because it must change nothing."""
     return PLAN if agent_mode == PLAN else permission_mode

@@ -1,4 +1,4 @@
-"""What may a tool do in which permission mode? Pure but for looking where links on the disk lead. Used by `asks.py`."""
+"""Decides what a tool may do in each permission mode. Resolves links on disk; otherwise pure. Used by `asks.py`."""
 
 import os
 import re
@@ -12,22 +12,22 @@ from everyagent.agents.amp.policies import verdict
 from everyagent.agents.amp.results import SHELLS, input_of
 from everyagent.model.policies import UNRESTRICTED, ToolPolicies, refusal
 
-#: What Amp's own settings say of a call: a rule allows it, a rule wants it asked, or none speaks of it.
+#: How Amp's own settings treat a call: a rule allows it, a rule demands a question, or no rule matches.
 Standing: TypeAlias = Literal["allowed", "asked", "unsettled"]
 
-#: They only look, at what is on this machine or in Amp's own threads, so they are never asked for.
+#: Tools that only read, on this machine or in Amp's threads. They need no permission.
 READERS = ("Read", "glob", "Glob", "Grep", "skill", "shell_command_status", "find_thread", "read_thread")
-#: They look, but at addresses that the agent chooses.
+#: Tools that read from addresses that the agent chooses.
 BROWSERS = frozenset({"web_search", "read_web_page", "read_mcp_resource"})
 EDITORS = frozenset({"create_file", "edit_file", "delete_file", "apply_patch"})
-#: Who writes here decides what runs later, so accepting edits does not cover it.
+#: Files here decide what runs later, so `acceptEdits` does not cover them.
 GUARDED = frozenset({".amp", ".agents", ".git", ".vscode", ".idea"})
 
 _PATCHED = re.compile(r"^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+)$", re.MULTILINE)
 
 
-class Wish(Struct, frozen=True):
-    """What Amp wants to do."""
+class AmpToolRequest(Struct, frozen=True):
+    """A tool call that Amp wants to make."""
 
     tool: str
     input: Raw
@@ -39,18 +39,18 @@ class Allowed(Struct, frozen=True):
 
 
 class Rejected(Struct, frozen=True):
-    """It may not, and why."""
+    """It may not run, with the reason."""
 
     reason: str
 
 
-class Asked(Struct, frozen=True):
-    """Somebody has to be asked. `always` is the rule that would settle it for the session; None: each time anew."""
+class MustAsk(Struct, frozen=True):
+    """The client must be asked. `always` is the rule that the answer `always` stores; None to ask each time."""
 
-    always: "Rule | None"
+    always: "AllowRule | None"
 
 
-class Rule(Struct, frozen=True, order=True):
+class AllowRule(Struct, frozen=True, order=True):
     """A tool that may run from now on; of a shell the same command only, of an editor outside the directory the
     same files only.
     """
@@ -59,27 +59,27 @@ class Rule(Struct, frozen=True, order=True):
     detail: str = ""
 
 
-Decision: TypeAlias = Allowed | Rejected | Asked
+Decision: TypeAlias = Allowed | Rejected | MustAsk
 
 _PLANNING = "The session is in plan mode: nothing may be changed or run. Describe what you would do instead."
 
 
 def decide(
-    wish: Wish, mode: str, directory: Path, always: set[Rule], policies: ToolPolicies = UNRESTRICTED
+    wish: AmpToolRequest, mode: str, directory: Path, always: set[AllowRule], policies: ToolPolicies = UNRESTRICTED
 ) -> Decision:
-    """Policies come first, but nothing is changed in plan mode, so `allow` has no say there."""
+    """Policies come first, except that `allow` has no effect in plan mode."""
     match verdict(policies, wish.tool):
         case "deny":
             return Rejected(refusal(wish.tool))
         case "ask":
-            return Rejected(_PLANNING) if mode == PLAN and wish.tool not in (*READERS, *BROWSERS) else Asked(None)
+            return Rejected(_PLANNING) if mode == PLAN and wish.tool not in (*READERS, *BROWSERS) else MustAsk(None)
         case "allow" if mode != PLAN:
             return Allowed()
         case "allow" | "auto":
             return _by_mode(wish, mode, directory, always)
 
 
-def _by_mode(wish: Wish, mode: str, directory: Path, always: set[Rule]) -> Decision:
+def _by_mode(wish: AmpToolRequest, mode: str, directory: Path, always: set[AllowRule]) -> Decision:
     if mode == BYPASS or (wish.tool in READERS and wish.standing == "unsettled"):
         return Allowed()
     if mode == PLAN and wish.tool not in (*READERS, *BROWSERS):
@@ -92,31 +92,31 @@ def _by_mode(wish: Wish, mode: str, directory: Path, always: set[Rule]) -> Decis
         case "allowed" if at_home or wish.tool not in EDITORS:
             return Allowed()
         case "allowed" | "asked":
-            return Asked(rule)
+            return MustAsk(rule)
         case "unsettled":
-            return Allowed() if at_home and mode == "acceptEdits" else Asked(rule)
+            return Allowed() if at_home and mode == "acceptEdits" else MustAsk(rule)
         case _:
             assert_never(wish.standing)
 
 
-def files_of(wish: Wish, directory: Path) -> list[Path] | None:
-    """What an editor would write, with every link followed; None if that cannot be told."""
+def files_of(wish: AmpToolRequest, directory: Path) -> list[Path] | None:
+    """The files that an editor would write, with links resolved; None if they are unknown."""
     input = input_of(wish.input)
     names = _PATCHED.findall(input.patchText) if wish.tool == "apply_patch" else [input.path] if input.path else []
     return [Path(os.path.realpath(directory / os.path.expanduser(name.strip()))) for name in names] or None
 
 
-def _rule(wish: Wish, directory: Path) -> Rule:
+def _rule(wish: AmpToolRequest, directory: Path) -> AllowRule:
     if wish.tool in SHELLS:
         input = input_of(wish.input)
         where = f" (in {input.workdir})" if input.workdir else ""
-        return Rule("shell_command", f"{input.command}{where}" if input.command else bytes(wish.input).decode())
+        return AllowRule("shell_command", f"{input.command}{where}" if input.command else bytes(wish.input).decode())
     if wish.tool not in EDITORS:
-        return Rule(wish.tool)
+        return AllowRule(wish.tool)
     files = files_of(wish, directory)
     if files and all(_at_home(file, Path(os.path.realpath(directory))) for file in files):
-        return Rule(wish.tool)
-    return Rule(wish.tool, "\n".join(map(str, files)) if files else bytes(wish.input).decode())
+        return AllowRule(wish.tool)
+    return AllowRule(wish.tool, "\n".join(map(str, files)) if files else bytes(wish.input).decode())
 
 
 def _at_home(file: Path, directory: Path) -> bool:

@@ -1,11 +1,11 @@
-"""Tool policies on Amp: which tools it has on this machine, and what is ruled of a call. Pure."""
+"""Tool policies for Amp: its tools, and the verdict on a call. Pure."""
 
 import re
 
 from everyagent.agents.mcp_names import server_and_tool
 from everyagent.model.policies import AgentTool, ToolPolicies, Verdict
 
-#: The server under which the session's custom tools are offered: the daemon sees to their policies.
+#: The MCP server with the session's custom tools. The daemon itself applies policies to those.
 TOOLS_SERVER = "everyagent"
 
 _KINDS = {
@@ -25,7 +25,7 @@ _OTHERS = (
     *("load_plugin", "reload_plugins", "reload_skills", "reload_mcp"),
     *("download_thread_changes", "download_thread_file", "upload_thread_file"),
 )
-#: Amp asks for both under the one name, so both are ruled as one.
+#: Amp's hooks use one name for each of these, so they share a policy.
 _ALIASES = {"Bash": "shell_command", "async_shell_command": "shell_command", "Glob": "glob"}
 
 TOOLS = [
@@ -36,7 +36,7 @@ _BY_NAME = {tool.name: tool for tool in TOOLS}
 
 
 def verdict(policies: ToolPolicies, name: str) -> Verdict:
-    """On a tool by the name Amp has for it."""
+    """The verdict on a tool, by Amp's own name for it."""
     server, tool = server_and_tool(name)
     if server == TOOLS_SERVER:
         return "auto"
@@ -48,5 +48,5 @@ def verdict(policies: ToolPolicies, name: str) -> Verdict:
 
 
 def _written(server: str) -> str:
-    """As Amp writes a server's name into those of its tools."""
+    """A server's name as Amp writes it in tool names."""
     return re.sub(r"[\s-]+", "_", server)

@@ -1,4 +1,4 @@
-"""The Amp program on this machine: where it is, which version, who is logged in."""
+"""The Amp program: package, tested version, login."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -6,10 +6,10 @@ from pathlib import Path
 import msgspec
 
 from everyagent.agents import packages
-from everyagent.agents.installed import Identity
+from everyagent.agents.installed import ProgramIdentity
 from everyagent.agents.packages import Program
 
-#: Newer ones install a stub that is no program on Linux.
+#: Newer packages hold a stub that does not run on Linux.
 TESTED_VERSION = "0.0.1790142911-g7618fb"
 BINARY_VARIABLE = "EVERYAGENT_AMP_BIN"
 DEFAULT_URL = "https://ampcode.com/"
@@ -17,7 +17,7 @@ _KNOWN = {"linux-x64": (101_238_240, "3b8a5fc578cc20d4adb7bd77effe09e2aae11d6761
 
 
 def pinned() -> Program:
-    """The platform's native binary, which the npm package only wraps."""
+    """The native binary for this platform; the main npm package is only a wrapper."""
     name = packages.platform_name()
     size, digest = _KNOWN.get(name, (0, ""))
     return Program(
@@ -26,7 +26,7 @@ def pinned() -> Program:
 
 
 def login(environment: Mapping[str, str]) -> str | None:
-    """Who pays, in a few words; None if nobody is logged in. No secret is kept, only whether there is one."""
+    """The account in use, in a few words; None if there is none. No secret is kept."""
     if environment.get("AMP_API_KEY"):
         return "AMP_API_KEY"
     return "an Amp account" if _stored_key(environment) else None
@@ -44,4 +44,4 @@ def _stored_key(environment: Mapping[str, str]) -> bool:
     return any(stored.get(f"apiKey@{name}") for name in (url, url.rstrip("/"), f"{url.rstrip('/')}/"))
 
 
-IDENTITY = Identity("amp", "Amp", BINARY_VARIABLE, TESTED_VERSION, pinned, login)
+IDENTITY = ProgramIdentity("amp", "Amp", BINARY_VARIABLE, TESTED_VERSION, pinned, login)

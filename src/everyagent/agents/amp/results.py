@@ -1,4 +1,4 @@
-"""What a tool returned, as a universal item. Pure; used by `decode.py`."""
+"""Decodes tool results into items. Pure; used by `decode.py`."""
 
 from typing import TypeVar
 from urllib.parse import unquote, urlsplit
@@ -13,7 +13,7 @@ from everyagent.model.parts import ContentPart, FileRefPart, ImagePart, JsonPart
 
 R = TypeVar("R", bound=Struct)
 
-#: How Amp begins what it puts in the place of a result when a tool was not let run.
+#: How Amp's text begins in place of a result if a tool was not allowed to run.
 REJECTED = ("Tool rejected by plugin:", "Plugin error:", "Tool execution rejected by user:")
 SHELLS = frozenset({"Bash", "shell_command", "async_shell_command"})
 
@@ -21,11 +21,11 @@ _commands = msgspec.json.Decoder(wire.CommandResult)
 _edits = msgspec.json.Decoder(wire.EditResult)
 _patches = msgspec.json.Decoder(wire.PatchResult)
 _reads = msgspec.json.Decoder(wire.ReadResult)
-_mcp = msgspec.json.Decoder(list[wire.McpPart])
+_mcp = msgspec.json.Decoder(list[wire.AmpMcpPart])
 _inputs = msgspec.json.Decoder(wire.ToolInput)
 
 
-class Call(Struct):
+class AmpCall(Struct):
     """A call that has no result yet. `message` is the item that contains it; `asked`: its permission was asked for.
 
     `diff` is the change to the file that it writes, where Amp does not report one.
@@ -46,8 +46,8 @@ class _Returned(Struct, frozen=True):
     parts: list[ContentPart] = []
 
 
-def result(key: str, block: wire.Block, call: Call | None) -> Item:
-    """`key` is the call's. A call that was not let run has failed, though Amp does not always call that an error."""
+def result(key: str, block: wire.AmpBlock, call: AmpCall | None) -> Item:
+    """`key` is the call's. A call that was rejected has failed, though Amp does not always mark it as an error."""
     failed = block.is_error or block.content.startswith(REJECTED)
     name = call.name if call else ""
     returned = _Returned(block.content) if failed or not call else _returned(block.content, call)
@@ -69,14 +69,14 @@ def result(key: str, block: wire.Block, call: Call | None) -> Item:
 
 
 def input_of(input: Raw) -> wire.ToolInput:
-    """What we look at in it; nothing, where it has another shape."""
+    """The fields of a tool's input that are used; defaults if it has another shape."""
     try:
         return _inputs.decode(input)
     except msgspec.MsgspecError:
         return wire.ToolInput()
 
 
-def _returned(content: str, call: Call) -> _Returned:
+def _returned(content: str, call: AmpCall) -> _Returned:
     match call.name:
         case name if name in SHELLS:
             told = _decoded(_commands, content)
@@ -93,7 +93,7 @@ def _returned(content: str, call: Call) -> _Returned:
             return _other(content)
 
 
-def _written(call: Call) -> list[ContentPart]:
+def _written(call: AmpCall) -> list[ContentPart]:
     input = input_of(call.input)
     return [FileRefPart(path=input.path, action="write", diff=call.diff)] if input.path else []
 
@@ -156,7 +156,7 @@ def _read(content: str) -> _Returned:
 
 
 def _other(content: str) -> _Returned:
-    """MCP tools return a list of parts, others an object or plain text."""
+    """MCP tools return a list of parts; other tools an object or plain text."""
     if content.startswith("[{"):
         try:
             told = _mcp.decode(content)
@@ -175,7 +175,7 @@ def _other(content: str) -> _Returned:
 
 
 def _decoded(decoder: msgspec.json.Decoder[R], content: str) -> R | None:
-    """None where it has another shape than this version's."""
+    """None if it has an unknown shape."""
     try:
         return decoder.decode(content)
     except (msgspec.MsgspecError, RecursionError):

@@ -1,4 +1,4 @@
-"""One process of Amp's: from its start to its last word. The conversation has one after the other."""
+"""One Amp process, from its start to its end. A conversation has one after the other."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -7,29 +7,31 @@ from msgspec.structs import replace
 
 from everyagent.agents.adapter import Death, Heard
 from everyagent.agents.amp import failures
-from everyagent.agents.amp.decode import Decoder
-from everyagent.agents.line_conversation import Ending, Lines, Speech
+from everyagent.agents.amp.decode import AmpDecoder
+from everyagent.agents.line_conversation import LineConversation, LineProtocol, ProcessEnd
 from everyagent.model.events import StderrOutput
 from everyagent.runtime.exit import Exit
 from everyagent.runtime.process import Process
 
-#: How long a process that has said its last word, may take to end by itself.
+#: How long a process may take to end by itself.
 END_LIMIT = 5.0
 
 
-class Run:
-    """`heard` hears what it says, `over` how it ended. `lines.run` is its own task."""
+class AmpProcess:
+    """`heard` gets its frames, `over` its death. `lines.run` is a task of its own."""
 
     def __init__(
         self,
         process: Process,
         heard: Callable[[Sequence[Heard]], Awaitable[None]],
-        over: Callable[["Run", Death], Awaitable[None]],
+        over: Callable[["AmpProcess", Death], Awaitable[None]],
         after: Callable[[], None],
     ) -> None:
         self._hears = heard
-        self.decoder = Decoder()
-        self.lines = Lines(process, self, Speech("Amp", self.decoder.decode, self._ending, self._after))
+        self.decoder = AmpDecoder()
+        self.lines = LineConversation(
+            process, self, LineProtocol("Amp", self.decoder.decode, self._ending, self._after)
+        )
         self._over = over
         self._and_then = after
         self._gone = anyio.Event()
@@ -39,7 +41,7 @@ class Run:
         return not self.decoder.finished and not self._gone.is_set()
 
     async def gone(self) -> None:
-        """It has said its last word: see it end."""
+        """Wait for its end after its last line, and force it if it takes too long."""
         with anyio.move_on_after(END_LIMIT):
             await self._gone.wait()
         if not self._gone.is_set():
@@ -50,7 +52,7 @@ class Run:
         await self._hears(batch)
 
     async def died(self, death: Death) -> None:
-        """What its end means is in its last words."""
+        """The cause is in the last line of its stderr."""
         if death.code == "auth":
             words = self.lines.process.last_error_line
             told = failures.NO_LOGIN if self.decoder.wants_login or not words else failures.remedied(words)
@@ -65,11 +67,11 @@ class Run:
             await self.lines.process.stop(0)
         self._and_then()
 
-    def _ending(self, exit: Exit | None) -> Ending:
+    def _ending(self, exit: Exit | None) -> ProcessEnd:
         words = _text(self.lines.process.stderr)
         if self.decoder.wants_login:
-            return Ending(code="auth")
-        return Ending(failures.history_lost(words), failures.code_of(words)) if exit and exit.code else Ending()
+            return ProcessEnd(code="auth")
+        return ProcessEnd(failures.history_lost(words), failures.code_of(words)) if exit and exit.code else ProcessEnd()
 
 
 def _text(stderr: StderrOutput | None) -> str:

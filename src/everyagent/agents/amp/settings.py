@@ -1,6 +1,6 @@
-"""Amp's settings: the user's own, and what is made of them for a session. What they reject stays rejected.
+"""Reads the user's Amp settings, and derives a session's settings from them. What they reject stays rejected.
 
-Of several rules the first that fits counts: managed ones, then the directory's, then those written here.
+The first rule that matches applies: managed rules, then those of the directory, then those written here.
 """
 
 import re
@@ -37,7 +37,7 @@ def of_user(environment: Mapping[str, str]) -> Settings:
 
 
 def of_directory(directory: Path) -> tuple[Path, Settings]:
-    """The first that Amp finds from there upwards, as far as the repository goes, and where it is."""
+    """The settings that Amp finds first from there upwards, inside the repository, and their path."""
     for folder in (directory, *directory.parents):
         file = _file(folder / ".amp")
         if file.is_file():
@@ -50,10 +50,10 @@ def of_directory(directory: Path) -> tuple[Path, Settings]:
 def for_session(
     user: Settings, delegates: Mapping[Standing, Path], custom_tools: str, policies: ToolPolicies = UNRESTRICTED
 ) -> Settings:
-    """The user's own, with every call that they do not reject handed to a delegate that says how it stands.
+    """The user's settings, with every call that they do not reject handed to a permission hook.
 
-    What is guarded Amp would ask its user about, and wait for ever: here the delegate is asked instead. Reading is
-    free of all that, unless policies may be about it.
+    Amp would ask its own user about guarded files, and wait without end: so the hook is asked about them, too. Reading
+    needs no permission, unless policies are set.
     """
     rules = [_delegated(rule, delegates) for rule in rules_of(user)]
     unasked = READERS if policies == UNRESTRICTED else ()
@@ -66,7 +66,7 @@ def for_session(
 
 
 def read(path: Path) -> Settings:
-    """With comments and trailing commas, as Amp takes them. Raises `AgentFailed`: who knows what it forbids?"""
+    """Settings with comments and trailing commas. Raises `AgentFailed` if unreadable, since they may forbid things."""
     try:
         text = path.read_text()
     except FileNotFoundError:
@@ -88,7 +88,7 @@ def _file(folder: Path) -> Path:
 
 
 def _delegated(rule: Mapping[str, object], delegates: Mapping[Standing, Path]) -> Settings:
-    """`reject` stays, and so does a delegate of the user's own."""
+    """The rule, handed to a hook. `reject` stays, and so does a delegate of the user."""
     match rule.get("action"):
         case "allow":
             return {**rule, "action": "delegate", "to": str(delegates["allowed"])}
@@ -99,7 +99,7 @@ def _delegated(rule: Mapping[str, object], delegates: Mapping[Standing, Path]) -
 
 
 def rules_of(found: Settings, key: str = RULES) -> list[Settings]:
-    """Amp passes over what is no rule."""
+    """The rules under `key`; other values are skipped, as Amp does."""
     try:
         each = msgspec.convert(found.get(key, []), list[object])
     except msgspec.ValidationError:

@@ -1,6 +1,6 @@
-"""What a directory brings along that would run past the session's permissions: Amp heeds it before all that is ours.
+"""Finds settings in a directory that would bypass the session's permissions, because Amp applies them first.
 
-Looked for at each start of Amp. What the user's own settings allow is the user's own word, and no loophole.
+Checked at each start of Amp. What the user's own settings allow is trusted.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,13 +21,13 @@ _LOOSE = ("allow", "delegate")
 _SKILLS = (".agents/skills", ".claude/skills")
 
 
-class Loophole(Struct, frozen=True):
+class UntrustedSetting(Struct, frozen=True):
     file: Path
     what: str
 
 
 def refuse(directory: Path, mode: str, policies: ToolPolicies, user: Settings, environment: Mapping[str, str]) -> None:
-    """Raises `AgentFailed` where tools or programs would run unasked, though not all of them may."""
+    """Raises `AgentFailed` if tools or programs would run without the permission that the session demands."""
     if mode == BYPASS and policies == UNRESTRICTED:
         return
     if policies != UNRESTRICTED and any(rule.get("action") == "delegate" for rule in settings.rules_of(user)):
@@ -43,22 +43,24 @@ def refuse(directory: Path, mode: str, policies: ToolPolicies, user: Settings, e
         )
 
 
-def _found(directory: Path, policies: ToolPolicies, user: Settings, home: Path) -> Iterator[Loophole]:
+def _found(directory: Path, policies: ToolPolicies, user: Settings, home: Path) -> Iterator[UntrustedSetting]:
     file, found = settings.of_directory(directory)
     if found.get(settings.ALLOW_ALL) is True:
-        yield Loophole(file, f"sets `{settings.ALLOW_ALL}`")
+        yield UntrustedSetting(file, f"sets `{settings.ALLOW_ALL}`")
     for key in (settings.RULES, settings.SERVER_RULES):
         for number, rule in enumerate(settings.rules_of(found, key), 1):
             if rule.get("action") in _LOOSE and (rule.get("tool") not in READERS or policies != UNRESTRICTED):
                 words = msgspec.json.encode(rule).decode()
-                yield Loophole(file, f"has a rule that comes before anybody is asked (`{key}`, rule {number}: {words})")
+                yield UntrustedSetting(
+                    file, f"has a rule that comes before anybody is asked (`{key}`, rule {number}: {words})"
+                )
     if not settings.rules_of(user, settings.SERVER_RULES):
         for servers in _servers_of_skills(directory, home):
-            yield Loophole(servers, "makes Amp start MCP servers unasked")
+            yield UntrustedSetting(servers, "makes Amp start MCP servers unasked")
 
 
 def _servers_of_skills(directory: Path, home: Path) -> Iterator[Path]:
-    """Those above the home of the user are found, too; those in it are the user's own."""
+    """MCP files of skills in the directory and above it, except those in the user's home, which are trusted."""
     for folder in (directory, *directory.parents):
         if folder != home:
             for skills in _SKILLS:

@@ -1,23 +1,23 @@
-"""Amp's native messages, as they come from it: one JSON object a line, named by `type`. Decode only."""
+"""Amp's native messages: one JSON object a line, named by `type`. Decode only."""
 
 from msgspec import Raw, Struct
 
 _NOTHING = Raw(b"{}")
 
 
-class Head(Struct, frozen=True):
+class AmpHead(Struct, frozen=True):
     type: str = ""
     subtype: str = ""
 
 
-class Init(Struct, frozen=True):
-    """Comes once a process, with the first turn. `session_id` is the thread."""
+class AmpInit(Struct, frozen=True):
+    """Comes once in each process, with the first turn. `session_id` is the thread."""
 
     session_id: str
 
 
-class Block(Struct, frozen=True):
-    """Of a message's content. A tool's result is text, and that is often JSON."""
+class AmpBlock(Struct, frozen=True):
+    """A content block. A tool's result is text, often JSON."""
 
     type: str
     text: str = ""
@@ -30,36 +30,36 @@ class Block(Struct, frozen=True):
     is_error: bool = False
 
 
-class Usage(Struct, frozen=True):
+class AmpUsage(Struct, frozen=True):
     input_tokens: int = 0
     output_tokens: int = 0
     cache_creation_input_tokens: int | None = None
     cache_read_input_tokens: int | None = None
 
 
-class Message(Struct, frozen=True):
+class AmpMessage(Struct, frozen=True):
     """`stop_reason` is None for a message that was cut short."""
 
-    content: list[Block] = []
+    content: list[AmpBlock] = []
     stop_reason: str | None = None
-    usage: Usage | None = None
+    usage: AmpUsage | None = None
 
 
-class Said(Struct, frozen=True):
-    """`assistant` and `user` lines; results of tools and echoes of prompts are the user's."""
+class AmpMessageLine(Struct, frozen=True):
+    """An `assistant` or `user` line. Results of tools and echoes of prompts are `user` lines."""
 
-    message: Message
+    message: AmpMessage
     parent_tool_use_id: str | None = None
 
 
-class Result(Struct, frozen=True):
-    """The last word of a process: it ends after it."""
+class AmpResult(Struct, frozen=True):
+    """The last line of a process."""
 
     is_error: bool = False
     error: str = ""
 
 
-# -- what tools return, inside of `content` ---------------------------------------------------------------------------
+# -- results of tools, inside of `content` ---------------------------------------------------------------------------
 
 
 class CommandResult(Struct, frozen=True):
@@ -98,18 +98,18 @@ class ReadResult(Struct, frozen=True):
     imageInfo: ImageInfo | None = None
 
 
-class McpPart(Struct, frozen=True):
+class AmpMcpPart(Struct, frozen=True):
     type: str = ""
     text: str = ""
     data: str = ""
     mimeType: str | None = None
 
 
-# -- what tools are called with ---------------------------------------------------------------------------------------
+# -- inputs of tools ---------------------------------------------------------------------------------------
 
 
 class ToolInput(Struct, frozen=True):
-    """As far as we look into it."""
+    """The fields of a tool's input that are used."""
 
     path: str = ""
     content: str = ""

@@ -1,4 +1,4 @@
-"""Claude Code as an adapter: one process a session, a pinned version that can be installed."""
+"""The adapter of Claude Code: one process for each session, in a pinned version that can be installed."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What Claude Code is answered when it asked its user something. Pure; used by `encode.py`."""
+"""Encodes the user's answers to permissions, questions, plans and forms. Pure; used by `encode.py`."""
 
 from everyagent.agents.claude.asks import (
     APPROVE,
@@ -7,10 +7,10 @@ from everyagent.agents.claude.asks import (
     NO,
     YES,
     Ask,
-    FormAsk,
-    PermissionAsk,
-    PlanAsk,
-    QuestionsAsk,
+    ClaudeFormAsk,
+    ClaudePermissionAsk,
+    ClaudePlanAsk,
+    ClaudeQuestionsAsk,
 )
 from everyagent.errors import AgentFailed
 from everyagent.model.asks import Answer, PermissionAnswer, QuestionAnswer
@@ -21,27 +21,29 @@ _APPROVALS = {APPROVE_EDITS: "acceptEdits", APPROVE: "default"}
 
 
 def response(ask: Ask, answer: Answer) -> dict[str, object]:
-    """What the agent's request is answered with."""
+    """The response to the agent's request."""
     match ask, answer:
-        case PermissionAsk(), PermissionAnswer():
+        case ClaudePermissionAsk(), PermissionAnswer():
             return _permitted(ask, answer)
-        case QuestionsAsk(), QuestionAnswer():
+        case ClaudeQuestionsAsk(), QuestionAnswer():
             return _answered(ask, answer)
-        case PlanAsk(), QuestionAnswer():
+        case ClaudePlanAsk(), QuestionAnswer():
             return _decided(answer)
-        case FormAsk(), QuestionAnswer():
+        case ClaudeFormAsk(), QuestionAnswer():
             return _filled(ask, answer)
         case _:
-            raise AgentFailed("The answer is of another kind than the question; the agent was not told.")
+            raise AgentFailed(
+                "The answer does not fit the question, so it was not sent. Answer in the form that was asked for."
+            )
 
 
 def lapsed(ask: Ask) -> dict[str, object]:
-    if isinstance(ask, FormAsk):
+    if isinstance(ask, ClaudeFormAsk):
         return {"action": "cancel"}
     return denied("The turn ended before anybody answered.")
 
 
-def _permitted(ask: PermissionAsk, answer: PermissionAnswer) -> dict[str, object]:
+def _permitted(ask: ClaudePermissionAsk, answer: PermissionAnswer) -> dict[str, object]:
     match answer.reply:
         case "once":
             return ALLOWED
@@ -59,7 +61,7 @@ def _permitted(ask: PermissionAsk, answer: PermissionAnswer) -> dict[str, object
             return denied(answer.message)
 
 
-def _answered(ask: QuestionsAsk, answer: QuestionAnswer) -> dict[str, object]:
+def _answered(ask: ClaudeQuestionsAsk, answer: QuestionAnswer) -> dict[str, object]:
     if answer.answers is None:
         return denied(answer.message)
     answers = {question: ", ".join(chosen) for question, chosen in zip(ask.questions, answer.answers, strict=False)}
@@ -67,7 +69,7 @@ def _answered(ask: QuestionsAsk, answer: QuestionAnswer) -> dict[str, object]:
 
 
 def _decided(answer: QuestionAnswer) -> dict[str, object]:
-    """Any text that is not one of the options is what the plan lacks."""
+    """Text that is none of the options is feedback on the plan."""
     text = ", ".join(word for chosen in answer.answers or [] for word in chosen)
     mode = _APPROVALS.get(text)
     if mode is None:
@@ -78,7 +80,7 @@ def _decided(answer: QuestionAnswer) -> dict[str, object]:
     }
 
 
-def _filled(ask: FormAsk, answer: QuestionAnswer) -> dict[str, object]:
+def _filled(ask: ClaudeFormAsk, answer: QuestionAnswer) -> dict[str, object]:
     if answer.answers is None:
         return {"action": "decline"}
     if not ask.fields:
@@ -88,7 +90,7 @@ def _filled(ask: FormAsk, answer: QuestionAnswer) -> dict[str, object]:
 
 
 def _typed(type: str | None, text: str) -> object:
-    """As the form's schema wants it; what cannot be read so goes as it is, for the server to refuse."""
+    """The text, converted to the type in the form's schema; as it is if that fails, for the server to reject."""
     match type:
         case "boolean":
             return text.strip().lower() in (YES, "true", "1", "on")

@@ -1,4 +1,4 @@
-"""What Claude Code asks of its user: permissions, questions, plans, forms. Pure; `answers.py` is the way back."""
+"""Decodes what Claude Code asks its user: permissions, questions, plans, forms. Pure; `answers.py` encodes answers."""
 
 from typing import TypeAlias
 
@@ -20,31 +20,31 @@ YES, NO = "yes", "no"
 _WITHDRAWN = "The agent withdrew it."
 
 
-class PermissionAsk(Struct, frozen=True):
-    """`each_time`: a policy wants it asked, so an `always` is not remembered."""
+class ClaudePermissionAsk(Struct, frozen=True):
+    """A tool call to be allowed. `each_time`: a policy demands a question for each call, so `always` is not stored."""
 
     tool: str
     suggestions: list[object]
     each_time: bool = False
 
 
-class QuestionsAsk(Struct, frozen=True):
+class ClaudeQuestionsAsk(Struct, frozen=True):
     input: dict[str, object]
     questions: list[str]
 
 
-class PlanAsk(Struct, frozen=True):
-    """The agent wants its plan approved, and to leave plan mode."""
+class ClaudePlanAsk(Struct, frozen=True):
+    """The agent's plan, which it asks to be approved before it leaves plan mode."""
 
 
-class FormAsk(Struct, frozen=True):
-    """An MCP server's elicitation: the fields of its form, in the order they are asked."""
+class ClaudeFormAsk(Struct, frozen=True):
+    """An MCP server's elicitation: the fields of its form, in the order of the questions."""
 
     fields: list[str]
     types: list[str | None]
 
 
-Ask: TypeAlias = PermissionAsk | QuestionsAsk | PlanAsk | FormAsk
+Ask: TypeAlias = ClaudePermissionAsk | ClaudeQuestionsAsk | ClaudePlanAsk | ClaudeFormAsk
 
 _questions = msgspec.json.Decoder(wire.QuestionInput)
 _plans = msgspec.json.Decoder(wire.PlanInput)
@@ -59,14 +59,14 @@ def tool(
         case "AskUserQuestion":
             return _asked(key, request, item)
         case "ExitPlanMode":
-            return PlanAsk(), _plan(key, item, _plans.decode(request.input).plan or plan)
+            return ClaudePlanAsk(), _plan(key, item, _plans.decode(request.input).plan or plan)
         case _:
-            ask = PermissionAsk(request.tool_name, request.permission_suggestions or [], each_time)
+            ask = ClaudePermissionAsk(request.tool_name, request.permission_suggestions or [], each_time)
             return ask, _permission(key, request, item, each_time=each_time)
 
 
-def form(key: str, request: wire.Elicitation) -> tuple[Ask, Requested]:
-    schema = request.requested_schema or wire.Schema()
+def form(key: str, request: wire.ClaudeElicitation) -> tuple[Ask, Requested]:
+    schema = request.requested_schema or wire.FormSchema()
     fields = [name for name in request.property_order or schema.properties if name in schema.properties]
     types = [schema.properties[name].type for name in fields]
     if not fields:
@@ -74,16 +74,16 @@ def form(key: str, request: wire.Elicitation) -> tuple[Ask, Requested]:
         questions = [Question(prompt=f"{request.message}{where}", header=request.mcp_server_name, options=_yes_or_no())]
     else:
         questions = [_field(request, name, schema.properties[name]) for name in fields]
-    return FormAsk(fields, types), _requested(key, questions, None)
+    return ClaudeFormAsk(fields, types), _requested(key, questions, None)
 
 
 def withdrawn(key: str, ask: Ask) -> Resolved:
     match ask:
-        case PermissionAsk():
+        case ClaudePermissionAsk():
             return PermissionResolved(
                 permission_id=key, action=ask.tool, status="denied", reply="reject", message=_WITHDRAWN
             )
-        case QuestionsAsk() | PlanAsk() | FormAsk():
+        case ClaudeQuestionsAsk() | ClaudePlanAsk() | ClaudeFormAsk():
             return QuestionResolved(question_id=key, prompt="", options=[], status="rejected", message=_WITHDRAWN)
 
 
@@ -126,7 +126,7 @@ def _asked(key: str, request: wire.CanUseTool, item: str) -> tuple[Ask, Requeste
         )
         for each in asked
     ]
-    ask = QuestionsAsk(_objects.decode(request.input), [each.question for each in asked])
+    ask = ClaudeQuestionsAsk(_objects.decode(request.input), [each.question for each in asked])
     return ask, _requested(key, questions, item)
 
 
@@ -140,7 +140,7 @@ def _plan(key: str, item: str, plan: str | None) -> QuestionRequested:
     return _requested(key, [Question(prompt=prompt, header="Plan", options=options)], item)
 
 
-def _field(request: wire.Elicitation, name: str, field: wire.SchemaProperty) -> Question:
+def _field(request: wire.ClaudeElicitation, name: str, field: wire.FormProperty) -> Question:
     title = field.title or name
     what = f"{request.message}\n\n{title}" + (f": {field.description}" if field.description else "")
     options: list[QuestionOption] = []

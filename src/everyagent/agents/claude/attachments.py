@@ -1,4 +1,4 @@
-"""A prompt's files as content blocks. Reads and writes files, so it runs in a thread; called by the driver."""
+"""Encodes a prompt and its files as content blocks. Blocking: the driver calls it in a thread."""
 
 from pathlib import Path
 
@@ -11,9 +11,9 @@ _PDF = "application/pdf"
 
 
 def content(prompt: Prompt, seed: str | None, folder: Path) -> str | list[dict[str, object]]:
-    """`seed` goes first: what was said in this session before the agent knew of it.
+    """`seed` goes first: the transcript of the session before this agent joined it.
 
-    Words alone stay plain text, since only so a slash command is taken as one.
+    A prompt without files stays plain text, because only then are slash commands recognized.
     """
     if not seed and not prompt.attachments:
         return prompt.text
@@ -23,12 +23,12 @@ def content(prompt: Prompt, seed: str | None, folder: Path) -> str | list[dict[s
 
 
 def _block(attachment: Attachment, folder: Path) -> dict[str, object]:
-    """Images and PDF documents go along; of any other file the agent is told where it is, and reads it itself."""
+    """Images and PDF documents are sent inline. Of any other file only the path is sent: the agent reads it itself."""
     if attachment.mime in attached_files.IMAGES:
         return _inline("image", attachment)
     if attachment.mime == _PDF:
         return _inline("document", attachment)
-    return encode.text(attached_files.told(attachment, folder))
+    return encode.text(attached_files.mention(attachment, folder))
 
 
 def _inline(type: str, attachment: Attachment) -> dict[str, object]:

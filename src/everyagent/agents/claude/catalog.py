@@ -1,4 +1,4 @@
-"""What Claude Code can do, and what can be chosen. Models are asked of the program itself."""
+"""Capabilities and catalog of Claude Code. The program itself lists its models."""
 
 from contextlib import aclosing
 from pathlib import Path
@@ -26,8 +26,8 @@ _responses = msgspec.json.Decoder(wire.ControlResponse)
 _initialized = msgspec.json.Decoder(wire.Initialized)
 
 
-def catalog(models: list[wire.ModelInfo]) -> Catalog:
-    """Any model name is taken: the program knows more of them than it lists."""
+def catalog(models: list[wire.ClaudeModel]) -> Catalog:
+    """The catalog with these models. The program accepts more names than it lists."""
     return Catalog(
         models=[
             Model(id=model.value, name=model.display_name, variants=model.supported_effort_levels) for model in models
@@ -41,17 +41,17 @@ def catalog(models: list[wire.ModelInfo]) -> Catalog:
     )
 
 
-#: What is offered where the program is not there to be asked.
+#: The catalog while the program is not installed.
 UNASKED = catalog(
     [
-        wire.ModelInfo(value=name, display_name=name.title(), supported_effort_levels=_EFFORTS)
+        wire.ClaudeModel(value=name, display_name=name.title(), supported_effort_levels=_EFFORTS)
         for name in ("default", "opus", "sonnet", "haiku")
     ]
 )
 
 
 async def asked(binary: str, folder: Path, environment: dict[str, str], reaper: Reaper) -> Catalog:
-    """Start the program only to hear what it offers. Raises `AgentFailed`."""
+    """Start the program only to list its models. Raises `AgentFailed`."""
     nobody = Launch(session_id="", directory=folder, scratch=folder, permission_mode="default", agent_mode="build")
     process = await Process.start(
         launch.argv(binary, nobody, None), directory=folder, environment=environment, reaper=reaper
@@ -66,10 +66,10 @@ async def asked(binary: str, folder: Path, environment: dict[str, str], reaper: 
                             return catalog(models)
     finally:
         await process.stop(0)
-    raise AgentFailed(f"Claude Code did not say which models it has. {process.last_error_line or ''}".strip())
+    raise AgentFailed(f"Claude Code did not list its models. {process.last_error_line or ''}".strip())
 
 
-def _models(body: bytes) -> list[wire.ModelInfo]:
+def _models(body: bytes) -> list[wire.ClaudeModel]:
     try:
         return _initialized.decode(_responses.decode(body).response.response).models
     except msgspec.MsgspecError:

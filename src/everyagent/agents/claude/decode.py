@@ -1,4 +1,4 @@
-"""Native lines into drafts. Pure but for what it remembers of the conversation: one decoder for each process."""
+"""Decodes Claude Code's lines into drafts. No I/O; one decoder holds the state of one process's conversation."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -10,8 +10,8 @@ from everyagent.agents import items
 from everyagent.agents.adapter import Draft, Frame, Heard, NativeSession
 from everyagent.agents.claude import asks, failures, notices, policies, turns, wire
 from everyagent.agents.claude.asks import Ask
+from everyagent.agents.claude.messages import ClaudeMessages, keep
 from everyagent.agents.claude.modes import updated
-from everyagent.agents.claude.speech import Speech, keep
 from everyagent.agents.unparsed import BROKEN, undecodable, unparsed
 from everyagent.model.events import Error, TurnEnded, TurnStarted
 from everyagent.model.parts import TextPart
@@ -19,49 +19,49 @@ from everyagent.model.policies import UNRESTRICTED, ToolPolicies
 from everyagent.runtime.framing import Line
 
 F = TypeVar("F", bound=msgspec.Struct)
-Handler: TypeAlias = Callable[["Decoder", bytes], Sequence[Draft] | None]
+Handler: TypeAlias = Callable[["ClaudeDecoder", bytes], Sequence[Draft] | None]
 
 LOCATION = "agents/claude/decode.py"
 _HOT = b'{"type":"stream_event","event":{"type":"content_block_delta",'
 _RESULT = b'{"type":"result",'
 _INTERRUPTED = "[Request interrupted by user"
 
-_heads = msgspec.json.Decoder(wire.Head)
+_heads = msgspec.json.Decoder(wire.ClaudeHead)
 _deltas = msgspec.json.Decoder(wire.StreamDelta)
 _subtypes = msgspec.json.Decoder(wire.Subtype)
 _tools = msgspec.json.Decoder(wire.CanUseTool)
 _hooks = msgspec.json.Decoder(wire.HookCallback)
-_forms = msgspec.json.Decoder(wire.Elicitation)
-_receipts = msgspec.json.Decoder(wire.Receipt)
+_forms = msgspec.json.Decoder(wire.ClaudeElicitation)
+_receipts = msgspec.json.Decoder(wire.InterruptReceipt)
 _stream_events = msgspec.json.Decoder(wire.StreamEvent)
 
 
-class Unserved(msgspec.Struct, frozen=True):
-    """A request of the agent's that nobody serves, so it must be refused for the agent not to wait for ever."""
+class UnservedRequest(msgspec.Struct, frozen=True):
+    """A request of the agent that the daemon does not serve. It is refused, so that the agent does not wait."""
 
     request_id: str
     subtype: str
 
 
-class Settled(msgspec.Struct, frozen=True):
-    """A request of the agent's that the session's policies answer."""
+class SettledRequest(msgspec.Struct, frozen=True):
+    """A request of the agent that the session's policies answer."""
 
     request_id: str
     response: object
 
 
-class Lapsed(msgspec.Struct, frozen=True):
-    """A question that nobody will answer any more, since the turn it was asked in is over."""
+class LapsedAsk(msgspec.Struct, frozen=True):
+    """A question whose turn ended before it was answered."""
 
     request_id: str
     ask: Ask
 
 
-class Decoder:
-    """`asides` is what the driver has to see to after each batch; it takes them out.
+class ClaudeDecoder:
+    """`asides` are what the driver has to answer or settle after each batch; it removes them.
 
-    `mode` is the permission mode the agent is known to be in, `prompt` the uuid of the message it works on. `tasks`
-    are those that run, by the call that started them.
+    `mode` is the agent's permission mode, `prompt` the uuid of the message it works on. `tasks` are the running
+    background tasks and sub-agents, by the key of the call that started them.
     """
 
     def __init__(self, mode: str = "default", policies: ToolPolicies = UNRESTRICTED) -> None:
@@ -69,16 +69,16 @@ class Decoder:
         self.policies = policies
         self.prompt: str | None = None
         self.asks: dict[str, Ask] = {}
-        self.asides: list[wire.ControlReply | Unserved | Settled | Lapsed] = []
+        self.asides: list[wire.ControlReply | UnservedRequest | SettledRequest | LapsedAsk] = []
         self.history_lost = False
         self.tasks: dict[str, str] = {}
-        self._speech = Speech()
+        self._messages = ClaudeMessages()
         self._session: str | None = None
         self._cost = 0.0
-        self._failure_told = False
+        self._failure_reported = False
 
     def decode(self, line: Line) -> Heard:
-        """Never fails: what it does not understand becomes an `Unparsed`, with the line as its frame."""
+        """Never raises: a line that it does not understand becomes an `Unparsed`, with the line as its frame."""
         body = line.body
         if line.cut:
             return unparsed(body, f"a line of {line.cut} bytes was cut after {len(body)}", LOCATION)
@@ -86,7 +86,7 @@ class Decoder:
             if not body.isascii():
                 body.decode()  # msgspec does not look into what it skips
             hot = body.startswith(_HOT)
-            drafts = self._speech.delta(_deltas.decode(body)) if hot else self._dispatch(body)
+            drafts = self._messages.delta(_deltas.decode(body)) if hot else self._dispatch(body)
         except BROKEN as problem:
             return self._lost(unparsed(body, str(problem), LOCATION))
         except Exception as fault:  # noqa: BLE001 - one frame must not cost the agent
@@ -100,7 +100,7 @@ class Decoder:
         if not heard.frame.body.startswith(_RESULT):
             return heard
         self.prompt = None
-        return Heard(heard.frame, (*heard.drafts, *self._speech.end_all(), _unreadable()))
+        return Heard(heard.frame, (*heard.drafts, *self._messages.end_all(), _unreadable()))
 
     def _dispatch(self, body: bytes) -> Sequence[Draft] | None:
         head = _heads.decode(body)
@@ -110,29 +110,29 @@ class Decoder:
             return handler(self, body)
         return () if name in IGNORED else None
 
-    # -- what is said -----------------------------------------------------------------------------------------
+    # -- messages -----------------------------------------------------------------------------------------
 
     def stream(self, body: bytes) -> Sequence[Draft] | None:
         frame = _stream_events.decode(body)
         if frame.event.type == "content_block_delta":
-            return self._speech.delta(_deltas.decode(body))
-        return self._speech.event(frame)
+            return self._messages.delta(_deltas.decode(body))
+        return self._messages.event(frame)
 
-    def assistant(self, frame: wire.Assistant) -> Sequence[Draft]:
+    def assistant(self, frame: wire.ClaudeAssistant) -> Sequence[Draft]:
         if not frame.is_api_error_message:
-            return self._speech.said(frame)
-        self._failure_told = True
+            return self._messages.said(frame)
+        self._failure_reported = True
         return (failures.told(frame, _text(frame.message)),)
 
-    def user(self, frame: wire.User) -> Sequence[Draft]:
-        """Our own messages are items already, so the agent's echo of them is not told."""
+    def user(self, frame: wire.ClaudeUser) -> Sequence[Draft]:
+        """Messages of the session are items already, so the agent's echo of them is ignored."""
         if frame.isReplay:
             return ()
         content = frame.message.content
         returned = [] if isinstance(content, str) else [block for block in content if block.type == "tool_result"]
         if returned:
             speaker, structured = frame.parent_tool_use_id, frame.tool_use_result
-            return [draft for block in returned for draft in self._speech.returned(block, structured, speaker)]
+            return [draft for block in returned for draft in self._messages.returned(block, structured, speaker)]
         text = _text(frame.message)
         if not text or text.startswith(_INTERRUPTED):
             return ()
@@ -142,7 +142,7 @@ class Decoder:
                 items.message(
                     frame.uuid,
                     native=frame.uuid,
-                    subagent=self._speech.keys.latest(frame.parent_tool_use_id),
+                    subagent=self._messages.keys.latest(frame.parent_tool_use_id),
                     role="user",
                     content=[part],
                     status="completed",
@@ -152,28 +152,28 @@ class Decoder:
 
     # -- turns ------------------------------------------------------------------------------------------------
 
-    def init(self, frame: wire.Init) -> Sequence[Draft]:
-        """Comes at the start of every turn, also of those that a background task's end begins."""
+    def init(self, frame: wire.ClaudeInit) -> Sequence[Draft]:
+        """The start of a turn: of a prompt, or of the agent's own after a background task ended."""
         drafts: list[Draft] = [TurnStarted(turn_id="", input_item_ids=[])]
         if frame.session_id and frame.session_id != self._session:
             self._session = frame.session_id
             drafts.insert(0, NativeSession(frame.session_id))
         return [*drafts, *self._in_mode(frame.permissionMode)]
 
-    def result(self, frame: wire.Result) -> Sequence[Draft]:
+    def result(self, frame: wire.ClaudeResult) -> Sequence[Draft]:
         if turns.lost_history(frame):
             self.history_lost = True
             return ()
-        drafts = list(self._speech.end_all())
+        drafts = list(self._messages.end_all())
         ended = turns.ended(frame, self._cost)
-        if ended.stop_reason == "error" and not self._failure_told:
+        if ended.stop_reason == "error" and not self._failure_reported:
             drafts.append(turns.error(frame))
         self._cost = max(self._cost, frame.total_cost_usd)
-        self._failure_told = False
+        self._failure_reported = False
         if frame.origin and self.prompt and self.prompt not in frame.user_message_uuids:
             return drafts  # the agent's own turn; the one we asked for comes next
         self.prompt = None
-        self.asides += [Lapsed(key, ask) for key, ask in self.asks.items()]
+        self.asides += [LapsedAsk(key, ask) for key, ask in self.asks.items()]
         self.asks.clear()
         return [*drafts, ended]
 
@@ -185,19 +185,19 @@ class Decoder:
                 request = _tools.decode(frame.request)
                 ruled = policies.verdict(self.policies, request.tool_name)
                 if settled := policies.settled(ruled, request.tool_name, self.mode):
-                    self.asides.append(Settled(frame.request_id, settled))
+                    self.asides.append(SettledRequest(frame.request_id, settled))
                     return ()
-                plan = self._speech.plans.get(request.tool_use_id)
-                item = self._speech.keys.latest(request.tool_use_id)
+                plan = self._messages.plans.get(request.tool_use_id)
+                item = self._messages.keys.latest(request.tool_use_id)
                 ask, drafted = asks.tool(frame.request_id, request, item, plan, each_time=ruled == "ask")
             case "elicitation":
                 ask, drafted = asks.form(frame.request_id, _forms.decode(frame.request))
             case "hook_callback":
                 tool = _hooks.decode(frame.request).input.tool_name
-                self.asides.append(Settled(frame.request_id, policies.ruling(self.policies, tool, self.mode)))
+                self.asides.append(SettledRequest(frame.request_id, policies.ruling(self.policies, tool, self.mode)))
                 return ()
             case subtype:
-                self.asides.append(Unserved(frame.request_id, subtype))
+                self.asides.append(UnservedRequest(frame.request_id, subtype))
                 return ()
         self.asks[frame.request_id] = ask
         return (drafted,)
@@ -207,7 +207,7 @@ class Decoder:
         return (asks.withdrawn(frame.request_id, ask),) if ask else ()
 
     def replied(self, frame: wire.ControlResponse) -> Sequence[Draft]:
-        """An interrupt may take back the prompt before its turn began; then no result will tell of its end."""
+        """An interrupt may withdraw the prompt before its turn began; then no result reports the turn's end."""
         reply = frame.response
         self.asides.append(reply)
         if self.prompt and self.prompt in _receipts.decode(reply.response).cancelled:
@@ -215,31 +215,31 @@ class Decoder:
             return (TurnEnded(turn_id="", stop_reason="interrupted"),)
         return ()
 
-    # -- the agent about itself -------------------------------------------------------------------------------
+    # -- the agent's own state -------------------------------------------------------------------------------
 
-    def status(self, frame: wire.Status) -> Sequence[Draft]:
+    def status(self, frame: wire.ClaudeStatus) -> Sequence[Draft]:
         if frame.status == "compacting":
             return notices.compacting(frame)
         return self._in_mode(frame.permissionMode)
 
-    def task_started(self, frame: wire.Task) -> Sequence[Draft]:
+    def task_started(self, frame: wire.ClaudeTask) -> Sequence[Draft]:
         frame = self._keyed(frame)
         if frame.tool_use_id:
             keep(self.tasks, frame.tool_use_id, frame.task_id)
         return notices.task_started(frame)
 
-    def task_progress(self, frame: wire.Task) -> Sequence[Draft]:
+    def task_progress(self, frame: wire.ClaudeTask) -> Sequence[Draft]:
         return notices.task_progress(self._keyed(frame))
 
-    def task_ended(self, frame: wire.Task) -> Sequence[Draft]:
+    def task_ended(self, frame: wire.ClaudeTask) -> Sequence[Draft]:
         frame = self._keyed(frame)
         self.tasks.pop(frame.tool_use_id or "", None)
         return notices.task_ended(frame)
 
-    def _keyed(self, frame: wire.Task) -> wire.Task:
+    def _keyed(self, frame: wire.ClaudeTask) -> wire.ClaudeTask:
         """With the key of the call in place of its native id."""
         call = frame.tool_use_id
-        return msgspec.structs.replace(frame, tool_use_id=self._speech.keys.latest(call)) if call else frame
+        return msgspec.structs.replace(frame, tool_use_id=self._messages.keys.latest(call)) if call else frame
 
     def _in_mode(self, mode: str | None) -> Sequence[Draft]:
         if mode is None or mode == self.mode:
@@ -248,7 +248,7 @@ class Decoder:
         return (updated(mode),)
 
 
-def _typed(shape: type[F], handle: Callable[[Decoder, F], Sequence[Draft]]) -> Handler:
+def _typed(shape: type[F], handle: Callable[[ClaudeDecoder, F], Sequence[Draft]]) -> Handler:
     decoder = msgspec.json.Decoder(shape)
     return lambda self, body: handle(self, decoder.decode(body))
 
@@ -259,7 +259,7 @@ def _notice(shape: type[F], tell: Callable[[F], Sequence[Draft]]) -> Handler:
 
 
 def _sentence(name: str) -> Handler:
-    return _notice(wire.Notice, partial(notices.sentence, name))
+    return _notice(wire.ClaudeNotice, partial(notices.sentence, name))
 
 
 def _unreadable() -> TurnEnded:
@@ -270,29 +270,29 @@ def _retry(frame: wire.ApiRetry) -> tuple[Error]:
     return (failures.retrying(frame),)
 
 
-#: Every frame that becomes events. `docs/agents/claude.md` says what each becomes.
+#: Every frame that becomes events. `docs/agents/claude.md` documents each.
 MAPPED: dict[str, Handler] = {
-    "stream_event": Decoder.stream,
-    "assistant": _typed(wire.Assistant, Decoder.assistant),
-    "user": _typed(wire.User, Decoder.user),
-    "result": _typed(wire.Result, Decoder.result),
-    "control_request": _typed(wire.ControlRequest, Decoder.asked),
-    "control_cancel_request": _typed(wire.ControlCancel, Decoder.withdrawn),
-    "control_response": _typed(wire.ControlResponse, Decoder.replied),
+    "stream_event": ClaudeDecoder.stream,
+    "assistant": _typed(wire.ClaudeAssistant, ClaudeDecoder.assistant),
+    "user": _typed(wire.ClaudeUser, ClaudeDecoder.user),
+    "result": _typed(wire.ClaudeResult, ClaudeDecoder.result),
+    "control_request": _typed(wire.ControlRequest, ClaudeDecoder.asked),
+    "control_cancel_request": _typed(wire.ControlCancel, ClaudeDecoder.withdrawn),
+    "control_response": _typed(wire.ControlResponse, ClaudeDecoder.replied),
     "conversation_reset": _notice(wire.ConversationReset, notices.reset),
     "rate_limit_event": _notice(wire.RateLimit, notices.rate_limit),
     "auth_status": _notice(wire.AuthStatus, notices.auth_status),
     "tool_use_summary": _sentence("tool_use_summary"),
-    "system/init": _typed(wire.Init, Decoder.init),
-    "system/status": _typed(wire.Status, Decoder.status),
+    "system/init": _typed(wire.ClaudeInit, ClaudeDecoder.init),
+    "system/status": _typed(wire.ClaudeStatus, ClaudeDecoder.status),
     "system/api_retry": _notice(wire.ApiRetry, _retry),
     "system/compact_boundary": _notice(wire.CompactBoundary, notices.compacted),
     "system/permission_denied": _notice(wire.PermissionDenied, notices.denied),
-    "system/task_started": _typed(wire.Task, Decoder.task_started),
-    "system/task_progress": _typed(wire.Task, Decoder.task_progress),
-    "system/task_notification": _typed(wire.Task, Decoder.task_ended),
-    "system/hook_started": _notice(wire.Hook, notices.hook_started),
-    "system/hook_response": _notice(wire.Hook, notices.hook_ended),
+    "system/task_started": _typed(wire.ClaudeTask, ClaudeDecoder.task_started),
+    "system/task_progress": _typed(wire.ClaudeTask, ClaudeDecoder.task_progress),
+    "system/task_notification": _typed(wire.ClaudeTask, ClaudeDecoder.task_ended),
+    "system/hook_started": _notice(wire.ClaudeHook, notices.hook_started),
+    "system/hook_response": _notice(wire.ClaudeHook, notices.hook_ended),
     "system/informational": _sentence("informational"),
     "system/notification": _sentence("notification"),
     "system/local_command_output": _sentence("local_command_output"),
@@ -304,7 +304,7 @@ MAPPED: dict[str, Handler] = {
     "system/session_title_changed": _notice(wire.TitleChanged, notices.titled),
 }
 
-#: Frames that are known and tell a client nothing that another event does not.
+#: Known frames that hold nothing that another event does not have.
 IGNORED: frozenset[str] = frozenset(
     {
         "keep_alive",
@@ -328,7 +328,7 @@ IGNORED: frozenset[str] = frozenset(
 )
 
 
-def _text(message: wire.Message) -> str:
+def _text(message: wire.ClaudeMessage) -> str:
     if isinstance(message.content, str):
         return message.content
     return "\n".join(block.text for block in message.content if block.type == "text")

@@ -1,4 +1,4 @@
-"""The conversation with one Claude Code process: its turns, and its control channel."""
+"""Drives one Claude Code process: prompts, answers and the control channel."""
 
 import asyncio
 import uuid
@@ -10,9 +10,9 @@ from msgspec import UNSET
 
 from everyagent.agents.adapter import Change, Launch, Listener, Prompt
 from everyagent.agents.claude import attachments, encode, modes, policies
-from everyagent.agents.claude.decode import Decoder, Lapsed, Settled, Unserved
+from everyagent.agents.claude.decode import ClaudeDecoder, LapsedAsk, SettledRequest, UnservedRequest
 from everyagent.agents.claude.wire import ControlReply
-from everyagent.agents.line_conversation import Ending, Lines, Speech
+from everyagent.agents.line_conversation import LineConversation, LineProtocol, ProcessEnd
 from everyagent.errors import AgentFailed
 from everyagent.logs import get_logger
 from everyagent.model.asks import Answer
@@ -27,21 +27,21 @@ REPLY_LIMIT = 30.0
 
 
 class ClaudeConversation:
-    """`run` is its own task."""
+    """A running session of Claude Code. `run` is a task of its own."""
 
     def __init__(self, process: Process, launch: Launch, listener: Listener) -> None:
         self._launch = launch
-        self._decoder = Decoder(modes.native(launch.permission_mode, launch.agent_mode), launch.policies)
+        self._decoder = ClaudeDecoder(modes.native(launch.permission_mode, launch.agent_mode), launch.policies)
         self._seed = launch.seed
         self._permission_mode, self._agent_mode = launch.permission_mode, launch.agent_mode
         self._replies: dict[str, asyncio.Future[ControlReply]] = {}
         self._requests = 0
-        speech = Speech("Claude Code", self._decoder.decode, self._ended, self._see_to_asides)
-        self._lines = Lines(process, listener, speech)
+        protocol = LineProtocol("Claude Code", self._decoder.decode, self._ended, self._see_to_asides)
+        self._lines = LineConversation(process, listener, protocol)
         self.run = self._lines.run
 
     async def begin(self) -> None:
-        """The first frame. If it cannot be said the process is ended, and nobody is told of its death."""
+        """Send the first frame. If that fails, the process is ended and no death is reported."""
         try:
             hooks = policies.HOOKS if policies.needs_hook(self._launch.policies) else None
             await self._lines.tell_or_die(encode.initialize(self._request_id(), self._launch.system_prompt, hooks))
@@ -76,7 +76,7 @@ class ClaudeConversation:
         return task is not None
 
     async def change(self, change: Change) -> bool:
-        """False for what only a start can give: no permission checks, hooks, the model's own effort again."""
+        """False if only a restart helps: to drop permission checks, to install hooks, or to reset the effort."""
         applied = change.policies is UNSET or await self._change_policies(change.policies)
         if change.model is not UNSET:
             model = None if change.model == "default" else change.model
@@ -105,7 +105,7 @@ class ClaudeConversation:
             return True
         try:
             await self._request(lambda id: encode.set_mode(id, mode))
-        except _Refused as refusal:
+        except ClaudeRefused as refusal:
             self._decoder.mode = before
             if refusal.reason == "bypass_not_launched":
                 return False
@@ -113,7 +113,7 @@ class ClaudeConversation:
         return True
 
     async def _change_policies(self, changed: ToolPolicies) -> bool:
-        """They count from the next call on; where the program has no hook yet, or has the wrong tools, once more."""
+        """Apply policies from the next call on. False if the process has no hook yet, or not the right tools."""
         self._decoder.policies = changed
         await self._request(lambda id: encode.set_flags(id, policies.flags(changed)))
         launched = self._launch.policies
@@ -131,7 +131,7 @@ class ClaudeConversation:
         finally:
             del self._replies[request_id]
         if answered.subtype == "error":
-            raise _Refused(answered)
+            raise ClaudeRefused(answered)
         return answered
 
     def _request_id(self) -> str:
@@ -142,11 +142,11 @@ class ClaudeConversation:
         asides, self._decoder.asides = self._decoder.asides, []
         for aside in asides:
             match aside:
-                case Unserved():
+                case UnservedRequest():
                     await self._reply(encode.refuse(aside.request_id, aside.subtype))
-                case Settled():
+                case SettledRequest():
                     await self._reply(encode.settle(aside.request_id, aside.response))
-                case Lapsed():
+                case LapsedAsk():
                     await self._reply(encode.lapse(aside.request_id, aside.ask))
                 case ControlReply():
                     waiting = self._replies.get(aside.request_id)
@@ -154,20 +154,20 @@ class ClaudeConversation:
                         waiting.set_result(aside)
 
     async def _reply(self, frame: bytes) -> None:
-        """An agent that does not hear it any more is ending, which is told anyway."""
+        """Failures are only logged: an agent that no longer reads is ending, and its death is reported."""
         try:
             await self._lines.tell(frame)
         except AgentFailed as failure:
-            logger.info("claude code did not take a reply", error=failure.detail)
+            logger.info("claude code did not accept a reply", error=failure.detail)
 
     # -- the process ------------------------------------------------------------------------------------------------
 
-    def _ended(self, exit: Exit | None) -> Ending:
-        """Nobody acknowledges anything any more."""
+    def _ended(self, exit: Exit | None) -> ProcessEnd:
+        """Fail the requests that wait for an acknowledgement."""
         for waiting in self._replies.values():
             if not waiting.done():
                 waiting.set_exception(AgentFailed("Claude Code ended before it acknowledged a change."))
-        return Ending(history_lost=self._decoder.history_lost)
+        return ProcessEnd(history_lost=self._decoder.history_lost)
 
     async def _content(self, prompt: Prompt, seed: str | None) -> str | list[dict[str, object]]:
         folder = self._launch.scratch / "attachments" / prompt.item_id
@@ -176,8 +176,8 @@ class ClaudeConversation:
         return attachments.content(prompt, seed, folder)
 
 
-class _Refused(AgentFailed):
-    """The agent's own words for why it does not change."""
+class ClaudeRefused(AgentFailed):
+    """The agent refused a change; `reason` is its own code for why."""
 
     def __init__(self, reply: ControlReply) -> None:
         super().__init__(f"Claude Code refused the change: {reply.error}")

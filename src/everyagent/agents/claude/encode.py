@@ -1,4 +1,4 @@
-"""Commands into native lines. Pure: what has to be read from disk was read before."""
+"""Encodes commands as Claude Code's lines. Pure."""
 
 from collections.abc import Sequence
 
@@ -12,13 +12,13 @@ _encoder = msgspec.json.Encoder()
 
 
 def initialize(request_id: str, system_prompt: str | None = None, hooks: object = None) -> bytes:
-    """The answer names models and commands; nothing need wait for it."""
+    """The first request. Its response lists models and commands; nothing depends on it."""
     more = {"appendSystemPrompt": system_prompt} if system_prompt else {}
     return request(request_id, "initialize", hooks=hooks, **more)
 
 
 def prompt(uuid: str, content: str | Sequence[object]) -> bytes:
-    """A user's message. During a turn the agent takes it in after the next tool, else as a turn of its own."""
+    """A user's message. During a turn the agent reads it after the next tool call, else it begins a turn."""
     message = {"role": "user", "content": content}
     return _line(type="user", message=message, parent_tool_use_id=None, session_id="", uuid=uuid)
 
@@ -28,7 +28,7 @@ def text(words: str) -> dict[str, object]:
 
 
 def interrupt(request_id: str) -> bytes:
-    """Messages that wait for their turn are taken back, too: stopped means that nothing goes on by itself."""
+    """Queued messages are withdrawn as well, so that nothing goes on after an interrupt."""
     return request(request_id, "interrupt", cancel_queued=True)
 
 

@@ -1,4 +1,4 @@
-"""Failures of the model's API, in the one list of codes all agents share. Pure."""
+"""Maps failures of the model's API to the error codes that all agents share. Pure."""
 
 from everyagent.agents.claude import wire
 from everyagent.model.events import Error, ErrorCode, Retry
@@ -31,7 +31,7 @@ REMEDY = (
 
 
 def code_of(name: str | None, status: int | None, text: str) -> ErrorCode:
-    """`name` is the agent's word for it. Where it has none, a failure without a status never reached the API."""
+    """`name` is the agent's own name of the failure."""
     if "prompt is too long" in text.lower():
         return "context_exceeded"
     known = _BY_NAME.get(name or "")
@@ -50,8 +50,8 @@ def retrying(frame: wire.ApiRetry) -> Error:
     )
 
 
-def told(frame: wire.Assistant, text: str) -> Error:
-    """The failure that ends a turn, as the agent puts it, and what can be done about it."""
+def told(frame: wire.ClaudeAssistant, text: str) -> Error:
+    """The failure that ends a turn, in the agent's words, with a remedy if there is one."""
     code = code_of(frame.api_error or frame.error, frame.api_error_status, text)
     return failure(text, code, frame.api_error_status)
 

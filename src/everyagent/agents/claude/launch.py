@@ -1,4 +1,4 @@
-"""How Claude Code is started for a session: its arguments, its environment, its MCP servers."""
+"""Arguments, environment and MCP configuration of a Claude Code process."""
 
 import os
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ _PROTOCOL = (
     *("-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"),
     *("--include-partial-messages", "--include-hook-events", "--permission-prompt-tool", "stdio"),
 )
-#: Whose variables a cloud's models need, and only they.
+#: Prefixes of the variables that each cloud needs.
 _CLOUDS = {"CLAUDE_CODE_USE_BEDROCK": ("AWS_",), "CLAUDE_CODE_USE_VERTEX": ("GOOGLE_", "VERTEX_", "CLOUD_ML_")}
 _NAMES = frozenset(
     {
@@ -41,7 +41,7 @@ _NAMES = frozenset(
 
 
 def argv(binary: str, launch: Launch, mcp_config: Path | None) -> list[str]:
-    """Secrets are never in it: every process of the machine can read the arguments of every other."""
+    """The command line. It holds no secrets, because every process on the machine can read it."""
     mode = modes.native(launch.permission_mode, launch.agent_mode)
     words = [binary, *_PROTOCOL, "--permission-mode", mode]
     if mode == modes.BYPASS:
@@ -64,20 +64,20 @@ def argv(binary: str, launch: Launch, mcp_config: Path | None) -> list[str]:
 
 
 def environment(launch: Launch, source: Mapping[str, str]) -> dict[str, str]:
-    """`source` is the daemon's own environment: of it, what names an account or a way to the API passes."""
+    """Variables of the daemon's environment `source` that name an account or an API, and those of the session."""
     given = {**source, **launch.env}
     clouds = [prefix for cloud, prefixes in _CLOUDS.items() if given.get(cloud) for prefix in prefixes]
     allowed = [name for name in source if name in _NAMES or name.startswith(("ANTHROPIC_", *clouds))]
     own = {"DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_ENTRYPOINT": "sdk-cli"}
     if launch.mcp or launch.tools_url:
-        own["MCP_CONNECTION_NONBLOCKING"] = "0"  # else the first turn may begin before the servers' tools are there
+        own["MCP_CONNECTION_NONBLOCKING"] = "0"  # else the first turn may begin before the servers' tools are listed
     if modes.native(launch.permission_mode, launch.agent_mode) == modes.BYPASS and os.geteuid() == 0:
         own["IS_SANDBOX"] = "1"
     return scrubbed(source, allow=allowed, session=own | launch.env)
 
 
 def _settings(launch: Launch) -> dict[str, object]:
-    """What no settings file of a project or of the user can change."""
+    """Settings on the command line, which override the settings files of the project and the user."""
     settings = policies.flags(launch.policies) if policies.needs_hook(launch.policies) else {}
     if launch.shell:
         shell = str(launch.shell.bash)
@@ -86,7 +86,7 @@ def _settings(launch: Launch) -> dict[str, object]:
 
 
 def write_mcp_config(launch: Launch) -> Path | None:
-    """The session's servers, in a file that only this user can read, since they may hold secrets."""
+    """Write the session's MCP servers to a file that only this user can read, because it may hold secrets."""
     servers = {name: _server(server) for name, server in launch.mcp.items() if server.enabled}
     if launch.tools_url:
         headers = {"Authorization": f"Bearer {launch.tools_token}"} if launch.tools_token else {}

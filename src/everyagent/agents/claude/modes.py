@@ -1,4 +1,4 @@
-"""Permission modes: the universal names and Claude Code's own. Pure; used both ways."""
+"""Permission modes: maps universal names to Claude Code's own, and back. Pure."""
 
 from everyagent.agents.catalogs import modes
 from everyagent.model.agents import Mode
@@ -30,21 +30,21 @@ PERMISSION_MODES = [
 
 
 def native(permission_mode: str, agent_mode: str) -> str:
-    """Planning wins: whoever chose it wants nothing changed."""
+    """The agent mode `plan` has precedence, because it must change nothing."""
     if agent_mode == PLAN:
         return PLAN
     return BYPASS if permission_mode == "bypass" else permission_mode
 
 
 def updated(mode: str) -> SessionUpdated:
-    """The agent went into this mode of its own, for example because its plan was approved."""
+    """The agent changed its mode by itself, for example because its plan was approved."""
     return SessionUpdated(
         permission_mode="bypass" if mode == BYPASS else mode, agent_mode=PLAN if mode == PLAN else "build"
     )
 
 
 def current(mode: str, permission_mode: str, agent_mode: str) -> tuple[str, str]:
-    """What was chosen, unless the agent has left it since for a mode of its own choice."""
+    """The chosen permission and agent mode, unless the agent has changed to another one since."""
     if mode == native(permission_mode, agent_mode):
         return permission_mode, agent_mode
     return mode, PLAN if mode == PLAN else "build"

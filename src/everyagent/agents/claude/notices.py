@@ -1,4 +1,4 @@
-"""What Claude Code tells about itself - hooks, tasks, compaction, limits - as status items. Pure."""
+"""Status items for hooks, tasks, compaction and limits. Pure; used by `decode.py`."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from everyagent.model.items import Item, ItemStatus
 from everyagent.model.parts import StatusPart
 
 
-def compacting(frame: wire.Status) -> Sequence[Draft]:
+def compacting(frame: wire.ClaudeStatus) -> Sequence[Draft]:
     return _notice(frame.uuid, "compaction", "Compacting the conversation")
 
 
@@ -25,28 +25,28 @@ def denied(frame: wire.PermissionDenied) -> Sequence[Draft]:
     return _notice(frame.uuid, "permission_denied", f"{frame.tool_name} was denied without asking", frame.message)
 
 
-def task_started(frame: wire.Task) -> Sequence[Draft]:
+def task_started(frame: wire.ClaudeTask) -> Sequence[Draft]:
     return _task(frame, f"Task started: {frame.description or frame.task_id}")
 
 
-def task_progress(frame: wire.Task) -> Sequence[Draft]:
+def task_progress(frame: wire.ClaudeTask) -> Sequence[Draft]:
     return _task(frame, frame.description or "Task goes on")
 
 
-def task_ended(frame: wire.Task) -> Sequence[Draft]:
+def task_ended(frame: wire.ClaudeTask) -> Sequence[Draft]:
     return _task(frame, f"Task {frame.status or 'ended'}", frame.summary)
 
 
-def hook_started(frame: wire.Hook) -> Sequence[Draft]:
+def hook_started(frame: wire.ClaudeHook) -> Sequence[Draft]:
     return (ItemStarted(item=_hook(frame, "in_progress")),)
 
 
-def hook_ended(frame: wire.Hook) -> Sequence[Draft]:
+def hook_ended(frame: wire.ClaudeHook) -> Sequence[Draft]:
     failed = frame.outcome not in (None, "success") or bool(frame.exit_code)
     return (ItemCompleted(item=_hook(frame, "failed" if failed else "completed")),)
 
 
-def sentence(name: str, frame: wire.Notice) -> Sequence[Draft]:
+def sentence(name: str, frame: wire.ClaudeNotice) -> Sequence[Draft]:
     text = frame.content or frame.text or frame.summary or frame.error
     return _notice(frame.uuid, name, text) if text else ()
 
@@ -60,7 +60,7 @@ def reset(frame: wire.ConversationReset) -> Sequence[Draft]:
 
 
 def rate_limit(frame: wire.RateLimit) -> Sequence[Draft]:
-    """Nothing is told while all is well."""
+    """Nothing while the limit is far."""
     info = frame.rate_limit_info
     if info.status == "allowed":
         return ()
@@ -75,11 +75,11 @@ def auth_status(frame: wire.AuthStatus) -> Sequence[Draft]:
     return (Error(message=remedied(frame.error), code="auth"),) if frame.error else ()
 
 
-def _task(frame: wire.Task, label: str, detail: str | None = None) -> Sequence[Draft]:
+def _task(frame: wire.ClaudeTask, label: str, detail: str | None = None) -> Sequence[Draft]:
     return _notice(frame.uuid, "task", label, detail, parent=frame.tool_use_id)
 
 
-def _hook(frame: wire.Hook, state: ItemStatus) -> Item:
+def _hook(frame: wire.ClaudeHook, state: ItemStatus) -> Item:
     part = StatusPart(label=f"Hook {frame.hook_name}", detail=frame.output or None)
     return items.status(frame.hook_id, "hook", [part], native=frame.hook_id, state=state)
 

@@ -1,4 +1,4 @@
-"""Unified diffs from what Claude Code tells of an edit. Pure; used by `results.py`."""
+"""Unified diffs from the hunks that Claude Code reports for an edit. Pure; used by `results.py`."""
 
 from collections.abc import Sequence
 

@@ -1,6 +1,6 @@
-"""Tool policies on Claude Code: a hook before every tool call, which the program runs in each of its modes.
+"""Enforces tool policies on Claude Code with a hook before every tool call, those of sub-agents included.
 
-Its sub-agents' calls pass it, too. The hook is the host's own, so no settings file can take it away.
+The program runs the hook in every mode. It is registered by the daemon, so no settings file can remove it.
 """
 
 from everyagent.agents.claude import modes
@@ -8,9 +8,9 @@ from everyagent.agents.claude.answers import ALLOWED, denied
 from everyagent.agents.mcp_names import server_and_tool
 from everyagent.model.policies import UNRESTRICTED, AgentTool, ToolPolicies, Verdict, refusal
 
-#: The server under which the session's custom tools are offered: their policies are the daemon's business.
+#: The MCP server with the session's custom tools. The daemon itself applies policies to those.
 CUSTOM_SERVER = "everyagent"
-#: One that is not answered in time keeps the call from running.
+#: The call does not run if the hook gets no answer in time.
 HOOKS: dict[str, object] = {"PreToolUse": [{"matcher": None, "hookCallbackIds": ["policies"]}]}
 
 _KINDS = {
@@ -36,7 +36,7 @@ _OTHERS = (
     *("TodoWrite", "ToolSearch", "WaitForMcpServers", "Workflow"),
 )
 _QUESTIONS = ("AskUserQuestion", "ExitPlanMode")
-#: The program lists this one under another name than the model calls it by.
+#: Tools that the program lists under another name than the model uses.
 _ALIASES = {"Task": "Agent"}
 
 TOOLS = [
@@ -48,7 +48,7 @@ _BY_NAME = {tool.name: tool for tool in TOOLS}
 
 
 def verdict(policies: ToolPolicies, name: str) -> Verdict:
-    """On a tool by the name the program has for it."""
+    """The verdict on a tool, by the program's own name for it."""
     server, tool = server_and_tool(name)
     if server == CUSTOM_SERVER:
         return "auto"
@@ -59,7 +59,7 @@ def verdict(policies: ToolPolicies, name: str) -> Verdict:
 
 
 def ruling(policies: ToolPolicies, name: str, mode: str) -> dict[str, object]:
-    """What the hook answers. Nothing is changed in plan mode, so `allow` has no say there."""
+    """The hook's answer. In plan mode `allow` has no effect, because nothing may change there."""
     match verdict(policies, name):
         case "auto":
             return {}
@@ -72,7 +72,7 @@ def ruling(policies: ToolPolicies, name: str, mode: str) -> dict[str, object]:
 
 
 def settled(ruled: Verdict, name: str, mode: str) -> dict[str, object] | None:
-    """The answer to a permission that was asked for although no human is to be asked."""
+    """The answer to a permission request that the policies decide; None if the user must be asked."""
     match ruled:
         case "allow" if mode != modes.PLAN:
             return ALLOWED
@@ -87,7 +87,7 @@ def needs_hook(policies: ToolPolicies) -> bool:
 
 
 def flags(policies: ToolPolicies) -> dict[str, object]:
-    """Shell commands written into skills and slash commands run without a hook, so they must not be free."""
+    """Shell commands in skills and slash commands run without the hook, so they are off unless commands are allowed."""
     return {"disableSkillShellExecution": verdict(policies, "Bash") in ("ask", "deny")}
 
 

@@ -1,4 +1,4 @@
-"""The Claude Code program on this machine: where it is, which version, who is logged in."""
+"""The Claude Code program: package, tested version, login."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from everyagent.agents import packages
-from everyagent.agents.installed import Identity
+from everyagent.agents.installed import ProgramIdentity
 from everyagent.agents.packages import Program
 
 TESTED_VERSION = "2.1.325"
@@ -18,7 +18,7 @@ _CLOUDS = ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX")
 
 
 def pinned() -> Program:
-    """The platform's native binary, which the npm package only wraps."""
+    """The native binary for this platform; the main npm package is only a wrapper."""
     name = packages.platform_name()
     size, digest = _KNOWN.get(name, (0, ""))
     return Program(
@@ -39,7 +39,7 @@ class _Settings(Struct, frozen=True, rename="camel"):
 
 
 def login(environment: Mapping[str, str]) -> str | None:
-    """Who pays, in a few words; None if nobody is logged in. No secret is read, only whether there is one."""
+    """The account in use, in a few words; None if there is none. Secrets are not read."""
     for name in _KEYS:
         if environment.get(name):
             return name
@@ -61,4 +61,4 @@ def _email(path: Path) -> str | None:
     return settings.oauth_account.email_address if settings.oauth_account else None
 
 
-IDENTITY = Identity("claude", "Claude Code", BINARY_VARIABLE, TESTED_VERSION, pinned, login)
+IDENTITY = ProgramIdentity("claude", "Claude Code", BINARY_VARIABLE, TESTED_VERSION, pinned, login)

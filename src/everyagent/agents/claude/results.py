@@ -1,4 +1,4 @@
-"""What a tool returned, as a universal item. Pure; used by `decode.py`."""
+"""Decodes tool results into items. Pure; used by `messages.py`."""
 
 import re
 
@@ -7,12 +7,12 @@ from msgspec import Raw, Struct
 
 from everyagent.agents import diffs
 from everyagent.agents.claude import patches
-from everyagent.agents.claude.wire import Block, PathInput, Spent, Structured
+from everyagent.agents.claude.wire import ClaudeBlock, PathInput, Spent, Structured
 from everyagent.agents.mcp_names import server_and_tool
 from everyagent.model.items import Item
 from everyagent.model.parts import ContentPart, FileRefPart, ImagePart, JsonPart, ToolResultPart
 
-_blocks = msgspec.json.Decoder(Block)
+_blocks = msgspec.json.Decoder(ClaudeBlock)
 _lists = msgspec.json.Decoder(list[Raw])
 _structured = msgspec.json.Decoder(Structured)
 _spent = msgspec.json.Decoder(Spent)
@@ -22,17 +22,17 @@ _EDITS = frozenset({"Edit", "MultiEdit", "NotebookEdit"})
 _FILES = _EDITS | {"Read", "Write"}
 
 
-class Call(Struct, frozen=True):
-    """A call that has no result yet. `name` is the agent's own name for the tool, `message` the item that asked."""
+class ClaudeCall(Struct, frozen=True):
+    """A call without a result so far. `name` is the agent's own name of the tool, `message` the key of its message."""
 
     name: str
     message: str | None
     path: str | None = None
 
 
-def called(block: Block, message: str) -> Call:
+def called(block: ClaudeBlock, message: str) -> ClaudeCall:
     paths = _paths(block.input) if block.name in _FILES else None
-    return Call(block.name, message, paths and (paths.file_path or paths.notebook_path))
+    return ClaudeCall(block.name, message, paths and (paths.file_path or paths.notebook_path))
 
 
 def _paths(input: Raw) -> PathInput | None:
@@ -47,7 +47,7 @@ class _Output(Struct, frozen=True):
     images: list[ImagePart]
 
 
-def result(key: str, block: Block, structured: Raw, call: Call, *, subagent: str | None) -> Item:
+def result(key: str, block: ClaudeBlock, structured: Raw, call: ClaudeCall, *, subagent: str | None) -> Item:
     """`key` is the call's; `structured` is the tool's own result object, whose shape depends on the tool."""
     output = _output(block)
     failed = bool(block.is_error)
@@ -73,8 +73,8 @@ def result(key: str, block: Block, structured: Raw, call: Call, *, subagent: str
     )
 
 
-def _details(call: Call, structured: Raw, known: Structured | None, output: _Output) -> list[ContentPart]:
-    """What the text does not tell: files and their diffs, images, fields."""
+def _details(call: ClaudeCall, structured: Raw, known: Structured | None, output: _Output) -> list[ContentPart]:
+    """Parts beside the text: files and their diffs, images, structured fields."""
     if known is not None and call.name in _FILES:
         return [*_file(call, known), *_at(call.path, output.images)]
     if call.name == "Bash" or not bytes(structured).startswith(b"{"):
@@ -82,7 +82,7 @@ def _details(call: Call, structured: Raw, known: Structured | None, output: _Out
     return [*output.images, JsonPart(json=msgspec.json.decode(structured))]
 
 
-def _file(call: Call, known: Structured) -> list[ContentPart]:
+def _file(call: ClaudeCall, known: Structured) -> list[ContentPart]:
     path = known.filePath or call.path
     if not path:
         return []
@@ -97,11 +97,11 @@ def _file(call: Call, known: Structured) -> list[ContentPart]:
 
 
 def _at(path: str | None, images: list[ImagePart]) -> list[ImagePart]:
-    """Images that were read from a file are that file."""
+    """Images that were read from a file, with its path."""
     return [msgspec.structs.replace(image, path=path) for image in images] if path else images
 
 
-def _output(block: Block) -> _Output:
+def _output(block: ClaudeBlock) -> _Output:
     body = bytes(block.content)
     if body == b"null":
         return _Output("", [])
@@ -124,7 +124,7 @@ def _output(block: Block) -> _Output:
 
 
 def _known(structured: Raw) -> Structured | None:
-    """None where the tool failed, or its result has another shape than this version's."""
+    """None if the tool failed, or its result has an unknown shape."""
     try:
         return _structured.decode(structured)
     except msgspec.ValidationError:

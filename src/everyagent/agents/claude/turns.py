@@ -1,4 +1,4 @@
-"""The end of a turn: why it ended, what it used, what it cost. Pure; used by `decode.py`."""
+"""Decodes the end of a turn: its reason, usage and cost. Pure; used by `decode.py`."""
 
 from everyagent.agents.claude import failures, wire
 from everyagent.model.events import Error, StopReason, TurnEnded
@@ -10,25 +10,25 @@ _DIAGNOSTIC = "[ede_diagnostic]"
 _LOST = "No conversation found with session ID"
 
 
-def lost_history(frame: wire.Result) -> bool:
-    """The native session that was to be resumed is gone. The process ends by itself after saying so."""
+def lost_history(frame: wire.ClaudeResult) -> bool:
+    """Whether the native session that was to be resumed is gone. The process then ends by itself."""
     return frame.is_error and any(error.startswith(_LOST) for error in frame.errors)
 
 
-def ended(frame: wire.Result, told_cost: float) -> TurnEnded:
-    """`told_cost` is what earlier turns of this process were told to cost."""
+def ended(frame: wire.ClaudeResult, earlier: float) -> TurnEnded:
+    """`earlier` is the cost that was reported for this process's earlier turns."""
     reason = _reason(frame)
     return TurnEnded(
         turn_id="",
         stop_reason=reason,
         usage=_usage(frame),
-        cost_usd=_cost(frame, told_cost),
+        cost_usd=_cost(frame, earlier),
         error=complaint(frame) if reason not in ("end_turn", "interrupted") and frame.is_error else None,
     )
 
 
-def error(frame: wire.Result) -> Error:
-    """For a turn that failed without the failure being told before."""
+def error(frame: wire.ClaudeResult) -> Error:
+    """The error of a failed turn, if no frame reported it before."""
     if frame.terminal_reason == "prompt_too_long":
         return failures.failure(complaint(frame), "context_exceeded", frame.api_error_status)
     text = complaint(frame)
@@ -37,13 +37,13 @@ def error(frame: wire.Result) -> Error:
     )
 
 
-def complaint(frame: wire.Result) -> str:
+def complaint(frame: wire.ClaudeResult) -> str:
     said = [frame.result, *frame.errors]
     words = [each for each in said if each and not each.startswith(_DIAGNOSTIC)]
     return "\n".join(words) or "The agent ended the turn without an answer that could be read."
 
 
-def _reason(frame: wire.Result) -> StopReason:
+def _reason(frame: wire.ClaudeResult) -> StopReason:
     if (frame.terminal_reason or "").startswith("aborted"):
         return "interrupted"
     if frame.api_error == "max_output_tokens":
@@ -53,7 +53,7 @@ def _reason(frame: wire.Result) -> StopReason:
     return _BY_MODEL.get(frame.stop_reason or "", "end_turn")
 
 
-def _usage(frame: wire.Result) -> Usage | None:
+def _usage(frame: wire.ClaudeResult) -> Usage | None:
     models = frame.model_usage_since_last_result
     if models:
         total = Usage()
@@ -80,8 +80,8 @@ def used(usage: wire.ClaudeUsage) -> Usage:
     )
 
 
-def _cost(frame: wire.Result, told_cost: float) -> float:
+def _cost(frame: wire.ClaudeResult, earlier: float) -> float:
     models = frame.model_usage_since_last_result
     if models is not None:
         return round(sum((each.costUSD for each in models.values()), 0.0), 9)
-    return round(max(0.0, frame.total_cost_usd - told_cost), 9)
+    return round(max(0.0, frame.total_cost_usd - earlier), 9)

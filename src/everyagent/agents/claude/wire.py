@@ -1,28 +1,28 @@
-"""Claude Code's native messages, as they come from it: one JSON object a line, named by `type` and `subtype`.
+"""Claude Code's native messages: one JSON object a line, named by `type` and `subtype`. Decode only.
 
-Permissive on purpose: only what is used is named, and what may be missing has a default.
+Only fields that are used are declared, and optional ones have defaults.
 """
 
 from typing import Any, TypeAlias
 
 from msgspec import Raw, Struct
 
-Content: TypeAlias = "str | list[Block]"
+ClaudeContent: TypeAlias = "str | list[ClaudeBlock]"
 
 
-class Frame(Struct, frozen=True, kw_only=True, gc=False):
-    """`parent_tool_use_id` is the call whose sub-agent speaks; None for the agent itself."""
+class ClaudeFrame(Struct, frozen=True, kw_only=True, gc=False):
+    """`parent_tool_use_id` in subclasses is the call that started the speaking sub-agent; None for the agent itself."""
 
     uuid: str = ""
     session_id: str = ""
 
 
-class Head(Struct, frozen=True, gc=False):
+class ClaudeHead(Struct, frozen=True, gc=False):
     type: str
     subtype: str | None = None
 
 
-# -- what the model says, as it comes -------------------------------------------------------------------------
+# -- streamed messages -------------------------------------------------------------------------
 
 
 class DeltaBody(Struct, frozen=True, gc=False):
@@ -38,22 +38,22 @@ class DeltaEvent(Struct, frozen=True, gc=False):
 
 
 class StreamDelta(Struct, frozen=True, gc=False):
-    """A `stream_event` that carries a `content_block_delta`: the frame there is most of."""
+    """A `stream_event` with a `content_block_delta`: by far the most frequent frame."""
 
     event: DeltaEvent
     parent_tool_use_id: str | None = None
     api_message_id: str | None = None
 
 
-class Source(Struct, frozen=True):
+class ImageSource(Struct, frozen=True):
     type: str = ""
     media_type: str | None = None
     data: str | None = None
     url: str | None = None
 
 
-class Block(Struct, frozen=True, omit_defaults=True):
-    """Any content block; `type` says which fields count."""
+class ClaudeBlock(Struct, frozen=True, omit_defaults=True):
+    """Any content block; `type` determines which fields are used."""
 
     type: str
     text: str = ""
@@ -64,7 +64,7 @@ class Block(Struct, frozen=True, omit_defaults=True):
     tool_use_id: str = ""
     content: Raw = Raw(b"null")
     is_error: bool | None = None
-    source: Source | None = None
+    source: ImageSource | None = None
 
 
 class OutputDetails(Struct, frozen=True):
@@ -72,7 +72,7 @@ class OutputDetails(Struct, frozen=True):
 
 
 class ClaudeUsage(Struct, frozen=True):
-    """Of one request, or of a whole turn without its sub-agents."""
+    """Tokens of one request, or of a whole turn without its sub-agents."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -81,8 +81,8 @@ class ClaudeUsage(Struct, frozen=True):
     output_tokens_details: OutputDetails | None = None
 
 
-class Message(Struct, frozen=True):
-    content: Content = ""
+class ClaudeMessage(Struct, frozen=True):
+    content: ClaudeContent = ""
     id: str = ""
     model: str | None = None
     usage: ClaudeUsage | None = None
@@ -91,21 +91,21 @@ class Message(Struct, frozen=True):
 class StreamBody(Struct, frozen=True):
     type: str
     index: int = 0
-    content_block: Block | None = None
-    message: Message | None = None
+    content_block: ClaudeBlock | None = None
+    message: ClaudeMessage | None = None
     usage: ClaudeUsage | None = None
 
 
-class StreamEvent(Frame, frozen=True, kw_only=True):
+class StreamEvent(ClaudeFrame, frozen=True, kw_only=True):
     event: StreamBody
     parent_tool_use_id: str | None = None
     api_message_id: str | None = None
 
 
-class Assistant(Frame, frozen=True, kw_only=True):
-    """A finished block of a message; whole messages where the agent itself, not a model, speaks."""
+class ClaudeAssistant(ClaudeFrame, frozen=True, kw_only=True):
+    """A finished block of a message, or a whole message that the agent itself wrote."""
 
-    message: Message
+    message: ClaudeMessage
     parent_tool_use_id: str | None = None
     error: str | None = None
     is_api_error_message: bool = False
@@ -114,8 +114,8 @@ class Assistant(Frame, frozen=True, kw_only=True):
     aborted: bool = False
 
 
-class User(Frame, frozen=True, kw_only=True):
-    message: Message
+class ClaudeUser(ClaudeFrame, frozen=True, kw_only=True):
+    message: ClaudeMessage
     parent_tool_use_id: str | None = None
     tool_use_result: Raw = Raw(b"null")
     isReplay: bool = False
@@ -148,19 +148,19 @@ class Structured(Struct, frozen=True):
 
 
 class Spent(Struct, frozen=True):
-    """How long a tool took, where its result tells."""
+    """How long a tool took, if its result has that."""
 
     totalDurationMs: float | None = None
     durationMs: float | None = None
 
 
-class Todo(Struct, frozen=True):
+class ClaudeTodo(Struct, frozen=True):
     content: str
     status: str = "pending"
 
 
 class TodoInput(Struct, frozen=True):
-    todos: list[Todo]
+    todos: list[ClaudeTodo]
 
 
 class PlanInput(Struct, frozen=True):
@@ -191,7 +191,7 @@ class HookInput(Struct, frozen=True):
 
 
 class HookCallback(Struct, frozen=True):
-    """The hook before a tool call: the host's policies."""
+    """The hook before a tool call, by which policies are enforced."""
 
     callback_id: str
     input: HookInput
@@ -213,7 +213,7 @@ class QuestionInput(Struct, frozen=True):
     questions: list[AskedQuestion]
 
 
-class SchemaProperty(Struct, frozen=True):
+class FormProperty(Struct, frozen=True):
     type: str | None = None
     title: str | None = None
     description: str | None = None
@@ -221,18 +221,18 @@ class SchemaProperty(Struct, frozen=True):
     enumNames: list[str] | None = None
 
 
-class Schema(Struct, frozen=True):
-    properties: dict[str, SchemaProperty] = {}
+class FormSchema(Struct, frozen=True):
+    properties: dict[str, FormProperty] = {}
 
 
-class Elicitation(Struct, frozen=True):
-    """An MCP server asks the user something: for the fields of a form, or to open an address."""
+class ClaudeElicitation(Struct, frozen=True):
+    """A question of an MCP server to the user: to fill in a form, or to open an address."""
 
     message: str
     mcp_server_name: str = ""
     mode: str | None = None
     url: str | None = None
-    requested_schema: Schema | None = None
+    requested_schema: FormSchema | None = None
     property_order: list[str] | None = None
 
 
@@ -261,13 +261,13 @@ class ControlResponse(Struct, frozen=True):
     response: ControlReply
 
 
-class Receipt(Struct, frozen=True):
-    """Of an interrupt: the messages that were taken back with it."""
+class InterruptReceipt(Struct, frozen=True):
+    """The response to an interrupt: the queued messages that it withdrew."""
 
     cancelled: list[str] = []
 
 
-class ModelInfo(Struct, frozen=True, rename="camel"):
+class ClaudeModel(Struct, frozen=True, rename="camel"):
     value: str
     display_name: str | None = None
     resolved_model: str | None = None
@@ -275,22 +275,22 @@ class ModelInfo(Struct, frozen=True, rename="camel"):
 
 
 class Initialized(Struct, frozen=True):
-    models: list[ModelInfo] = []
+    models: list[ClaudeModel] = []
 
 
-# -- what the agent tells about itself ----------------------------------------------------------------------------
+# -- the agent's own state ----------------------------------------------------------------------------
 
 
-class Init(Frame, frozen=True, kw_only=True):
+class ClaudeInit(ClaudeFrame, frozen=True, kw_only=True):
     permissionMode: str | None = None
 
 
-class Status(Frame, frozen=True, kw_only=True):
+class ClaudeStatus(ClaudeFrame, frozen=True, kw_only=True):
     status: str | None = None
     permissionMode: str | None = None
 
 
-class ApiRetry(Frame, frozen=True, kw_only=True):
+class ApiRetry(ClaudeFrame, frozen=True, kw_only=True):
     attempt: int
     max_retries: int | None = None
     retry_delay_ms: float = 0
@@ -304,17 +304,17 @@ class CompactMetadata(Struct, frozen=True):
     post_tokens: int | None = None
 
 
-class CompactBoundary(Frame, frozen=True, kw_only=True):
+class CompactBoundary(ClaudeFrame, frozen=True, kw_only=True):
     compact_metadata: CompactMetadata = CompactMetadata()
 
 
-class PermissionDenied(Frame, frozen=True, kw_only=True):
+class PermissionDenied(ClaudeFrame, frozen=True, kw_only=True):
     tool_name: str
     message: str = ""
 
 
-class Task(Frame, frozen=True, kw_only=True):
-    """All frames about background tasks and sub-agents share these fields."""
+class ClaudeTask(ClaudeFrame, frozen=True, kw_only=True):
+    """The common fields of all frames about background tasks and sub-agents."""
 
     task_id: str
     tool_use_id: str | None = None
@@ -323,7 +323,7 @@ class Task(Frame, frozen=True, kw_only=True):
     summary: str | None = None
 
 
-class Hook(Frame, frozen=True, kw_only=True):
+class ClaudeHook(ClaudeFrame, frozen=True, kw_only=True):
     hook_id: str
     hook_name: str = "hook"
     output: str | None = None
@@ -331,8 +331,8 @@ class Hook(Frame, frozen=True, kw_only=True):
     outcome: str | None = None
 
 
-class Notice(Frame, frozen=True, kw_only=True):
-    """A frame that is a sentence for the user, under whatever name."""
+class ClaudeNotice(ClaudeFrame, frozen=True, kw_only=True):
+    """A frame whose content is a sentence for the user."""
 
     content: str | None = None
     text: str | None = None
@@ -340,11 +340,11 @@ class Notice(Frame, frozen=True, kw_only=True):
     error: str | None = None
 
 
-class TitleChanged(Frame, frozen=True, kw_only=True):
+class TitleChanged(ClaudeFrame, frozen=True, kw_only=True):
     title: str | None = None
 
 
-class ConversationReset(Frame, frozen=True, kw_only=True):
+class ConversationReset(ClaudeFrame, frozen=True, kw_only=True):
     trigger: str = "clear"
 
 
@@ -355,19 +355,19 @@ class RateLimitInfo(Struct, frozen=True):
     utilization: float | None = None
 
 
-class RateLimit(Frame, frozen=True, kw_only=True):
+class RateLimit(ClaudeFrame, frozen=True, kw_only=True):
     rate_limit_info: RateLimitInfo = RateLimitInfo()
 
 
-class AuthStatus(Frame, frozen=True, kw_only=True):
+class AuthStatus(ClaudeFrame, frozen=True, kw_only=True):
     error: str | None = None
 
 
 # -- the end of a turn ----------------------------------------------------------------------------------------------
 
 
-class ModelUsage(Struct, frozen=True):
-    """Of one model, sub-agents included."""
+class ClaudeModelUsage(Struct, frozen=True):
+    """Usage of one model, sub-agents included."""
 
     inputTokens: int = 0
     outputTokens: int = 0
@@ -377,12 +377,12 @@ class ModelUsage(Struct, frozen=True):
     costUSD: float = 0.0
 
 
-class Origin(Struct, frozen=True):
+class ResultOrigin(Struct, frozen=True):
     kind: str | None = None
 
 
-class Result(Frame, frozen=True, kw_only=True):
-    """`total_cost_usd` is the native session's, from its beginning, over all its processes."""
+class ClaudeResult(ClaudeFrame, frozen=True, kw_only=True):
+    """The end of a turn. `total_cost_usd` is that of the native session since its beginning, over all its processes."""
 
     subtype: str
     is_error: bool = False
@@ -394,6 +394,6 @@ class Result(Frame, frozen=True, kw_only=True):
     api_error_status: int | None = None
     usage: ClaudeUsage | None = None
     total_cost_usd: float = 0.0
-    model_usage_since_last_result: dict[str, ModelUsage] | None = None
-    origin: Origin | None = None
+    model_usage_since_last_result: dict[str, ClaudeModelUsage] | None = None
+    origin: ResultOrigin | None = None
     user_message_uuids: list[str] = []

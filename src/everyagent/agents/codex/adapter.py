@@ -6,7 +6,7 @@ from everyagent.agents.codex import catalog, program
 from everyagent.agents.codex import launch as launching
 from everyagent.agents.codex.driver.driver import CodexConversation
 from everyagent.agents.codex.driver.server import AppServer
-from everyagent.agents.hook_server import Gate
+from everyagent.agents.hook_server import HookServer
 from everyagent.agents.program_adapter import ProgramAdapter
 from everyagent.agents.shared_servers import ServerKey, SharedServers
 from everyagent.errors import AgentFailed
@@ -20,7 +20,7 @@ class CodexAdapter(ProgramAdapter):
     def __init__(self, around: AdapterContext) -> None:
         super().__init__(around)
         self._servers = SharedServers(self._start, around.tasks)
-        self._gate = Gate(around.tasks)
+        self._gate = HookServer(around.tasks)
 
     async def open(self, launch: Launch, listener: Listener) -> CodexConversation:
         binary = self._program.located()

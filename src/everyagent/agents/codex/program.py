@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from everyagent.agents import packages
-from everyagent.agents.installed import Identity
+from everyagent.agents.installed import ProgramIdentity
 from everyagent.agents.packages import Program
 
 TESTED_VERSION = "0.166.0"
@@ -61,4 +61,4 @@ def login(environment: Mapping[str, str]) -> str | None:
     return KEY_VARIABLE if environment.get(KEY_VARIABLE) else None
 
 
-IDENTITY = Identity("codex", "Codex", BINARY_VARIABLE, TESTED_VERSION, pinned, login)
+IDENTITY = ProgramIdentity("codex", "Codex", BINARY_VARIABLE, TESTED_VERSION, pinned, login)

@@ -1,1 +1,1 @@
-"""The mock agent: a program that does what the prompt tells it to, and the adapter in front of it."""
+"""The mock agent: a program that follows directives in the prompt, and its adapter."""

@@ -1,4 +1,4 @@
-"""The mock agent as an adapter: always installed, needs no key."""
+"""The adapter of the mock agent: always installed, needs no key."""
 
 import os
 

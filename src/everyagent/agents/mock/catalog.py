@@ -1,4 +1,4 @@
-"""What the mock can do, and what can be chosen."""
+"""Capabilities and catalog of the mock agent."""
 
 from msgspec.structs import replace
 

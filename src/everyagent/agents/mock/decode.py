@@ -1,4 +1,4 @@
-"""Native lines into drafts. Pure, and without state: the mock's frames name what they belong to."""
+"""Decodes the mock's lines into drafts. Pure and without state: its frames name the items they belong to."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar, get_args
@@ -26,17 +26,17 @@ from everyagent.model.events import (
 from everyagent.model.usage import Usage, tokens
 from everyagent.runtime.framing import Line
 
-F = TypeVar("F", bound=wire.Frame)
+F = TypeVar("F", bound=wire.MockFrame)
 
 LOCATION = "agents/mock/decode.py"
 
-_heads = msgspec.json.Decoder(wire.Head)
-_pieces = msgspec.json.Decoder(wire.Piece)
+_heads = msgspec.json.Decoder(wire.MockHead)
+_pieces = msgspec.json.Decoder(wire.MockPiece)
 _HOT = b'{"type":"text",'
 
 
 def decode(line: Line) -> Heard:
-    """Never fails: what it does not understand becomes an `Unparsed`, with the line as its frame."""
+    """Never raises: a line that it does not understand becomes an `Unparsed`, with the line as its frame."""
     body = line.body
     if line.cut:
         return unparsed(body, f"a line of {line.cut} bytes was cut after {len(body)}", LOCATION)
@@ -68,7 +68,7 @@ def _message_start(frame: wire.MessageStart) -> Sequence[Draft]:
     return (ItemStarted(item=items.message(frame.id, frame.subagent, status="in_progress")),)
 
 
-def _delta(kind: DeltaKind) -> Callable[[wire.Piece], Sequence[Draft]]:
+def _delta(kind: DeltaKind) -> Callable[[wire.MockPiece], Sequence[Draft]]:
     return lambda piece: (
         ItemDelta(item_id=piece.id, native_item_id=piece.id, delta=piece.text, content_index=piece.index, kind=kind),
     )
@@ -97,19 +97,19 @@ def _result_end(frame: wire.ResultEnd) -> Sequence[Draft]:
     return (ItemCompleted(item=items.result(frame)),)
 
 
-def _plan(frame: wire.Plan) -> Sequence[Draft]:
-    """Said in one frame, so it is begun and completed by it."""
+def _plan(frame: wire.MockPlan) -> Sequence[Draft]:
+    """A plan arrives complete, so one frame begins and completes its item."""
     return (ItemStarted(item=items.plan(frame, "in_progress")), ItemCompleted(item=items.plan(frame, "completed")))
 
 
-def _compacted(frame: wire.Compacted) -> Sequence[Draft]:
+def _compacted(frame: wire.MockCompacted) -> Sequence[Draft]:
     return (
         ItemStarted(item=items.compaction(frame, "in_progress")),
         ItemCompleted(item=items.compaction(frame, "completed")),
     )
 
 
-def _permission(frame: wire.Permission) -> Sequence[Draft]:
+def _permission(frame: wire.MockPermission) -> Sequence[Draft]:
     return (
         PermissionRequested(
             permission_id=frame.id,
@@ -124,12 +124,12 @@ def _permission(frame: wire.Permission) -> Sequence[Draft]:
     )
 
 
-def _withdrawn(frame: wire.Withdrawn) -> Sequence[Draft]:
+def _withdrawn(frame: wire.MockWithdrawn) -> Sequence[Draft]:
     why = "The agent no longer asks for it."
     return (PermissionResolved(permission_id=frame.id, action="", status="denied", reply="reject", message=why),)
 
 
-def _questions(frame: wire.Questions) -> Sequence[Draft]:
+def _questions(frame: wire.MockQuestions) -> Sequence[Draft]:
     first = frame.questions[0]
     questions = [
         Question(
@@ -154,7 +154,7 @@ def _questions(frame: wire.Questions) -> Sequence[Draft]:
 _ERROR_CODES: dict[str, ErrorCode] = {code: code for code in get_args(ErrorCode)}
 
 
-def _error(frame: wire.Error) -> Sequence[Draft]:
+def _error(frame: wire.MockError) -> Sequence[Draft]:
     again = frame.retry
     retry = Retry(attempt=again.attempt, delay_ms=again.delay_ms, max=again.max) if again else None
     code = _ERROR_CODES.get(frame.code, "internal")
@@ -174,21 +174,21 @@ def _turn_end(frame: wire.TurnEnd) -> Sequence[Draft]:
 _BY_TYPE: dict[str, Callable[[bytes], Sequence[Draft]]] = {
     "ready": _typed(wire.Ready, _ready),
     "message.start": _typed(wire.MessageStart, _message_start),
-    "text": _typed(wire.Piece, _text),
-    "reasoning": _typed(wire.Piece, _delta("reasoning")),
+    "text": _typed(wire.MockPiece, _text),
+    "reasoning": _typed(wire.MockPiece, _delta("reasoning")),
     "message.end": _typed(wire.MessageEnd, _message_end),
     "call.start": _typed(wire.CallStart, _call_start),
-    "call.input": _typed(wire.Piece, _delta("tool_input")),
+    "call.input": _typed(wire.MockPiece, _delta("tool_input")),
     "call.end": _typed(wire.CallEnd, _call_end),
     "result.start": _typed(wire.ResultStart, _result_start),
-    "output": _typed(wire.Piece, _delta("tool_output")),
+    "output": _typed(wire.MockPiece, _delta("tool_output")),
     "result.end": _typed(wire.ResultEnd, _result_end),
-    "plan": _typed(wire.Plan, _plan),
-    "compacted": _typed(wire.Compacted, _compacted),
-    "permission": _typed(wire.Permission, _permission),
-    "withdrawn": _typed(wire.Withdrawn, _withdrawn),
-    "question": _typed(wire.Questions, _questions),
-    "error": _typed(wire.Error, _error),
+    "plan": _typed(wire.MockPlan, _plan),
+    "compacted": _typed(wire.MockCompacted, _compacted),
+    "permission": _typed(wire.MockPermission, _permission),
+    "withdrawn": _typed(wire.MockWithdrawn, _withdrawn),
+    "question": _typed(wire.MockQuestions, _questions),
+    "error": _typed(wire.MockError, _error),
     "responded": _typed(wire.Responded, _responded),
     "turn.end": _typed(wire.TurnEnd, _turn_end),
 }

@@ -1,4 +1,4 @@
-"""The prompt's own little language: `[name key=value ...]`. Pure; read by the mock program. Stdlib only."""
+"""Parses directives in prompts: `[name key=value ...]`. Pure; used by the mock program. Stdlib only."""
 
 import json
 import re

@@ -1,7 +1,7 @@
-"""The conversation with one mock process."""
+"""Drives one mock process."""
 
 from everyagent.agents.adapter import Change, Heard, Launch, Listener, Prompt
-from everyagent.agents.line_conversation import Ending, Lines, Speech
+from everyagent.agents.line_conversation import LineConversation, LineProtocol, ProcessEnd
 from everyagent.agents.mock import encode
 from everyagent.agents.mock.decode import decode
 from everyagent.model.asks import Answer
@@ -12,20 +12,20 @@ from everyagent.runtime.exit import Exit
 from everyagent.runtime.framing import Line
 from everyagent.runtime.process import Process
 
-#: The program's exit code when it has no memory of the session it should resume.
+#: The program's exit code if it does not know the session it should resume.
 UNKNOWN_SESSION = 4
 
 
 class MockConversation:
-    """`run` is its own task."""
+    """A running session of the mock agent. `run` is a task of its own."""
 
     def __init__(self, process: Process, listener: Listener) -> None:
         self._helped: set[str] = set()  # calls that sub-agents work for
-        self._lines = Lines(process, listener, Speech("The mock agent", self._decode, _ended))
+        self._lines = LineConversation(process, listener, LineProtocol("The mock agent", self._decode, _ended))
         self.run = self._lines.run
 
     async def begin(self, launch: Launch) -> None:
-        """The first frame. If it cannot be said the process is ended, and nobody is told of its death."""
+        """Send the first frame. If that fails, the process is ended and no death is reported."""
         try:
             await self._lines.tell(encode.start(launch))
         except BaseException:
@@ -70,5 +70,5 @@ class MockConversation:
         return heard
 
 
-def _ended(exit: Exit | None) -> Ending:
-    return Ending(history_lost=exit is not None and exit.code == UNKNOWN_SESSION)
+def _ended(exit: Exit | None) -> ProcessEnd:
+    return ProcessEnd(history_lost=exit is not None and exit.code == UNKNOWN_SESSION)

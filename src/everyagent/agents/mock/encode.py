@@ -1,4 +1,4 @@
-"""Commands into native lines. Pure."""
+"""Encodes commands as the mock's lines. Pure."""
 
 import msgspec
 
@@ -10,7 +10,7 @@ _encoder = msgspec.json.Encoder()
 
 
 def start(launch: Launch) -> bytes:
-    """Without secrets: frames are kept in the log. `launch.py` hands those over in the environment."""
+    """The first frame. Without secrets, because frames are logged: `launch.py` puts those into the environment."""
     return _line(
         "start",
         session=launch.native_session_id,
@@ -42,7 +42,7 @@ def answer(ask: str, answer: Answer) -> bytes:
         case QuestionAnswer():
             return _line("answer", id=ask, answers=answer.answers, message=answer.message)
         case ToolAnswer():
-            raise AgentFailed("The mock agent hears of a tool's output from the tools' server, not from the daemon.")
+            raise AgentFailed("The mock agent gets tool outputs from the MCP server, so this answer was not sent.")
 
 
 def interrupt() -> bytes:

@@ -1,4 +1,4 @@
-"""The mock's messages, calls and results as universal items. Pure; used by `decode.py`."""
+"""Makes items of the mock's messages, calls and results. Pure; used by `decode.py`."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ from everyagent.model.parts import (
 )
 
 
-def message(id: str, subagent: str | None, content: Sequence[wire.Content] = (), *, status: ItemStatus) -> Item:
+def message(id: str, subagent: str | None, content: Sequence[wire.MockContent] = (), *, status: ItemStatus) -> Item:
     return Item(
         item_id=id,
         native_item_id=id,
@@ -60,7 +60,7 @@ def result(frame: wire.ResultStart | wire.ResultEnd) -> Item:
     )
 
 
-def plan(frame: wire.Plan, status: ItemStatus) -> Item:
+def plan(frame: wire.MockPlan, status: ItemStatus) -> Item:
     return Item(
         item_id=frame.id,
         native_item_id=frame.id,
@@ -73,7 +73,7 @@ def plan(frame: wire.Plan, status: ItemStatus) -> Item:
     )
 
 
-def compaction(frame: wire.Compacted, status: ItemStatus) -> Item:
+def compaction(frame: wire.MockCompacted, status: ItemStatus) -> Item:
     return Item(
         item_id=frame.id,
         native_item_id=frame.id,
@@ -105,7 +105,7 @@ def _result_parts(frame: wire.ResultStart | wire.ResultEnd) -> list[ContentPart]
     return [part, *(FileRefPart(path=file.path, action=file.action, diff=file.diff) for file in frame.files)]
 
 
-def _part(part: wire.Content) -> ContentPart:
+def _part(part: wire.MockContent) -> ContentPart:
     match part:
         case wire.TextContent():
             return TextPart(text=part.text)

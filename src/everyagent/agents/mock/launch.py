@@ -1,4 +1,4 @@
-"""How the mock program is started: by this Python, isolated, without site packages, so that it is there at once."""
+"""Command line and environment of the mock program: this Python, isolated and without site packages, to start fast."""
 
 import sys
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ _BOOT = "import sys; sys.path.append(sys.argv.pop(1)); from everyagent.agents.mo
 
 
 def state() -> AgentState:
-    """It comes with the package."""
+    """Always installed: it is part of the package."""
     version = everyagent.__version__
     return AgentState(installed=True, credentials_available=True, version=version, tested_version=version)
 

@@ -1,4 +1,4 @@
-"""The mock program's native messages, as they come from it: one JSON object a line, named by its `type`."""
+"""The mock program's native messages: one JSON object a line, named by `type`. Decode only."""
 
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -7,26 +7,26 @@ from msgspec import Meta, Struct
 from everyagent.model.asks import PermissionReply
 
 
-class Frame(Struct, frozen=True, gc=False):
-    """Where a sub-agent can speak, `subagent` is the id of the call that started it."""
+class MockFrame(Struct, frozen=True, gc=False):
+    """`subagent` in subclasses is the id of the call that started the sub-agent it comes from."""
 
 
-class Head(Frame, frozen=True):
+class MockHead(MockFrame, frozen=True):
     type: str
 
 
-class Ready(Frame, frozen=True):
+class Ready(MockFrame, frozen=True):
     session: str
     resumed: bool
     turn: int
 
 
-class MessageStart(Frame, frozen=True):
+class MessageStart(MockFrame, frozen=True):
     id: str
     subagent: str | None = None
 
 
-class Piece(Frame, frozen=True, gc=False):
+class MockPiece(MockFrame, frozen=True, gc=False):
     """More of what `id` names: a message's text or reasoning, a call's input, a result's output."""
 
     id: str
@@ -47,16 +47,16 @@ class ImageContent(Struct, frozen=True, tag="image"):
     mime: str
 
 
-Content: TypeAlias = TextContent | ReasoningContent | ImageContent
+MockContent: TypeAlias = TextContent | ReasoningContent | ImageContent
 
 
-class MessageEnd(Frame, frozen=True):
+class MessageEnd(MockFrame, frozen=True):
     id: str
-    content: list[Content]
+    content: list[MockContent]
     subagent: str | None = None
 
 
-class CallStart(Frame, frozen=True):
+class CallStart(MockFrame, frozen=True):
     id: str
     message: str
     name: str
@@ -64,7 +64,7 @@ class CallStart(Frame, frozen=True):
     subagent: str | None = None
 
 
-class CallEnd(Frame, frozen=True, kw_only=True):
+class CallEnd(MockFrame, frozen=True, kw_only=True):
     id: str
     message: str
     name: str
@@ -73,7 +73,7 @@ class CallEnd(Frame, frozen=True, kw_only=True):
     subagent: str | None = None
 
 
-class ResultStart(Frame, frozen=True):
+class ResultStart(MockFrame, frozen=True):
     id: str
     call: str
     message: str
@@ -81,13 +81,13 @@ class ResultStart(Frame, frozen=True):
     subagent: str | None = None
 
 
-class File(Struct, frozen=True):
+class MockFile(Struct, frozen=True):
     path: str
     action: Literal["read", "write", "patch"]
     diff: str | None = None
 
 
-class ResultEnd(Frame, frozen=True, kw_only=True):
+class ResultEnd(MockFrame, frozen=True, kw_only=True):
     id: str
     call: str
     message: str
@@ -96,21 +96,21 @@ class ResultEnd(Frame, frozen=True, kw_only=True):
     is_error: bool
     exit_code: int | None = None
     duration_ms: int | None = None
-    files: list[File] = []
+    files: list[MockFile] = []
     subagent: str | None = None
 
 
-class Todo(Struct, frozen=True):
+class MockTodo(Struct, frozen=True):
     label: str
     detail: str
 
 
-class Plan(Frame, frozen=True):
+class MockPlan(MockFrame, frozen=True):
     id: str
-    todos: list[Todo]
+    todos: list[MockTodo]
 
 
-class Permission(Frame, frozen=True):
+class MockPermission(MockFrame, frozen=True):
     id: str
     call: str
     tool: str
@@ -120,60 +120,60 @@ class Permission(Frame, frozen=True):
     options: tuple[PermissionReply, ...] = ("once", "always", "reject")
 
 
-class Withdrawn(Frame, frozen=True):
-    """A permission that is no longer asked for."""
+class MockWithdrawn(MockFrame, frozen=True):
+    """The agent withdrew a permission request."""
 
     id: str
 
 
-class Option(Struct, frozen=True):
+class MockOption(Struct, frozen=True):
     label: str
     description: str | None = None
 
 
-class Question(Struct, frozen=True):
+class MockQuestion(Struct, frozen=True):
     header: str
     prompt: str
-    options: list[Option]
+    options: list[MockOption]
     multi_select: bool
 
 
-class Questions(Frame, frozen=True):
+class MockQuestions(MockFrame, frozen=True):
     id: str
-    questions: Annotated[list[Question], Meta(min_length=1)]
+    questions: Annotated[list[MockQuestion], Meta(min_length=1)]
 
 
-class Retry(Struct, frozen=True):
+class MockRetry(Struct, frozen=True):
     attempt: int
     max: int
     delay_ms: int
 
 
-class Error(Frame, frozen=True):
+class MockError(MockFrame, frozen=True):
     code: str
     message: str
-    retry: Retry | None = None
+    retry: MockRetry | None = None
     subagent: str | None = None
 
 
-class Compacted(Frame, frozen=True):
+class MockCompacted(MockFrame, frozen=True):
     id: str
 
 
-class Usage(Struct, frozen=True):
+class MockUsage(Struct, frozen=True):
     input: int
     output: int
 
 
-class Responded(Frame, frozen=True):
-    usage: Usage
+class Responded(MockFrame, frozen=True):
+    usage: MockUsage
     cost: float
     model: str
     subagent: str | None = None
 
 
-class TurnEnd(Frame, frozen=True):
+class TurnEnd(MockFrame, frozen=True):
     stop: Literal["end_turn", "interrupted", "error"]
-    usage: Usage
+    usage: MockUsage
     cost: float
     error: str | None = None

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from everyagent.agents import packages
-from everyagent.agents.installed import Identity
+from everyagent.agents.installed import ProgramIdentity
 from everyagent.agents.packages import Program
 
 TESTED_VERSION = "1.18.33"
@@ -96,4 +96,4 @@ def lacking(environment: Mapping[str, str], folder: Path) -> str | None:
     )
 
 
-IDENTITY = Identity("opencode", "OpenCode", BINARY_VARIABLE, TESTED_VERSION, pinned, login, lacking)
+IDENTITY = ProgramIdentity("opencode", "OpenCode", BINARY_VARIABLE, TESTED_VERSION, pinned, login, lacking)

@@ -23,7 +23,7 @@ from everyagent.agents.codex.policy.policy_hooks import HookDecision, PendingHoo
 from everyagent.agents.codex.protocol import rpc
 from everyagent.agents.codex.protocol.refusals import CodexRefused, Gone, NotRunning
 from everyagent.agents.codex.protocol.wire import ThreadOpened
-from everyagent.agents.hook_server import Gate
+from everyagent.agents.hook_server import HookServer
 from everyagent.agents.shared_conversation import COMPACT, PARTING_LIMIT, SharedConversation
 from everyagent.agents.supervision import TaskSupervisor
 from everyagent.errors import AgentFailed
@@ -55,7 +55,7 @@ class CodexConversation(SharedConversation[CodexMessage]):
         listener: Listener,
         tasks: TaskSupervisor,
         reaper: Reaper,
-        gate: Gate,
+        gate: HookServer,
         own_servers: Collection[str],
     ) -> None:
         super().__init__(launch, listener, tasks)

@@ -8,23 +8,23 @@ from typing import cast
 from everyagent.agents.mock.directives import Directive
 from everyagent.agents.mock.program import png
 from everyagent.agents.mock.program.flood import flood
-from everyagent.agents.mock.program.turn import Failed, Turn
+from everyagent.agents.mock.program.turn import MockTurn, TurnFailed
 
 _VOCABULARY = ["the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog", "and", "writes", "it", "down"]
 _APPROVE, _KEEP_PLANNING = "Yes, carry it out", "No, keep planning"
 _TODOS = ("Read the code", "Change the code", "Run the tests")
 
 
-def hello(turn: Turn, _: Directive) -> None:
+def hello(turn: MockTurn, _: Directive) -> None:
     turn.message("Hello! I am the mock agent. Send me [help] to see what I can do.")
 
 
-def text(turn: Turn, directive: Directive) -> None:
+def text(turn: MockTurn, directive: Directive) -> None:
     words = (_VOCABULARY[n % len(_VOCABULARY)] for n in range(directive.whole("words", 200)))
     turn.message(" ".join(words), delay=directive.number("delay", 0))
 
 
-def reasoning(turn: Turn, _: Directive) -> None:
+def reasoning(turn: MockTurn, _: Directive) -> None:
     message = turn.new_id("msg")
     turn.say("message.start", id=message)
     thought = turn.stream(message, "The user wants to see me think, so I think.", kind="reasoning")
@@ -33,7 +33,7 @@ def reasoning(turn: Turn, _: Directive) -> None:
     turn.finish(message, content)
 
 
-def question(turn: Turn, _: Directive) -> None:
+def question(turn: MockTurn, _: Directive) -> None:
     colours = [{"label": name, "description": f"{name} as can be"} for name in ("Red", "Green", "Blue")]
     extras = [{"label": name} for name in ("Tests", "Docs", "Benchmarks")]
     questions = [
@@ -48,7 +48,7 @@ def question(turn: Turn, _: Directive) -> None:
         turn.message(f"You did not want to answer{f': {why}' if why else ''}.")
 
 
-def approve(turn: Turn, directive: Directive) -> None:
+def approve(turn: MockTurn, directive: Directive) -> None:
     plan = directive.text("plan", "\n".join(f"{n}. {todo}" for n, todo in enumerate(_TODOS, 1)))
     asked = {
         "header": "Plan",
@@ -68,7 +68,7 @@ def approve(turn: Turn, directive: Directive) -> None:
         turn.message(f"I plan again{f': {why}' if why else ''}.")
 
 
-def image(turn: Turn, _: Directive) -> None:
+def image(turn: MockTurn, _: Directive) -> None:
     path = turn.settings.scratch / f"{turn.new_id('image')}.png"
     path.write_bytes(png.gradient(16))
     message = turn.new_id("msg")
@@ -78,19 +78,19 @@ def image(turn: Turn, _: Directive) -> None:
     turn.finish(message, content)
 
 
-def plan(turn: Turn, _: Directive) -> None:
+def plan(turn: MockTurn, _: Directive) -> None:
     for done in range(len(_TODOS) + 1):
         states = ["completed" if n < done else "in_progress" if n == done else "pending" for n in range(len(_TODOS))]
         todos = [{"label": label, "detail": state} for label, state in zip(_TODOS, states, strict=True)]
         turn.say("plan", id=turn.new_id("plan"), todos=todos)
 
 
-def compact(turn: Turn, _: Directive) -> None:
+def compact(turn: MockTurn, _: Directive) -> None:
     turn.say("compacted", id=turn.new_id("cmp"))
     turn.message("I remember the gist of it.")
 
 
-def slow(turn: Turn, directive: Directive) -> None:
+def slow(turn: MockTurn, directive: Directive) -> None:
     deadline = time.monotonic() + directive.number("seconds", 30)
     message = turn.new_id("msg")
     turn.say("message.start", id=message)
@@ -101,7 +101,7 @@ def slow(turn: Turn, directive: Directive) -> None:
     turn.finish(message, [{"type": "text", "text": "".join(said)}])
 
 
-def retry(turn: Turn, directive: Directive) -> None:
+def retry(turn: MockTurn, directive: Directive) -> None:
     times = directive.whole("times", 2)
     delay_ms = directive.whole("delay_ms", 20)
     for attempt in range(1, times + 1):
@@ -111,14 +111,14 @@ def retry(turn: Turn, directive: Directive) -> None:
     turn.message(f"It worked after {times} {'retry' if times == 1 else 'retries'}.")
 
 
-def error(turn: Turn, directive: Directive) -> None:
+def error(turn: MockTurn, directive: Directive) -> None:
     code = directive.text("code", "overloaded")
     message = directive.text("message", f"The prompt asked for the error {code}.")
     turn.say("error", code=code, message=message)
-    raise Failed(message)
+    raise TurnFailed(message)
 
 
-def crash(turn: Turn, directive: Directive) -> None:
+def crash(turn: MockTurn, directive: Directive) -> None:
     message = turn.new_id("msg")
     turn.say("message.start", id=message)
     turn.stream(message, "I do not feel so")
@@ -127,7 +127,7 @@ def crash(turn: Turn, directive: Directive) -> None:
     os._exit(directive.whole("code", 3))
 
 
-def exit(turn: Turn, _: Directive) -> None:
+def exit(turn: MockTurn, _: Directive) -> None:
     if not turn.memory.exited:
         turn.memory.exited = True
         turn.memory.save()
@@ -135,16 +135,16 @@ def exit(turn: Turn, _: Directive) -> None:
         os._exit(5)
 
 
-def hang(turn: Turn, _: Directive) -> None:
+def hang(turn: MockTurn, _: Directive) -> None:
     turn.pause(None)
 
 
-def unparsed(turn: Turn, _: Directive) -> None:
+def unparsed(turn: MockTurn, _: Directive) -> None:
     turn.write(b"%% this is no JSON at all\n")
     turn.say("telemetry.v9", note="a type that nobody knows")
 
 
-def whoami(turn: Turn, _: Directive) -> None:
+def whoami(turn: MockTurn, _: Directive) -> None:
     settings = turn.settings
     facts = {
         "session": turn.memory.session,
@@ -163,7 +163,7 @@ def whoami(turn: Turn, _: Directive) -> None:
     turn.message("\n".join(f"{name}: {value}" for name, value in facts.items()))
 
 
-ACTS: dict[str, Callable[[Turn, Directive], None]] = {
+ACTS: dict[str, Callable[[MockTurn, Directive], None]] = {
     act.__name__: act
     for act in (
         hello, text, reasoning, question, approve, image, plan, compact, slow, retry, error, crash, exit, hang,

@@ -7,13 +7,13 @@ import signal
 import subprocess
 import time
 
-from everyagent.agents.mock.program.outcome import Outcome
-from everyagent.agents.mock.program.turn import Turn
+from everyagent.agents.mock.program.outcome import ToolOutcome
+from everyagent.agents.mock.program.turn import MockTurn
 
 OUTPUT_LIMIT = 1024 * 1024
 
 
-def run_command(turn: Turn, result: str, command: str) -> Outcome:
+def run_command(turn: MockTurn, result: str, command: str) -> ToolOutcome:
     """In the session's directory, in a group of its own. Ends with the shell, not with what it left running."""
     begun = time.monotonic()
     child = subprocess.Popen(
@@ -29,7 +29,7 @@ def run_command(turn: Turn, result: str, command: str) -> Outcome:
     output = _tell_output(turn, result, child)
     code = child.wait()
     turn.check()
-    return Outcome(output, code != 0, code, round((time.monotonic() - begun) * 1000))
+    return ToolOutcome(output, code != 0, code, round((time.monotonic() - begun) * 1000))
 
 
 def _kill_group(child: subprocess.Popen[bytes]) -> None:
@@ -41,7 +41,7 @@ def _kill_group(child: subprocess.Popen[bytes]) -> None:
             return
 
 
-def _tell_output(turn: Turn, result: str, child: subprocess.Popen[bytes]) -> str:
+def _tell_output(turn: MockTurn, result: str, child: subprocess.Popen[bytes]) -> str:
     assert child.stdout
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     told: list[str] = []

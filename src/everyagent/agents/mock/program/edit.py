@@ -4,15 +4,15 @@ import difflib
 import threading
 from pathlib import Path
 
-from everyagent.agents.mock.program.outcome import Outcome
+from everyagent.agents.mock.program.outcome import ToolOutcome
 
 _one_at_a_time = threading.Lock()
 
 
-def add_line(directory: Path, path: str, line: str) -> Outcome:
+def add_line(directory: Path, path: str, line: str) -> ToolOutcome:
     file = (directory / path).resolve()
     if not file.is_relative_to(directory.resolve()):
-        return Outcome(f"{path} is outside of the session's directory", is_error=True)
+        return ToolOutcome(f"{path} is outside of the session's directory", is_error=True)
     try:
         with _one_at_a_time:
             before = file.read_text() if file.exists() else ""
@@ -20,10 +20,10 @@ def add_line(directory: Path, path: str, line: str) -> Outcome:
             after = f"{before}{gap}{line}\n"
             file.write_text(after)
     except (OSError, ValueError) as error:
-        return Outcome(f"{path} could not be edited: {error}", is_error=True)
+        return ToolOutcome(f"{path} could not be edited: {error}", is_error=True)
     old = f"a/{path}" if before else "/dev/null"
     diff = "".join(difflib.unified_diff(_lines(before), _lines(after), old, f"b/{path}"))
-    return Outcome(f"Added a line to {path}.", files=({"path": str(file), "action": "patch", "diff": diff},))
+    return ToolOutcome(f"Added a line to {path}.", files=({"path": str(file), "action": "patch", "diff": diff},))
 
 
 def _lines(text: str) -> list[str]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from everyagent.agents.mock.directives import Directive
-from everyagent.agents.mock.program.turn import Turn
+from everyagent.agents.mock.program.turn import MockTurn
 
 LINES_A_WRITE = 1000
 MESSAGE_SIZE = 200_000
@@ -24,7 +24,7 @@ class _Deltas(NamedTuple):
             return [b"%08d%020d%b" % (n, time.monotonic_ns(), self.filler) for n in numbers]
         return [b"%08d%b" % (n, self.filler) for n in numbers]
 
-    def batches(self, turn: Turn, numbers: range, began: float) -> Iterator[list[bytes]]:
+    def batches(self, turn: MockTurn, numbers: range, began: float) -> Iterator[list[bytes]]:
         a_write = 1 if self.rate else LINES_A_WRITE
         for start in range(0, len(numbers), a_write):
             batch = numbers[start : start + a_write]
@@ -33,7 +33,7 @@ class _Deltas(NamedTuple):
             yield self.texts(batch)
 
 
-def flood(turn: Turn, directive: Directive) -> None:
+def flood(turn: MockTurn, directive: Directive) -> None:
     """Each delta starts with its number, in 8 digits; a message holds at most about 200 kB of them.
 
     A stamp is `time.monotonic_ns()` in 20 digits, after the number.
@@ -48,7 +48,7 @@ def flood(turn: Turn, directive: Directive) -> None:
         _message(turn, deltas, range(first, min(events, first + a_message)), began)
 
 
-def _message(turn: Turn, deltas: _Deltas, numbers: range, began: float) -> None:
+def _message(turn: MockTurn, deltas: _Deltas, numbers: range, began: float) -> None:
     message = turn.new_id("msg")
     head = f'{{"type":"text","id":"{message}","index":0,"text":"'.encode()
     said: list[bytes] = []

@@ -14,11 +14,11 @@ from typing import TypeAlias, cast
 from everyagent.agents.mock.directives import Directive, parse
 from everyagent.agents.mock.program import acts
 from everyagent.agents.mock.program.help import HELP
-from everyagent.agents.mock.program.memory import Memory, UnknownSession
-from everyagent.agents.mock.program.settings import Settings
+from everyagent.agents.mock.program.memory import MockMemory, UnknownSession
+from everyagent.agents.mock.program.settings import MockSettings
 from everyagent.agents.mock.program.tools import TOOLS, play_tools
-from everyagent.agents.mock.program.turn import Failed, Interrupted, Prompt, Turn
-from everyagent.agents.mock.program.voice import Voice
+from everyagent.agents.mock.program.turn import MockPrompt, MockTurn, TurnFailed, TurnInterrupted
+from everyagent.agents.mock.program.voice import FrameWriter
 
 Fields: TypeAlias = dict[str, object]
 
@@ -35,12 +35,14 @@ def main() -> None:
     settings = _settings(start)
     try:
         resume = start.get("session")
-        memory = Memory.load(settings.scratch, resume) if isinstance(resume, str) else Memory.new(settings.scratch)
+        memory = (
+            MockMemory.load(settings.scratch, resume) if isinstance(resume, str) else MockMemory.new(settings.scratch)
+        )
     except UnknownSession as error:
         _complain(f"cannot resume: {error}")
         sys.exit(UNKNOWN_SESSION)
     signal.signal(signal.SIGTERM, lambda number, _: _on_terminate(settings, number))
-    voice = Voice()
+    voice = FrameWriter()
     voice.say("ready", session=memory.session, resumed=resume is not None, turn=memory.turns)
     _Agent(settings, memory, voice).serve(frames)
     if settings.stubborn:
@@ -49,12 +51,12 @@ def main() -> None:
 
 
 class _Agent:
-    def __init__(self, settings: Settings, memory: Memory, voice: Voice) -> None:
+    def __init__(self, settings: MockSettings, memory: MockMemory, voice: FrameWriter) -> None:
         self._settings = settings
         self._memory = memory
         self._voice = voice
-        self._unfinished: list[Turn] = []
-        self._turns: SimpleQueue[Turn] = SimpleQueue()
+        self._unfinished: list[MockTurn] = []
+        self._turns: SimpleQueue[MockTurn] = SimpleQueue()
         threading.Thread(target=self._play_all, daemon=True).start()
 
     def serve(self, frames: Iterator[Fields]) -> None:
@@ -85,14 +87,14 @@ class _Agent:
         self._settings.stubborn = prompt.wants("hang", "stubborn")
         self._memory.turns += 1
         self._memory.save()
-        turn = Turn(prompt, self._memory.turns, self._settings, self._memory, self._voice)
+        turn = MockTurn(prompt, self._memory.turns, self._settings, self._memory, self._voice)
         self._unfinished.append(turn)
         self._turns.put(turn)
 
     def _steer(self, text: str) -> None:
         try:
             self._unfinished[0].message(f"(steered: {text})")
-        except (IndexError, Interrupted):
+        except (IndexError, TurnInterrupted):
             self._voice.say("error", code="internal", message=f"The turn had ended before it could be steered: {text}")
 
     def _play_all(self) -> None:
@@ -102,25 +104,25 @@ class _Agent:
             self._unfinished.remove(turn)
 
 
-def _play(turn: Turn) -> None:
+def _play(turn: MockTurn) -> None:
     stop, error = "end_turn", None
     try:
         for step in _grouped(turn.prompt.steps):
             _perform(turn, step)
-    except Interrupted:
+    except TurnInterrupted:
         stop = "interrupted"
-    except Failed as failure:
+    except TurnFailed as failure:
         stop, error = "error", str(failure)
     usage = {"input": turn.tokens_in, "output": turn.tokens_out}
     turn.end(stop, usage=usage, cost=turn.settings.cost(turn.tokens_in, turn.tokens_out), error=error)
 
 
-def _prompt(frame: Fields) -> Prompt:
+def _prompt(frame: Fields) -> MockPrompt:
     text = str(frame.get("text", ""))
     steps = parse(text, _NAMES)
     if attachments := cast(list[Fields], frame.get("attachments", [])):
         steps.append(f"I got {', '.join(_described(each) for each in attachments)}.")
-    return Prompt(text, steps or ["(You said nothing.)"])
+    return MockPrompt(text, steps or ["(You said nothing.)"])
 
 
 def _grouped(steps: list[Directive | str]) -> Iterator[str | Directive | list[Directive]]:
@@ -136,7 +138,7 @@ def _is_tool(step: str | Directive) -> bool:
     return isinstance(step, Directive) and step.name in TOOLS
 
 
-def _perform(turn: Turn, step: str | Directive | list[Directive]) -> None:
+def _perform(turn: MockTurn, step: str | Directive | list[Directive]) -> None:
     turn.check()
     match step:
         case str():
@@ -165,9 +167,9 @@ def _frames() -> Iterator[Fields]:
         yield cast(Fields, json.loads(line))
 
 
-def _settings(start: Fields) -> Settings:
+def _settings(start: Fields) -> MockSettings:
     """Secrets come in the environment, and leave it here, so that commands do not inherit them."""
-    settings = Settings(Path.cwd(), Path(str(start["scratch"])))
+    settings = MockSettings(Path.cwd(), Path(str(start["scratch"])))
     settings.system_prompt = cast(str | None, start.get("system_prompt"))
     settings.seed = cast(str | None, start.get("seed"))
     settings.tools = cast(list[str], start.get("tools", []))
@@ -182,7 +184,7 @@ def _complain(problem: str) -> None:
     os.write(2, f"mock: {problem}\n".encode())
 
 
-def _on_terminate(settings: Settings, number: int) -> None:
+def _on_terminate(settings: MockSettings, number: int) -> None:
     if not settings.stubborn:
         signal.signal(number, signal.SIG_DFL)
         signal.raise_signal(number)

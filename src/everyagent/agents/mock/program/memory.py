@@ -10,7 +10,7 @@ class UnknownSession(Exception):
     pass
 
 
-class Memory:
+class MockMemory:
     """`turns` begun so far, tools `always` allowed, and whether `[exit]` was obeyed."""
 
     def __init__(self, path: Path) -> None:
@@ -21,14 +21,14 @@ class Memory:
         self.exited = False
 
     @classmethod
-    def new(cls, scratch: Path) -> "Memory":
+    def new(cls, scratch: Path) -> "MockMemory":
         scratch.mkdir(parents=True, exist_ok=True)
         memory = cls(scratch / f"mock-{os.urandom(6).hex()}.json")
         memory.save()
         return memory
 
     @classmethod
-    def load(cls, scratch: Path, session: str) -> "Memory":
+    def load(cls, scratch: Path, session: str) -> "MockMemory":
         memory = cls(scratch / f"{session}.json")
         try:
             kept = cast(dict[str, object], json.loads(memory._path.read_bytes()))

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 
-class Outcome(NamedTuple):
+class ToolOutcome(NamedTuple):
     output: str
     is_error: bool = False
     exit_code: int | None = None

@@ -8,7 +8,7 @@ from everyagent.agents.mock.program.policies import Policies
 PRICES = {"mock-small": (1.0, 5.0), "mock-large": (3.0, 15.0)}  # dollars a million tokens, in and out
 
 
-class Settings:
+class MockSettings:
     """`stubborn`: neither the end of stdin nor SIGTERM end the program any more."""
 
     def __init__(self, directory: Path, scratch: Path) -> None:

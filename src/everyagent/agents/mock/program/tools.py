@@ -9,16 +9,16 @@ from typing import NamedTuple, cast
 
 from everyagent.agents.mock.directives import Directive
 from everyagent.agents.mock.program.command import run_command
-from everyagent.agents.mock.program.outcome import Outcome
+from everyagent.agents.mock.program.outcome import ToolOutcome
 from everyagent.agents.mock.program.policies import refusal, verdict
-from everyagent.agents.mock.program.turn import Interrupted, Turn
+from everyagent.agents.mock.program.turn import MockTurn, TurnInterrupted
 
 #: The server of the session's custom tools: their policies are the daemon's business.
 CUSTOM = "everyagent"
 _STOPPED = "The sub-agent was interrupted."
 
 
-class Call(NamedTuple):
+class MockCall(NamedTuple):
     """A call that was announced. `asks` says that it needs permission, unless something grants it already."""
 
     id: str
@@ -26,13 +26,13 @@ class Call(NamedTuple):
     result: str
     name: str
     input: dict[str, object]
-    run: Callable[[Turn, "Call"], Outcome]
+    run: Callable[[MockTurn, "MockCall"], ToolOutcome]
     asks: bool = False
     mcp_server: str | None = None
     subagent: str | None = None
 
 
-def play_tools(turn: Turn, directives: Sequence[Directive], *, subagent: str | None = None) -> None:
+def play_tools(turn: MockTurn, directives: Sequence[Directive], *, subagent: str | None = None) -> None:
     message = turn.new_id("msg")
     turn.say("message.start", id=message, subagent=subagent)
     text = turn.stream(message, f"Calling {', '.join(directive.name for directive in directives)}.")
@@ -41,8 +41,8 @@ def play_tools(turn: Turn, directives: Sequence[Directive], *, subagent: str | N
     turn.together([lambda call=call: _carry_out(turn, call) for call in calls])
 
 
-def _announce(turn: Turn, message: str, directive: Directive, subagent: str | None) -> Call:
-    made = Call(turn.new_id("call"), message, turn.new_id("res"), *TOOLS[directive.name](directive))
+def _announce(turn: MockTurn, message: str, directive: Directive, subagent: str | None) -> MockCall:
+    made = MockCall(turn.new_id("call"), message, turn.new_id("res"), *TOOLS[directive.name](directive))
     call = made._replace(subagent=subagent)
     facts = {"id": call.id, "message": message, "name": call.name, "mcp_server": call.mcp_server, "subagent": subagent}
     turn.say("call.start", **facts)
@@ -53,21 +53,21 @@ def _announce(turn: Turn, message: str, directive: Directive, subagent: str | No
     return call
 
 
-def _carry_out(turn: Turn, call: Call) -> None:
+def _carry_out(turn: MockTurn, call: MockCall) -> None:
     refused = _refusal(turn, call)
     facts = {"id": call.result, "call": call.id, "message": call.message, "name": call.name, "subagent": call.subagent}
     turn.say("result.start", **facts)
     try:
-        outcome = Outcome(refused, is_error=True) if refused else call.run(turn, call)
-    except Interrupted:
-        turn.last_words("result.end", **facts, **Outcome(_STOPPED, is_error=True).fields())
+        outcome = ToolOutcome(refused, is_error=True) if refused else call.run(turn, call)
+    except TurnInterrupted:
+        turn.last_words("result.end", **facts, **ToolOutcome(_STOPPED, is_error=True).fields())
         raise
     turn.say("result.end", **facts, **outcome.fields())
     if refused:
         turn.message(f"I did not run {call.name}: {refused}", subagent=call.subagent)
 
 
-def _refusal(turn: Turn, call: Call) -> str | None:
+def _refusal(turn: MockTurn, call: MockCall) -> str | None:
     """Why the call must not run; asks for permission if that is how to find out."""
     if turn.settings.planning:
         return "refused: nothing is changed in plan mode"
@@ -88,7 +88,7 @@ def _refusal(turn: Turn, call: Call) -> str | None:
             suggestions=[{"always": call.name}] if ruled == "auto" else [],
             options=["once", "always", "reject"] if ruled == "auto" else ["once", "reject"],
         )
-    except Interrupted:
+    except TurnInterrupted:
         turn.last_words("withdrawn", id=ask)
         raise
     if reply.get("reply") == "reject":
@@ -100,53 +100,55 @@ def _refusal(turn: Turn, call: Call) -> str | None:
     return None
 
 
-def _would_ask(turn: Turn, call: Call) -> bool:
+def _would_ask(turn: MockTurn, call: MockCall) -> bool:
     """Of itself, where no policy says what to do."""
     mode = turn.settings.permission_mode
     granted = mode == "bypass" or (mode == "acceptEdits" and call.name == "edit") or call.name in turn.memory.always
     return call.asks and not granted
 
 
-def _bash(turn: Turn, call: Call) -> Outcome:
+def _bash(turn: MockTurn, call: MockCall) -> ToolOutcome:
     return run_command(turn, call.result, str(call.input["command"]))
 
 
-def _made_up(turn: Turn, call: Call) -> Outcome:
+def _made_up(turn: MockTurn, call: MockCall) -> ToolOutcome:
     output = f"{call.name} did what it was asked to."
     turn.say("output", id=call.result, text=output)
-    return Outcome(output, duration_ms=0)
+    return ToolOutcome(output, duration_ms=0)
 
 
-def _edit(turn: Turn, call: Call) -> Outcome:
+def _edit(turn: MockTurn, call: MockCall) -> ToolOutcome:
     from everyagent.agents.mock.program.edit import add_line
 
     return add_line(turn.settings.directory, str(call.input["path"]), str(call.input["line"]))
 
 
-def _custom(turn: Turn, call: Call) -> Outcome:
+def _custom(turn: MockTurn, call: MockCall) -> ToolOutcome:
     from everyagent.agents.mock.program.mcp import McpClient, McpError
 
     there = turn.settings.tools
     if not turn.settings.tools_url or call.name not in there:
-        return Outcome(f"This session has no tool {call.name}. It has: {', '.join(there) or 'none'}.", is_error=True)
+        return ToolOutcome(
+            f"This session has no tool {call.name}. It has: {', '.join(there) or 'none'}.", is_error=True
+        )
     client = McpClient(turn.settings.tools_url, turn.settings.tools_token)
     turn.breakable(client.close)
     try:
         output, failed = client.call(call.name, call.input)
     except McpError as error:
-        return Outcome(str(error), is_error=True)
+        return ToolOutcome(str(error), is_error=True)
     turn.say("output", id=call.result, text=output)
-    return Outcome(output, is_error=failed)
+    return ToolOutcome(output, is_error=failed)
 
 
-def _delegate(turn: Turn, call: Call) -> Outcome:
+def _delegate(turn: MockTurn, call: MockCall) -> ToolOutcome:
     """The sub-agent's own items name this call."""
     if turn.help(call.id, lambda helper: _look_around(helper, call)):
-        return Outcome("The sub-agent looked around and is done.")
-    return Outcome(_STOPPED, is_error=True)
+        return ToolOutcome("The sub-agent looked around and is done.")
+    return ToolOutcome(_STOPPED, is_error=True)
 
 
-def _look_around(turn: Turn, call: Call) -> None:
+def _look_around(turn: MockTurn, call: MockCall) -> None:
     if call.input.get("stumbles"):
         again = {"attempt": 1, "max": 1, "delay_ms": 0}
         message = "The model is overloaded; the sub-agent tries again."
@@ -157,44 +159,44 @@ def _look_around(turn: Turn, call: Call) -> None:
     turn.message("The sub-agent is done.", subagent=call.id)
 
 
-class Plan(NamedTuple):
-    """What a directive calls; the fields as in `Call`."""
+class ToolPlan(NamedTuple):
+    """What a directive calls; the fields as in `MockCall`."""
 
     name: str
     input: dict[str, object]
-    run: Callable[[Turn, Call], Outcome]
+    run: Callable[[MockTurn, MockCall], ToolOutcome]
     asks: bool = False
     mcp_server: str | None = None
 
 
-def _plan_tool(directive: Directive) -> Plan:
+def _plan_tool(directive: Directive) -> ToolPlan:
     name = directive.text("name", "bash")
     if name == "bash":
-        return Plan(name, {"command": directive.text("command", "ls")}, _bash)
-    return Plan(name, {key: value for key, value in directive.options.items() if key != "name"}, _made_up)
+        return ToolPlan(name, {"command": directive.text("command", "ls")}, _bash)
+    return ToolPlan(name, {key: value for key, value in directive.options.items() if key != "name"}, _made_up)
 
 
-def _plan_custom(directive: Directive) -> Plan:
+def _plan_custom(directive: Directive) -> ToolPlan:
     given = directive.options.get("input")
     arguments = cast(dict[str, object], given) if isinstance(given, dict) else {}
-    return Plan(directive.text("name", "get_weather"), arguments, _custom, mcp_server=CUSTOM)
+    return ToolPlan(directive.text("name", "get_weather"), arguments, _custom, mcp_server=CUSTOM)
 
 
-def _plan_subagent(directive: Directive) -> Plan:
+def _plan_subagent(directive: Directive) -> ToolPlan:
     task: dict[str, object] = {
         "prompt": directive.text("prompt", "Look around."),
         "command": directive.text("command", "pwd"),
     }
-    return Plan("task", task | ({"stumbles": True} if directive.flag("stumbles") else {}), _delegate)
+    return ToolPlan("task", task | ({"stumbles": True} if directive.flag("stumbles") else {}), _delegate)
 
 
-TOOLS: dict[str, Callable[[Directive], Plan]] = {
+TOOLS: dict[str, Callable[[Directive], ToolPlan]] = {
     "tool": _plan_tool,
-    "ask": lambda d: Plan("bash", {"command": d.text("command", "echo permitted")}, _bash, asks=True),
-    "diff": lambda d: Plan(
+    "ask": lambda d: ToolPlan("bash", {"command": d.text("command", "echo permitted")}, _bash, asks=True),
+    "diff": lambda d: ToolPlan(
         "edit", {"path": d.text("path", "mock.txt"), "line": d.text("line", "A line of the mock.")}, _edit, asks=True
     ),
-    "mcp": lambda d: Plan(
+    "mcp": lambda d: ToolPlan(
         d.text("name", "search"), {"query": d.text("query", "anything")}, _made_up, False, d.text("server", "docs")
     ),
     "custom": _plan_custom,

@@ -7,22 +7,22 @@ from queue import SimpleQueue
 from typing import NamedTuple, TypeAlias
 
 from everyagent.agents.mock.directives import Directive
-from everyagent.agents.mock.program.memory import Memory
-from everyagent.agents.mock.program.settings import Settings
-from everyagent.agents.mock.program.voice import Voice
+from everyagent.agents.mock.program.memory import MockMemory
+from everyagent.agents.mock.program.settings import MockSettings
+from everyagent.agents.mock.program.voice import FrameWriter
 
 Reply: TypeAlias = dict[str, object]
 
 
-class Interrupted(Exception):
+class TurnInterrupted(Exception):
     """Somebody wants the turn to end, or it has ended while a thread of it was still at work."""
 
 
-class Failed(Exception):
+class TurnFailed(Exception):
     """The turn ends here, with an error."""
 
 
-class Prompt(NamedTuple):
+class MockPrompt(NamedTuple):
     """`steps` are its directives and the texts between them."""
 
     text: str
@@ -32,10 +32,12 @@ class Prompt(NamedTuple):
         return any(isinstance(step, Directive) and step.name == name and step.flag(flag) for step in self.steps)
 
 
-class Turn:
+class MockTurn:
     """Ids hold the turn's number, so that they are unique in the native session, also after a resume."""
 
-    def __init__(self, prompt: Prompt, number: int, settings: Settings, memory: Memory, voice: Voice) -> None:
+    def __init__(
+        self, prompt: MockPrompt, number: int, settings: MockSettings, memory: MockMemory, voice: FrameWriter
+    ) -> None:
         self.prompt = prompt
         self.number = number
         self.settings = settings
@@ -60,12 +62,12 @@ class Turn:
 
     def check(self) -> None:
         if self.over or self._interrupted.is_set():
-            raise Interrupted
+            raise TurnInterrupted
 
     def pause(self, seconds: float | None) -> None:
         """For ever, if None."""
         if self._interrupted.wait(seconds):
-            raise Interrupted
+            raise TurnInterrupted
 
     def say(self, type: str, **fields: object) -> None:
         with self._lock:
@@ -116,7 +118,7 @@ class Turn:
         def run(job: Callable[[], None]) -> None:
             try:
                 job()
-            except Interrupted:
+            except TurnInterrupted:
                 return
 
         threads = [threading.Thread(target=run, args=(job,), daemon=True) for job in jobs]
@@ -154,7 +156,7 @@ class Turn:
         helper = self._helpers[call] = Helper(self)
         try:
             work(helper)
-        except Interrupted:
+        except TurnInterrupted:
             self.check()
             return False
         finally:
@@ -188,14 +190,14 @@ class Turn:
         finally:
             del self._waiting[id]
         if reply is None:
-            raise Interrupted
+            raise TurnInterrupted
         return reply
 
 
-class Helper(Turn):
+class Helper(MockTurn):
     """A sub-agent's part of a turn: interrupted with it, or alone."""
 
-    def __init__(self, whole: Turn) -> None:
+    def __init__(self, whole: MockTurn) -> None:
         super().__init__(whole.prompt, whole.number, whole.settings, whole.memory, whole.voice)
         self._whole = whole
         whole.breakable(self.interrupt)

@@ -5,7 +5,7 @@ import os
 import threading
 
 
-class Voice:
+class FrameWriter:
     """Writes are whole lines; a full pipe makes the speaker wait."""
 
     def __init__(self, fd: int = 1) -> None:

@@ -7,7 +7,7 @@ import anyio
 import msgspec
 from msgspec import Struct
 
-from everyagent.agents.hook_server import Gate
+from everyagent.agents.hook_server import HookServer
 from everyagent.agents.memory import remember
 from everyagent.agents.opencode.policy.policies import PluginCall
 from everyagent.agents.supervision import TaskSupervisor
@@ -39,7 +39,7 @@ _messages = msgspec.json.Decoder(PluginMessage)
 class PluginHooks:
     def __init__(self, tasks: TaskSupervisor) -> None:
         self.conversations: list[PolicedConversation] = []
-        self._gate = Gate(tasks)
+        self._gate = HookServer(tasks)
         self._token = self._gate.admit(self._decide)
         self._loaded: dict[int, None] = {}
 

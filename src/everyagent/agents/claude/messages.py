@@ -1,6 +1,6 @@
-"""What the model says, block by block, as message and call items. Holds what is being said right now.
+"""Decodes messages, block by block, into message and call items, and holds those that are being streamed.
 
-Used by `decode.py`. The agent and each of its sub-agents speak on their own, so each has a voice.
+Used by `decode.py`. The agent and each sub-agent stream on their own: a speaker is the call that started it, or None.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from everyagent.agents import items
 from everyagent.agents.adapter import Draft
 from everyagent.agents.claude import wire
 from everyagent.agents.claude.asks import plan_of
-from everyagent.agents.claude.results import Call, called, result
+from everyagent.agents.claude.results import ClaudeCall, called, result
 from everyagent.agents.claude.turns import used
 from everyagent.agents.item_keys import ItemKeys
 from everyagent.agents.mcp_names import server_and_tool
@@ -29,7 +29,7 @@ from everyagent.model.parts import (
     ToolResultPart,
 )
 
-#: So many calls may be without a result, so many sub-agents may speak; of more, the oldest are forgotten.
+#: The number of open calls and of speakers that are remembered; of more, the oldest are forgotten.
 REMEMBERED = 4096
 NOTHING = msgspec.Raw(b"null")
 _CUT = "The reply was cut off; the agent asks for the rest of it."
@@ -41,8 +41,8 @@ V = TypeVar("V")
 _todos = msgspec.json.Decoder(wire.TodoInput)
 
 
-class Voice:
-    """One message that is being streamed: which block became which part, or which call."""
+class StreamedMessage:
+    """A message that is being streamed: which block became which part, or which call."""
 
     __slots__ = ("aborted", "block", "calls", "key", "model", "native", "parts", "places", "tokens")
 
@@ -51,7 +51,7 @@ class Voice:
         self.native = native
         self.model: str | None = None
         self.tokens: wire.ClaudeUsage | None = None
-        self.parts: list[ContentPart | None] = []  # None: begun, and not told whole yet
+        self.parts: list[ContentPart | None] = []  # None: begun, not complete yet
         self.places: dict[int, int] = {}
         self.calls: dict[int, tuple[str, str]] = {}  # key and native id
         self.block = 0
@@ -69,22 +69,24 @@ class Voice:
         return [part for part in self.parts if part is not None]
 
 
-class Speech:
+class ClaudeMessages:
+    """The messages and calls of one conversation. `keys` are the keys of their items."""
+
     def __init__(self) -> None:
-        self._voices: dict[str | None, Voice] = {}
+        self._voices: dict[str | None, StreamedMessage] = {}
         self._last: dict[str | None, str] = {}  # the native id of each speaker's last message that was not streamed
         self.keys = ItemKeys()
-        self.calls: dict[str, Call] = {}
+        self.calls: dict[str, ClaudeCall] = {}
         self.plans: dict[str, str] = {}
 
     # -- streamed -----------------------------------------------------------------------------------------------
 
     def delta(self, frame: wire.StreamDelta) -> Sequence[Draft] | None:
-        """None if it is a kind of delta that nobody knows."""
+        """None for an unknown kind of delta."""
         voice = self._voices.get(frame.parent_tool_use_id)
         if voice is None:
             native = frame.api_message_id or "message"
-            voice = self._voices[frame.parent_tool_use_id] = Voice(self.keys.begin(native), native)
+            voice = self._voices[frame.parent_tool_use_id] = StreamedMessage(self.keys.begin(native), native)
         delta, index = frame.event.delta, frame.event.index
         match delta.type:
             case "text_delta":
@@ -107,13 +109,13 @@ class Speech:
         return (ItemDelta(item_id=key, native_item_id=native, delta=text, content_index=place, kind=kind),)
 
     def event(self, frame: wire.StreamEvent) -> Sequence[Draft] | None:
-        """None if it is a kind of event that nobody knows."""
+        """None for an unknown kind of event."""
         speaker, event = frame.parent_tool_use_id, frame.event
         match event.type:
             case "message_start":
                 cut = self._end(speaker, _CUT)
                 native = event.message.id if event.message else frame.api_message_id or frame.uuid
-                voice = self._voices[speaker] = Voice(self.keys.begin(native), native)
+                voice = self._voices[speaker] = StreamedMessage(self.keys.begin(native), native)
                 if event.message:
                     voice.model, voice.tokens = event.message.model, event.message.usage
                 item = items.message(voice.key, native=native, subagent=self._task(speaker))
@@ -168,16 +170,16 @@ class Speech:
 
     # -- whole blocks ---------------------------------------------------------------------------------------------
 
-    def said(self, frame: wire.Assistant) -> Sequence[Draft]:
+    def said(self, frame: wire.ClaudeAssistant) -> Sequence[Draft]:
         voice = self._voices.get(frame.parent_tool_use_id)
         content = frame.message.content
-        blocks = [wire.Block(type="text", text=content)] if isinstance(content, str) else content
+        blocks = [wire.ClaudeBlock(type="text", text=content)] if isinstance(content, str) else content
         if voice is not None and voice.native == frame.message.id:
             voice.aborted = voice.aborted or frame.aborted
             return [draft for block in blocks for draft in self._told(voice, block, frame.parent_tool_use_id)]
         return self._unstreamed(frame, blocks)
 
-    def _told(self, voice: Voice, block: wire.Block, speaker: str | None) -> Sequence[Draft]:
+    def _told(self, voice: StreamedMessage, block: wire.ClaudeBlock, speaker: str | None) -> Sequence[Draft]:
         if block.type.endswith("tool_use"):
             return self._call(block, voice.key, speaker)
         if block.type.endswith("tool_result"):
@@ -185,8 +187,8 @@ class Speech:
         voice.parts[voice.begin(voice.block)] = _part(block)
         return ()
 
-    def _unstreamed(self, frame: wire.Assistant, blocks: Sequence[wire.Block]) -> Sequence[Draft]:
-        """Messages of sub-agents and of the agent itself come block by block: the first one makes the item."""
+    def _unstreamed(self, frame: wire.ClaudeAssistant, blocks: Sequence[wire.ClaudeBlock]) -> Sequence[Draft]:
+        """A message that was not streamed comes block by block: the first block makes the item."""
         speaker, native = frame.parent_tool_use_id, frame.message.id
         parts = [_part(block) for block in blocks if not block.type.endswith(("tool_use", "tool_result"))]
         drafts: list[Draft] = []
@@ -203,16 +205,16 @@ class Speech:
                 drafts += self.returned(block, NOTHING, speaker)
         return drafts
 
-    def returned(self, block: wire.Block, structured: msgspec.Raw, speaker: str | None) -> Sequence[Draft]:
-        """A tool's result, from the agent, or from the API for the tools that it runs itself."""
-        call = self.calls.pop(block.tool_use_id, Call("unknown", None))
+    def returned(self, block: wire.ClaudeBlock, structured: msgspec.Raw, speaker: str | None) -> Sequence[Draft]:
+        """A tool's result, from the agent, or from the API for tools that run there."""
+        call = self.calls.pop(block.tool_use_id, ClaudeCall("unknown", None))
         self.plans.pop(block.tool_use_id, None)
         item = result(self.keys.of(block.tool_use_id), block, structured, call, subagent=self._task(speaker))
         empty = ToolResultPart(call_id=block.tool_use_id, output="")
         begun = msgspec.structs.replace(item, status="in_progress", content=[empty], error=None)
         return (ItemStarted(item=begun), ItemCompleted(item=item))
 
-    def _call(self, block: wire.Block, message: str, speaker: str | None) -> Sequence[Draft]:
+    def _call(self, block: wire.ClaudeBlock, message: str, speaker: str | None) -> Sequence[Draft]:
         keep(self.calls, block.id, called(block, message))
         key = self.keys.of(block.id)
         item = _called(key, block, bytes(block.input).decode(), message, self._task(speaker), "completed")
@@ -222,8 +224,8 @@ class Speech:
         """The key of the call that started a sub-agent; None for the agent itself."""
         return self.keys.latest(speaker) if speaker else None
 
-    def _plans(self, key: str, block: wire.Block) -> Sequence[Draft]:
-        """To-do lists and plans are statuses besides being calls."""
+    def _plans(self, key: str, block: wire.ClaudeBlock) -> Sequence[Draft]:
+        """To-do lists and plans become status items beside their calls."""
         match block.name:
             case "TodoWrite":
                 try:
@@ -243,14 +245,14 @@ class Speech:
                 return ()
 
 
-def _responded(voice: Voice | None, task: str | None) -> Sequence[Draft]:
+def _responded(voice: StreamedMessage | None, task: str | None) -> Sequence[Draft]:
     if voice is None or voice.tokens is None:
         return ()
     return (ModelResponded(usage=used(voice.tokens), model=voice.model, subagent=task),)
 
 
 def _called(
-    key: str, block: wire.Block, arguments: str, message: str, subagent: str | None, status: ItemStatus
+    key: str, block: wire.ClaudeBlock, arguments: str, message: str, subagent: str | None, status: ItemStatus
 ) -> Item:
     server, tool = server_and_tool(block.name)
     part = ToolCallPart(name=tool, arguments=arguments, call_id=block.id, mcp_server=server)
@@ -262,13 +264,13 @@ def _status(key: str, native: str, name: str, parts: Sequence[StatusPart]) -> Se
 
 
 def keep(memory: dict[K, V], key: K, value: V) -> None:
-    """However much an agent says, no more than the newest are remembered."""
+    """Store a value, and forget the oldest beyond the limit."""
     memory[key] = value
     if len(memory) > REMEMBERED:
         del memory[next(iter(memory))]
 
 
-def _part(block: wire.Block) -> ContentPart:
+def _part(block: wire.ClaudeBlock) -> ContentPart:
     match block.type:
         case "text":
             return TextPart(text=block.text)
