@@ -6,6 +6,8 @@ by their keys alone, so a second item under the same key would be taken for the 
 
 from typing import NamedTuple
 
+from everyagent.agents.memory import remember
+
 #: So many native ids are remembered; of more, the oldest are forgotten.
 REMEMBERED = 4096
 
@@ -33,9 +35,7 @@ class ItemKeys:
         if self._keys.pop(native, None):
             self._repeats += 1
             key = f"{native} #{self._repeats}"
-        self._keys[native] = _Key(key, self._turn)
-        if len(self._keys) > REMEMBERED:
-            del self._keys[next(iter(self._keys))]
+        remember(self._keys, native, _Key(key, self._turn), REMEMBERED)
         return key
 
     def of(self, native: str) -> str:

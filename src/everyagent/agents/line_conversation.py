@@ -45,11 +45,11 @@ class LineProtocol(NamedTuple):
 class LineConversation:
     """Reads the process's lines, writes to it, and reports its death. Only the task `run` calls the listener."""
 
-    def __init__(self, process: Process, listener: Listener, speech: LineProtocol) -> None:
+    def __init__(self, process: Process, listener: Listener, protocol: LineProtocol) -> None:
         self.process = process
         self._listener = listener
-        self._speech = speech
-        self._told: list[Heard] = []  # frames for the listener that were not read from the process
+        self._protocol = protocol
+        self._noted: list[Heard] = []  # frames for the listener that were not read from the process
         self._closing = False
         self.fault: Exception | None = None
         self._over = anyio.Event()
@@ -94,7 +94,7 @@ class LineConversation:
 
     def note(self, heard: Heard) -> None:
         """Hand a frame that was not read from the process to the listener, before the process's next line."""
-        self._told.append(heard)
+        self._noted.append(heard)
         self.process.nudge()
 
     async def close(self, *, force: bool) -> None:
@@ -109,7 +109,7 @@ class LineConversation:
         await self.process.stop(0)
 
     async def _listen(self) -> None:
-        decode, after = self._speech.decode, self._speech.after
+        decode, after = self._protocol.decode, self._protocol.after
         async with aclosing(self.process.lines()) as batches:
             async for lines in batches:
                 await self._hear([decode(line) for line in lines if line.body])
@@ -118,18 +118,18 @@ class LineConversation:
         await self._hear([])
 
     async def _hear(self, said: Sequence[Heard]) -> None:
-        told, self._told = self._told, []
-        if told or said:
-            await self._listener.heard([*told, *said])
+        noted, self._noted = self._noted, []
+        if noted or said:
+            await self._listener.heard([*noted, *said])
 
     async def _end(self) -> Death:
         try:
             death = await self._ended()
         except Exception as fault:
-            logger.exception("the end of an agent could not be examined", agent=self._speech.title)
+            logger.exception("the end of an agent could not be examined", agent=self._protocol.title)
             self.fault = self.fault or fault
             death = Death(expected=self._closing)
-        return death_by(self.fault, self._speech.title, death) if self.fault else death
+        return death_by(self.fault, self._protocol.title, death) if self.fault else death
 
     async def _ended(self) -> Death:
         """End what is left of the process tree: the process itself may have ended before."""
@@ -139,8 +139,8 @@ class LineConversation:
             exit, message = None, failure.detail
         else:
             words = self.process.last_error_line
-            message = f"{self._speech.title} ended with {exit}{f': {words}' if words else '.'}"
-        ending = self._speech.ended(exit)
+            message = f"{self._protocol.title} ended with {exit}{f': {words}' if words else '.'}"
+        ending = self._protocol.ended(exit)
         return Death(
             expected=self._closing,
             history_lost=ending.history_lost,

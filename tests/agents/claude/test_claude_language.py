@@ -12,7 +12,7 @@ from everyagent.agents.adapter import Draft, Prompt
 from everyagent.agents.claude import encode
 from everyagent.agents.claude.asks import ClaudeFormAsk, ClaudePermissionAsk, ClaudePlanAsk
 from everyagent.agents.claude.attachments import content
-from everyagent.agents.claude.decode import IGNORED, MAPPED, ClaudeDecoder, LapsedAsk, UnservedRequest
+from everyagent.agents.claude.decode import IGNORED, MAPPED, ClaudeDecoder, LapsedAsk, UnservedControlRequest
 from everyagent.agents.claude.messages import REMEMBERED
 from everyagent.errors import AgentFailed
 from everyagent.model.asks import PermissionAnswer, QuestionAnswer, ToolAnswer
@@ -95,7 +95,7 @@ def test_an_unknown_frame_is_named() -> None:
 def test_an_unknown_request_is_refused_so_that_the_agent_does_not_wait() -> None:
     decoder = ClaudeDecoder()
     assert decoded(decoder, type="control_request", request_id="r", request={"subtype": "mcp_message"}) == []
-    assert decoder.asides == [UnservedRequest("r", "mcp_message")]
+    assert decoder.asides == [UnservedControlRequest("r", "mcp_message")]
     assert b'"error"' in encode.refuse("r", "mcp_message")
 
 

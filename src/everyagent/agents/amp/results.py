@@ -22,7 +22,7 @@ _edits = msgspec.json.Decoder(wire.EditResult)
 _patches = msgspec.json.Decoder(wire.PatchResult)
 _reads = msgspec.json.Decoder(wire.ReadResult)
 _mcp = msgspec.json.Decoder(list[wire.AmpMcpPart])
-_inputs = msgspec.json.Decoder(wire.ToolInput)
+_inputs = msgspec.json.Decoder(wire.AmpToolInput)
 
 
 class AmpCall(Struct):
@@ -68,12 +68,12 @@ def result(key: str, block: wire.AmpBlock, call: AmpCall | None) -> Item:
     )
 
 
-def input_of(input: Raw) -> wire.ToolInput:
+def input_of(input: Raw) -> wire.AmpToolInput:
     """The fields of a tool's input that are used; defaults if it has another shape."""
     try:
         return _inputs.decode(input)
     except msgspec.MsgspecError:
-        return wire.ToolInput()
+        return wire.AmpToolInput()
 
 
 def _returned(content: str, call: AmpCall) -> _Returned:

@@ -108,7 +108,7 @@ class AmpMcpPart(Struct, frozen=True):
 # -- inputs of tools ---------------------------------------------------------------------------------------
 
 
-class ToolInput(Struct, frozen=True):
+class AmpToolInput(Struct, frozen=True):
     """The fields of a tool's input that are used."""
 
     path: str = ""

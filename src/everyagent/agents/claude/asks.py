@@ -66,7 +66,7 @@ def tool(
 
 
 def form(key: str, request: wire.ClaudeElicitation) -> tuple[Ask, Requested]:
-    schema = request.requested_schema or wire.FormSchema()
+    schema = request.requested_schema or wire.ClaudeFormSchema()
     fields = [name for name in request.property_order or schema.properties if name in schema.properties]
     types = [schema.properties[name].type for name in fields]
     if not fields:
@@ -140,7 +140,7 @@ def _plan(key: str, item: str, plan: str | None) -> QuestionRequested:
     return _requested(key, [Question(prompt=prompt, header="Plan", options=options)], item)
 
 
-def _field(request: wire.ClaudeElicitation, name: str, field: wire.FormProperty) -> Question:
+def _field(request: wire.ClaudeElicitation, name: str, field: wire.ClaudeFormProperty) -> Question:
     title = field.title or name
     what = f"{request.message}\n\n{title}" + (f": {field.description}" if field.description else "")
     options: list[QuestionOption] = []

@@ -10,8 +10,9 @@ from everyagent.agents import items
 from everyagent.agents.adapter import Draft, Frame, Heard, NativeSession
 from everyagent.agents.claude import asks, failures, notices, policies, turns, wire
 from everyagent.agents.claude.asks import Ask
-from everyagent.agents.claude.messages import ClaudeMessages, keep
+from everyagent.agents.claude.messages import REMEMBERED, ClaudeMessages
 from everyagent.agents.claude.modes import updated
+from everyagent.agents.memory import remember
 from everyagent.agents.unparsed import BROKEN, undecodable, unparsed
 from everyagent.model.events import Error, TurnEnded, TurnStarted
 from everyagent.model.parts import TextPart
@@ -36,7 +37,7 @@ _receipts = msgspec.json.Decoder(wire.InterruptReceipt)
 _stream_events = msgspec.json.Decoder(wire.StreamEvent)
 
 
-class UnservedRequest(msgspec.Struct, frozen=True):
+class UnservedControlRequest(msgspec.Struct, frozen=True):
     """A request of the agent that the daemon does not serve. It is refused, so that the agent does not wait."""
 
     request_id: str
@@ -69,7 +70,7 @@ class ClaudeDecoder:
         self.policies = policies
         self.prompt: str | None = None
         self.asks: dict[str, Ask] = {}
-        self.asides: list[wire.ControlReply | UnservedRequest | SettledRequest | LapsedAsk] = []
+        self.asides: list[wire.ControlReply | UnservedControlRequest | SettledRequest | LapsedAsk] = []
         self.history_lost = False
         self.tasks: dict[str, str] = {}
         self._messages = ClaudeMessages()
@@ -197,7 +198,7 @@ class ClaudeDecoder:
                 self.asides.append(SettledRequest(frame.request_id, policies.ruling(self.policies, tool, self.mode)))
                 return ()
             case subtype:
-                self.asides.append(UnservedRequest(frame.request_id, subtype))
+                self.asides.append(UnservedControlRequest(frame.request_id, subtype))
                 return ()
         self.asks[frame.request_id] = ask
         return (drafted,)
@@ -225,7 +226,7 @@ class ClaudeDecoder:
     def task_started(self, frame: wire.ClaudeTask) -> Sequence[Draft]:
         frame = self._keyed(frame)
         if frame.tool_use_id:
-            keep(self.tasks, frame.tool_use_id, frame.task_id)
+            remember(self.tasks, frame.tool_use_id, frame.task_id, REMEMBERED)
         return notices.task_started(frame)
 
     def task_progress(self, frame: wire.ClaudeTask) -> Sequence[Draft]:

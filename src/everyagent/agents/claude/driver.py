@@ -10,7 +10,7 @@ from msgspec import UNSET
 
 from everyagent.agents.adapter import Change, Launch, Listener, Prompt
 from everyagent.agents.claude import attachments, encode, modes, policies
-from everyagent.agents.claude.decode import ClaudeDecoder, LapsedAsk, SettledRequest, UnservedRequest
+from everyagent.agents.claude.decode import ClaudeDecoder, LapsedAsk, SettledRequest, UnservedControlRequest
 from everyagent.agents.claude.wire import ControlReply
 from everyagent.agents.line_conversation import LineConversation, LineProtocol, ProcessEnd
 from everyagent.errors import AgentFailed
@@ -142,7 +142,7 @@ class ClaudeConversation:
         asides, self._decoder.asides = self._decoder.asides, []
         for aside in asides:
             match aside:
-                case UnservedRequest():
+                case UnservedControlRequest():
                     await self._reply(encode.refuse(aside.request_id, aside.subtype))
                 case SettledRequest():
                     await self._reply(encode.settle(aside.request_id, aside.response))

@@ -4,7 +4,6 @@ Used by `decode.py`. The agent and each sub-agent stream on their own: a speaker
 """
 
 from collections.abc import Sequence
-from typing import TypeVar
 
 import msgspec
 
@@ -16,6 +15,7 @@ from everyagent.agents.claude.results import ClaudeCall, called, result
 from everyagent.agents.claude.turns import used
 from everyagent.agents.item_keys import ItemKeys
 from everyagent.agents.mcp_names import server_and_tool
+from everyagent.agents.memory import remember
 from everyagent.model.events import ItemCompleted, ItemDelta, ItemStarted, ModelResponded
 from everyagent.model.items import Item, ItemStatus
 from everyagent.model.parts import (
@@ -34,9 +34,6 @@ REMEMBERED = 4096
 NOTHING = msgspec.Raw(b"null")
 _CUT = "The reply was cut off; the agent asks for the rest of it."
 _INTERRUPTED = "The reply was interrupted."
-
-K = TypeVar("K")
-V = TypeVar("V")
 
 _todos = msgspec.json.Decoder(wire.TodoInput)
 
@@ -193,7 +190,7 @@ class ClaudeMessages:
         parts = [_part(block) for block in blocks if not block.type.endswith(("tool_use", "tool_result"))]
         drafts: list[Draft] = []
         again = self._last.get(speaker) == native
-        keep(self._last, speaker, native)
+        remember(self._last, speaker, native, REMEMBERED)
         key, task = self.keys.of(native), self._task(speaker)
         if parts or not again:
             own, named = (f"{key} {frame.uuid}", f"{native} {frame.uuid}") if again else (key, native)
@@ -215,7 +212,7 @@ class ClaudeMessages:
         return (ItemStarted(item=begun), ItemCompleted(item=item))
 
     def _call(self, block: wire.ClaudeBlock, message: str, speaker: str | None) -> Sequence[Draft]:
-        keep(self.calls, block.id, called(block, message))
+        remember(self.calls, block.id, called(block, message), REMEMBERED)
         key = self.keys.of(block.id)
         item = _called(key, block, bytes(block.input).decode(), message, self._task(speaker), "completed")
         return (ItemCompleted(item=item), *self._plans(key, block))
@@ -238,7 +235,7 @@ class ClaudeMessages:
                 plan = plan_of(block.input)
                 if not plan:
                     return ()
-                keep(self.plans, block.id, plan)
+                remember(self.plans, block.id, plan, REMEMBERED)
                 parts = [StatusPart(label="Plan", detail=plan)]
                 return _status(f"{key} plan", f"{block.id} plan", "plan", parts)
             case _:
@@ -261,13 +258,6 @@ def _called(
 
 def _status(key: str, native: str, name: str, parts: Sequence[StatusPart]) -> Sequence[Draft]:
     return items.whole(items.status(key, name, parts, native=native))
-
-
-def keep(memory: dict[K, V], key: K, value: V) -> None:
-    """Store a value, and forget the oldest beyond the limit."""
-    memory[key] = value
-    if len(memory) > REMEMBERED:
-        del memory[next(iter(memory))]
 
 
 def _part(block: wire.ClaudeBlock) -> ContentPart:

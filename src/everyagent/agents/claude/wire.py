@@ -213,7 +213,7 @@ class QuestionInput(Struct, frozen=True):
     questions: list[AskedQuestion]
 
 
-class FormProperty(Struct, frozen=True):
+class ClaudeFormProperty(Struct, frozen=True):
     type: str | None = None
     title: str | None = None
     description: str | None = None
@@ -221,8 +221,8 @@ class FormProperty(Struct, frozen=True):
     enumNames: list[str] | None = None
 
 
-class FormSchema(Struct, frozen=True):
-    properties: dict[str, FormProperty] = {}
+class ClaudeFormSchema(Struct, frozen=True):
+    properties: dict[str, ClaudeFormProperty] = {}
 
 
 class ClaudeElicitation(Struct, frozen=True):
@@ -232,7 +232,7 @@ class ClaudeElicitation(Struct, frozen=True):
     mcp_server_name: str = ""
     mode: str | None = None
     url: str | None = None
-    requested_schema: FormSchema | None = None
+    requested_schema: ClaudeFormSchema | None = None
     property_order: list[str] | None = None
 
 

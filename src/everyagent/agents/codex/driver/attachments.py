@@ -21,4 +21,4 @@ def _part(attachment: Attachment, folder: Path) -> dict[str, object]:
         if attachment.path:
             return {"type": "localImage", "path": attachment.path}
         return {"type": "image", "url": f"data:{attachment.mime};base64,{attachment.data or ''}"}
-    return encode.text(attached_files.told(attachment, folder))
+    return encode.text(attached_files.mention(attachment, folder))
