@@ -95,6 +95,16 @@ class SharedConversation(ABC, Generic[M]):
         except Exception:
             logger.exception("an agent did not close", agent=self.title, session=self._launch.session_id)
 
+    async def ended_by_fault(self) -> bool:
+        """True after a death by an internal fault was reported."""
+        server = self._shared
+        if server and not server.open:
+            await server.over.wait()
+        if self._death is None or self._death.code != "internal":
+            return False
+        await self._ended()
+        return True
+
     async def _ended(self) -> None:
         """Returns when the death was reported."""
         await self._over.wait()

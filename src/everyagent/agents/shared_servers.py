@@ -9,6 +9,7 @@ import anyio
 from msgspec import Struct
 
 from everyagent.agents.supervision import TaskSupervisor
+from everyagent.errors import AgentFailed
 
 
 class ServerKey(Struct, frozen=True):
@@ -48,6 +49,10 @@ class PooledConversation(Protocol[S_contra]):
         """Open the native session on the server that was joined."""
         ...
 
+    async def ended_by_fault(self) -> bool:
+        """True after a death by an internal fault was reported to its listener."""
+        ...
+
     async def abandon(self) -> None:
         """The conversation did not begin: close it without a report to its listener. Never raises."""
         ...
@@ -63,23 +68,25 @@ class SharedServers(Generic[S]):
         self._starting: WeakValueDictionary[ServerKey, asyncio.Lock] = WeakValueDictionary()
 
     async def open(self, key: ServerKey, conversation: PooledConversation[S]) -> None:
-        """Join a server, started if there is none, and begin. Raises `AgentFailed`; nothing is left then."""
-        await self._join(key, conversation)
+        """Join a server, started if there is none, and begin. Raises what these raise; nothing is left then."""
         self._tasks.start_soon(conversation.run)
         try:
+            async with self._starting.setdefault(key, asyncio.Lock()):
+                conversation.join(await self._live_server(key))
             await conversation.begin()
-        except BaseException:
+        except BaseException as failure:
+            if isinstance(failure, AgentFailed) and await conversation.ended_by_fault():
+                return
             with anyio.CancelScope(shield=True):
                 await conversation.abandon()
             raise
 
-    async def _join(self, key: ServerKey, conversation: PooledConversation[S]) -> None:
-        async with self._starting.setdefault(key, asyncio.Lock()):
-            server = self._live.get(key)
-            if server is None or not server.open:
-                self._live = {each: live for each, live in self._live.items() if live.open}
-                server = self._live[key] = await self._start(key)
-            conversation.join(server)
+    async def _live_server(self, key: ServerKey) -> S:
+        server = self._live.get(key)
+        if server is None or not server.open:
+            self._live = {each: live for each, live in self._live.items() if live.open}
+            server = self._live[key] = await self._start(key)
+        return server
 
     async def close(self) -> None:
         for server in list(self._live.values()):

@@ -21,7 +21,7 @@ from everyagent.agents.codex.policy.choices import TurnChoices
 from everyagent.agents.codex.policy.pending_hooks import PendingHooks
 from everyagent.agents.codex.policy.policy_hooks import HookDecision, PendingHook
 from everyagent.agents.codex.protocol import rpc
-from everyagent.agents.codex.protocol.refusals import CodexRefused, Gone, NotRunning
+from everyagent.agents.codex.protocol.refusals import CodexRefused, NotRunning
 from everyagent.agents.codex.protocol.wire import ThreadOpened
 from everyagent.agents.hook_server import HookServer
 from everyagent.agents.shared_conversation import COMPACT, PARTING_LIMIT, SharedConversation
@@ -121,8 +121,11 @@ class CodexConversation(SharedConversation[CodexMessage]):
                 else:
                     await self._start_turn(await self._input(prompt, self._seed), prompt.item_id)
                     self._seed = None
-            except Gone:
-                return
+            except CodexRefused:
+                raise
+            except AgentFailed:
+                if self._server and self._server.open and self._death is None:
+                    raise
 
     async def steer(self, prompt: Prompt) -> None:
         """If the turn is over by then, or cannot be steered, the message starts a turn of its own."""
