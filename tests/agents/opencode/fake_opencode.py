@@ -1,0 +1,100 @@
+"""A stand-in for OpenCode's server, run as the program: it answers every prompt with one message.
+
+`[ask]` in a prompt asks for a permission first, `[huge]` reports absurd usage.
+"""
+
+import itertools
+import json
+import queue
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import ClassVar
+
+SESSION = "ses_1"
+
+
+class Fake(BaseHTTPRequestHandler):
+    streams: ClassVar[list[queue.Queue[bytes]]] = []
+    numbers: "ClassVar[itertools.count[int]]" = itertools.count(1)
+    answered: ClassVar[threading.Event] = threading.Event()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing is logged."""
+
+    def do_GET(self) -> None:
+        path = self.path.partition("?")[0]
+        if path == "/event":
+            self._stream()
+        elif path == f"/session/{SESSION}":
+            self._answer({"id": SESSION})
+        else:
+            self._answer({} if path in ("/session/status", "/mcp") else [])
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("content-length") or 0))
+        self._answer({"id": SESSION})
+        if self.path.endswith("/prompt_async"):
+            text = json.loads(body)["parts"][-1]["text"]
+            threading.Thread(target=self._turn, args=(next(self.numbers), text), daemon=True).start()
+        elif self.path.startswith("/permission/"):
+            self.answered.set()
+
+    def _answer(self, value: object) -> None:
+        body = json.dumps(value).encode()
+        self.send_response(200)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def _stream(self) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.end_headers()
+        events: queue.Queue[bytes] = queue.Queue()
+        self.streams.append(events)
+        events.put(b'{"type":"server.connected","properties":{}}')
+        while True:
+            self.wfile.write(b"data: " + events.get() + b"\n\n")
+            self.wfile.flush()
+
+    def _emit(self, type: str, **properties: object) -> None:
+        event = json.dumps({"type": type, "properties": {"sessionID": SESSION, **properties}}).encode()
+        for stream in self.streams:
+            stream.put(event)
+
+    def _turn(self, number: int, text: str) -> None:
+        created = 4 * 10**12 + number
+        message = {"id": f"msg_{number}", "sessionID": SESSION, "role": "assistant", "time": {"created": created}}
+        part = {"id": f"prt_{number}", "messageID": message["id"], "sessionID": SESSION}
+        self._emit("session.status", status={"type": "busy"})
+        if "[ask]" in text:
+            self._emit("permission.asked", id=f"per_{number}", permission="bash", patterns=["ls"])
+            self.answered.wait()
+            self.answered.clear()
+        self._emit("message.updated", info=message)
+        self._emit("message.part.updated", part={**part, "type": "text", "time": {"start": 1}})
+        self._emit(
+            "message.part.delta", messageID=message["id"], partID=part["id"], field="text", delta=f"Reply {number}"
+        )
+        whole = {**part, "type": "text", "text": f"Reply {number}", "time": {"start": 1, "end": 2}}
+        self._emit("message.part.updated", part=whole)
+        count = int("9" * 4300) if "[huge]" in text else 5
+        step = {**part, "id": f"prt_{number}_step", "type": "step-finish", "tokens": {"input": count, "output": count}}
+        self._emit("message.part.updated", part=step)
+        completed = {**message, "time": {"created": created, "completed": created + 1}, "finish": "stop"}
+        self._emit("message.updated", info=completed)
+        self._emit("session.status", status={"type": "idle"})
+        self._emit("session.idle")
+
+
+if __name__ == "__main__":
+    sys.set_int_max_str_digits(0)
+    if "--version" in sys.argv:
+        sys.exit("1.18.33")
+    port = int(sys.argv[sys.argv.index("--port") + 1])
+    server = ThreadingHTTPServer(("127.0.0.1", port), Fake)
+    server.daemon_threads = True
+    sys.stdout.write(f"opencode server listening on http://127.0.0.1:{port}\n")
+    sys.stdout.flush()
+    server.serve_forever()
