@@ -5,13 +5,13 @@
 shape.
 """
 
+import itertools
 import json
 import os
 import sys
 import threading
 from collections.abc import Iterator
 
-THREAD = "thread-1"
 answered = threading.Event()
 
 
@@ -20,17 +20,16 @@ def send(**message: object) -> None:
     sys.stdout.flush()
 
 
-def notify(method: str, **params: object) -> None:
-    send(method=method, params={"threadId": THREAD, "turnId": "t", **params})
+def turn(number: int, thread: str, text: str) -> None:
+    def notify(method: str, **params: object) -> None:
+        send(method=method, params={"threadId": thread, "turnId": "t", **params})
 
-
-def turn(number: int, text: str) -> None:
     native = {"id": f"turn-{number}", "status": "inProgress"}
     notify("turn/started", turn=native)
     if "[ask]" in text:
         command = {"type": "commandExecution", "id": "call_1", "command": "ls", "status": "inProgress"}
         notify("item/started", item=command)
-        asked = {"threadId": THREAD, "itemId": "call_1", "command": "ls"}
+        asked = {"threadId": thread, "itemId": "call_1", "command": "ls"}
         send(id=0, method="item/commandExecution/requestApproval", params=asked)
         answered.wait()
         answered.clear()
@@ -47,7 +46,8 @@ def turn(number: int, text: str) -> None:
     notify("turn/completed", turn={**native, "status": "completed"})
 
 
-def prompts() -> Iterator[str]:
+def prompts() -> Iterator[tuple[str, str]]:
+    threads = itertools.count(1)
     for line in sys.stdin:
         message = json.loads(line)
         method, id = message.get("method"), message.get("id")
@@ -56,10 +56,11 @@ def prompts() -> Iterator[str]:
         elif method == "initialize" and "BOOM" in os.environ:
             send(id=id, error="boom")
         elif method in ("thread/start", "thread/resume"):
-            send(id=id, result={"thread": {"id": THREAD}, "model": "fake"})
+            thread = message["params"].get("threadId") or f"thread-{next(threads)}"
+            send(id=id, result={"thread": {"id": thread}, "model": "fake"})
         elif method == "turn/start":
             send(id=id, result={"turn": {"id": ""}})
-            yield message["params"]["input"][-1]["text"]
+            yield message["params"]["threadId"], message["params"]["input"][-1]["text"]
         elif id is not None:
             send(id=id, result={})
 
@@ -68,5 +69,5 @@ if __name__ == "__main__":
     sys.set_int_max_str_digits(0)
     if "--version" in sys.argv:
         sys.exit("codex-cli 0.166.0")
-    for number, text in enumerate(prompts(), 1):
-        threading.Thread(target=turn, args=(number, text), daemon=True).start()
+    for number, (thread, text) in enumerate(prompts(), 1):
+        threading.Thread(target=turn, args=(number, thread, text), daemon=True).start()

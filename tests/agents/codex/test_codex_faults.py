@@ -1,14 +1,21 @@
 """Faults of the adapter's own code, and of an app-server that breaks the protocol, end one agent and nothing else."""
 
+import os
 import sys
+from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 
+import anyio
 import fake_app_server
 import pytest
+from tests.agents.ear import Ear
 from tests.agents.faults import FaultCase, FaultyDaemon, FaultySession, faulty_daemon, inject
 
+from everyagent.agents.adapter import Launch, Prompt
+from everyagent.agents.adapter_context import AdapterContext
 from everyagent.agents.codex import program
+from everyagent.agents.codex.adapter import CodexAdapter
 from everyagent.agents.codex.decode import asks
 from everyagent.agents.codex.decode.decoder import CodexDecoder
 from everyagent.agents.codex.driver import attachments, encode
@@ -16,20 +23,27 @@ from everyagent.agents.codex.driver.driver import CodexConversation
 from everyagent.agents.codex.driver.exchange import RpcExchange
 from everyagent.agents.codex.driver.server import AppServer
 from everyagent.agents.codex.policy.choices import TurnChoices
-from everyagent.agents.codex.protocol import rpc
+from everyagent.agents.codex.protocol import routing, rpc
 from everyagent.agents.codex.protocol.routing import ThreadRouter
 from everyagent.agents.codex.protocol.rpc import RpcMessage
 from everyagent.agents.inbox import Inbox
+from everyagent.agents.supervision import TaskSupervisor
 from everyagent.model.events import Error, ItemCompleted, ModelResponded, TurnEnded
 from everyagent.model.items import text_of
+from everyagent.runtime.framing import Line
 
 
 @pytest.fixture
-async def daemon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[FaultyDaemon]:
-    binary = tmp_path / "codex"
-    binary.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{fake_app_server.__file__}" "$@"\n')
-    binary.chmod(0o755)
-    monkeypatch.setenv(program.BINARY_VARIABLE, str(binary))
+def binary(tmp_path: Path) -> str:
+    path = tmp_path / "codex"
+    path.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{fake_app_server.__file__}" "$@"\n')
+    path.chmod(0o755)
+    return str(path)
+
+
+@pytest.fixture
+async def daemon(binary: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[FaultyDaemon]:
+    monkeypatch.setenv(program.BINARY_VARIABLE, binary)
     async with faulty_daemon(tmp_path) as running:
         yield running
 
@@ -161,3 +175,49 @@ async def test_replies_with_item_ids_of_an_earlier_turn_are_kept(daemon: FaultyD
         await session.turn(text)
     assert await said(session) == ["Reply 1", "Reply 2", "Reply 3"]
     assert await session.violations() == []
+
+
+async def test_a_fault_of_a_server_is_the_death_of_each_session_on_it_and_of_no_other(
+    binary: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def launch(name: str, home: str) -> Launch:
+        return Launch(
+            session_id=name,
+            directory=tmp_path,
+            scratch=tmp_path,
+            permission_mode="default",
+            agent_mode="build",
+            env={"HOME": str(tmp_path), "CODEX_HOME": str(tmp_path / home)},
+        )
+
+    environment = {program.BINARY_VARIABLE: binary, "PATH": os.environ["PATH"]}
+    async with anyio.create_task_group() as tasks:
+        adapter = CodexAdapter(AdapterContext(TaskSupervisor(tasks), tmp_path, environment=environment))
+        ears = [Ear(), Ear(), Ear()]
+        launches = [launch("a", "shared"), launch("b", "shared"), launch("c", "other")]
+        first, _, other = [await adapter.open(each, ear) for each, ear in zip(launches, ears, strict=True)]
+        inject(monkeypatch, ThreadRouter, "route", of_method("turn/started", 1))
+        await first.prompt(Prompt(item_id="i", text="hello"))
+        assert [(await ear.death()).code for ear in ears[:2]] == ["internal", "internal"]
+        await other.prompt(Prompt(item_id="j", text="hello"))
+        await ears[2].next(TurnEnded)
+        again = Ear()
+        reopened = await adapter.open(launches[0], again)
+        await reopened.prompt(Prompt(item_id="k", text="hello"))
+        await again.next(TurnEnded)
+        await adapter.close()
+        assert [len(ear.deaths) for ear in ears] == [1, 1, 1]
+        tasks.cancel_scope.cancel()
+
+
+def test_the_routers_memory_of_threads_that_left_is_bounded() -> None:
+    router: ThreadRouter[str] = ThreadRouter(["owner"])
+    for number in range(3 * routing.LEFT):
+        router.ask(number, "owner")
+        opened = b'{"id":%d,"result":{"thread":{"id":"T%d"}}}' % (number, number)
+        assert len(list(router.route(rpc.read(Line(opened))))) == 1
+        router.leave("owner")
+        late = b'{"method":"turn/started","params":{"threadId":"old %d"}}' % number
+        assert list(router.route(rpc.read(Line(late)))) == []
+    sizes = [len(held) for held in vars(router).values() if isinstance(held, dict | list | deque)]
+    assert max(sizes) <= routing.LEFT
