@@ -36,6 +36,11 @@ class SharedConversation(ABC, Generic[M]):
     title: ClassVar[str]
 
     def __init__(self, launch: Launch, listener: Listener, tasks: TaskSupervisor) -> None:
+        """Raises `AgentFailed` if the session's directory does not exist."""
+        if not launch.directory.is_dir():
+            raise AgentFailed(
+                f"The session's directory {launch.directory} does not exist. Make it, or start another session."
+            )
         self.directory = str(launch.directory)
         self._launch = launch
         self._listener = listener
@@ -88,7 +93,7 @@ class SharedConversation(ABC, Generic[M]):
             await self._over.wait()
 
     async def abandon(self) -> None:
-        """The conversation could not be opened: whoever tried gets an exception in place of a death."""
+        """The conversation could not be opened: the caller gets an exception in place of a death."""
         self._abandoned = True
         try:
             await self.close(force=True)

@@ -9,7 +9,6 @@ from everyagent.agents.codex.driver.server import AppServer
 from everyagent.agents.hook_server import HookServer
 from everyagent.agents.program_adapter import ProgramAdapter
 from everyagent.agents.shared_servers import ServerKey, SharedServers
-from everyagent.errors import AgentFailed
 
 
 class CodexAdapter(ProgramAdapter):
@@ -24,10 +23,6 @@ class CodexAdapter(ProgramAdapter):
 
     async def open(self, launch: Launch, listener: Listener) -> CodexConversation:
         binary = self._program.located()
-        if not launch.directory.is_dir():
-            raise AgentFailed(
-                f"The session's directory {launch.directory} does not exist. Make it, or start another session."
-            )
         environment = launching.environment(launch.env, self._environment)
         key = ServerKey.of(launching.argv(binary, environment), environment)
         own = launching.own_servers(environment)

@@ -52,7 +52,7 @@ UNASKED = catalog([])
 
 
 async def asked(key: ServerKey, tasks: TaskSupervisor, reaper: Reaper) -> Catalog:
-    """Start the program only to hear what it offers. Raises `AgentFailed`."""
+    """Start the program to ask for its models. Raises `AgentFailed`."""
     server = await AppServer.ready(key, tasks, reaper)
     try:
         return catalog(await models(server))
@@ -72,14 +72,14 @@ async def models(server: AppServer) -> list[wire.CodexModel]:
 
 
 async def defaults(server: AppServer, directory: str) -> Defaults | None:
-    """Of the user's configuration, else of the program; None if it does not tell.
+    """Of the user's configuration, else of the program; None if it does not report them.
 
-    Asked aside from the session: all of the user's configuration is in the answer, and a session's frames are kept.
+    Not asked in the session: the answer has the user's whole configuration, and a session's frames are kept.
     """
     try:
         config = _configured.decode(await server.request("config/read", {"cwd": directory})).config
         model = config.model or next((each.id for each in await models(server) if each.is_default), None)
     except (AgentFailed, msgspec.MsgspecError) as problem:
-        logger.warning("codex did not tell its defaults", error=str(problem))
+        logger.warning("codex did not report its defaults", error=str(problem))
         return None
     return Defaults(model=model, effort=config.model_reasoning_effort) if model else None

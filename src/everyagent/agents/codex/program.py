@@ -49,7 +49,7 @@ class _Login(Struct, frozen=True):
 
 
 def login(environment: Mapping[str, str]) -> str | None:
-    """Who pays, in a few words; None if nobody is logged in. No secret is shown, only that there is one."""
+    """The account or key in use, or None. Secrets are not shown."""
     try:
         found = msgspec.json.decode((home(environment) / "auth.json").read_bytes(), type=_Login)
     except (OSError, msgspec.MsgspecError):

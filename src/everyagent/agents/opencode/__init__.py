@@ -1,1 +1,1 @@
-"""OpenCode behind its server: one process for many sessions, spoken to over HTTP, heard over SSE."""
+"""OpenCode over its server's HTTP API and event streams: one process for many sessions."""

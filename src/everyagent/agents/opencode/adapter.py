@@ -15,7 +15,6 @@ from everyagent.agents.opencode.policy import dependencies
 from everyagent.agents.opencode.policy.plugin_hooks import PluginHooks
 from everyagent.agents.program_adapter import ProgramAdapter
 from everyagent.agents.shared_servers import ServerKey, SharedServers
-from everyagent.errors import AgentFailed
 
 
 class OpencodeAdapter(ProgramAdapter):
@@ -37,10 +36,6 @@ class OpencodeAdapter(ProgramAdapter):
 
     async def open(self, launch: Launch, listener: Listener) -> OpencodeConversation:
         binary = self._program.located()
-        if not launch.directory.is_dir():
-            raise AgentFailed(
-                f"The session's directory {launch.directory} does not exist. Make it, or start another session."
-            )
         conversation = OpencodeConversation(launch, listener, self._tasks, self._plugin_hooks)
         key = await to_thread.run_sync(self._key, binary, launch, await self._plugin_hooks.environment())
         await self._servers.open(key, conversation)
@@ -63,7 +58,7 @@ class OpencodeAdapter(ProgramAdapter):
         return await OpencodeServer.ready(key, self._tasks, self._reaper)
 
     async def _ask(self, path: str) -> Catalog:
-        """Start the program only to hear what it offers."""
+        """Start the program to ask for its models and agents."""
         self._folder.mkdir(parents=True, exist_ok=True)
         server = await self._start(await to_thread.run_sync(self._key, path))
         try:

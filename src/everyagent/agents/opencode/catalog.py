@@ -11,7 +11,7 @@ from everyagent.agents.opencode.protocol.rest import Rest, read
 from everyagent.model.agents import Mode, Model
 
 CAPABILITIES = replace(CODING_AGENT, shared_process=True)
-#: The agent that works where nobody chose another.
+#: The default agent.
 _FIRST = "build"
 
 

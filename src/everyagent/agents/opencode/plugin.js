@@ -1,7 +1,7 @@
-// Loaded by OpenCode itself, into every server that the daemon starts.
-// It makes OpenCode ask where its own default is to go ahead, and keeps what is the server's own from commands.
-// What the user has configured stays: ours is only said where nothing is.
-// Before each tool call it asks the daemon, which knows the session's tool policies. Whatever goes wrong: no.
+// OpenCode plugin that is loaded into every server that the daemon starts.
+// It makes OpenCode ask for permissions that it gives by default, and hides the server's own variables from commands.
+// The user's configuration takes precedence.
+// Before each tool call it asks the daemon to apply the session's tool policies. If that fails, the call is denied.
 
 import { connect } from "node:net"
 
@@ -23,32 +23,32 @@ function askFirst(rule) {
   return typeof rule === "object" && !("*" in rule) ? { "*": "ask", ...rule } : rule
 }
 
-function knock(said) {
+function ask(message) {
   return new Promise((resolve) => {
     const away = (why) => resolve(`reject Nobody can be asked for permission: everyagent's daemon is away (${why}).`)
     const gate = connect(GATE)
-    let heard = ""
+    let answer = ""
     gate.setTimeout(SILENCE_LIMIT, () => gate.destroy(new Error("it is silent")))
     gate.on("error", (error) => away(error.message))
-    gate.on("data", (piece) => (heard += piece))
-    gate.on("close", () => (heard.trim() ? resolve(heard.trim()) : away("it went")))
-    const wish = JSON.stringify(said)
-    gate.write(`${TOKEN} ${Buffer.byteLength(wish)}\n${wish}`)
+    gate.on("data", (piece) => (answer += piece))
+    gate.on("close", () => (answer.trim() ? resolve(answer.trim()) : away("it went")))
+    const body = JSON.stringify(message)
+    gate.write(`${TOKEN} ${Buffer.byteLength(body)}\n${body}`)
   })
 }
 
-async function guarded() {
-  await knock({ hello: process.pid })
+async function hooks() {
+  await ask({ hello: process.pid })
   return {
     "tool.execute.before": async (input, output) => {
-      const verdict = await knock({ wish: { ...input, args: output.args } })
+      const verdict = await ask({ wish: { ...input, args: output.args } })
       if (verdict !== "allow") throw new Error(verdict.replace(/^reject /, ""))
     },
   }
 }
 
 export default async () => ({
-  ...(GATE ? await guarded() : {}),
+  ...(GATE ? await hooks() : {}),
   config: async (config) => {
     const own = typeof config.permission === "string" ? { "*": config.permission } : config.permission ?? {}
     if ("*" in own) return

@@ -71,7 +71,7 @@ def _home(environment: Mapping[str, str], variable: str, folder: str) -> Path:
 
 
 def login(environment: Mapping[str, str]) -> str | None:
-    """Who pays, in a few words; None if nobody is logged in. No secret is shown, only that there is one."""
+    """The account or key in use, or None. Secrets are not shown."""
     kept = _home(environment, "XDG_DATA_HOME", ".local/share") / "opencode" / "auth.json"
     try:
         providers = sorted(msgspec.json.decode(kept.read_bytes(), type=dict[str, object]))

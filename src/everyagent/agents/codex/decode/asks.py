@@ -1,4 +1,4 @@
-"""What Codex asks of its user - approvals, questions, forms of MCP servers - and what it is answered. Pure."""
+"""Codex's asks of its user (approvals, questions, forms of MCP servers) and the answers to them. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -22,13 +22,13 @@ _TOOL = re.compile(r'run tool "([^"]+)"')
 
 
 class DecisionAsk(Struct, frozen=True):
-    """A command or a patch; `action` is what the permission was called."""
+    """A command or a patch; `action` is the name of the permission."""
 
     action: str
 
 
 class OldDecisionAsk(Struct, frozen=True):
-    """The same in the words of the protocol's first version."""
+    """The same in the protocol's first version."""
 
     action: str
 
@@ -44,7 +44,7 @@ class McpToolAsk(Struct, frozen=True):
 
 
 class HookAsk(Struct, frozen=True):
-    """A call that the session's policies want asked: its hook waits."""
+    """A call that the session's policies ask about: its hook waits."""
 
     action: str
 
@@ -210,7 +210,7 @@ _OLD_DECISIONS: dict[PermissionReply, str] = {"once": "approved", "always": "app
 
 
 def response(ask: Ask, answer: Answer) -> dict[str, object]:
-    """What Codex's request is answered with. A rejection never ends the turn: Codex goes on without."""
+    """The answer to Codex's request. A rejection does not end the turn: Codex goes on without."""
     match ask, answer:
         case DecisionAsk(), PermissionAnswer():
             return {"decision": _DECISIONS[answer.reply]}
@@ -243,7 +243,7 @@ def _filled(ask: CodexFormAsk, answer: QuestionAnswer) -> dict[str, object]:
 
 
 def _typed(type: str | None, text: str) -> object:
-    """As the form's schema wants it; what cannot be read so goes as it is, for the server to refuse."""
+    """Converted to the schema's type; a text that cannot be converted is sent as it is, for the server to refuse."""
     match type:
         case "boolean":
             return text.strip().lower() in (_YES, "true", "1", "on")

@@ -37,7 +37,7 @@ class TurnStopped(Struct, frozen=True):
 
 
 class SubagentHalted(Struct, frozen=True):
-    """We stopped a sub-agent. The thread that made it may wait for it, and Codex does not tell it."""
+    """We stopped a sub-agent. The thread that made it may wait for it, because Codex does not report it there."""
 
     parent: str
     path: str

@@ -2,6 +2,7 @@
 
 import re
 
+from everyagent.agents.api_status import BY_STATUS
 from everyagent.agents.codex.protocol.wire import TurnFailure
 from everyagent.model.events import Error, ErrorCode, Retry, StopReason
 from everyagent.model.parts import Json
@@ -21,16 +22,6 @@ _BY_NAME: dict[str, ErrorCode] = {
     "responseStreamConnectionFailed": "network",
     "responseStreamDisconnected": "network",
 }
-_BY_STATUS: dict[int, ErrorCode] = {
-    401: "auth",
-    403: "auth",
-    404: "model_not_found",
-    408: "timeout",
-    429: "rate_limited",
-    503: "overloaded",
-    504: "timeout",
-    529: "overloaded",
-}
 _STOPS: dict[str, StopReason] = {
     "sessionBudgetExceeded": "budget",
     "cyberPolicy": "refusal",
@@ -46,7 +37,7 @@ def error(failure: TurnFailure) -> Error:
 
 
 def retrying(failure: TurnFailure, attempt: int) -> Error:
-    """Codex does not say when it will try again; `attempt` counts where it does not say how often it has."""
+    """Codex does not report the delay; `attempt` is used where it does not report the attempt."""
     counted = _COUNT.search(failure.message)
     most = int(counted[2]) if counted else None
     return Error(
@@ -62,7 +53,7 @@ def stop_reason(failure: TurnFailure | None) -> StopReason:
 
 
 def _code(failure: TurnFailure) -> ErrorCode:
-    by_status = _BY_STATUS.get(_status(failure) or 0)
+    by_status = BY_STATUS.get(_status(failure) or 0)
     if by_status:
         return by_status
     if "environment variable" in failure.message:

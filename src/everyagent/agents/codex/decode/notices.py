@@ -1,4 +1,4 @@
-"""What Codex tells about itself - warnings, limits, hooks, plans - as status items. Pure."""
+"""Status items for Codex's notices: warnings, limits, hooks, plans. Pure."""
 
 from collections.abc import Sequence
 
@@ -24,7 +24,7 @@ def record_unread(key: str, problem: str) -> Sequence[Draft]:
 
 
 def mcp_startup(key: str, notice: wire.CodexNotice) -> Sequence[Draft]:
-    """Only what failed is told."""
+    """Only a failure is reported."""
     if notice.status != "failed":
         return ()
     return items.notice(key, "mcp_server", f"The MCP server {notice.name} did not start", notice.error)
@@ -65,12 +65,12 @@ def plan(key: str, notice: wire.PlanNotice) -> Sequence[Draft]:
 
 
 def turn_diff(key: str, diff: str) -> Sequence[Draft]:
-    """All that the turn has changed, as one diff over several files."""
+    """All changes of the turn, as one diff of several files."""
     return items.whole(items.status(key, "turn_diff", [FileRefPart(path=".", action="patch", diff=diff)]))
 
 
 def limits(key: str, notice: wire.LimitsNotice) -> Sequence[Draft]:
-    """Nothing is told while all is well."""
+    """Nothing is reported far from the limit."""
     limits = notice.rate_limits
     windows = [window for window in (limits.primary, limits.secondary) if window]
     facts = ", ".join(

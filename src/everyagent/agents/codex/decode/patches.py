@@ -1,4 +1,4 @@
-"""Unified diffs from what Codex tells of a file change. Pure."""
+"""Unified diffs of Codex's file changes. Pure."""
 
 from everyagent.agents.codex.protocol.wire import FileChange
 from everyagent.model.parts import FileRefPart
@@ -17,7 +17,7 @@ def file_ref(change: FileChange) -> FileRefPart:
 
 
 def _edited(change: FileChange) -> str | None:
-    """Codex gives the hunks alone."""
+    """Codex sends the hunks only."""
     if not change.diff:
         return None
     old, new = _name(change.path), _name(change.kind.move_path or change.path)
@@ -26,7 +26,7 @@ def _edited(change: FileChange) -> str | None:
 
 
 def _whole(change: FileChange, sign: str) -> str:
-    """Of a file that is new or gone Codex gives the content."""
+    """For a new or deleted file Codex sends the content."""
     name, lines = _name(change.path), change.diff.splitlines(keepends=True)
     count = f"1,{len(lines)}"
     if sign == "+":

@@ -54,7 +54,7 @@ class ThreadItems:
     # -- items --------------------------------------------------------------------------------------------------
 
     def started(self, thread: str, item: CodexItem) -> Sequence[Draft] | None:
-        """None for an item of a type that nobody knows."""
+        """None for an item of an unknown type."""
         handlers = MAPPED.get(item.type)
         if handlers is None:
             return None
@@ -262,7 +262,7 @@ class ThreadItems:
         return (*drafts, _delta(key, delta.item_id, delta.delta, delta.summary_index, "reasoning"))
 
     def thought(self, delta: CodexDelta) -> Sequence[Draft]:
-        """The model's own words come after their summary."""
+        """The model's own text follows its summary."""
         key, drafts = self._thinking(delta)
         index = self._open[key].summaries + delta.content_index
         return (*drafts, _delta(key, delta.item_id, delta.delta, index, "reasoning"))

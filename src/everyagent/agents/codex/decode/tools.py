@@ -1,4 +1,4 @@
-"""Codex's tool items - commands, patches, MCP, searches, images - as calls and results. Pure; used by `decode.py`."""
+"""Tool calls and results of Codex's items: commands, patches, MCP, searches, images. Pure."""
 
 import msgspec
 
@@ -11,7 +11,7 @@ from everyagent.model.parts import ContentPart, ImagePart, JsonPart, ToolCallPar
 SHELL = "shell"
 PATCH = "apply_patch"
 SPAWN = "spawn_agent"
-#: Native item types that are a call of a tool and its result in one; True: all of the call is told when it begins.
+#: Native item types that are a tool call and its result in one; True: the call is complete when it starts.
 TYPES: dict[str, bool] = {
     "commandExecution": True,
     "fileChange": True,
@@ -63,7 +63,7 @@ def call(call: CodexCall, *, complete: bool) -> Item:
 
 
 def begun(call: CodexCall) -> Item:
-    """The result before anything of it is known: what output is streamed into."""
+    """The result as it starts, into which output is streamed."""
     part = ToolResultPart(call_id=call.key, output="")
     return items.result(
         result_key(call.key),
@@ -113,12 +113,12 @@ def cut(call: CodexCall, why: str) -> Item:
     )
 
 
-#: Tools of the model for whose calls Codex has items, but not for all: what it refuses at once has none.
+#: Tools of the model whose calls have items, except those that Codex refuses at once.
 _ITEMIZED = {"exec_command": SHELL, "apply_patch": PATCH, "view_image": "view_image"}
 
 
 def called_by_model(item: ModelItem) -> CodexItem | None:
-    """The item that Codex will tell of this call or, if it does not, that we shall."""
+    """The item of a call of the model, drafted if Codex sends none."""
     tool = _ITEMIZED.get(item.name)
     if not tool or item.type not in ("function_call", "custom_tool_call"):
         return None
@@ -127,13 +127,13 @@ def called_by_model(item: ModelItem) -> CodexItem | None:
 
 
 def refused(item: CodexItem, returned: ModelItem) -> CodexItem:
-    """As it would be if Codex had told it: what the model was given for a result is why."""
+    """The item of a refused call: the output that the model was given is the reason."""
     words = returned.output if isinstance(returned.output, str) else _json(returned.output)
     return msgspec.structs.replace(item, status="failed", error=ErrorMessage(message=words))
 
 
 def changes(item: CodexItem) -> list[object]:
-    """What a patch would do, for who is asked about it."""
+    """The changes of a patch, for the user who is asked about it."""
     refs = [patches.file_ref(change) for change in item.changes]
     kinds = [change.kind.type for change in item.changes]
     return [{"path": ref.path, "kind": kind, "diff": ref.diff} for ref, kind in zip(refs, kinds, strict=True)]
@@ -159,7 +159,7 @@ def _arguments(item: CodexItem) -> str:
 
 
 def _output(item: CodexItem) -> tuple[str, list[ContentPart]]:
-    """Its text, and what the text does not tell."""
+    """Its text, and the parts that are not text."""
     match item.type:
         case "commandExecution":
             return item.aggregated_output or "", []

@@ -1,4 +1,4 @@
-"""A prompt's files as native input. Reads and writes files, so it runs in a thread; called by the driver."""
+"""Native input of a prompt with its files. Reads and writes files, so it runs in a thread; called by the driver."""
 
 from pathlib import Path
 
@@ -9,14 +9,14 @@ from everyagent.model.sessions import Attachment
 
 
 def content(prompt: Prompt, seed: str | None, folder: Path) -> list[dict[str, object]]:
-    """`seed` goes first: what was said in this session before the agent knew of it."""
+    """`seed` goes first: the session's transcript from before this agent."""
     parts = [encode.text(seed)] if seed else []
     parts += [_part(attachment, folder) for attachment in prompt.attachments]
     return [*parts, encode.text(prompt.text)]
 
 
 def _part(attachment: Attachment, folder: Path) -> dict[str, object]:
-    """Images go along; of any other file the agent is told where it is, and reads it itself."""
+    """Images are sent; for any other file the agent gets the path, and reads it itself."""
     if attachment.mime in attached_files.IMAGES:
         if attachment.path:
             return {"type": "localImage", "path": attachment.path}

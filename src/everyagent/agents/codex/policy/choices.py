@@ -39,7 +39,7 @@ class TurnChoices:
         self._defaults = self._as_opened if fresh else None
 
     async def of(self, launch: Launch) -> TurnChoice:
-        """Where Codex does not tell its defaults, what it had in the beginning is all we know."""
+        """If Codex does not report its defaults, those of the opened thread are used."""
         plan = modes.native(launch.permission_mode, launch.agent_mode).plan
         if launch.model and launch.variant:
             return TurnChoice(model=launch.model, effort=launch.variant, plan=plan)

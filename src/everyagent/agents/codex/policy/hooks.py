@@ -32,7 +32,7 @@ _listed = msgspec.json.Decoder(Hooks)
 
 
 def config(policies: ToolPolicies, gate: Path | None, token: str) -> dict[str, object]:
-    """What a thread's configuration must say for them to be kept."""
+    """The thread's configuration that applies the policies."""
     if policies == UNRESTRICTED or gate is None:
         return {}
     given: dict[str, object] = {"hooks": _hooks(gate, token), "features.hooks": True}

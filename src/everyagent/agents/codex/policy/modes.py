@@ -26,14 +26,14 @@ PERMISSION_MODES = modes(
         "sandboxed": "Works in the workspace-write sandbox, never asks",
     }
 )
-#: In all others it leaves its sandbox when somebody says yes to that.
+#: In all other modes a user may allow it to leave its sandbox.
 SANDBOX_MODES = ["bypass", "sandboxed", "plan"]
 #: The permission profile of a thread whose commands are kept to some hosts.
 _PROFILE = "everyagent"
 
 
 class CodexMode(Struct, frozen=True, kw_only=True):
-    """`sandbox` None: the one of the user's own configuration. `accepts_patches`: we say yes for the user."""
+    """`sandbox` None: the one of the user's own configuration. `accepts_patches`: patches are approved unasked."""
 
     approval: str
     sandbox: Sandbox | None
@@ -58,7 +58,7 @@ _POLICIES = {
 
 
 def native(permission_mode: str, agent_mode: str) -> CodexMode:
-    """Planning wins: whoever chose it wants nothing changed."""
+    """Planning overrides the permission mode: nothing may be changed."""
     return _NATIVE["plan"] if agent_mode == "plan" else _NATIVE.get(permission_mode, _NATIVE["default"])
 
 

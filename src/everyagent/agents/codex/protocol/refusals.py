@@ -1,4 +1,4 @@
-"""Exceptions of requests to the app-server that did not succeed. Told apart by `driver.py`."""
+"""Exceptions of requests to the app-server that failed."""
 
 from everyagent.agents.codex.protocol import wire
 from everyagent.errors import AgentFailed

@@ -1,4 +1,4 @@
-"""What the app-server says, as far as we read it: decode only, every field that may be missing has a default.
+"""Types of the app-server's messages, as far as we read them: decode only, optional fields have defaults.
 
 The names are Codex's own; `docs/agents/codex.md` says what becomes of each message.
 """
@@ -324,7 +324,7 @@ class LimitsNotice(CodexWire, frozen=True):
 
 
 class CodexNotice(CodexWire, frozen=True):
-    """Any sentence Codex says about itself, under one of these names."""
+    """A message about Codex itself, in one of these fields."""
 
     thread_id: str | None = None
     message: str = ""

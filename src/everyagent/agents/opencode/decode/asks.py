@@ -1,4 +1,4 @@
-"""What OpenCode asks of its user - permissions, questions - and what it is answered. Pure."""
+"""OpenCode's asks of its user (permissions, questions) and the answers to them. Pure."""
 
 from typing import Literal, TypeAlias
 
@@ -17,7 +17,7 @@ _REPLIES: dict[str, PermissionReply] = {"once": "once", "always": "always"}
 
 
 class AskReply(Struct, frozen=True):
-    """What is sent to OpenCode's server."""
+    """An answer as a request to OpenCode's server."""
 
     path: str
     body: object
@@ -61,7 +61,7 @@ def _question(asked: QuestionInfo) -> Question:
 
 
 def settled(kind: AskKind, replied: AskSettled) -> PermissionResolved | QuestionResolved:
-    """Nobody of ours has answered it: another answer has settled this one, too."""
+    """No client answered it: the answer to another ask settled this one, too."""
     if kind == "question":
         return _answered(replied.request, replied.answers, _OTHER)
     reply = _REPLIES.get(replied.reply, "reject")

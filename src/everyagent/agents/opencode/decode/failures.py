@@ -1,10 +1,11 @@
 """Failures of the model's API and of OpenCode itself, in the one list of codes all agents share. Pure."""
 
+from everyagent.agents.api_status import BY_STATUS
 from everyagent.agents.opencode.protocol.wire import OpencodeFailure, SessionStatus
 from everyagent.model.events import Error, ErrorCode, Retry, StopReason
 from everyagent.model.parts import Json
 
-#: OpenCode of this version tries again so often. One that does not stop there, or would wait for so long, is stopped.
+#: The tested OpenCode retries this often. A turn with more retries, or a longer wait, is stopped.
 RETRY_LIMIT = 5
 WAIT_LIMIT_MS = 15 * 60 * 1000
 ABORTED = "MessageAbortedError"
@@ -15,17 +16,7 @@ _BY_NAME: dict[str, ErrorCode] = {
     "ContextOverflowError": "context_exceeded",
     "ProviderModelNotFoundError": "model_not_found",
 }
-_BY_STATUS: dict[int, ErrorCode] = {
-    401: "auth",
-    403: "auth",
-    404: "model_not_found",
-    408: "timeout",
-    429: "rate_limited",
-    503: "overloaded",
-    504: "timeout",
-    529: "overloaded",
-}
-#: OpenCode tells of a retry in a sentence only.
+#: OpenCode describes the reason of a retry in a sentence only.
 _BY_WORDS: dict[str, ErrorCode] = {
     "model not found": "model_not_found",
     "rate limit": "rate_limited",
@@ -82,8 +73,8 @@ def _code(failure: OpencodeFailure) -> ErrorCode:
     if failure.name in _BY_NAME:
         return _BY_NAME[failure.name]
     status = failure.data.get("statusCode")
-    if isinstance(status, int) and status in _BY_STATUS:
-        return _BY_STATUS[status]
+    if isinstance(status, int) and status in BY_STATUS:
+        return BY_STATUS[status]
     return _by_words(message(failure))
 
 

@@ -142,7 +142,7 @@ class SessionMessages:
     # -- parts --------------------------------------------------------------------------------------------------
 
     def part(self, part: OpencodePart) -> Sequence[Draft] | None:
-        """None for a part of a type that nobody knows."""
+        """None for a part of an unknown type."""
         handler = PARTS.get(part.type)
         return list(handler(self, part)) if handler else None
 

@@ -1,4 +1,4 @@
-"""What OpenCode tells beside what is said - files, plans, compaction, sub-tasks - as status items. Pure."""
+"""Status items for files, plans, compaction and sub-tasks. Pure."""
 
 from collections.abc import Sequence
 
@@ -57,7 +57,7 @@ def plan(key: str, todos: Sequence[TodoEntry]) -> Sequence[Draft]:
 
 
 def turn_diff(key: str, diffs: list[FileDiff]) -> Sequence[Draft]:
-    """All that the turn has changed."""
+    """All changes of the turn."""
     return items.whole(items.status(key, "turn_diff", patches.changed(diffs)))
 
 
@@ -66,7 +66,7 @@ def needs_browser(key: str, server: str, url: str) -> Sequence[Draft]:
 
 
 def mcp_state(name: str, state: McpState | None) -> Sequence[Draft]:
-    """Only what failed is told."""
+    """Only a failure is reported."""
     if state is None or state.status != "failed":
         return ()
     return items.notice(f"mcp {name}", "mcp_server", f"The MCP server {name} did not start", state.error)

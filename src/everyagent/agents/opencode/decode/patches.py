@@ -1,4 +1,4 @@
-"""Unified diffs from what OpenCode tells of a changed file. Pure."""
+"""Unified diffs of OpenCode's file changes. Pure."""
 
 from everyagent.agents.opencode.protocol.wire import FileDiff
 from everyagent.model.parts import FileRefPart
@@ -12,12 +12,12 @@ def edited(path: str, diff: str, *, new: bool = False) -> FileRefPart:
 
 
 def written(path: str, content: str, *, new: bool) -> FileRefPart:
-    """OpenCode tells no diff of a file that is written whole; of a new one the content says it."""
+    """OpenCode sends no diff of a file that is written whole; a new file's diff is made of its content."""
     return FileRefPart(path=path, action="write", diff=_created(path, content) if new else None)
 
 
 def changed(diffs: list[FileDiff]) -> list[FileRefPart]:
-    """All that a turn has changed so far."""
+    """All changes of a turn so far."""
     return [edited(diff.file, diff.patch, new=diff.status in _ADDED) for diff in diffs]
 
 

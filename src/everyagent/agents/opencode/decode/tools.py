@@ -1,4 +1,4 @@
-"""OpenCode's tool parts as calls and results. Pure; used by `calls.py`."""
+"""Tool calls and results of OpenCode's tool parts. Pure; used by `calls.py`."""
 
 from pathlib import PurePath
 
@@ -11,11 +11,11 @@ from everyagent.agents.opencode.protocol.wire import Attached, OpencodePart
 from everyagent.model.items import Item
 from everyagent.model.parts import ContentPart, FileRefPart, ImagePart, ToolCallPart, ToolResultPart
 
-#: What the model called and OpenCode does not have, or with arguments it cannot read, becomes a call of this.
+#: OpenCode's tool for a call of an unknown tool, or with arguments that it cannot read.
 INVALID = "invalid"
 _RETURNED = frozenset({"completed", "error"})
 _STOPPED = "The command was stopped before it ended."
-#: So much of the end of what was told of an output is looked for where it goes on.
+#: Characters at the end of the known output that are searched for in an update.
 _SEAM = 256
 
 
@@ -68,7 +68,7 @@ def call(part: OpencodePart, tool: ToolName, parent: str, subagent: str | None, 
 
 
 def begun(part: OpencodePart, tool: ToolName, parent: str, subagent: str | None) -> Item:
-    """The result before anything of it is known: what output is streamed into."""
+    """The result as it starts, into which output is streamed."""
     return _item(part, tool, parent, subagent, [ToolResultPart(call_id=part.id, output="")])
 
 
@@ -109,7 +109,7 @@ def _item(
 
 
 def growth(told: str, output: str) -> str:
-    """What is new in an output that is resent whole each time; of a long one OpenCode resends only the end."""
+    """The new text of an output that each update repeats; of a long one OpenCode repeats only the end."""
     if output.startswith(told):
         return output[len(told) :]
     seam = told[-_SEAM:]
@@ -129,7 +129,7 @@ def touches(part: OpencodePart, directory: str, file: str) -> bool:
 
 
 def called(part: OpencodePart) -> str:
-    """What the model wanted, also where OpenCode has no such tool."""
+    """The tool that the model called, even if OpenCode does not have it."""
     return (_input(part).tool or part.tool) if part.tool == INVALID else part.tool
 
 

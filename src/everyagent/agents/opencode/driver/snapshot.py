@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class SnapshotResult(Struct, frozen=True):
-    """The answers as frames, and what they say together."""
+    """The answers as frames, and the snapshot made of them."""
 
     frames: list[Frame]
     snapshot: Snapshot

@@ -14,7 +14,7 @@ from everyagent.agents.opencode import program
 
 #: It names the registry of OpenCode's own packages alone; others that the user has configured are fetched.
 VARIABLE = "npm_config_@opencode-ai:registry"
-#: No address at all, so that OpenCode gives up before it looks for one. It says so in its log and goes on.
+#: Not an address, so that OpenCode gives up at once. It logs that and goes on.
 NOWHERE = "http://[everyagent fetches nothing unasked]"
 #: Whoever has one of these in a configuration folder wants what OpenCode would install there for it.
 _EXTENSIONS = ("plugin", "plugins", "tool", "tools")
@@ -63,7 +63,7 @@ def _awaited(folder: Path) -> bool:
 
 
 def _read(path: Path, otherwise: T) -> T:
-    """What cannot be read says nothing, as in OpenCode itself."""
+    """A file that cannot be read is taken as empty, as OpenCode does."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=type(otherwise))
     except (OSError, msgspec.MsgspecError, RecursionError):

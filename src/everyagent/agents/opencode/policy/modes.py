@@ -35,7 +35,7 @@ class OpencodeMode(Struct, frozen=True):
 
 
 def native(permission_mode: str, agent_mode: str) -> OpencodeMode:
-    """Planning wins: whoever chose it wants nothing changed."""
+    """Planning overrides the permission mode: nothing may be changed."""
     agent = PLAN if permission_mode == PLAN else agent_mode or None
     match permission_mode:
         case "bypass":

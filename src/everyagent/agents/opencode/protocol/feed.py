@@ -92,7 +92,7 @@ class EventFeed:
         return received
 
     def _back(self) -> None:
-        """Sessions are told that events are missing before the next event."""
+        """Sessions learn of missing events before the next event."""
         if self._opened.is_set():
             self._missed()
         self._lost_at = None

@@ -1,84 +1,43 @@
-"""What OpenCode's server tells and no event is made of. Every frame is kept all the same; used by `decode.py`."""
+"""OpenCode events that become no event of ours. Their frames are kept; used by the decoder."""
 
-_NEXT = "only of sessions of OpenCode's second API"
-_PTY = "only of terminals we would open"
-_TUI = "for OpenCode's own window"
-_MENUS = "for OpenCode's own menus"
-_WORKSPACES = "only of workspaces we would make"
-
-#: Events that are known and tell a client nothing that another event does not, with the reason.
-IGNORED: dict[str, str] = {
-    "catalog.updated": _MENUS,
-    "command.executed": "only of commands we would run; what they do is told",
-    "file.watcher.updated": "tells of every change on disk; the agent's own are told by its tools",
-    "global.disposed": "the process ends, and that is told",
-    "installation.update-available": "the version is pinned",
-    "installation.updated": "the version is pinned",
-    "integration.connection.updated": _MENUS,
-    "integration.updated": _MENUS,
-    "lsp.updated": _MENUS,
-    "mcp.tools.changed": "the next turn has them",
-    "message.part.removed": "only if we would revert",
-    "message.removed": "only if we would revert",
-    "models-dev.refreshed": _MENUS,
-    "permission.v2.asked": _NEXT,
-    "permission.v2.replied": _NEXT,
-    "plugin.added": "the parts OpenCode is made of",
-    "project.directories.updated": "for OpenCode's own sidebar",
-    "project.updated": "for OpenCode's own sidebar",
-    "pty.created": _PTY,
-    "pty.deleted": _PTY,
-    "pty.exited": _PTY,
-    "pty.updated": _PTY,
-    "question.v2.asked": _NEXT,
-    "question.v2.rejected": _NEXT,
-    "question.v2.replied": _NEXT,
-    "reference.updated": _MENUS,
-    "server.connected": "the stream begins",
-    "server.heartbeat": "the stream lives; not even kept",
-    "server.instance.disposed": "the stream ends, and is opened again",
-    "session.deleted": "nobody deletes them",
-    "session.diff": "is empty in this version; the message of the user has the changes",
-    "session.next.agent.switched": _NEXT,
-    "session.next.compaction.delta": _NEXT,
-    "session.next.compaction.ended": _NEXT,
-    "session.next.compaction.started": _NEXT,
-    "session.next.context.updated": _NEXT,
-    "session.next.model.switched": _NEXT,
-    "session.next.moved": _NEXT,
-    "session.next.prompt.admitted": _NEXT,
-    "session.next.prompted": _NEXT,
-    "session.next.reasoning.delta": _NEXT,
-    "session.next.reasoning.ended": _NEXT,
-    "session.next.reasoning.started": _NEXT,
-    "session.next.retried": _NEXT,
-    "session.next.revert.cleared": _NEXT,
-    "session.next.revert.committed": _NEXT,
-    "session.next.revert.staged": _NEXT,
-    "session.next.shell.ended": _NEXT,
-    "session.next.shell.started": _NEXT,
-    "session.next.step.ended": _NEXT,
-    "session.next.step.failed": _NEXT,
-    "session.next.step.started": _NEXT,
-    "session.next.synthetic": _NEXT,
-    "session.next.text.delta": _NEXT,
-    "session.next.text.ended": _NEXT,
-    "session.next.text.started": _NEXT,
-    "session.next.tool.called": _NEXT,
-    "session.next.tool.failed": _NEXT,
-    "session.next.tool.input.delta": _NEXT,
-    "session.next.tool.input.ended": _NEXT,
-    "session.next.tool.input.started": _NEXT,
-    "session.next.tool.progress": _NEXT,
-    "session.next.tool.success": _NEXT,
-    "tui.command.execute": _TUI,
-    "tui.prompt.append": _TUI,
-    "tui.session.select": _TUI,
-    "tui.toast.show": _TUI,
-    "vcs.branch.updated": "for OpenCode's own window",
-    "workspace.failed": _WORKSPACES,
-    "workspace.ready": _WORKSPACES,
-    "workspace.status": _WORKSPACES,
-    "worktree.failed": _WORKSPACES,
-    "worktree.ready": _WORKSPACES,
+#: Known events that add nothing to other events, by reason.
+_BY_REASON: dict[str, str] = {
+    "for OpenCode's own menus": """
+        catalog.updated integration.connection.updated integration.updated lsp.updated models-dev.refreshed
+        reference.updated
+    """,
+    "only of commands we would run; their effects are reported": "command.executed",
+    "every change on disk; the agent's own are reported by its tools": "file.watcher.updated",
+    "the end of the process is reported": "global.disposed",
+    "the version is pinned": "installation.update-available installation.updated",
+    "the next turn has them": "mcp.tools.changed",
+    "only if we would revert": "message.part.removed message.removed",
+    "only of sessions of OpenCode's second API": """
+        permission.v2.asked permission.v2.replied question.v2.asked question.v2.rejected question.v2.replied
+        session.next.agent.switched session.next.compaction.delta session.next.compaction.ended
+        session.next.compaction.started session.next.context.updated session.next.model.switched
+        session.next.moved session.next.prompt.admitted session.next.prompted session.next.reasoning.delta
+        session.next.reasoning.ended session.next.reasoning.started session.next.retried
+        session.next.revert.cleared session.next.revert.committed session.next.revert.staged
+        session.next.shell.ended session.next.shell.started session.next.step.ended session.next.step.failed
+        session.next.step.started session.next.synthetic session.next.text.delta session.next.text.ended
+        session.next.text.started session.next.tool.called session.next.tool.failed
+        session.next.tool.input.delta session.next.tool.input.ended session.next.tool.input.started
+        session.next.tool.progress session.next.tool.success
+    """,
+    "the parts OpenCode is made of": "plugin.added",
+    "for OpenCode's own sidebar": "project.directories.updated project.updated",
+    "only of terminals we would open": "pty.created pty.deleted pty.exited pty.updated",
+    "the stream begins": "server.connected",
+    "the stream lives; not even kept": "server.heartbeat",
+    "the stream ends, and is opened again": "server.instance.disposed",
+    "nobody deletes them": "session.deleted",
+    "is empty in this version; the message of the user has the changes": "session.diff",
+    "for OpenCode's own window": """
+        tui.command.execute tui.prompt.append tui.session.select tui.toast.show vcs.branch.updated
+    """,
+    "only of workspaces we would make": """
+        workspace.failed workspace.ready workspace.status worktree.failed worktree.ready
+    """,
 }
+IGNORED: dict[str, str] = {name: reason for reason, names in _BY_REASON.items() for name in names.split()}

@@ -12,7 +12,7 @@ from everyagent.errors import AgentFailed
 
 #: How long OpenCode may take to answer; a busy machine needs seconds for the first request in a directory.
 REPLY_LIMIT = 30.0
-#: It says that it lives every ten seconds; silence for longer is a stream that is lost.
+#: A heartbeat comes every ten seconds; after a longer silence the stream is lost.
 SILENCE_LIMIT = 25.0
 CONNECT_LIMIT = 5.0
 T = TypeVar("T")
@@ -21,11 +21,11 @@ NEXT_HEADER = "x-next-cursor"
 
 
 class OpencodeUnreachable(AgentFailed):
-    """It does not answer: it is about to end, or it hangs."""
+    """OpenCode does not answer: it is ending, or it hangs."""
 
 
 class OpencodeRefused(AgentFailed):
-    """OpenCode's own words for why it does not do it."""
+    """OpenCode answered with an error."""
 
     def __init__(self, path: str, status: int, body: bytes) -> None:
         super().__init__(f"OpenCode refused {path} with {status}: {_words(body)}")
@@ -49,11 +49,11 @@ class Rest:
     async def ask(
         self, method: str, path: str, directory: str, body: bytes | None = None, *, limit: float = REPLY_LIMIT
     ) -> bytes:
-        """What it answers. Raises `OpencodeRefused` and `OpencodeUnreachable`."""
+        """The answer. Raises `OpencodeRefused` and `OpencodeUnreachable`."""
         return (await self._answer(method, path, directory, body, limit)).content
 
     async def page(self, path: str, directory: str) -> tuple[bytes, str | None]:
-        """One page of a list whose end comes first, and what to say as `before` to get the page before it."""
+        """One page of a list, newest first, and the `before` of the page before it."""
         answer = await self._answer("GET", path, directory, None, REPLY_LIMIT)
         return answer.content, answer.headers.get(NEXT_HEADER)
 
@@ -73,7 +73,7 @@ class Rest:
         return answer
 
     def events(self, directory: str) -> AbstractAsyncContextManager[httpx2.Response]:
-        """All that happens in a directory, for as long as it is read."""
+        """The events of a directory, as long as they are read."""
         timeout = httpx2.Timeout(SILENCE_LIMIT, connect=CONNECT_LIMIT)
         return self._client.stream("GET", "/event", params={"directory": directory}, timeout=timeout)
 

@@ -1,4 +1,4 @@
-"""What OpenCode's server says, as far as we read it: decode only, every field that may be missing has a default.
+"""Types of OpenCode's events and answers, as far as we read them: decode only, optional fields have defaults.
 
 The names are OpenCode's own; `docs/agents/opencode.md` says what becomes of each event and part.
 """
@@ -52,7 +52,7 @@ class EventNameProperties(OpencodeWire, frozen=True):
 
 
 class EventName(OpencodeWire, frozen=True):
-    """The same of an event that is put together in another way than we know."""
+    """The same for an event of an unknown shape."""
 
     type: str
     properties: EventNameProperties = EventNameProperties()
@@ -106,7 +106,7 @@ class MessageNotice(OpencodeWire, frozen=True):
 
 
 class PartTime(OpencodeWire, frozen=True):
-    """`compacted`: OpenCode has dropped it from what the model sees, long after it was told."""
+    """`compacted`: OpenCode has removed it from the model's context, long after it was sent."""
 
     start: float = 0
     end: float | None = None
@@ -186,7 +186,7 @@ class OpencodeDelta(OpencodeWire, frozen=True):
 
 
 class Delivered(OpencodeWire, frozen=True):
-    """A message with its parts, as `GET /session/{id}/message` tells it."""
+    """A message with its parts, as `GET /session/{id}/message` returns it."""
 
     info: OpencodeMessage
     parts: list[OpencodePart] = []
@@ -227,7 +227,7 @@ class OpencodeErrorNotice(OpencodeWire, frozen=True):
 
 
 class EmptyNotice(OpencodeWire, frozen=True):
-    """Its coming is all it tells."""
+    """An event without fields that we read."""
 
 
 class TodoEntry(OpencodeWire, frozen=True):
@@ -300,7 +300,7 @@ class AskSettled(OpencodeWire, frozen=True):
 
 
 class ModelCost(OpencodeWire, frozen=True):
-    """0 also where nobody said."""
+    """0 also if unknown."""
 
     input: float = 0
     output: float = 0
