@@ -9,7 +9,7 @@ from tests.agents.told_session import ToldSession
 from everyagent.agents.codex.decode import asks
 from everyagent.agents.codex.decode.asks import Ask
 from everyagent.agents.codex.decode.decoder import CodexDecoder
-from everyagent.agents.codex.decode.effects import RpcAnswer
+from everyagent.agents.codex.decode.effects import ImmediateAnswer
 from everyagent.agents.codex.protocol import rpc
 from everyagent.agents.codex.protocol.routing import ThreadRouter
 from everyagent.agents.codex.protocol.rpc import RpcMessage
@@ -129,7 +129,12 @@ class Player:
 
     def unanswered(self) -> list[object]:
         """Requests that only a refusal or an answer of our own would end."""
-        return [aside for session in self.sessions for aside in session.decoder.effects if isinstance(aside, RpcAnswer)]
+        return [
+            aside
+            for session in self.sessions
+            for aside in session.decoder.effects
+            if isinstance(aside, ImmediateAnswer)
+        ]
 
 
 _REPLIES: dict[str, PermissionReply] = {"accept": "once", "acceptForSession": "always"}

@@ -35,7 +35,7 @@ def test_a_session_goes_on_after_a_failure(session: CodexSession) -> None:
     assert session.replies() == ["Better."]
 
 
-def test_a_retry_is_told_while_it_is_tried_and_then_it_goes_on(session: CodexSession) -> None:
+def test_a_retry_is_reported_and_the_turn_goes_on(session: CodexSession) -> None:
     session.model.script.add(fail(429, "rate_limit_exceeded", headers={"retry-after": "1"}), say("Better."))
     assert session.create().turn("Hello").stop_reason == "end_turn"
     assert session.replies() == ["Better."]
@@ -43,7 +43,7 @@ def test_a_retry_is_told_while_it_is_tried_and_then_it_goes_on(session: CodexSes
     assert [(retry.attempt, retry.max) for retry in retries if retry] == [(1, 2)]
 
 
-def test_what_a_cut_stream_had_said_is_failed_and_said_anew(session: CodexSession) -> None:
+def test_the_message_of_a_cut_stream_fails_and_is_repeated(session: CodexSession) -> None:
     session.model.script.add(say("All of what there is to say.", cut=2), say("All of what there is to say."))
     assert session.create().turn("Hello").stop_reason == "end_turn"
     said = [item for item in session.items("message") if item.role == "assistant"]
@@ -57,14 +57,14 @@ def test_a_model_that_cannot_be_reached_ends_the_turn(session: CodexSession) -> 
     assert session.all(Error)[-1].code == "network"
 
 
-def test_a_missing_key_says_what_to_do(session: CodexSession) -> None:
+def test_a_missing_key_is_reported_with_a_remedy(session: CodexSession) -> None:
     session.create(env={"SCRIPTED_KEY": ""})
     assert session.turn("Hello").stop_reason == "error"
     last = session.all(Error)[-1]
     assert (last.code, "codex login" in last.message) == ("auth", True)
 
 
-def test_a_configuration_that_codex_refuses_is_told_with_its_words(session: CodexSession) -> None:
+def test_a_configuration_that_codex_refuses_is_reported_with_its_message(session: CodexSession) -> None:
     session.configure('approval_policy = "untrusted"')
     assert session.create().turn("Hello").stop_reason == "error"
     assert "no longer supported" in session.all(Error)[-1].message

@@ -92,7 +92,7 @@ def test_the_permission_mode_can_be_changed_between_turns(session: CodexSession)
     assert [(session.workspace / name).exists() for name in ("a.txt", "b.txt")] == [True, False]
 
 
-def test_in_plan_mode_nothing_is_changed_and_the_plan_is_told(session: CodexSession) -> None:
+def test_in_plan_mode_nothing_is_changed_and_the_plan_is_reported(session: CodexSession) -> None:
     session.model.script.add(patch(PATCH), say(PLAN), patch(PATCH), say("Done."))
     session.create(agentMode="plan").turn("Plan it")
     assert not (session.workspace / "new.txt").exists()
@@ -136,7 +136,7 @@ def test_an_image_that_the_model_looks_at_is_a_call_and_its_result(session: Code
     ]
 
 
-def test_of_any_other_file_the_model_is_told_where_it_is(session: CodexSession) -> None:
+def test_the_model_gets_the_path_of_any_other_file(session: CodexSession) -> None:
     session.model.script.add(say("Read."))
     data = base64.b64encode(b"a,b\n1,2\n").decode()
     session.create().turn("Read it", attachments=[{"data": data, "mime": "text/csv", "filename": "t.csv"}])
@@ -157,7 +157,7 @@ def test_commands_run_in_the_directory_with_the_environment_of_the_session(sessi
     assert outputs(session) == [f"{session.workspace}\nblue\n0\n"]
 
 
-def test_commands_find_what_lies_on_the_path_of_the_session(session: CodexSession) -> None:
+def test_commands_use_the_path_of_the_session(session: CodexSession) -> None:
     """A profile that sets the path anew, as root's does on Debian, has no say in it."""
     greet = session.workspace / "bin" / "greet"
     greet.parent.mkdir()
@@ -180,7 +180,7 @@ def test_sessions_of_another_environment_have_another_process(session: CodexSess
     assert session.app_server()
 
 
-def test_an_mcp_server_that_does_not_start_is_told(session: CodexSession) -> None:
+def test_an_mcp_server_that_does_not_start_is_reported(session: CodexSession) -> None:
     session.model.script.add(say("Without, then."))
     session.create(mcp={"broken": {"type": "local", "command": ["/does/not/exist"]}}).turn("Hello")
     (told,) = session.statuses("mcp_server")
@@ -200,7 +200,7 @@ def test_a_directory_that_is_gone_is_a_clear_error(session: CodexSession) -> Non
     assert "does not exist" in session.all(Error)[-1].message
 
 
-def test_a_model_that_writes_code_to_call_its_tools_is_told_by_the_calls(session: CodexSession) -> None:
+def test_tool_calls_of_code_that_a_model_writes_are_reported(session: CodexSession) -> None:
     code = 'const done = await tools.exec_command({cmd: "echo from-code"}); text(done.output);'
     session.model.script.add(custom("exec", code), say("Done."))
     session.create(model="gpt-6.1-sol", permissionMode="bypass").turn("Run it")
@@ -211,7 +211,7 @@ def test_a_model_that_writes_code_to_call_its_tools_is_told_by_the_calls(session
 # -- sub-agents -------------------------------------------------------------------------------------------------
 
 
-def test_what_a_sub_agent_does_belongs_to_the_call_that_made_it(session: CodexSession) -> None:
+def test_items_of_a_sub_agent_belong_to_the_call_that_made_it(session: CodexSession) -> None:
     space = "collaboration"
     session.model.script.add(
         call("spawn_agent", {"task_name": "helper", "message": "Count"}, namespace=space, when="Ask a helper"),

@@ -53,7 +53,7 @@ def test_no_recorded_frame_is_unparsed(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", cases())
-def test_a_recorded_answer_is_what_we_would_have_said(case: str) -> None:
+def test_our_answers_equal_the_recorded_answers(case: str) -> None:
     if case not in OTHERS:
         for recorded, ours in Player().play(case).answers:
             assert ours == recorded
@@ -82,7 +82,7 @@ def digest(line: Line) -> str:
     return hashlib.sha256(line.body).hexdigest()
 
 
-def test_a_decoder_remembers_what_is_open_not_what_went_by() -> None:
+def test_a_decoder_remembers_open_items_only() -> None:
     decoder = CodexDecoder()
     lines = [line for case in cases() for line in lines_of(case)]
     for _ in range(3):

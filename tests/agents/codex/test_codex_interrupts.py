@@ -155,7 +155,7 @@ def test_a_turn_that_does_not_hear_the_interrupt_is_ended_with_the_process(sessi
     assert "Remember seven" in session.model.requests[-1].everything
 
 
-def test_a_process_that_is_ended_for_one_session_is_told_to_the_others(session: CodexSession) -> None:
+def test_the_end_of_a_shared_process_is_reported_to_the_others(session: CodexSession) -> None:
     session.model.script.add(say("Hello.", when="Hello"), say(LONG, held=4, when="Talk"), say("Back.", when="again"))
     other = session.another().create()
     other.turn("Hello")

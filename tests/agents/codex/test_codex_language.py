@@ -9,7 +9,7 @@ from everyagent.agents.adapter import Draft, Heard, Launch
 from everyagent.agents.codex import launch, program
 from everyagent.agents.codex.decode import asks, patches
 from everyagent.agents.codex.decode.decoder import CodexDecoder
-from everyagent.agents.codex.decode.effects import RpcAnswer, RpcReply, UnservedRequest
+from everyagent.agents.codex.decode.effects import ImmediateAnswer, RpcReply, UnservedRequest
 from everyagent.agents.codex.driver import encode
 from everyagent.agents.codex.policy import modes
 from everyagent.agents.codex.protocol import requests, rpc, wire
@@ -52,7 +52,7 @@ def plain(**fields: object) -> Launch:
 
 
 @pytest.mark.parametrize("body", [b"not json", b"[1]", b'{"method":5}', b"\xff\xfe", b'{"id":{}}', b"[" * 100_000])
-def test_what_cannot_be_read_is_unparsed(body: bytes) -> None:
+def test_a_line_that_cannot_be_read_is_unparsed(body: bytes) -> None:
     (draft,) = drafts(CodexDecoder().decode(rpc.read(Line(body))))
     assert isinstance(draft, Unparsed)
 
@@ -62,19 +62,19 @@ def test_a_line_that_was_cut_is_unparsed() -> None:
     assert isinstance(draft, Unparsed)
 
 
-def test_a_notification_that_nobody_knows_is_unparsed() -> None:
+def test_an_unknown_notification_is_unparsed() -> None:
     (draft,) = drafts(opened().decode(said(method="thread/new/thing", params={"threadId": "T"})))
     assert isinstance(draft, Unparsed)
     assert "thread/new/thing" in draft.error
 
 
-def test_an_item_of_a_type_that_nobody_knows_is_unparsed() -> None:
+def test_an_item_of_an_unknown_type_is_unparsed() -> None:
     item = {"type": "hologram", "id": "x"}
     heard = opened().decode(said(method="item/started", params={"threadId": "T", "turnId": "t", "item": item}))
     assert isinstance(heard.drafts[0], Unparsed)
 
 
-def test_a_request_that_nobody_knows_is_refused_and_unparsed() -> None:
+def test_an_unknown_request_is_refused_and_unparsed() -> None:
     decoder = opened()
     decoder.effects.clear()
     heard = decoder.decode(said(method="item/new/request", id=7, params={"threadId": "T"}))
@@ -103,7 +103,7 @@ def test_a_request_of_codex_with_the_id_of_one_of_ours_is_no_answer() -> None:
     assert [owner for owner, _ in router.route(said(id=0, result=THREAD))] == ["us"]
 
 
-def test_a_thread_belongs_to_who_opened_it_and_its_sub_agents_too() -> None:
+def test_a_thread_and_its_sub_agents_belong_to_the_session_that_opened_it() -> None:
     router: ThreadRouter[str] = ThreadRouter(["a", "b"])
     for owner, id, thread in (("a", "1", "A"), ("b", "2", "B")):
         router.ask(id, owner)
@@ -121,7 +121,7 @@ def test_a_thread_belongs_to_who_opened_it_and_its_sub_agents_too() -> None:
     assert [owner for owner, _ in router.route(said(method="configWarning", params={}))] == ["a"]
 
 
-def test_limits_are_told_to_whose_usage_came_before() -> None:
+def test_rate_limits_go_to_the_session_whose_usage_came_before() -> None:
     router: ThreadRouter[str] = ThreadRouter(["a", "b"])
     for owner in ("a", "b"):
         router.ask(owner, owner)
@@ -153,10 +153,10 @@ def test_an_ask_that_codex_settles_itself_is_resolved() -> None:
     assert drafts(decoder.decode(settled)) == []
 
 
-def test_the_clock_is_told_without_asking_anybody() -> None:
+def test_a_request_for_the_time_is_answered_at_once() -> None:
     decoder = CodexDecoder(now=lambda: 1234.5)
     assert drafts(decoder.decode(said(method="currentTime/read", id=1, params={"threadId": "T"}))) == []
-    assert decoder.effects == [RpcAnswer(1, {"currentTimeAt": 1234})]
+    assert decoder.effects == [ImmediateAnswer(1, {"currentTimeAt": 1234})]
 
 
 GRANT: dict[str, object] = {"network": {"enabled": True}}
@@ -238,7 +238,7 @@ def test_the_daemons_secrets_stay_with_the_daemon_and_the_users_key_goes_along(t
     assert environment == {"CODEX_HOME": str(tmp_path), "MY_KEY": "k", "OPENAI_API_KEY": "o", "COLOUR": "blue"}
 
 
-def test_a_key_of_the_environment_is_used_where_nobody_is_logged_in(tmp_path: Path) -> None:
+def test_a_key_of_the_environment_is_used_without_a_login(tmp_path: Path) -> None:
     environment = {"CODEX_HOME": str(tmp_path), "OPENAI_API_KEY": "sk-secret", "OPENAI_BASE_URL": "http://x.example"}
     words = " ".join(launch.argv("codex", environment))
     assert 'env_key="OPENAI_API_KEY"' in words
@@ -248,7 +248,7 @@ def test_a_key_of_the_environment_is_used_where_nobody_is_logged_in(tmp_path: Pa
     assert "env_key" not in " ".join(launch.argv("codex", environment))
 
 
-def test_who_is_logged_in_is_told_without_the_secret(tmp_path: Path) -> None:
+def test_the_login_is_reported_without_the_secret(tmp_path: Path) -> None:
     environment = {"CODEX_HOME": str(tmp_path)}
     assert program.login(environment) is None
     assert program.login({**environment, "OPENAI_API_KEY": "k"}) == "OPENAI_API_KEY"

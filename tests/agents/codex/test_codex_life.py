@@ -27,7 +27,7 @@ def sleepers(session: CodexSession) -> list[int]:
 # -- steering and queueing --------------------------------------------------------------------------------------
 
 
-def test_a_message_steered_into_a_turn_is_heard_in_it(session: CodexSession) -> None:
+def test_a_message_steered_into_a_turn_reaches_the_model(session: CodexSession) -> None:
     session.model.script.add(run("sleep 1"), say("Blue it is.", when="Make it blue"))
     session.create(permissionMode="bypass").send("Paint it")
     session.until(lambda: session.items("tool_call"))
@@ -52,7 +52,7 @@ def test_a_queued_message_waits_for_its_turn(session: CodexSession) -> None:
 # -- death and resuming -----------------------------------------------------------------------------------------
 
 
-def test_a_killed_app_server_is_told_and_the_session_resumes_with_its_memory(session: CodexSession) -> None:
+def test_a_killed_app_server_is_reported_and_the_session_resumes_with_its_memory(session: CodexSession) -> None:
     session.model.script.add(say("Noted."), say(LONG, held=4), say("It was seven."))
     session.create().turn("Remember seven")
     session.send("Talk long")
@@ -67,7 +67,7 @@ def test_a_killed_app_server_is_told_and_the_session_resumes_with_its_memory(ses
     assert "Remember seven" in session.model.requests[-1].everything
 
 
-def test_the_death_of_an_app_server_is_told_once_in_each_of_its_sessions(session: CodexSession) -> None:
+def test_the_death_of_an_app_server_is_reported_once_in_each_of_its_sessions(session: CodexSession) -> None:
     session.model.script.add(say("A."), say("B."), say(LONG, when="Talk long", held=4), say("Back.", when="again"))
     session.model.script.add(say("Back.", when="again"))
     session.create().turn("Hello")
@@ -175,7 +175,7 @@ def test_a_terminated_session_takes_its_commands_and_leaves_the_others(session: 
     assert session.turn("And you?").stop_reason == "end_turn"
 
 
-def test_an_app_server_that_does_not_answer_is_ended_and_told_to_the_others(session: CodexSession) -> None:
+def test_an_app_server_that_does_not_answer_is_ended_and_reported_to_the_others(session: CodexSession) -> None:
     session.model.script.add(say("A."), say("B."), say("Back."))
     session.create().turn("Hello")
     other = session.another().create()

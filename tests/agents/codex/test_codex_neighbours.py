@@ -27,8 +27,8 @@ OFFLINE = (
     "test_codex_asks.py::test_a_command_runs_once_it_is_permitted",
     "test_codex_asks.py::test_a_patch_is_asked_for_with_its_diff",
     "test_codex_asks.py::test_a_question_is_answered",
-    "test_codex_features.py::test_what_a_sub_agent_does_belongs_to_the_call_that_made_it",
-    "test_codex_life.py::test_a_killed_app_server_is_told_and_the_session_resumes_with_its_memory",
+    "test_codex_features.py::test_items_of_a_sub_agent_belong_to_the_call_that_made_it",
+    "test_codex_life.py::test_a_killed_app_server_is_reported_and_the_session_resumes_with_its_memory",
 )
 
 

@@ -93,7 +93,7 @@ def test_calls_of_a_program_that_the_model_wrote_are_ruled_too(scene: CodexScene
     assert scene.called() == ["shell"]
 
 
-def test_what_the_policies_have_asked_codex_does_not_ask_again(scene: CodexScene) -> None:
+def test_a_call_that_the_policies_asked_about_is_not_asked_about_again(scene: CodexScene) -> None:
     scene.create("default", tools={"bash": "ask"}, mcp={"notes": {"default": "ask"}})
     scene.shell_turn("touch made.txt")
     scene.permits(1, "once")
@@ -105,7 +105,7 @@ def test_what_the_policies_have_asked_codex_does_not_ask_again(scene: CodexScene
     assert scene.asks() == 2
 
 
-def test_what_is_allowed_changes_nothing_in_plan_mode(scene: CodexScene) -> None:
+def test_an_allowed_tool_changes_nothing_in_plan_mode(scene: CodexScene) -> None:
     scene.create("plan", default="allow")
     scene.session.model.script.add(patch(NEW_FILE), say("Done."))
     scene.session.turn("Go")
@@ -131,7 +131,7 @@ def test_a_search_that_the_provider_runs_can_be_denied_but_not_asked_for(scene: 
     assert "web_search" not in str(scene.session.model.requests[-1].tools)
 
 
-def test_an_interrupt_withdraws_what_was_asked(scene: CodexScene) -> None:
+def test_an_interrupt_withdraws_open_asks(scene: CodexScene) -> None:
     scene.create("bypass", tools={"bash": "ask"})
     scene.session.model.script.add(run("touch made.txt"))
     scene.session.send("Go")
@@ -145,7 +145,7 @@ def test_an_interrupt_withdraws_what_was_asked(scene: CodexScene) -> None:
     assert not scene.made("later.txt")
 
 
-def test_a_user_who_has_switched_hooks_off_does_not_switch_the_policies_off(scene: CodexScene) -> None:
+def test_switching_hooks_off_does_not_switch_policies_off(scene: CodexScene) -> None:
     config = scene.session.home / "config.toml"
     config.write_text(config.read_text().replace("[features]", "[features]\nhooks = false"))
     scene.create("bypass", tools={"bash": "deny"})

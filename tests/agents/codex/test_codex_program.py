@@ -48,7 +48,7 @@ def wanted(**fields: object) -> Program:
     return Program(**{**given, "size": len(SCRIPT), "sha256": digest, **fields})  # pyright: ignore[reportArgumentType]
 
 
-async def test_the_pinned_version_is_installed_with_what_it_needs_beside_it(
+async def test_the_pinned_version_is_installed_with_its_own_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = npm_with(FILES, tmp_path, monkeypatch)
@@ -75,7 +75,7 @@ async def test_installing_again_replaces_all_of_it(tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.parametrize("wrong", [{"size": 1}, {"sha256": "0" * 64}, {"member": f"{ROOT}/bin/other"}])
-def test_a_program_that_is_not_what_was_tested_is_not_installed(
+def test_a_program_with_another_checksum_is_not_installed(
     wrong: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     npm_with(FILES, tmp_path, monkeypatch)
@@ -84,7 +84,7 @@ def test_a_program_that_is_not_what_was_tested_is_not_installed(
     assert [each.name for each in (tmp_path / "agents").iterdir()] == [".lock"]
 
 
-async def test_an_untested_version_works_and_says_so(tmp_path: Path) -> None:
+async def test_an_untested_version_works_and_is_reported(tmp_path: Path) -> None:
     named = executable(tmp_path / "codex", "#!/bin/sh\necho 'codex-cli 9.9.9'\n")
     async with adapter(tmp_path, EVERYAGENT_CODEX_BIN=str(named)) as made:
         state = await made.state()
@@ -92,14 +92,14 @@ async def test_an_untested_version_works_and_says_so(tmp_path: Path) -> None:
     assert "9.9.9" in (state.problem or "")
 
 
-async def test_without_the_program_a_session_is_told_what_to_do(tmp_path: Path) -> None:
+async def test_a_session_without_the_program_gets_a_remedy(tmp_path: Path) -> None:
     async with adapter(tmp_path) as made:
         assert not (await made.state()).installed
         with pytest.raises(AgentNotInstalled, match="everyagent agents install codex"):
             await made.open(launch(tmp_path), Ear())
 
 
-async def test_an_app_server_that_does_not_start_is_told_in_its_own_words(tmp_path: Path) -> None:
+async def test_an_app_server_that_does_not_start_is_reported_with_its_message(tmp_path: Path) -> None:
     named = executable(tmp_path / "codex", "#!/bin/sh\necho 'the flux is low' >&2\nexit 7\n")
     async with adapter(tmp_path, EVERYAGENT_CODEX_BIN=str(named)) as made:
         with pytest.raises(AgentFailed, match="the flux is low"):

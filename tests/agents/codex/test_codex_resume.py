@@ -61,7 +61,7 @@ def test_a_patch_that_does_not_apply_is_a_failed_call(resumed: CodexSession) -> 
     assert "absent.txt" in (returned.error or "")
 
 
-def test_what_codex_tells_is_not_told_twice(resumed: CodexSession) -> None:
+def test_a_call_with_an_item_is_not_repeated(resumed: CodexSession) -> None:
     resumed.model.script.add(run("echo one"), run("touch x", **REFUSED), run("echo two"), say("Done."))
     resumed.turn("Work")
     outputs = [(item.name, item.status) for item in resumed.items("tool_result")]
@@ -71,7 +71,7 @@ def test_what_codex_tells_is_not_told_twice(resumed: CodexSession) -> None:
     assert len(resumed.items("tool_call")) == len(resumed.items("tool_result")) == 4
 
 
-def test_a_record_that_is_gone_is_told_and_harms_nothing(resumed: CodexSession) -> None:
+def test_a_missing_record_is_reported_and_harms_nothing(resumed: CodexSession) -> None:
     resumed.model.script.add(say("Here."), run("touch x", **REFUSED), say("Then not."), say("Still here."))
     resumed.turn("Are you there?")
     rollout(resumed).unlink()
@@ -81,7 +81,7 @@ def test_a_record_that_is_gone_is_told_and_harms_nothing(resumed: CodexSession) 
     assert "No such file" in str(warning.content)
 
 
-def test_a_record_of_another_kind_is_told_and_harms_nothing(resumed: CodexSession) -> None:
+def test_a_record_of_another_kind_is_reported_and_harms_nothing(resumed: CodexSession) -> None:
     held = say("Here I am.", held=1)
     resumed.model.script.add(held)
     resumed.send("Are you there?")
@@ -115,7 +115,7 @@ def test_a_choice_that_is_taken_back_falls_back_to_the_default(session: CodexSes
     assert chosen(session) == default
 
 
-def test_a_choice_made_at_the_start_falls_back_to_what_is_configured(session: CodexSession) -> None:
+def test_a_choice_that_is_taken_back_falls_back_to_the_configuration(session: CodexSession) -> None:
     session.configure('model_reasoning_effort = "high"\n')
     session.model.script.add(*(say("Yes.") for _ in range(2)))
     session.create(model="gpt-5.4", variant="low").turn("One")

@@ -32,7 +32,7 @@ def ids(rollout: Rollout, *told: str) -> list[str]:
     return [record.item.call_id for record in rollout.calls_without_item(lambda call: call in told)]
 
 
-def test_only_what_is_added_is_read_and_only_once(path: Path) -> None:
+def test_only_new_rows_are_read_and_only_once(path: Path) -> None:
     rollout = Rollout(path)
     add(path, row("event_msg", type="task_started") + called("a") + called("b"))
     assert ids(rollout) == ["a", "b"]
@@ -40,7 +40,7 @@ def test_only_what_is_added_is_read_and_only_once(path: Path) -> None:
     assert ids(rollout) == ["c"]
 
 
-def test_what_was_told_is_left_out(path: Path) -> None:
+def test_calls_with_an_item_are_left_out(path: Path) -> None:
     rollout = Rollout(path)
     add(path, called("a") + called("b"))
     assert ids(rollout, "a") == ["b"]
@@ -63,7 +63,7 @@ def test_a_record_that_grows_no_more_is_given_up_after_some_turns(path: Path) ->
 
 
 @pytest.mark.parametrize("line", [b"nonsense\n", b'{"type": 7}\n', b"[]\n", b'{"type":"response_item","payload":[]}\n'])
-def test_what_is_no_record_is_refused(path: Path, line: bytes) -> None:
+def test_a_file_that_is_no_record_is_refused(path: Path, line: bytes) -> None:
     rollout = Rollout(path)
     add(path, line)
     with pytest.raises(msgspec.DecodeError):

@@ -39,7 +39,7 @@ def test_a_second_turn_knows_the_first(session: CodexSession) -> None:
     assert "First." in session.model.requests[-1].everything
 
 
-def test_reasoning_is_told_apart_from_words(session: CodexSession) -> None:
+def test_reasoning_is_an_item_of_its_own(session: CodexSession) -> None:
     session.model.script.add(think("I think about it.", "Done."))
     session.create().turn("Think")
     thoughts = [item for item in session.items("message") if item.name == "reasoning"]
@@ -65,7 +65,7 @@ def test_a_slow_command_streams_its_output(session: CodexSession) -> None:
     assert any("line" in delta.delta for delta in session.all(ItemDelta) if delta.kind == "tool_output")
 
 
-def test_a_patch_tells_its_files_and_diffs(session: CodexSession) -> None:
+def test_a_patch_has_its_files_and_diffs(session: CodexSession) -> None:
     (session.workspace / "a.txt").write_text("hello\nworld\n")
     session.model.script.add(patch(PATCH), say("Patched."))
     session.create(permissionMode="bypass").turn("Patch it")
@@ -78,7 +78,7 @@ def test_a_patch_tells_its_files_and_diffs(session: CodexSession) -> None:
     assert session.statuses("turn_diff")
 
 
-def test_a_command_that_outlives_its_turn_is_told_when_it_ends(session: CodexSession) -> None:
+def test_the_end_of_a_command_that_outlives_its_turn_is_reported(session: CodexSession) -> None:
     waiting = "while [ ! -e go ]; do sleep 0.1; done; echo late"
     session.model.script.add(run(waiting, yield_time_ms=300), say("It runs on."))
     assert session.create(permissionMode="bypass").turn("Start it").stop_reason == "end_turn"
@@ -90,7 +90,7 @@ def test_a_command_that_outlives_its_turn_is_told_when_it_ends(session: CodexSes
     assert "late" in str(ended.content)
 
 
-def test_a_plan_is_told_as_its_steps(session: CodexSession) -> None:
+def test_a_plan_is_reported_as_its_steps(session: CodexSession) -> None:
     steps = [{"step": "Look", "status": "in_progress"}, {"step": "Edit", "status": "pending"}]
     session.model.script.add(call("update_plan", {"plan": list(steps)}), say("Planned."))
     session.create().turn("Plan")

@@ -71,7 +71,7 @@ LIMITS = {"primary": {"usedPercent": 91, "windowDurationMins": 300, "resetsAt": 
         ),
     ],
 )
-def test_what_codex_tells_of_itself_is_a_status(method: str, params: dict[str, object], name: str, label: str) -> None:
+def test_a_notice_of_codex_is_a_status(method: str, params: dict[str, object], name: str, label: str) -> None:
     (item,) = done(told((method, params)))
     assert (item.kind, item.name) == ("status", name)
     assert isinstance(item.content[0], StatusPart)

@@ -39,7 +39,7 @@ def test_a_command_runs_once_it_is_permitted(session: OpencodeSession) -> None:
     assert "ran-once" in outputs(session)[0]
 
 
-def test_always_holds_for_what_is_alike(session: OpencodeSession) -> None:
+def test_always_holds_for_similar_calls(session: OpencodeSession) -> None:
     session.model.script.add(run("printf alike-1"), run("printf alike-2"), say("Both ran."))
     session.create().send("Run both")
     asked = session.next(PermissionRequested)
@@ -61,7 +61,7 @@ def test_a_rejection_ends_the_turn(session: OpencodeSession) -> None:
     assert session.replies() == []
 
 
-def test_a_rejection_with_a_message_is_told_to_the_model(session: OpencodeSession) -> None:
+def test_the_message_of_a_rejection_reaches_the_model(session: OpencodeSession) -> None:
     session.model.script.add(run("echo never"), say("Then not.", when="List instead"))
     session.create().send("Run it")
     session.permit(session.next(PermissionRequested).permission_id, "reject", "List instead")
@@ -95,7 +95,7 @@ def test_one_rejection_rejects_all(session: OpencodeSession) -> None:
     assert [result.status for result in session.items("tool_result")] == ["failed", "failed"]
 
 
-def test_an_edit_is_asked_for_with_its_diff_and_told_with_it(session: OpencodeSession) -> None:
+def test_the_ask_and_the_result_of_an_edit_have_its_diff(session: OpencodeSession) -> None:
     file = session.workspace / "edited.txt"
     file.write_text("hello\nworld\n")
     edit = {"filePath": str(file), "oldString": "world", "newString": "there"}
@@ -169,7 +169,7 @@ def test_a_rejected_question_ends_the_turn(session: OpencodeSession) -> None:
     assert session.replies() == []
 
 
-def test_what_the_user_allowed_in_opencodes_own_settings_is_not_asked(alone: OpencodeSession) -> None:
+def test_a_permission_of_opencodes_own_settings_is_not_asked_for(alone: OpencodeSession) -> None:
     alone.extra = {"permission": {"bash": {"echo *": "allow", "rm *": "deny"}}}
     alone.model.script.add(run("echo allowed"), run("rm -f denied"), run("touch asked"), say("Done."))
     alone.create().send("Run all")

@@ -45,7 +45,7 @@ def test_a_project_with_a_folder_for_opencode_is_heeded_and_nothing_is_fetched(
     assert not (alone.home / "config" / "opencode" / "node_modules").exists()
 
 
-def test_what_a_tool_of_the_project_may_need_is_fetched(alone: OpencodeSession, proxy: ClosedProxy) -> None:
+def test_packages_for_a_tool_of_the_project_are_fetched(alone: OpencodeSession, proxy: ClosedProxy) -> None:
     written(alone.workspace / ".opencode" / "tool" / "ours.js", TOOL)
     alone.create(env={**proxy.environment, "npm_config_fetch_retries": "0"}).turn("Hello")
     alone.until(lambda: [line for line in proxy.asked if "registry.npmjs.org" in line])

@@ -41,7 +41,7 @@ def test_a_failure_that_stays_ends_the_turn_once_with_its_code(
     assert session.replies() == ["Better."]
 
 
-def test_a_retry_is_told_while_it_is_tried_and_then_it_goes_on(session: OpencodeSession) -> None:
+def test_a_retry_is_reported_and_the_turn_goes_on(session: OpencodeSession) -> None:
     session.model.script.add(fail(500, "server_error", times=2, headers=SOON), say("Better."))
     assert session.create().turn("Hello").stop_reason == "end_turn"
     assert session.replies() == ["Better."]
@@ -100,7 +100,7 @@ def test_a_wait_of_hours_is_not_waited_for(session: OpencodeSession) -> None:
     assert len(session.errors()) == 1
 
 
-def test_what_a_cut_stream_had_said_is_failed_and_said_anew(session: OpencodeSession) -> None:
+def test_the_message_of_a_cut_stream_fails_and_is_repeated(session: OpencodeSession) -> None:
     cut = say("All of what there is to say.", held=2, cut=2)
     session.model.script.add(cut, say("All of what there is to say."))
     session.create().send("Hello")
@@ -113,7 +113,7 @@ def test_what_a_cut_stream_had_said_is_failed_and_said_anew(session: OpencodeSes
     assert session.errors()[0].retry
 
 
-def test_an_answer_cut_short_by_its_limit_says_so(session: OpencodeSession) -> None:
+def test_an_answer_cut_by_its_limit_ends_with_max_tokens(session: OpencodeSession) -> None:
     session.model.script.add(say("Too long to", finish="length"))
     assert session.create().turn("Hello").stop_reason == "max_tokens"
 

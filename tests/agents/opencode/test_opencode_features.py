@@ -67,7 +67,7 @@ def test_the_model_and_its_variant_reach_the_api_and_can_be_changed(session: Ope
     assert session.model.requests[-1].reasoning_effort == "low"
 
 
-def test_an_unknown_model_ends_the_turn_once_and_says_so(session: OpencodeSession) -> None:
+def test_an_unknown_model_ends_the_turn_once_with_an_error(session: OpencodeSession) -> None:
     session.model.script.add(say("Back."))
     assert session.create(model="scripted/nope").turn("Hello").stop_reason == "error"
     assert [error.code for error in session.errors()] == ["model_not_found"]
@@ -111,7 +111,7 @@ def test_a_text_file_is_read_to_the_model_from_a_file_and_from_the_message(sessi
     assert "the note inline" in session.model.requests[-1].everything
 
 
-def test_of_any_other_file_the_model_is_told_where_it_is(session: OpencodeSession) -> None:
+def test_the_model_gets_the_path_of_any_other_file(session: OpencodeSession) -> None:
     session.model.script.add(say("Read."))
     data = base64.b64encode(b"\0\1\2").decode()
     session.create().turn("Read it", attachments=[{"data": data, "mime": "application/zip", "filename": "a.zip"}])
@@ -146,7 +146,7 @@ def test_searching_finds_ripgrep(session: OpencodeSession) -> None:
 # -- sub-agents, plans, compaction ------------------------------------------------------------------------------
 
 
-def test_what_a_sub_agent_does_belongs_to_the_call_that_made_it(session: OpencodeSession) -> None:
+def test_items_of_a_sub_agent_belong_to_the_call_that_made_it(session: OpencodeSession) -> None:
     task = {"description": "Count", "prompt": "Count them for me", "subagent_type": "general"}
     session.model.script.add(
         call("task", task, when="Ask a helper"),
@@ -171,7 +171,7 @@ def test_what_a_sub_agent_does_belongs_to_the_call_that_made_it(session: Opencod
     assert len(session.all(TurnEnded)) == 1
 
 
-def test_a_plan_is_told_as_it_changes(session: OpencodeSession) -> None:
+def test_a_plan_is_reported_as_it_changes(session: OpencodeSession) -> None:
     session.model.script.add(call("todowrite", {"todos": TODOS}), say("Planned."))
     session.create().turn("Plan it")
     (plan,) = session.statuses("plan")

@@ -85,7 +85,7 @@ async def refuses(stream: ByteStream) -> None:
     await stream.send(REFUSED)
 
 
-async def test_a_stream_that_is_lost_is_opened_again_and_the_gap_is_told_first() -> None:
+async def test_a_stream_that_is_lost_is_opened_again_and_the_gap_is_reported_first() -> None:
     theatre = Theatre(hangs_up, refuses, goes_on)
     async with listening(theatre) as (feed, told):
         assert await feed.opened()

@@ -64,13 +64,13 @@ def test_no_recorded_event_is_unparsed(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", cases())
-def test_a_recorded_answer_is_what_we_would_have_said(case: str) -> None:
+def test_our_answers_equal_the_recorded_answers(case: str) -> None:
     for recorded, ours in Player().play(case).answers:
         assert ours == recorded
 
 
 @pytest.mark.parametrize("case", cases())
-def test_every_turn_that_was_not_cut_ends_by_what_opencode_said(case: str) -> None:
+def test_every_turn_that_was_not_cut_is_ended_by_an_event_of_opencode(case: str) -> None:
     ends = [event for event in told_of(Player().play(case)) if isinstance(event.data, TurnEnded)]
     assert [event for event in ends if event.synthetic and case not in CUT] == []
 
@@ -80,7 +80,7 @@ def test_all_recorded_exchanges_are_here() -> None:
     assert {case for case in cases() if not list(told_of(Player().play(case)))} == SILENT
 
 
-def test_a_decoder_remembers_what_is_open_not_what_went_by() -> None:
+def test_a_decoder_remembers_open_items_only() -> None:
     decoder = OpencodeDecoder()
     for _ in range(3):
         for case in cases():

@@ -113,7 +113,7 @@ def test_a_message_outside_a_turn_begins_one() -> None:
     assert violations(session.events) == []
 
 
-def test_what_comes_after_the_end_is_not_told() -> None:
+def test_events_after_the_end_of_a_turn_are_ignored() -> None:
     session = hear(prompted(), BUSY, message(), bash("running"), done(), IDLE)
     before = len(session.events)
     hear(session, bash("completed", output="late"), done(), text("prt_1", "late", end=True), IDLE)
@@ -139,7 +139,7 @@ def test_a_failure_that_was_recovered_from_is_no_failure_of_the_turn() -> None:
     assert [(end.stop_reason, end.error) for end in ends(session)] == [("end_turn", None)]
 
 
-def test_what_is_older_than_the_turn_was_told_in_another() -> None:
+def test_messages_older_than_the_turn_are_ignored() -> None:
     session = hear(prompted(), BUSY, message("msg_0", time={"created": SINCE - 1, "completed": SINCE - 1}))
     compacted = {"output": "old", "time": {"start": 1, "end": 2, "compacted": 3}}
     hear(session, bash("completed", "prt_0", **compacted))
@@ -147,7 +147,7 @@ def test_what_is_older_than_the_turn_was_told_in_another() -> None:
     assert ends(hear(session, IDLE)) == []
 
 
-def test_a_failure_that_is_nobodys_ends_no_turn() -> None:
+def test_a_failure_without_a_session_ends_no_turn() -> None:
     session = hear(prompted(), event("session.error", None, error={"name": "UnknownError", "data": {}}))
     assert ends(session) == []
 
@@ -170,7 +170,7 @@ def test_a_delta_before_everything_makes_a_stub_too() -> None:
     assert violations(session.events) == []
 
 
-def test_the_end_of_a_message_may_come_before_what_is_in_it() -> None:
+def test_the_end_of_a_message_may_come_before_its_parts() -> None:
     session = hear(prompted(), BUSY, done(), BUSY, text("prt_1", ""), delta("prt_1", "Hel"), delta("prt_1", "lo"))
     hear(session, text("prt_1", "Hello", end=True), part("step-finish", "prt_2"), done(), IDLE)
     assert [text_of(item) for item in completed(session)] == ["Hello"]
@@ -178,7 +178,7 @@ def test_the_end_of_a_message_may_come_before_what_is_in_it() -> None:
     assert violations(session.events) == []
 
 
-def test_everything_twice_is_told_once() -> None:
+def test_repeated_events_change_nothing() -> None:
     whole = [BUSY, message(), text("prt_1", ""), delta("prt_1", "Hi"), text("prt_1", "Hi", end=True)]
     whole += [bash("pending"), bash("running"), bash("completed", output="x", metadata={"exit": 0}), done()]
     once = hear(prompted(), *whole, IDLE)
@@ -187,7 +187,7 @@ def test_everything_twice_is_told_once() -> None:
     assert [text_of(item) for item in completed(once)] == [text_of(item) for item in completed(twice)] == ["Hi"]
 
 
-def test_only_what_is_new_in_an_output_is_told() -> None:
+def test_only_the_new_text_of_an_output_is_streamed() -> None:
     long = "line\n" * 100
     outputs = ["", "one\n", "one\n", f"one\n{long}", f"{long}three\n"]
     running = [bash("running", metadata={"output": output}) for output in outputs]
@@ -229,7 +229,7 @@ def caught_up(session: Session, found: Snapshot, *, idle: bool = False) -> Sessi
     return session
 
 
-def test_a_turn_that_ended_unheard_is_told_whole_and_ends_once() -> None:
+def test_a_turn_that_ended_while_the_stream_was_lost_is_complete_and_ends_once() -> None:
     session = hear(prompted(), BUSY, message(), text("prt_1", ""), delta("prt_1", "Hel"))
     caught_up(session, snapshot(delivered("Hello there", completed=True)))
     assert [text_of(item) for item in completed(session)] == ["Hello there"]
@@ -239,7 +239,7 @@ def test_a_turn_that_ended_unheard_is_told_whole_and_ends_once() -> None:
     assert violations(session.events) == []
 
 
-def test_a_text_that_was_torn_is_told_when_it_is_whole() -> None:
+def test_a_text_with_missing_deltas_is_completed_at_its_end() -> None:
     session = hear(prompted(), BUSY, message(), text("prt_1", ""), delta("prt_1", "one "))
     caught_up(session, snapshot(delivered("", completed=False), busy=True))
     hear(session, delta("prt_1", "three"), delta("prt_unknown", "and more"))
@@ -258,7 +258,7 @@ def test_asks_that_were_missed_are_asked_and_those_that_are_gone_are_resolved() 
     assert list(session.decoder.asks.open) == ["per_2"]
 
 
-def test_what_was_asked_in_a_turn_that_was_stopped_is_not_asked_again() -> None:
+def test_asks_of_a_stopped_turn_are_not_repeated() -> None:
     asked = event("permission.asked", id="per_1", permission="bash", patterns=["x"], metadata={}, always=[])
     session = hear(prompted(), BUSY, message(), asked, done(), IDLE)
     session.prompted()
@@ -297,7 +297,7 @@ def test_a_session_that_is_stuck_is_ended_only_when_in_doubt() -> None:
         ("bypass", "external_directory", False),
     ],
 )
-def test_the_mode_says_who_answers(mode: str, permission: str, asked: bool) -> None:
+def test_the_mode_decides_which_permissions_are_asked_for(mode: str, permission: str, asked: bool) -> None:
     session = prompted()
     session.decoder.asks.mode = native(mode, "build")
     ask = event("permission.asked", id="per_1", permission=permission, patterns=["x"], metadata={}, always=[])
@@ -322,7 +322,7 @@ def test_a_sub_agents_events_wait_for_the_call_that_made_it() -> None:
     assert list(router.route(inside)) == []
 
 
-def test_what_is_nobodys_goes_nowhere() -> None:
+def test_an_event_of_an_unknown_session_is_dropped() -> None:
     router: SessionRouter[str] = SessionRouter()
     assert list(router.route(message())) == []
 
@@ -345,7 +345,7 @@ def test_what_is_nobodys_goes_nowhere() -> None:
         b"[" * 100_000,
     ],
 )
-def test_what_nobody_understands_is_kept_and_told(body: bytes) -> None:
+def test_an_unknown_event_is_kept_as_unparsed(body: bytes) -> None:
     decoder = OpencodeDecoder()
     decoder.session = MAIN
     heard = decoder.decode(native_event.read(body))
@@ -353,7 +353,7 @@ def test_what_nobody_understands_is_kept_and_told(body: bytes) -> None:
     assert [type(draft) for draft in heard.drafts] == [Unparsed]
 
 
-def test_an_event_that_was_too_long_is_told_as_such() -> None:
+def test_an_event_that_was_too_long_is_unparsed() -> None:
     assert "was cut" in (native_event.read(b"{", 10**9).problem or "")
 
 

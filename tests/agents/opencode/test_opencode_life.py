@@ -123,7 +123,7 @@ def test_an_interrupt_stops_a_sub_agent(session: OpencodeSession) -> None:
 # -- steering and queueing --------------------------------------------------------------------------------------
 
 
-def test_a_message_steered_into_a_turn_is_heard_in_it(session: OpencodeSession) -> None:
+def test_a_message_steered_into_a_turn_reaches_the_model(session: OpencodeSession) -> None:
     session.model.script.add(run("sleep 1"), say("Blue it is.", when="Make it blue"))
     session.create(permissionMode="bypass").send("Paint it")
     session.until(lambda: session.items("tool_call"))
@@ -148,7 +148,7 @@ def test_a_queued_message_waits_for_its_turn(session: OpencodeSession) -> None:
 # -- death and resuming -----------------------------------------------------------------------------------------
 
 
-def test_a_killed_server_is_told_once_in_each_of_its_sessions_and_each_resumes(alone: OpencodeSession) -> None:
+def test_a_killed_server_is_reported_once_in_each_of_its_sessions_and_each_resumes(alone: OpencodeSession) -> None:
     alone.model.script.add(say("Noted."), say("B."), say(LONG, when="Talk long", held=4), say("Seven."), say("Back."))
     alone.create().turn("Remember seven")
     other = alone.another().create()
@@ -250,7 +250,7 @@ def wire(session: OpencodeSession, number: signal.Signals) -> None:
     os.kill(pid, number)
 
 
-def test_words_said_while_the_stream_was_lost_are_told_once(cut_off: OpencodeSession) -> None:
+def test_text_sent_while_the_stream_was_lost_is_reported_once(cut_off: OpencodeSession) -> None:
     session, reply = cut_off, say("one two three four five six seven eight nine ten", held=2)
     session.model.script.add(reply, say("Next."))
     session.send("Count")
@@ -298,7 +298,7 @@ def test_a_turn_that_ended_while_the_stream_was_lost_ends_once(cut_off: Opencode
     assert len(session.all(TurnEnded)) == 2
 
 
-def test_a_reply_behind_more_messages_than_are_read_at_once_is_told(cut_off: OpencodeSession) -> None:
+def test_a_reply_beyond_the_first_page_of_messages_is_found(cut_off: OpencodeSession) -> None:
     session, reply = cut_off, say("one two three four", held=2)
     session.model.script.add(reply, say("That was all."), say("Next."))
     session.send("Count")
@@ -351,7 +351,7 @@ def test_a_terminated_session_takes_its_commands_and_leaves_the_others(
     assert session.turn("And you?").stop_reason == "end_turn"
 
 
-def test_a_server_that_does_not_answer_is_ended_and_told_to_the_others(alone: OpencodeSession) -> None:
+def test_a_server_that_does_not_answer_is_ended_and_reported_to_the_others(alone: OpencodeSession) -> None:
     alone.model.script.add(say("A."), say(LONG, when="Talk long", held=4), say("Back."))
     alone.create().turn("Hello")
     other = alone.another().create()

@@ -66,7 +66,7 @@ async def adapter(folder: Path, **environment: str) -> AsyncGenerator[OpencodeAd
 # -- environment and configuration ------------------------------------------------------------------------------
 
 
-def test_an_agent_gets_what_names_an_account_and_none_of_the_daemons_own(tmp_path: Path) -> None:
+def test_an_agent_gets_accounts_and_none_of_the_daemons_secrets(tmp_path: Path) -> None:
     source = {
         "PATH": "/bin",
         "ANTHROPIC_API_KEY": "k",
@@ -81,7 +81,7 @@ def test_an_agent_gets_what_names_an_account_and_none_of_the_daemons_own(tmp_pat
     assert ours["OPENCODE_DISABLE_MODELS_FETCH"] == "1"
 
 
-def test_what_the_session_says_of_the_environment_wins(tmp_path: Path) -> None:
+def test_the_sessions_environment_takes_precedence(tmp_path: Path) -> None:
     ours = launching.environment(launch(tmp_path, env={"OPENCODE_DISABLE_MODELS_FETCH": "0"}), {"PATH": "/bin"}, None)
     assert ours["OPENCODE_DISABLE_MODELS_FETCH"] == "0"
 
@@ -145,7 +145,7 @@ def test_packages_are_fetched_only_for_a_folder_that_extends_opencode(tmp_path: 
     assert not quiet(repository / "deep", tmp_path)
 
 
-def test_what_is_outside_the_repository_extends_nothing_in_it(tmp_path: Path) -> None:
+def test_extensions_outside_the_repository_are_ignored(tmp_path: Path) -> None:
     (tmp_path / "work" / ".opencode" / "plugin").mkdir(parents=True)
     repository = tmp_path / "work" / "repository"
     (repository / ".git").mkdir(parents=True)
@@ -169,7 +169,7 @@ async def test_the_named_program_wins_then_the_path_then_ours(tmp_path: Path) ->
         assert (await third.state()).path == str(named)
 
 
-async def test_what_is_missing_or_untested_is_told(tmp_path: Path) -> None:
+async def test_a_missing_or_untested_program_is_reported(tmp_path: Path) -> None:
     async with adapter(tmp_path) as none:
         assert not (await none.state()).installed
         assert (await none.catalog()).agent_modes
@@ -194,7 +194,7 @@ async def test_ripgrep_that_was_installed_beside_is_on_the_path_of_the_server(tm
     assert ours["PATH"] == f"/bin:{beside.parent}"
 
 
-def test_a_login_is_told_without_its_secret(tmp_path: Path) -> None:
+def test_a_login_is_reported_without_its_secret(tmp_path: Path) -> None:
     assert program.login({"HOME": str(tmp_path)}) is None
     assert program.login({"HOME": str(tmp_path), "OPENAI_API_KEY": "sk-secret"}) == "OPENAI_API_KEY"
     kept = tmp_path / ".local" / "share" / "opencode"
@@ -206,7 +206,7 @@ def test_a_login_is_told_without_its_secret(tmp_path: Path) -> None:
 # -- the server -------------------------------------------------------------------------------------------------
 
 
-async def test_nobody_without_the_password_can_drive_the_server(opencode_program: str, tmp_path: Path) -> None:
+async def test_the_server_needs_its_password(opencode_program: str, tmp_path: Path) -> None:
     environment = launching.environment(None, {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}, None)
     reaper = Reaper()
     async with anyio.create_task_group() as tasks:
@@ -225,7 +225,7 @@ async def test_nobody_without_the_password_can_drive_the_server(opencode_program
     await reaper.close()
 
 
-async def test_a_program_that_ends_at_once_says_why(tmp_path: Path) -> None:
+async def test_the_message_of_a_program_that_ends_at_once_is_reported(tmp_path: Path) -> None:
     broken = executable(tmp_path / "broken", "#!/bin/sh\necho 'no such luck' >&2\nexit 3\n")
     reaper = Reaper()
     async with anyio.create_task_group() as tasks:

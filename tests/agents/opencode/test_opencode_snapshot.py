@@ -132,7 +132,7 @@ def turn(count: int, session: str = MAIN) -> list[MessageBody]:
     return [said_at(BEGAN + number, session) for number in range(count)]
 
 
-async def test_a_turn_of_many_pages_is_read_to_where_it_began_and_told_once() -> None:
+async def test_a_turn_of_many_pages_is_read_to_its_beginning_once() -> None:
     earlier = [said_at(BEGAN - number) for number in range(900, 0, -1)]
     archive = Archive({MAIN: [*earlier, *turn(730)]})
     found = await looked(archive)
@@ -144,7 +144,7 @@ async def test_a_turn_of_many_pages_is_read_to_where_it_began_and_told_once() ->
     assert violations(session.events) == []
 
 
-async def test_what_was_told_before_the_stream_was_lost_is_not_told_again() -> None:
+async def test_messages_from_before_the_stream_was_lost_are_not_repeated() -> None:
     whole, session = turn(450), prompted()
     caught_up(session, await looked(Archive({MAIN: whole[:250]}), busy=True))
     assert words(session)
@@ -159,7 +159,7 @@ async def test_sub_agents_are_read_to_where_the_turn_began_too() -> None:
     assert not found.snapshot.cut
 
 
-async def test_more_than_is_ever_read_is_told_as_an_error_and_the_newest_are_told(
+async def test_a_turn_beyond_the_limits_is_reported_and_its_newest_messages_are_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(snapshot, "MOST_MESSAGES", 400)

@@ -39,7 +39,7 @@ def test_reasoning_comes_before_the_text_it_leads_to(session: OpencodeSession) -
     assert set(kinds) == {"reasoning", "text"}
 
 
-def test_a_command_runs_and_its_output_is_told(session: OpencodeSession) -> None:
+def test_a_command_runs_and_its_output_is_streamed(session: OpencodeSession) -> None:
     session.model.script.add(run("echo first; echo second"), say("Ran."))
     session.create(permissionMode="bypass").turn("Run it")
     (call,) = session.items("tool_call")

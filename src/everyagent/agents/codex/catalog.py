@@ -20,7 +20,7 @@ from everyagent.runtime.reaper import Reaper
 CAPABILITIES = replace(CODING_AGENT, shared_process=True)
 
 logger = get_logger(__name__)
-_models = msgspec.json.Decoder(wire.ModelList)
+_models = msgspec.json.Decoder(wire.CodexModelList)
 _configured = msgspec.json.Decoder(wire.Configured)
 
 

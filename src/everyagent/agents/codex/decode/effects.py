@@ -16,7 +16,7 @@ class RpcReply(Struct, frozen=True):
     error: object
 
 
-class RpcAnswer(Struct, frozen=True):
+class ImmediateAnswer(Struct, frozen=True):
     """The answer to a request of Codex's that needs no user."""
 
     id: wire.Id
@@ -43,4 +43,4 @@ class SubagentHalted(Struct, frozen=True):
     path: str
 
 
-CodexEffect: TypeAlias = RpcReply | RpcAnswer | UnservedRequest | TurnStopped | SubagentHalted | HookDecision
+CodexEffect: TypeAlias = RpcReply | ImmediateAnswer | UnservedRequest | TurnStopped | SubagentHalted | HookDecision

@@ -10,7 +10,7 @@ from msgspec import Struct
 from everyagent.agents.adapter import Draft
 from everyagent.agents.codex.decode import asks, tools
 from everyagent.agents.codex.decode.asks import Ask
-from everyagent.agents.codex.decode.effects import CodexEffect, RpcAnswer, UnservedRequest
+from everyagent.agents.codex.decode.effects import CodexEffect, ImmediateAnswer, UnservedRequest
 from everyagent.agents.codex.decode.threads import ThreadItems
 from everyagent.agents.codex.policy.policies import CUSTOM_SERVER
 from everyagent.agents.codex.policy.policy_hooks import HookDecision, PendingHook, PolicyHooks
@@ -98,7 +98,7 @@ class CodexOpenAsks:
         return self._threads.key(message.thread or "", id)
 
     def _answer(self, message: RpcMessage, result: object) -> None:
-        self._effects.append(RpcAnswer(message.id or 0, result))
+        self._effects.append(ImmediateAnswer(message.id or 0, result))
 
     def _inside(self, path: str) -> bool:
         where = PurePath(self._directory, path)

@@ -11,7 +11,13 @@ from everyagent.agents.adapter import Change, Death, Heard, Launch, Listener, Pr
 from everyagent.agents.codex import catalog
 from everyagent.agents.codex.decode import asks
 from everyagent.agents.codex.decode.decoder import CodexDecoder
-from everyagent.agents.codex.decode.effects import RpcAnswer, RpcReply, SubagentHalted, TurnStopped, UnservedRequest
+from everyagent.agents.codex.decode.effects import (
+    ImmediateAnswer,
+    RpcReply,
+    SubagentHalted,
+    TurnStopped,
+    UnservedRequest,
+)
 from everyagent.agents.codex.decode.rollout import Rollout
 from everyagent.agents.codex.driver import attachments, encode
 from everyagent.agents.codex.driver.exchange import RpcExchange
@@ -307,7 +313,7 @@ class CodexConversation(SharedConversation[CodexMessage]):
                     self._exchange.answered(effect)
                 case HookDecision():
                     self._hooks.resolve(effect)
-                case RpcAnswer():
+                case ImmediateAnswer():
                     await self._try(self._exchange.write(rpc.result(effect.id, effect.result)))
                 case UnservedRequest():
                     await self._try(self._exchange.write(rpc.refusal(effect.id, effect.method)))

@@ -125,7 +125,7 @@ class CodexModel(CodexWire, frozen=True):
     supported_reasoning_efforts: list[Effort] = []
 
 
-class ModelList(CodexWire, frozen=True):
+class CodexModelList(CodexWire, frozen=True):
     data: list[CodexModel] = []
     next_cursor: str | None = None
 

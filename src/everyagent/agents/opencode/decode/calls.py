@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from everyagent.agents.adapter import Draft, Synthetic
 from everyagent.agents.memory import remember
 from everyagent.agents.opencode.decode import tools
-from everyagent.agents.opencode.decode.tools import ToolName
+from everyagent.agents.opencode.decode.tools import CalledTool
 from everyagent.agents.opencode.protocol.wire import OpencodePart, ToolRef
 from everyagent.model.events import ItemCompleted, ItemDelta, ItemStarted
 from everyagent.model.items import Item
@@ -22,7 +22,7 @@ class OpencodeCall:
 
     __slots__ = ("asked", "output", "parent", "part", "result_begun", "subagent", "tool")
 
-    def __init__(self, part: OpencodePart, tool: ToolName, parent: str, subagent: str | None) -> None:
+    def __init__(self, part: OpencodePart, tool: CalledTool, parent: str, subagent: str | None) -> None:
         self.part = part
         self.tool = tool
         self.parent = parent

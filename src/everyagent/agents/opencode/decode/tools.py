@@ -19,7 +19,7 @@ _STOPPED = "The command was stopped before it ended."
 _SEAM = 256
 
 
-class ToolInput(Struct, frozen=True):
+class CallInput(Struct, frozen=True):
     """What some tools are called with."""
 
     file: str = msgspec.field(default="", name="filePath")
@@ -35,7 +35,7 @@ class ToolFileChange(Struct, frozen=True):
     type: str = ""
 
 
-class ToolName(Struct, frozen=True):
+class CalledTool(Struct, frozen=True):
     """A tool by its own name, and the MCP server it is of."""
 
     name: str
@@ -50,15 +50,15 @@ def result_key(key: str) -> str:
     return f"{key} result"
 
 
-def named(tool: str, servers: dict[str, str]) -> ToolName:
+def named(tool: str, servers: dict[str, str]) -> CalledTool:
     """`servers` are the session's MCP servers: the beginning of their tools' names -> their own name."""
     for prefix, server in servers.items():
         if tool.startswith(prefix):
-            return ToolName(tool.removeprefix(prefix), server)
-    return ToolName(tool, None)
+            return CalledTool(tool.removeprefix(prefix), server)
+    return CalledTool(tool, None)
 
 
-def call(part: OpencodePart, tool: ToolName, parent: str, subagent: str | None, *, complete: bool) -> Item:
+def call(part: OpencodePart, tool: CalledTool, parent: str, subagent: str | None, *, complete: bool) -> Item:
     arguments = bytes(part.state.input).decode() if complete else ""
     written = ToolCallPart(name=tool.name, arguments=arguments, call_id=part.id, mcp_server=tool.server)
     status = "completed" if complete else "in_progress"
@@ -67,12 +67,12 @@ def call(part: OpencodePart, tool: ToolName, parent: str, subagent: str | None, 
     )
 
 
-def begun(part: OpencodePart, tool: ToolName, parent: str, subagent: str | None) -> Item:
+def begun(part: OpencodePart, tool: CalledTool, parent: str, subagent: str | None) -> Item:
     """The result as it starts, into which output is streamed."""
     return _item(part, tool, parent, subagent, [ToolResultPart(call_id=part.id, output="")])
 
 
-def result(part: OpencodePart, tool: ToolName, parent: str, subagent: str | None) -> Item:
+def result(part: OpencodePart, tool: CalledTool, parent: str, subagent: str | None) -> Item:
     """Of a part that has returned."""
     state = part.state
     exit_code = _exit_code(part)
@@ -90,7 +90,7 @@ def result(part: OpencodePart, tool: ToolName, parent: str, subagent: str | None
 
 def _item(
     part: OpencodePart,
-    tool: ToolName,
+    tool: CalledTool,
     parent: str,
     subagent: str | None,
     content: list[ContentPart],
@@ -182,8 +182,8 @@ def _attached(file: Attached) -> ContentPart:
     return FileRefPart(path=file.filename or "attachment", action="read")
 
 
-def _input(part: OpencodePart) -> ToolInput:
+def _input(part: OpencodePart) -> CallInput:
     try:
-        return msgspec.json.decode(part.state.input, type=ToolInput)
+        return msgspec.json.decode(part.state.input, type=CallInput)
     except msgspec.MsgspecError:
-        return ToolInput()
+        return CallInput()
