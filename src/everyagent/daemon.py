@@ -93,7 +93,7 @@ class LazyManaged:
             tasks.start_soon(self._guarded, self.turn_over, view.session_id)
         unfinished = await log.records.page(RecordQuery(kind="session_beginning", order="asc", limit=_MOST))
         if unfinished:
-            tasks.start_soon(self._guarded, self.managed.beginnings.recover, unfinished)
+            tasks.start_soon(self._guarded, self.managed.initial_events.recover, unfinished)
         memory = await log.records.page(RecordQuery(kind="open_session_memory", order="asc", limit=_MOST))
         if memory:
             tasks.start_soon(self._guarded, self.managed.mounts.recover, memory)

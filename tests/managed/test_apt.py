@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from everyagent.managed.packages.install import Installed, install, machine_limits
+from everyagent.managed.packages.install import InstalledPackages, install, machine_limits
 from everyagent.managed.packages.subprocesses import Child
 from everyagent.managed.resources.environments.shape import Packages
 from tests.agents.stage import daemon_of
@@ -30,7 +30,7 @@ def apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AptStage:
     return stage
 
 
-def installed(folder: Path, *wanted: str) -> Installed:
+def installed(folder: Path, *wanted: str) -> InstalledPackages:
     return install(Packages(apt=list(wanted)), folder / "packages", os.environ["PATH"], Child())
 
 
@@ -180,7 +180,7 @@ def test_sessions_that_begin_at_once_fetch_once(tmp_path: Path, apt: AptStage, m
     stand_in(tmp_path / "bin", "apt-get", f'echo "$@" >> {told}; exec {real} "$@"')
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     apt.add("greeter", "1.0", {"usr/bin/greeter": script("hello")})
-    each: list[Installed] = []
+    each: list[InstalledPackages] = []
     threads = [threading.Thread(target=lambda: each.append(installed(tmp_path, "greeter"))) for _ in range(3)]
     for thread in threads:
         thread.start()

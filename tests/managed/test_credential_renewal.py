@@ -35,7 +35,7 @@ class TokenEndpoint:
         self.refused = 0
         self.asked = anyio.Event()
 
-    async def renew(self, refresh: Refresh, secrets: Secrets) -> tuple[RefreshOutcome, oauth.Tokens | None]:
+    async def renew(self, refresh: Refresh, secrets: Secrets) -> tuple[RefreshOutcome, oauth.OauthTokens | None]:
         self.asked.set()
         if secrets.refresh_token != f"refresh-{self.newest}":
             self.refused += 1
@@ -43,7 +43,7 @@ class TokenEndpoint:
         self.newest += 1
         for _ in range(20):  # an answer that takes longer than every other caller needs to get here
             await self._on.vaults.list(ListQuery())
-        tokens = oauth.Tokens(
+        tokens = oauth.OauthTokens(
             access_token=f"access-{self.newest}", refresh_token=f"refresh-{self.newest}", expires_in=3600
         )
         return RefreshOutcome(status="succeeded", http_response=None), tokens

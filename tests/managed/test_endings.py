@@ -9,9 +9,9 @@ from everyagent.managed import Managed
 from everyagent.managed.projection.rebuild import kept_events, rebuild
 from everyagent.managed.resources.agents.shape import AgentCreate
 from everyagent.managed.resources.environments.shape import EnvironmentCreate
-from everyagent.managed.resources.files.shape import FileList
+from everyagent.managed.resources.files.shape import FileListQuery
 from everyagent.managed.resources.vaults.shape import VaultCreate
-from everyagent.managed.sessions.shape import Session, SessionCreate, SessionList
+from everyagent.managed.sessions.shape import ManagedSession, SessionCreate, SessionListQuery
 from everyagent.managed.workspace.shape import FileParams
 from tests.managed import services
 
@@ -22,7 +22,7 @@ async def on(tmp_path: Path) -> AsyncGenerator[Managed]:
         yield managed
 
 
-async def new_session(on: Managed) -> Session:
+async def new_session(on: Managed) -> ManagedSession:
     async def pieces() -> AsyncIterator[bytes]:
         yield b"content"
 
@@ -40,11 +40,11 @@ async def new_session(on: Managed) -> Session:
 async def test_a_session_is_deleted_with_all_that_is_its_own(on: Managed, universal: bool) -> None:
     session = await new_session(on)
     folder = on.workspaces.directory(session.id)
-    assert len((await on.list_files(FileList(scope_id=session.id))).data) == 1
+    assert len((await on.list_files(FileListQuery(scope_id=session.id))).data) == 1
     await (on.sessions.delete(session.id) if universal else on.managed_sessions.delete(session.id))
     assert not folder.exists()
     assert await on.resources.of(session.id) == []
-    assert (await on.files.list(FileList(scope_id=session.id))).data == []
+    assert (await on.files.list(FileListQuery(scope_id=session.id))).data == []
 
 
 async def test_a_session_that_has_ended_by_itself_can_be_archived(on: Managed) -> None:
@@ -53,7 +53,7 @@ async def test_a_session_that_has_ended_by_itself_can_be_archived(on: Managed) -
     archived = await on.managed_sessions.archive(session.id)
     assert (archived.status, archived.archived_at is None) == ("terminated", False)
     assert await on.managed_sessions.archive(session.id) == archived
-    assert (await on.managed_sessions.list(SessionList())).data == []
+    assert (await on.managed_sessions.list(SessionListQuery())).data == []
     log = on.sessions.viewed.log
     record, view = await on.sessions.viewed.find(session.id)
     again = await rebuild(log, session.id)

@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from everyagent.errors import NotFound
-from everyagent.managed.resources.files.shape import FileList
+from everyagent.managed.resources.files.shape import FileListQuery
 from everyagent.managed.workspace.shape import FileParams
 from tests.managed import services
 from tests.waiting import LIMIT_SECONDS
@@ -38,18 +38,18 @@ async def test_a_file_is_there_until_its_time_is_over(tmp_path: Path) -> None:
         blobs = kept(tmp_path)
         assert blobs
         clock.seconds += HOUR - 1
-        assert brief.id in [each.id for each in (await on.files.list(FileList())).data]
+        assert brief.id in [each.id for each in (await on.files.list(FileListQuery())).data]
         clock.seconds += 1
         for ask in (on.files.retrieve, on.files.open, on.files.path):
             with pytest.raises(NotFound) as refused:
                 await ask(brief.id)
             assert refused.value.facts["error_code"] == "file_expired"
-        (copy,) = (await on.files.list(FileList())).data
+        (copy,) = (await on.files.list(FileListQuery())).data
         assert (copy.scope is not None, copy.expires_at) == (True, None)
         assert kept(tmp_path) == blobs, "a session's own copy stays"
         await on.resources.take_away(SESSION)
         clock.seconds += HOUR
-        await on.files.list(FileList())  # which sweeps now and then
+        await on.files.list(FileListQuery())  # which sweeps now and then
         with anyio.fail_after(LIMIT_SECONDS):
             while kept(tmp_path):
                 await anyio.sleep(0.02)

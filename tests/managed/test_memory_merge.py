@@ -3,15 +3,15 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everyagent.managed.memory.changes import Held
+from everyagent.managed.memory.changes import StoredMemory
 from everyagent.managed.memory.merge import Drop, Erase, Frozen, Leave, Move, Pull, Push, Same, merge
 
 PATHS = ["/a", "/b", "/c/d"]
 texts = st.dictionaries(st.sampled_from(PATHS), st.sampled_from(["1", "2", "3"]))
 
 
-def store(texts: dict[str, str]) -> dict[str, Held]:
-    return {path: Held(f"mem_{path}", path, text, 1, "memver_x", None) for path, text in texts.items()}
+def store(texts: dict[str, str]) -> dict[str, StoredMemory]:
+    return {path: StoredMemory(f"mem_{path}", path, text, 1, "memver_x", None) for path, text in texts.items()}
 
 
 def applied(

@@ -15,13 +15,13 @@ from everyagent.managed.memory.memory_shape import (
     ApiActor,
     Memory,
     MemoryCreate,
-    MemoryList,
+    MemoryListQuery,
     MemoryUpdate,
     MemoryVersion,
+    MemoryVersionListQuery,
     SessionActor,
-    VersionList,
 )
-from everyagent.managed.memory.store_shape import MemoryStore, StoreCreate
+from everyagent.managed.memory.store_shape import MemoryStore, MemoryStoreCreate
 from everyagent.managed.resources.environments.shape import EnvironmentCreate, SelfHosted
 from everyagent.managed.workspace.shape import FileParams, MemoryStoreParams, RepositoryParams
 from tests.managed import services
@@ -38,7 +38,7 @@ async def managed(tmp_path: Path) -> AsyncGenerator[Managed]:
 
 
 async def store_of(managed: Managed, name: str = "Notes", **texts: str) -> MemoryStore:
-    store = await managed.memory_stores.create(StoreCreate(name=name))
+    store = await managed.memory_stores.create(MemoryStoreCreate(name=name))
     for path, text in texts.items():
         await keep(managed, store, f"/{path}.md", text)
     return store
@@ -62,13 +62,13 @@ async def give(managed: Managed, *stores: MemoryStore, session_id: str = SESSION
 
 
 async def texts(managed: Managed, store: MemoryStore) -> dict[str, str | None]:
-    page = await managed.memories.list(store.id, MemoryList(limit=100, view="full"))
+    page = await managed.memories.list(store.id, MemoryListQuery(limit=100, view="full"))
     return {each.path: each.content for each in page.data if isinstance(each, Memory)}
 
 
 async def versions(managed: Managed, store: MemoryStore) -> list[MemoryVersion]:
     """The oldest first."""
-    page = await managed.memory_versions.list(store.id, VersionList(view="full"))
+    page = await managed.memory_versions.list(store.id, MemoryVersionListQuery(view="full"))
     return page.data[::-1]
 
 
@@ -259,7 +259,7 @@ async def test_a_session_has_eight_stores_at_most_and_nothing_else_there(managed
 
 
 async def test_the_agent_is_told_where_its_memory_is(managed: Managed) -> None:
-    store = await managed.memory_stores.create(StoreCreate(name="Ada's", description="What Ada likes."))
+    store = await managed.memory_stores.create(MemoryStoreCreate(name="Ada's", description="What Ada likes."))
     rules = await store_of(managed, "規則")
     asked = [
         MemoryStoreParams(memory_store_id=store.id, instructions="Ask her first."),

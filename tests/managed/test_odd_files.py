@@ -13,7 +13,7 @@ from everyagent.errors import BadRequest, Conflict, SessionNotFound
 from everyagent.managed import Managed
 from everyagent.managed.resources.agents.shape import AgentCreate, SkillParams
 from everyagent.managed.resources.environments.shape import EnvironmentCreate
-from everyagent.managed.resources.files.shape import File, FileList
+from everyagent.managed.resources.files.shape import File, FileListQuery
 from everyagent.managed.resources.skills.bundle import packed
 from everyagent.managed.resources.vaults.shape import BearerCreate, VariableCreate
 from everyagent.managed.sessions.shape import SessionCreate
@@ -136,7 +136,7 @@ async def test_an_output_whose_name_is_no_text_is_listed_like_the_others(on: Man
     for name in (b"bad\xffname", b"plain"):
         Path(os.fsdecode(folder + b"/" + name)).write_bytes(b"1")
     for _ in range(2):
-        listed = await on.list_files(FileList(scope_id=SESSION))
+        listed = await on.list_files(FileListQuery(scope_id=SESSION))
         assert sorted(file.filename for file in listed.data) == ["bad%ffname", "plain"]
 
 

@@ -16,7 +16,7 @@ from everyagent.managed.packages.subprocesses import Child
 from everyagent.managed.resources.environments.shape import CloudParams, EnvironmentCreate, Packages, PackagesParams
 from everyagent.managed.sessions.blocks import Text
 from everyagent.managed.sessions.client_events import UserInterrupt, UserMessage
-from everyagent.managed.sessions.shape import EventList, SessionCreate
+from everyagent.managed.sessions.shape import EventListQuery, SessionCreate
 from everyagent.sessions.limits import Limits
 from tests.managed import services
 from tests.waiting import LIMIT_SECONDS
@@ -125,7 +125,7 @@ async def test_a_session_prepares_for_as_long_as_it_takes(tmp_path: Path, monkey
         with anyio.fail_after(LIMIT_SECONDS):
             while (await on.managed_sessions.retrieve(session.id)).status != "idle":
                 await anyio.sleep(0.05)
-        page, _ = await on.talking.list(session.id, EventList())
+        page, _ = await on.talking.list(session.id, EventListQuery())
         events = json.loads(b"[%b]" % page.bodies)
         assert events[-1]["stop_reason"] == {"type": "end_turn"}
         (error,) = [event["error"] for event in events if event["type"] == "session.error"]

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from everyagent.log.log import NewEvent
-from everyagent.managed.projection.document import Document
+from everyagent.managed.projection.document import SessionDocument
 from everyagent.managed.projection.events import ON_THREAD
 from everyagent.managed.projection.projector import Projector
 from everyagent.managed.projection.state import State
@@ -50,7 +50,9 @@ def recorded(case: Path) -> Iterator[EventData]:
 
 
 def projector() -> Projector:
-    document = Document(agent={"name": "agent", "tools": [{"type": "agent_toolset_20260401"}]}, environment_id="env_1")
+    document = SessionDocument(
+        agent={"name": "agent", "tools": [{"type": "agent_toolset_20260401"}]}, environment_id="env_1"
+    )
     return Projector("sesn_1", msgspec.json.encode(State()), msgspec.json.encode(document))
 
 

@@ -6,10 +6,10 @@ import msgspec
 
 from everyagent.log.log import NewEvent
 from everyagent.log.projections import ProjectionRecord, ProjectionStep
-from everyagent.managed.projection.document import Document
+from everyagent.managed.projection.document import SessionDocument
 from everyagent.managed.projection.projector import Projector
 from everyagent.managed.projection.rebuild import Rebuilt
-from everyagent.managed.projection.state import Outcome, State, Thread
+from everyagent.managed.projection.state import SessionOutcome, State, Thread
 from everyagent.managed.sessions.presentation import threads_of
 from everyagent.model.events import EventData, ItemCompleted, ItemStarted, TurnEnded, TurnStarted
 from everyagent.model.items import Item, ItemKind
@@ -109,9 +109,9 @@ def kinds_of(events: list[NewEvent]) -> list[str]:
 def test_a_state_that_still_holds_its_threads_and_outcomes_is_read_as_before() -> None:
     """As earlier versions wrote it."""
     thread = Thread(id="sthr_1", name="helper", parent=None, status="idle", created_at=START, updated_at=START)
-    outcome = Outcome(id="outc_1", description="A greeting.", item="itm_1", max_iterations=3, result="satisfied")
+    outcome = SessionOutcome(id="outc_1", description="A greeting.", item="itm_1", max_iterations=3, result="satisfied")
     old = msgspec.json.encode(State(threads={"itm_call": thread}, outcomes=[outcome]))
-    document = msgspec.json.encode(Document(agent={"name": "agent"}, environment_id="env_1"))
+    document = msgspec.json.encode(SessionDocument(agent={"name": "agent"}, environment_id="env_1"))
     before = threads_of(record(old, document), START)
     assert [shown.id for shown in before[1:]] == ["sthr_1"]
     view = Projector("sesn_1", old, document)

@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from everyagent.managed.resources.files.shape import FileList
+from everyagent.managed.resources.files.shape import FileListQuery
 from everyagent.managed.resources.files.store import KnownOutput, write_read_only
 from everyagent.managed.workspace.shape import OUTPUTS
 from tests.managed import services
@@ -110,7 +110,7 @@ async def test_outputs_of_a_session_are_collected_by_one_request_at_a_time(
             for number in range(4):
                 tasks.start_soon(collect, number)
         assert most == 1
-        listed = await on.files.list(FileList(scope_id=SESSION, limit=100))
+        listed = await on.files.list(FileListQuery(scope_id=SESSION, limit=100))
         assert len(listed.data) == 40
 
 

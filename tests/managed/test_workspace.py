@@ -13,7 +13,7 @@ from everyagent.errors import BadRequest, NotFound
 from everyagent.managed import Managed
 from everyagent.managed.resources.agents.shape import SkillParams
 from everyagent.managed.resources.environments.shape import PackagesParams
-from everyagent.managed.resources.files.shape import File, FileList
+from everyagent.managed.resources.files.shape import File, FileListQuery
 from everyagent.managed.resources.skills.bundle import packed
 from everyagent.managed.resources.vaults.shape import (
     BasicAuthParams,
@@ -72,12 +72,12 @@ async def test_files_lie_where_they_were_mounted_and_cannot_be_written(managed: 
         assert stat.S_IMODE(path.stat().st_mode) == 0o444
         assert str(path) in prepared.note
     assert [resource.mount_path for resource in given] == [f"/mnt/session/uploads/{file.id}", "/workspace/in/data.csv"]
-    copies = (await managed.files.list(FileList(scope_id=SESSION))).data
+    copies = (await managed.files.list(FileListQuery(scope_id=SESSION))).data
     assert file.id not in [copy.id for copy in copies]
     assert len(copies) == 2
     await managed.workspaces.remove(SESSION)
     assert not prepared.directory.exists()
-    assert (await managed.files.list(FileList(scope_id=SESSION))).data == []
+    assert (await managed.files.list(FileListQuery(scope_id=SESSION))).data == []
     assert await managed.resources.of(SESSION) == []
 
 
@@ -88,7 +88,7 @@ async def test_a_mount_path_leads_nowhere_else(managed: Managed, mount: str) -> 
     file = await uploaded(managed, "x", b"")
     with pytest.raises(BadRequest):
         await managed.resources.give(SESSION, [FileParams(file_id=file.id, mount_path=mount)])
-    assert (await managed.files.list(FileList(scope_id=SESSION))).data == []
+    assert (await managed.files.list(FileListQuery(scope_id=SESSION))).data == []
 
 
 async def test_a_session_gets_all_its_resources_or_none(managed: Managed) -> None:
@@ -244,13 +244,13 @@ async def test_outputs_are_files_of_the_session(managed: Managed, tmp_path: Path
     (tmp_path / "secret").write_text("nobody's")
     (folder / "link").symlink_to(tmp_path / "secret")
     os.mkfifo(folder / "pipe")
-    (first,) = (await managed.list_files(FileList(scope_id=SESSION))).data
+    (first,) = (await managed.list_files(FileListQuery(scope_id=SESSION))).data
     assert (first.filename, first.mime_type, first.size_bytes) == ("report.md", "text/markdown", 3)
     assert first.scope is not None
     assert first.scope.id == SESSION
-    assert (await managed.list_files(FileList(scope_id=SESSION))).data == [first], "unchanged, it is the same file"
+    assert (await managed.list_files(FileListQuery(scope_id=SESSION))).data == [first], "unchanged, it is the same file"
     (folder / "sub/report.md").write_text("other")
-    (second,) = (await managed.list_files(FileList(scope_id=SESSION))).data
+    (second,) = (await managed.list_files(FileListQuery(scope_id=SESSION))).data
     assert second.id != first.id
     _, content = await managed.files.open(second.id)
     with content:
@@ -269,4 +269,4 @@ async def test_an_outputs_folder_that_became_a_link_shows_nothing(managed: Manag
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere/secret").write_text("nobody's")
     (root / "mnt/session/outputs").symlink_to(tmp_path / "elsewhere")
-    assert (await managed.list_files(FileList(scope_id=SESSION))).data == []
+    assert (await managed.list_files(FileListQuery(scope_id=SESSION))).data == []

@@ -6,26 +6,26 @@ from everyagent.errors import BadRequest, Conflict, SessionNotFound
 from everyagent.managed.memory.memories import Memories
 from everyagent.managed.memory.mounts import Mounts
 from everyagent.managed.memory.stores import MemoryStores
-from everyagent.managed.memory.versions import Versions
-from everyagent.managed.outcomes.judge import Judging
-from everyagent.managed.resources.agents.store import Agents
-from everyagent.managed.resources.environments.store import Environments
-from everyagent.managed.resources.files.shape import FileList, FilePage
-from everyagent.managed.resources.files.store import Files
+from everyagent.managed.memory.versions import MemoryVersions
+from everyagent.managed.outcomes.judge import OutcomeJudge
+from everyagent.managed.resources.agents.store import AgentStore
+from everyagent.managed.resources.environments.store import EnvironmentStore
+from everyagent.managed.resources.files.shape import FileListQuery, FilePage
+from everyagent.managed.resources.files.store import FileStore
 from everyagent.managed.resources.record_store import Deleted
-from everyagent.managed.resources.skills.store import Skills
-from everyagent.managed.resources.vaults.credentials import Credentials
-from everyagent.managed.resources.vaults.store import Vaults
+from everyagent.managed.resources.skills.store import SkillStore
+from everyagent.managed.resources.vaults.credentials import CredentialStore
+from everyagent.managed.resources.vaults.store import VaultStore
 from everyagent.managed.sessions.conversation import Talking
-from everyagent.managed.sessions.creation import Creating
-from everyagent.managed.sessions.initial_events import Beginnings
+from everyagent.managed.sessions.creation import SessionCreation
+from everyagent.managed.sessions.initial_events import InitialEvents
 from everyagent.managed.sessions.prompts import Prompts
 from everyagent.managed.sessions.sessions import ManagedSessions
-from everyagent.managed.sessions.threads import Threads
-from everyagent.managed.work_queue.keys import Keys
+from everyagent.managed.sessions.threads import SessionThreads
+from everyagent.managed.work_queue.keys import WorkerKeys
 from everyagent.managed.work_queue.queue import WorkQueue
 from everyagent.managed.workspace.shape import FileParams, Resource
-from everyagent.managed.workspace.store import Resources
+from everyagent.managed.workspace.store import ResourceStore
 from everyagent.managed.workspace.workspace import Workspaces
 from everyagent.model.sessions import Attachment, SendMessage
 from everyagent.sessions import Sessions
@@ -36,17 +36,17 @@ class Managed:
         services = sessions.services
         records = services.records
         self.sessions = sessions
-        self.skills = Skills(records)
-        self.keys = Keys(services.vault, services.clock)
-        self.agents = Agents(records, self.skills.pinned)
-        self.environments = Environments(records)
-        self.files = Files(records, services.folder / "attachments", services.clock)
-        self.vaults = Vaults(records)
-        self.credentials = Credentials(records, self.vaults, services.vault, services.locks, services.clock)
+        self.skills = SkillStore(records)
+        self.keys = WorkerKeys(services.vault, services.clock)
+        self.agents = AgentStore(records, self.skills.pinned)
+        self.environments = EnvironmentStore(records)
+        self.files = FileStore(records, services.folder / "attachments", services.clock)
+        self.vaults = VaultStore(records)
+        self.credentials = CredentialStore(records, self.vaults, services.vault, services.locks, services.clock)
         self.memory_stores = MemoryStores(records, services.locks)
         self.memories = Memories(records, self.memory_stores, services.locks)
-        self.memory_versions = Versions(records, self.memory_stores, services.locks, services.clock)
-        self.resources = Resources(records, self.files, self.memory_stores, services.vault)
+        self.memory_versions = MemoryVersions(records, self.memory_stores, services.locks, services.clock)
+        self.resources = ResourceStore(records, self.files, self.memory_stores, services.vault)
         self.workspaces = Workspaces(
             services.folder,
             services.locks,
@@ -66,12 +66,12 @@ class Managed:
         self.queue = WorkQueue(sessions.viewed, records, self.keys, self.mounts.access, services.clock)
         prompts = Prompts(self.files)
         self.talking = Talking(sessions.viewed, prompts)
-        self.beginnings = Beginnings(sessions, records, self.talking, self.workspaces)
-        self.judging = Judging(sessions, prompts, self.credentials)
-        self.threads = Threads(sessions.viewed, self.talking)
+        self.initial_events = InitialEvents(sessions, records, self.talking, self.workspaces)
+        self.judge = OutcomeJudge(sessions, prompts, self.credentials)
+        self.threads = SessionThreads(sessions.viewed, self.talking)
         self.managed_sessions = ManagedSessions(
             sessions,
-            creating=Creating(
+            creating=SessionCreation(
                 sessions,
                 agents=self.agents,
                 environments=self.environments,
@@ -79,7 +79,7 @@ class Managed:
                 resources=self.resources,
                 workspaces=self.workspaces,
                 talking=self.talking,
-                beginnings=self.beginnings,
+                beginnings=self.initial_events,
             ),
             resources=self.resources,
             mounts=self.mounts,
@@ -91,7 +91,7 @@ class Managed:
         except SessionNotFound:
             return True
 
-    async def list_files(self, asked: FileList) -> FilePage:
+    async def list_files(self, asked: FileListQuery) -> FilePage:
         """A session's outputs are looked for first."""
         if asked.scope_id is not None:
             await self.workspaces.outputs.collect(asked.scope_id)

@@ -3,11 +3,11 @@
 from starlette.types import Scope
 
 from everyagent.api.access_control import tokens
-from everyagent.managed.memory.memory_shape import Actor, ApiActor, SessionActor
-from everyagent.managed.work_queue.keys import Keys
+from everyagent.managed.memory.memory_shape import ApiActor, MemoryActor, SessionActor
+from everyagent.managed.work_queue.keys import WorkerKeys
 
 
-def actor_of(scope: Scope, keys: Keys) -> Actor:
+def actor_of(scope: Scope, keys: WorkerKeys) -> MemoryActor:
     """Of a request that was let in."""
     for token in tokens(scope["headers"]):
         if session_id := keys.session_of(token.decode("latin-1")):

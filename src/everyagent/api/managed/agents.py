@@ -17,7 +17,7 @@ class VersionQuery(Struct, frozen=True, kw_only=True):
     version: int | None = None
 
 
-class VersionsQuery(Struct, frozen=True, kw_only=True):
+class AgentVersionsQuery(Struct, frozen=True, kw_only=True):
     limit: PageLimit = 20
     page: str | None = None
 
@@ -57,6 +57,6 @@ async def archive_managed_agent(call: Call[Nothing, Nothing]) -> Agent:
 
 
 @routes.add("GET", "/anthropic/v1/agents/{agent_id}/versions", NotFound)
-async def list_managed_agent_versions(call: Call[VersionsQuery, Nothing]) -> Page[Agent]:
+async def list_managed_agent_versions(call: Call[AgentVersionsQuery, Nothing]) -> Page[Agent]:
     """Every version of an agent, the newest first."""
     return await call.managed.agents.versions(call.path["agent_id"], limit=call.query.limit, page=call.query.page)

@@ -7,25 +7,25 @@ from everyagent.api.request_decoding import header
 from everyagent.api.routing import Call, Encoded, Nothing, Routes
 from everyagent.api.streaming import EventStream
 from everyagent.errors import Conflict, SessionNotFound
-from everyagent.managed.sessions.shape import EventList, EventTail, SendEvents
+from everyagent.managed.sessions.shape import EventListQuery, EventTail, SendEvents
 from everyagent.sessions import JoinedPage
 
 routes = Routes("managed events")
 
 
-class Event(Struct, frozen=True):
+class AnyManagedEvent(Struct, frozen=True):
     """Any event."""
 
 
-class EventPage(Struct, frozen=True, kw_only=True):
-    data: list[Event]
+class ManagedEventPage(Struct, frozen=True, kw_only=True):
+    data: list[AnyManagedEvent]
     next_page: str | None
 
 
 class SentEvents(Struct, frozen=True, kw_only=True):
     """What was sent, as events: `processed_at` is null for those that wait for their turn."""
 
-    data: list[Event]
+    data: list[AnyManagedEvent]
 
 
 @routes.add("POST", "/anthropic/v1/sessions/{session_id}/events", SessionNotFound, Conflict, effect=True)
@@ -36,7 +36,7 @@ async def send_managed_events(call: Call[Nothing, SendEvents]) -> Encoded[SentEv
 
 
 @routes.add("GET", "/anthropic/v1/sessions/{session_id}/events", SessionNotFound)
-async def list_managed_events(call: Call[EventList, Nothing]) -> Encoded[EventPage]:
+async def list_managed_events(call: Call[EventListQuery, Nothing]) -> Encoded[ManagedEventPage]:
     """A page of a session's events."""
     return page_answer(*await call.managed.talking.list(call.path["session_id"], call.query))
 
@@ -63,5 +63,5 @@ async def _stream(call: Call[EventTail, Nothing]) -> EventStream:
     return EventStream(chunks, call.context.readers)
 
 
-def page_answer(page: JoinedPage, next_page: str | None) -> Encoded[EventPage]:
+def page_answer(page: JoinedPage, next_page: str | None) -> Encoded[ManagedEventPage]:
     return Encoded(b"".join((b'{"data":[', page.bodies, b'],"next_page":', msgspec.json.encode(next_page), b"}")))

@@ -9,7 +9,7 @@ from everyagent.api.managed.multipart import Form
 from everyagent.api.routing import Call, Nothing, Routes, Upload
 from everyagent.api.streaming import Download
 from everyagent.errors import BadRequest, NotFound
-from everyagent.managed.resources.files.shape import ExpiresIn, File, FileList, FilePage
+from everyagent.managed.resources.files.shape import ExpiresIn, File, FileListQuery, FilePage
 from everyagent.managed.resources.record_store import Deleted
 
 routes = Routes("managed files")
@@ -33,7 +33,7 @@ async def upload_file(call: Call[Nothing, Upload]) -> File:
 
 
 @routes.add("GET", "/anthropic/v1/files")
-async def list_files(call: Call[FileList, Nothing]) -> FilePage:
+async def list_files(call: Call[FileListQuery, Nothing]) -> FilePage:
     """Files, the newest first; with `scope_id`, those of a session, its outputs among them."""
     return await call.managed.list_files(call.query)
 

@@ -7,15 +7,15 @@ from everyagent.managed.memory.memory_shape import (
     Memory,
     MemoryCreate,
     MemoryDelete,
-    MemoryList,
+    MemoryListQuery,
     MemoryPrefix,
     MemoryUpdate,
     MemoryVersion,
+    MemoryVersionListQuery,
     OneView,
-    VersionList,
     WrittenView,
 )
-from everyagent.managed.memory.store_shape import MemoryStore, StoreCreate, StoreUpdate
+from everyagent.managed.memory.store_shape import MemoryStore, MemoryStoreCreate, MemoryStoreUpdate
 from everyagent.managed.resources.pages import Page
 from everyagent.managed.resources.record_store import DatedListQuery, Deleted
 
@@ -26,7 +26,7 @@ _VERSION = _STORE + "/memory_versions/{memory_version_id}"
 
 
 @routes.add("POST", "/anthropic/v1/memory_stores", effect=True)
-async def create_memory_store(call: Call[Nothing, StoreCreate]) -> MemoryStore:
+async def create_memory_store(call: Call[Nothing, MemoryStoreCreate]) -> MemoryStore:
     """Make a memory store."""
     return await call.managed.memory_stores.create(call.body)
 
@@ -44,7 +44,7 @@ async def retrieve_memory_store(call: Call[Nothing, Nothing]) -> MemoryStore:
 
 
 @routes.add("POST", _STORE, NotFound, effect=True)
-async def update_memory_store(call: Call[Nothing, StoreUpdate]) -> MemoryStore:
+async def update_memory_store(call: Call[Nothing, MemoryStoreUpdate]) -> MemoryStore:
     """Another name, description, other metadata; sessions that have it keep what they were told."""
     return await call.managed.memory_stores.update(_store(call.path), call.body)
 
@@ -72,7 +72,7 @@ async def create_memory(call: Call[WrittenView, MemoryCreate]) -> Memory:
 
 
 @routes.add("GET", _STORE + "/memories", NotFound)
-async def list_memories(call: Call[MemoryList, Nothing]) -> Page[Memory | MemoryPrefix]:
+async def list_memories(call: Call[MemoryListQuery, Nothing]) -> Page[Memory | MemoryPrefix]:
     """Memories by path; with a `depth`, what lies deeper is told by its folder."""
     if call.query.page is None:
         await call.managed.mounts.settle(_store(call.path))
@@ -111,7 +111,7 @@ async def delete_memory(call: Call[MemoryDelete, Nothing]) -> Deleted:
 
 
 @routes.add("GET", _STORE + "/memory_versions", NotFound)
-async def list_memory_versions(call: Call[VersionList, Nothing]) -> Page[MemoryVersion]:
+async def list_memory_versions(call: Call[MemoryVersionListQuery, Nothing]) -> Page[MemoryVersion]:
     """Every change of the store's memories, the newest first."""
     if call.query.page is None:
         await call.managed.mounts.settle(_store(call.path))

@@ -28,7 +28,7 @@ class _Ended(Struct, frozen=True):
 _Event: TypeAlias = _Begun | bytes | _Ended
 
 
-class Part:
+class FormPart:
     """One field or file of a form. `filename` is as the client sent it: hostile."""
 
     def __init__(self, headers: dict[bytes, bytes], pieces: AsyncIterator[bytes]) -> None:
@@ -79,7 +79,7 @@ class Form:
         except FormParserError as error:
             raise _broken(error) from None
 
-    async def __aiter__(self) -> AsyncIterator[Part]:
+    async def __aiter__(self) -> AsyncIterator[FormPart]:
         for _ in range(MAX_PARTS):
             begun = await self._next()
             while begun is not None and not isinstance(begun, _Begun):
@@ -87,7 +87,7 @@ class Form:
             if begun is None:
                 return
             content = self._content()
-            yield Part(begun.headers, content)
+            yield FormPart(begun.headers, content)
             async for _ in content:
                 pass
         raise BadRequest(f"A form has at most {MAX_PARTS} parts.")

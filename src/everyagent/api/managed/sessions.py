@@ -3,37 +3,37 @@
 from everyagent.api.routing import Call, Encoded, Nothing, Routes, encoded
 from everyagent.errors import Conflict, SessionNotFound
 from everyagent.managed.resources.record_store import Deleted
-from everyagent.managed.sessions.shape import Session, SessionCreate, SessionList, SessionUpdate, TwoWayPage
+from everyagent.managed.sessions.shape import ManagedSession, SessionCreate, SessionListQuery, SessionUpdate, TwoWayPage
 
 routes = Routes("managed sessions")
 
 
 @routes.add("POST", "/anthropic/v1/sessions", effect=True)
-async def create_managed_session(call: Call[Nothing, SessionCreate]) -> Encoded[Session]:
+async def create_managed_session(call: Call[Nothing, SessionCreate]) -> Encoded[ManagedSession]:
     """Make a session; with `initial_events` it begins to work at once."""
     return encoded(await call.managed.managed_sessions.create(call.body, call.receipt(encoded)))
 
 
 @routes.add("GET", "/anthropic/v1/sessions")
-async def list_managed_sessions(call: Call[SessionList, Nothing]) -> TwoWayPage[Session]:
+async def list_managed_sessions(call: Call[SessionListQuery, Nothing]) -> TwoWayPage[ManagedSession]:
     """Sessions, the newest first unless asked otherwise."""
     return await call.managed.managed_sessions.list(call.query)
 
 
 @routes.add("GET", "/anthropic/v1/sessions/{session_id}", SessionNotFound)
-async def retrieve_managed_session(call: Call[Nothing, Nothing]) -> Session:
+async def retrieve_managed_session(call: Call[Nothing, Nothing]) -> ManagedSession:
     """A session as it is now."""
     return await call.managed.managed_sessions.retrieve(call.path["session_id"])
 
 
 @routes.add("POST", "/anthropic/v1/sessions/{session_id}", SessionNotFound, Conflict, effect=True)
-async def update_managed_session(call: Call[Nothing, SessionUpdate]) -> Session:
+async def update_managed_session(call: Call[Nothing, SessionUpdate]) -> ManagedSession:
     """Change its title, metadata, budget, tools or MCP servers."""
     return await call.managed.managed_sessions.update(call.path["session_id"], call.body)
 
 
 @routes.add("POST", "/anthropic/v1/sessions/{session_id}/archive", SessionNotFound, Conflict, effect=True)
-async def archive_managed_session(call: Call[Nothing, Nothing]) -> Session:
+async def archive_managed_session(call: Call[Nothing, Nothing]) -> ManagedSession:
     """It ends, and stays to be read."""
     return await call.managed.managed_sessions.archive(call.path["session_id"])
 

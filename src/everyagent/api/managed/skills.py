@@ -14,7 +14,7 @@ from everyagent.managed.field_limits import LongPageLimit
 from everyagent.managed.resources.pages import Page
 from everyagent.managed.resources.record_store import Deleted
 from everyagent.managed.resources.skills.bundle import MAX_BYTES, MAX_FILES, Bundle, packed, too_large
-from everyagent.managed.resources.skills.shape import OlderSkill, Skill, SkillList, SkillVersion
+from everyagent.managed.resources.skills.shape import OlderSkill, Skill, SkillListQuery, SkillVersion
 
 routes = Routes("managed skills")
 _SKILL = "/anthropic/v1/skills/{skill_id}"
@@ -26,7 +26,7 @@ Q = TypeVar("Q")
 B = TypeVar("B")
 
 
-class VersionsQuery(Struct, frozen=True, kw_only=True):
+class SkillVersionsQuery(Struct, frozen=True, kw_only=True):
     limit: LongPageLimit = 20
     page: str | None = None
 
@@ -39,7 +39,7 @@ async def create_skill(call: Call[Nothing, Upload]) -> Skill | OlderSkill:
 
 
 @routes.add("GET", "/anthropic/v1/skills")
-async def list_skills(call: Call[SkillList, Nothing]) -> Page[Skill] | Page[OlderSkill]:
+async def list_skills(call: Call[SkillListQuery, Nothing]) -> Page[Skill] | Page[OlderSkill]:
     """Skills, the newest first."""
     found = await call.managed.skills.list(call.query)
     if not _is_older(call):
@@ -67,7 +67,7 @@ async def create_skill_version(call: Call[Nothing, Upload]) -> SkillVersion:
 
 
 @routes.add("GET", _SKILL + "/versions", NotFound)
-async def list_skill_versions(call: Call[VersionsQuery, Nothing]) -> Page[SkillVersion]:
+async def list_skill_versions(call: Call[SkillVersionsQuery, Nothing]) -> Page[SkillVersion]:
     """A skill's versions, the newest first."""
     query = call.query
     return await call.managed.skills.versions(call.path["skill_id"], limit=query.limit, page=query.page)

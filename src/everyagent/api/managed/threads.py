@@ -1,18 +1,18 @@
 """Threads: a session's own, and those of its sub-agents."""
 
-from everyagent.api.managed.events import EventPage, page_answer
+from everyagent.api.managed.events import ManagedEventPage, page_answer
 from everyagent.api.request_decoding import header
 from everyagent.api.routing import Call, Encoded, Nothing, Routes
 from everyagent.api.streaming import EventStream
 from everyagent.errors import NotFound
 from everyagent.managed.resources.pages import Page
-from everyagent.managed.sessions.shape import EventTail, SessionThread, ThreadEvents, ThreadList
+from everyagent.managed.sessions.shape import EventTail, SessionThread, ThreadEvents, ThreadListQuery
 
 routes = Routes("managed threads")
 
 
 @routes.add("GET", "/anthropic/v1/sessions/{session_id}/threads", NotFound)
-async def list_managed_threads(call: Call[ThreadList, Nothing]) -> Page[SessionThread]:
+async def list_managed_threads(call: Call[ThreadListQuery, Nothing]) -> Page[SessionThread]:
     """The session's own thread first, then its sub-agents' in the order they came."""
     return await call.managed.threads.list(call.path["session_id"], call.query)
 
@@ -30,7 +30,7 @@ async def archive_managed_thread(call: Call[Nothing, Nothing]) -> SessionThread:
 
 
 @routes.add("GET", "/anthropic/v1/sessions/{session_id}/threads/{thread_id}/events", NotFound)
-async def list_managed_thread_events(call: Call[ThreadEvents, Nothing]) -> Encoded[EventPage]:
+async def list_managed_thread_events(call: Call[ThreadEvents, Nothing]) -> Encoded[ManagedEventPage]:
     """What happened on a thread."""
     path = call.path
     return page_answer(*await call.managed.threads.events(path["session_id"], path["thread_id"], call.query))

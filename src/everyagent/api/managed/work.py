@@ -13,7 +13,7 @@ from everyagent.managed.work_queue.shape import (
     QueueStats,
     Work,
     WorkBeat,
-    WorkList,
+    WorkListQuery,
     WorkPoll,
     WorkStop,
     WorkUpdate,
@@ -52,7 +52,7 @@ async def show_work_stats(call: Call[Nothing, Nothing]) -> QueueStats:
 
 
 @routes.add("GET", _WORK, NotFound)
-async def list_work(call: Call[WorkList, Nothing]) -> Page[Work]:
+async def list_work(call: Call[WorkListQuery, Nothing]) -> Page[Work]:
     """All there is and was, the newest first."""
     return await call.managed.queue.list(call.path["environment_id"], call.query)
 

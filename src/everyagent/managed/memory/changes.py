@@ -15,12 +15,12 @@ from everyagent.managed.memory.paths import checked_path, folders_of
 from everyagent.model.ids import new_id
 
 
-class Create(Struct, frozen=True, kw_only=True):
+class CreateMemory(Struct, frozen=True, kw_only=True):
     path: str
     content: bytes
 
 
-class Update(Struct, frozen=True, kw_only=True):
+class UpdateMemory(Struct, frozen=True, kw_only=True):
     """None stays as it is; `expected` is the SHA-256 of the content as it must be before."""
 
     id: str
@@ -29,15 +29,15 @@ class Update(Struct, frozen=True, kw_only=True):
     expected: str | None = None
 
 
-class Remove(Struct, frozen=True, kw_only=True):
+class RemoveMemory(Struct, frozen=True, kw_only=True):
     id: str
     expected: str | None = None
 
 
-Change: TypeAlias = Create | Update | Remove
+MemoryChange: TypeAlias = CreateMemory | UpdateMemory | RemoveMemory
 
 
-class Held(NamedTuple):
+class StoredMemory(NamedTuple):
     """A memory as it stands; `record` is None for one that is new."""
 
     id: str
@@ -48,57 +48,57 @@ class Held(NamedTuple):
     record: Record | None
 
 
-class Planned(NamedTuple):
+class PlannedChange(NamedTuple):
     """`operation` is None if all is so already, `after` if it is removed; `content` is there if it is new."""
 
     operation: Operation | None
-    before: Held | None
-    after: Held | None
+    before: StoredMemory | None
+    after: StoredMemory | None
     content: bytes | None
 
 
-class Book:
+class MemoryIndex:
     def __init__(self, store_id: str, records: Iterable[Record]) -> None:
         self._store_id = store_id
-        self._held: dict[str, Held] = {}
+        self._held: dict[str, StoredMemory] = {}
         self._ids: dict[str, str] = {}
         self._folders: Counter[str] = Counter()
         for record in records:
             self._add(held(record))
 
-    def by_path(self) -> dict[str, Held]:
+    def by_path(self) -> dict[str, StoredMemory]:
         return {each.path: each for each in self._held.values()}
 
-    def plan(self, change: Change) -> Planned:
+    def plan(self, change: MemoryChange) -> PlannedChange:
         """It holds for the next."""
         match change:
-            case Create():
+            case CreateMemory():
                 return self._create(change)
-            case Update():
+            case UpdateMemory():
                 return self._update(change)
-            case Remove():
+            case RemoveMemory():
                 before = self.at(change.id, change.expected)
                 self._drop(before)
-                return Planned("deleted", before, None, None)
+                return PlannedChange("deleted", before, None, None)
             case _:
                 assert_never(change)
 
-    def _create(self, change: Create) -> Planned:
+    def _create(self, change: CreateMemory) -> PlannedChange:
         if len(self._held) >= MAX_MEMORIES:
             raise BadRequest(f"A memory store has at most {MAX_MEMORIES} memories.", error_code="memory_limit_reached")
         self._refuse_taken(checked_path(change.path))
         after = _with(change.content, new_id("mem_"), change.path, None)
         self._add(after)
-        return Planned("created", None, after, change.content)
+        return PlannedChange("created", None, after, change.content)
 
-    def _update(self, change: Update) -> Planned:
+    def _update(self, change: UpdateMemory) -> PlannedChange:
         before = self.at(change.id)
         path = before.path if change.path is None else checked_path(change.path)
         after = before._replace(path=path, version_id=new_id("memver_"))
         if change.content is not None:
             after = _with(change.content, before.id, path, before.record)
         if (after.path, after.sha256) == (before.path, before.sha256):
-            return Planned(None, before, before, None)
+            return PlannedChange(None, before, before, None)
         self.at(change.id, change.expected)
         self._drop(before)
         try:
@@ -107,9 +107,9 @@ class Book:
             self._add(before)
             raise
         self._add(after)
-        return Planned("modified", before, after, None if after.sha256 == before.sha256 else change.content)
+        return PlannedChange("modified", before, after, None if after.sha256 == before.sha256 else change.content)
 
-    def at(self, memory_id: str, expected: str | None = None) -> Held:
+    def at(self, memory_id: str, expected: str | None = None) -> StoredMemory:
         found = self._held.get(memory_id)
         if found is None:
             raise NotFound(f"There is no memory {memory_id!r} in the memory store {self._store_id!r}.")
@@ -121,12 +121,12 @@ class Book:
             )
         return found
 
-    def _add(self, memory: Held) -> None:
+    def _add(self, memory: StoredMemory) -> None:
         self._held[memory.id] = memory
         self._ids[memory.path] = memory.id
         self._folders.update(folders_of(memory.path))
 
-    def _drop(self, memory: Held) -> None:
+    def _drop(self, memory: StoredMemory) -> None:
         del self._held[memory.id], self._ids[memory.path]
         self._folders.subtract(folders_of(memory.path))
 
@@ -143,14 +143,14 @@ class Book:
             )
 
 
-def held(record: Record) -> Held:
+def held(record: Record) -> StoredMemory:
     body = msgspec.json.decode(record.body, type=MemoryBody)
-    return Held(record.id, record.key or "", body.sha256, body.size, body.version_id, record)
+    return StoredMemory(record.id, record.key or "", body.sha256, body.size, body.version_id, record)
 
 
-def _with(content: bytes, memory_id: str, path: str, record: Record | None) -> Held:
+def _with(content: bytes, memory_id: str, path: str, record: Record | None) -> StoredMemory:
     if len(content) > MAX_BYTES:
         raise BadRequest(
             f"A memory has at most {MAX_BYTES} bytes; this has {len(content)}. Make several of it.", field="content"
         )
-    return Held(memory_id, path, hashlib.sha256(content).hexdigest(), len(content), new_id("memver_"), record)
+    return StoredMemory(memory_id, path, hashlib.sha256(content).hexdigest(), len(content), new_id("memver_"), record)

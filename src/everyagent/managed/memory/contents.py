@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 import msgspec
 
 from everyagent.log.records import Change, Delete, Insert, Records, Replace, Uploaded
-from everyagent.managed.memory.changes import Held, Planned
-from everyagent.managed.memory.memory_shape import Actor, MemoryBody, VersionBody
+from everyagent.managed.memory.changes import PlannedChange, StoredMemory
+from everyagent.managed.memory.memory_shape import MemoryActor, MemoryBody, MemoryVersionBody
 from everyagent.managed.memory.stores import MEMORY_KIND, VERSION_KIND
 from everyagent.model.ids import new_id
 
@@ -28,13 +28,13 @@ async def once(content: bytes) -> AsyncIterator[bytes]:
     yield content
 
 
-def changes_of(store_id: str, planned: Planned, actor: Actor, uploaded: Uploaded | None) -> list[Change]:
+def changes_of(store_id: str, planned: PlannedChange, actor: MemoryActor, uploaded: Uploaded | None) -> list[Change]:
     """The memory, its version, and what that says."""
     after, before = planned.after, planned.before
     latest = after or before
     if planned.operation is None or latest is None:
         return []
-    body = VersionBody(
+    body = MemoryVersionBody(
         memory_id=latest.id,
         operation=planned.operation,
         path=latest.path,
@@ -57,7 +57,7 @@ def changes_of(store_id: str, planned: Planned, actor: Actor, uploaded: Uploaded
     return [_memory(store_id, after), version, content]
 
 
-def _memory(store_id: str, after: Held) -> Insert | Replace:
+def _memory(store_id: str, after: StoredMemory) -> Insert | Replace:
     body = msgspec.json.encode(MemoryBody(version_id=after.version_id, sha256=after.sha256, size=after.size))
     if after.record is None:
         return Insert(kind=MEMORY_KIND, id=after.id, parent=store_id, key=after.path, body=body)

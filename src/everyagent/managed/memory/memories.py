@@ -7,18 +7,26 @@ from everyagent.clock import rfc3339
 from everyagent.errors import BadRequest, EveryagentError
 from everyagent.log import records as log
 from everyagent.log.records import RecordQuery, Records
-from everyagent.managed.memory.changes import Book, Change, Create, Held, Remove, Update, held
+from everyagent.managed.memory.changes import (
+    CreateMemory,
+    MemoryChange,
+    MemoryIndex,
+    RemoveMemory,
+    StoredMemory,
+    UpdateMemory,
+    held,
+)
 from everyagent.managed.memory.contents import bytes_of, changes_of, once
 from everyagent.managed.memory.memory_shape import (
     MAX_FULL_PAGE,
     MAX_MEMORIES,
-    Actor,
     Memory,
+    MemoryActor,
     MemoryCreate,
-    MemoryList,
+    MemoryListQuery,
     MemoryPrefix,
     MemoryUpdate,
-    View,
+    MemoryView,
 )
 from everyagent.managed.memory.paths import cursor_of, entries, place_of
 from everyagent.managed.memory.stores import MEMORY_KIND, MemoryStores
@@ -35,11 +43,15 @@ class Memories:
         self._stores = stores
         self._locks = locks
 
-    async def create(self, store_id: str, asked: MemoryCreate, actor: Actor, view: View) -> Memory:
-        return await self._one(store_id, Create(path=asked.path, content=(asked.content or "").encode()), actor, view)
+    async def create(self, store_id: str, asked: MemoryCreate, actor: MemoryActor, view: MemoryView) -> Memory:
+        return await self._one(
+            store_id, CreateMemory(path=asked.path, content=(asked.content or "").encode()), actor, view
+        )
 
-    async def update(self, store_id: str, memory_id: str, asked: MemoryUpdate, actor: Actor, view: View) -> Memory:
-        change = Update(
+    async def update(
+        self, store_id: str, memory_id: str, asked: MemoryUpdate, actor: MemoryActor, view: MemoryView
+    ) -> Memory:
+        change = UpdateMemory(
             id=memory_id,
             path=asked.path,
             content=None if asked.content is None else asked.content.encode(),
@@ -47,18 +59,18 @@ class Memories:
         )
         return await self._one(store_id, change, actor, view)
 
-    async def delete(self, store_id: str, memory_id: str, expected: str | None, actor: Actor) -> Deleted:
-        (outcome,) = await self.change(store_id, [Remove(id=memory_id, expected=expected)], actor)
+    async def delete(self, store_id: str, memory_id: str, expected: str | None, actor: MemoryActor) -> Deleted:
+        (outcome,) = await self.change(store_id, [RemoveMemory(id=memory_id, expected=expected)], actor)
         if isinstance(outcome, EveryagentError):
             raise outcome
         return Deleted(id=memory_id, type="memory_deleted")
 
-    async def retrieve(self, store_id: str, memory_id: str, view: View) -> Memory:
+    async def retrieve(self, store_id: str, memory_id: str, view: MemoryView) -> Memory:
         async with self._locks.hold(store_id):
             book = await self._book(store_id)
             return await self._shown(store_id, book.at(memory_id), view)
 
-    async def list(self, store_id: str, asked: MemoryList) -> Page[Memory | MemoryPrefix]:
+    async def list(self, store_id: str, asked: MemoryListQuery) -> Page[Memory | MemoryPrefix]:
         if not asked.path_prefix.startswith("/"):
             raise BadRequest("`path_prefix` begins with `/`.", field="path_prefix")
         limit = min(asked.limit, MAX_FULL_PAGE) if asked.view == "full" else asked.limit
@@ -81,24 +93,24 @@ class Memories:
             ]
         return Page(data=data, next_page=cursor_of(page[-1].path, asked.order) if len(listed) > limit else None)
 
-    async def held(self, store_id: str) -> dict[str, Held]:
+    async def held(self, store_id: str) -> dict[str, StoredMemory]:
         """All there are, by path."""
         return (await self._book(store_id)).by_path()
 
-    async def content(self, memory: Held) -> bytes:
+    async def content(self, memory: StoredMemory) -> bytes:
         return await bytes_of(self._records, memory.sha256)
 
     async def change(
-        self, store_id: str, changes: Sequence[Change], actor: Actor
-    ) -> "list[Held | EveryagentError | None]":
+        self, store_id: str, changes: Sequence[MemoryChange], actor: MemoryActor
+    ) -> "list[StoredMemory | EveryagentError | None]":
         """In one transaction all that can be done; of each what is then there, or why it was refused."""
-        outcomes: list[Held | EveryagentError | None] = []
+        outcomes: list[StoredMemory | EveryagentError | None] = []
         writes: list[log.Change] = []
         async with self._locks.hold(store_id), AsyncExitStack() as uploads:
             closed = (await self._stores.retrieve(store_id)).archived_at is not None
             book = await self._book(store_id)
             for change in changes:
-                if closed and not isinstance(change, Remove):
+                if closed and not isinstance(change, RemoveMemory):
                     outcomes.append(self._stores.archived_error(store_id))
                     continue
                 try:
@@ -112,21 +124,24 @@ class Memories:
                 writes += changes_of(store_id, planned, actor, uploaded)
                 outcomes.append(planned.after)
             written = {record.id: record for record in await self._records.write(*writes) if record.kind == MEMORY_KIND}
-        return [held(written[each.id]) if isinstance(each, Held) and each.id in written else each for each in outcomes]
+        return [
+            held(written[each.id]) if isinstance(each, StoredMemory) and each.id in written else each
+            for each in outcomes
+        ]
 
-    async def _one(self, store_id: str, change: Change, actor: Actor, view: View) -> Memory:
+    async def _one(self, store_id: str, change: MemoryChange, actor: MemoryActor, view: MemoryView) -> Memory:
         (outcome,) = await self.change(store_id, [change], actor)
         if isinstance(outcome, EveryagentError):
             raise outcome
         assert outcome is not None
         return await self._shown(store_id, outcome, view)
 
-    async def _book(self, store_id: str) -> Book:
+    async def _book(self, store_id: str) -> MemoryIndex:
         await self._stores.retrieve(store_id)
         wanted = RecordQuery(kind=MEMORY_KIND, parent=store_id, limit=MAX_MEMORIES)
-        return Book(store_id, await self._records.page(wanted))
+        return MemoryIndex(store_id, await self._records.page(wanted))
 
-    async def _shown(self, store_id: str, memory: Held, view: View) -> Memory:
+    async def _shown(self, store_id: str, memory: StoredMemory, view: MemoryView) -> Memory:
         assert memory.record is not None
         return Memory(
             id=memory.id,

@@ -11,7 +11,7 @@ MAX_MEMORIES = 2000
 MAX_BYTES = 102_400
 #: A page with content has at most this many.
 MAX_FULL_PAGE = 20
-View: TypeAlias = Literal["basic", "full"]
+MemoryView: TypeAlias = Literal["basic", "full"]
 Operation: TypeAlias = Literal["created", "modified", "deleted"]
 Sha256: TypeAlias = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 
@@ -28,7 +28,7 @@ class ApiActor(Struct, frozen=True, kw_only=True, tag="api_actor"):
     api_key_id: str = "apikey_everyagent"
 
 
-Actor: TypeAlias = SessionActor | ApiActor
+MemoryActor: TypeAlias = SessionActor | ApiActor
 
 
 class Memory(Struct, frozen=True, kw_only=True, tag="memory"):
@@ -63,9 +63,9 @@ class MemoryVersion(Struct, frozen=True, kw_only=True, tag="memory_version"):
     content_size_bytes: int | None
     content: str | None
     created_at: str
-    created_by: Actor | None
+    created_by: MemoryActor | None
     redacted_at: str | None
-    redacted_by: Actor | None
+    redacted_by: MemoryActor | None
 
 
 class MemoryBody(Struct, frozen=True, kw_only=True):
@@ -76,15 +76,15 @@ class MemoryBody(Struct, frozen=True, kw_only=True):
     size: int
 
 
-class VersionBody(Struct, frozen=True, kw_only=True):
+class MemoryVersionBody(Struct, frozen=True, kw_only=True):
     memory_id: str
     operation: Operation
     path: str | None
     sha256: str | None
     size: int | None
-    created_by: Actor
+    created_by: MemoryActor
     redacted_at: int | None = None
-    redacted_by: Actor | None = None
+    redacted_by: MemoryActor | None = None
 
 
 class MemoryCreate(Struct, frozen=True, kw_only=True):
@@ -108,18 +108,18 @@ class MemoryUpdate(Struct, frozen=True, kw_only=True):
 
 
 class OneView(Struct, frozen=True, kw_only=True):
-    view: View = "full"
+    view: MemoryView = "full"
 
 
 class WrittenView(Struct, frozen=True, kw_only=True):
-    view: View = "basic"
+    view: MemoryView = "basic"
 
 
 class MemoryDelete(Struct, frozen=True, kw_only=True):
     expected_content_sha256: Sha256 | None = None
 
 
-class MemoryList(Struct, frozen=True, kw_only=True):
+class MemoryListQuery(Struct, frozen=True, kw_only=True):
     """By path. A prefix without a slash at its end is what paths begin with."""
 
     path_prefix: str = "/"
@@ -127,10 +127,10 @@ class MemoryList(Struct, frozen=True, kw_only=True):
     order: Literal["asc", "desc"] = "asc"
     limit: PageLimit = 20
     page: str | None = None
-    view: View = "basic"
+    view: MemoryView = "basic"
 
 
-class VersionList(Struct, frozen=True, kw_only=True):
+class MemoryVersionListQuery(Struct, frozen=True, kw_only=True):
     memory_id: str | None = None
     operation: Operation | None = None
     session_id: str | None = None
@@ -140,4 +140,4 @@ class VersionList(Struct, frozen=True, kw_only=True):
     created_at_lte: datetime | None = None
     limit: PageLimit = 20
     page: str | None = None
-    view: View = "basic"
+    view: MemoryView = "basic"

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from everyagent.managed.memory.changes import Held
+from everyagent.managed.memory.changes import StoredMemory
 from everyagent.managed.memory.paths import folders_of
 
 
@@ -23,28 +23,28 @@ class Push(Struct, frozen=True, kw_only=True):
     """The folder's goes into the store; `over` is what it takes the place of."""
 
     path: str
-    over: Held | None
+    over: StoredMemory | None
 
 
 class Move(Struct, frozen=True, kw_only=True):
     """The folder has it elsewhere now."""
 
     path: str
-    memory: Held
+    memory: StoredMemory
 
 
 class Erase(Struct, frozen=True, kw_only=True):
     """The folder has it no more, so the store neither."""
 
     path: str
-    memory: Held
+    memory: StoredMemory
 
 
 class Pull(Struct, frozen=True, kw_only=True):
     """The store's goes into the folder; `undone`: in place of what the agent had no right to write."""
 
     path: str
-    memory: Held
+    memory: StoredMemory
     undone: bool = False
 
 
@@ -62,17 +62,17 @@ class Leave(Struct, frozen=True, kw_only=True):
 
 #: Why nothing may be written to a store: the session never could, or nobody can any more.
 Frozen: TypeAlias = Literal["read_only", "archived"]
-Step: TypeAlias = Same | Push | Move | Erase | Pull | Drop | Leave
+MergeStep: TypeAlias = Same | Push | Move | Erase | Pull | Drop | Leave
 
 
 def merge(
     base: Mapping[str, str],
     local: Mapping[str, str],
-    remote: Mapping[str, Held],
+    remote: Mapping[str, StoredMemory],
     *,
     frozen: Frozen | None,
     blind: Set[str] = frozenset(),
-) -> list[Step]:
+) -> list[MergeStep]:
     """`base` is what both had when they were last the same; digests by path, as in `local`.
 
     `frozen`: nothing goes into the store. `blind` are paths at and below which nobody could look.
@@ -99,7 +99,9 @@ def hidden(path: str, blind: Set[str]) -> bool:
     return bool(blind) and not blind.isdisjoint((path, *folders_of(path)))
 
 
-def _step(path: str, base: str | None, local: str | None, remote: Held | None, *, frozen: Frozen | None) -> Step | None:
+def _step(
+    path: str, base: str | None, local: str | None, remote: StoredMemory | None, *, frozen: Frozen | None
+) -> MergeStep | None:
     theirs = remote.sha256 if remote else None
     if local == theirs:
         return Same(path=path) if local is not None else None
@@ -116,11 +118,11 @@ def _step(path: str, base: str | None, local: str | None, remote: Held | None, *
     return Leave(path=path) if frozen else Push(path=path, over=remote)
 
 
-def _moved(steps: list[Step], local: Mapping[str, str]) -> Iterator[Step]:
+def _moved(steps: list[MergeStep], local: Mapping[str, str]) -> Iterator[MergeStep]:
     """What is gone at one place and new at another is the same memory."""
     gone = {step.memory.sha256: step for step in steps if isinstance(step, Erase)}
     moved: set[str] = set()
-    kept: list[Step] = []
+    kept: list[MergeStep] = []
     for step in steps:
         if isinstance(step, Push) and step.over is None and (from_there := gone.pop(local[step.path], None)):
             moved.add(from_there.path)

@@ -60,24 +60,24 @@ def mount_path(name: str, store_id: str, taken: Iterable[str]) -> str:
     return path
 
 
-class Entry(NamedTuple):
+class ListedPath(NamedTuple):
     """A memory's path, or the prefix of those that lie too deep."""
 
     path: str
     is_prefix: bool
 
 
-def entries(paths: Iterable[str], prefix: str, depth: int) -> Iterator[Entry]:
+def entries(paths: Iterable[str], prefix: str, depth: int) -> Iterator[ListedPath]:
     """Those below the prefix, in order; with a depth, what lies deeper is told by its folder, once."""
     folder = prefix[: prefix.rindex("/") + 1]
     last = ""
     for path in sorted(path for path in paths if path.startswith(prefix)):
         segments = path[len(folder) :].split("/")
         if not depth or len(segments) <= depth:
-            yield Entry(path, is_prefix=False)
+            yield ListedPath(path, is_prefix=False)
         elif (rolled := folder + "/".join(segments[:depth]) + "/") != last:
             last = rolled
-            yield Entry(rolled, is_prefix=True)
+            yield ListedPath(rolled, is_prefix=True)
 
 
 def cursor_of(path: str, order: str) -> str:

@@ -7,7 +7,7 @@ import msgspec
 from everyagent.errors import BadRequest
 from everyagent.log.records import Delete, RecordQuery, Records, Replace
 from everyagent.managed.field_limits import checked_metadata, merged_metadata
-from everyagent.managed.memory.store_shape import MemoryStore, StoreBody, StoreCreate, StoreUpdate
+from everyagent.managed.memory.store_shape import MemoryStore, MemoryStoreBody, MemoryStoreCreate, MemoryStoreUpdate
 from everyagent.managed.resources.record_store import Deleted, RecordStore, retry_on_change
 from everyagent.model.ids import new_id
 from everyagent.sessions.locks import Locks
@@ -18,13 +18,13 @@ VERSION_KIND = "memory_version"
 _SLICE = 500
 
 
-class MemoryStores(RecordStore[StoreBody, MemoryStore]):
+class MemoryStores(RecordStore[MemoryStoreBody, MemoryStore]):
     def __init__(self, records: Records, locks: Locks) -> None:
-        super().__init__(records, KIND, StoreBody, MemoryStore)
+        super().__init__(records, KIND, MemoryStoreBody, MemoryStore)
         self._locks = locks
 
-    async def create(self, asked: StoreCreate) -> MemoryStore:
-        body = StoreBody(
+    async def create(self, asked: MemoryStoreCreate) -> MemoryStore:
+        body = MemoryStoreBody(
             name=_checked(asked.name),
             description=asked.description or "",
             metadata=checked_metadata(asked.metadata or {}),
@@ -32,10 +32,10 @@ class MemoryStores(RecordStore[StoreBody, MemoryStore]):
         return await self._insert(new_id("memstore_"), body)
 
     @retry_on_change
-    async def update(self, store_id: str, asked: StoreUpdate) -> MemoryStore:
+    async def update(self, store_id: str, asked: MemoryStoreUpdate) -> MemoryStore:
         record = await self._find_active(store_id)
         old = self._body(record)
-        new = StoreBody(
+        new = MemoryStoreBody(
             name=_checked(asked.name) if asked.name else old.name,
             description=old.description if asked.description is None else asked.description,
             metadata=merged_metadata(old.metadata, asked.metadata) if asked.metadata else old.metadata,

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from everyagent.errors import EveryagentError, MemoryChanged, NotFound
-from everyagent.managed.memory.changes import Change, Create, Remove, Update
+from everyagent.managed.memory.changes import CreateMemory, MemoryChange, RemoveMemory, UpdateMemory
 from everyagent.managed.memory.folder import MAX_ENTRIES, Folder, Scan, Seen
 from everyagent.managed.memory.memories import Memories
-from everyagent.managed.memory.memory_shape import Actor
+from everyagent.managed.memory.memory_shape import MemoryActor
 from everyagent.managed.memory.merge import Drop, Erase, Frozen, Leave, Move, Pull, Push, Same, hidden, merge, wiped
 
 #: As many texts are held at once.
@@ -22,7 +22,7 @@ T = TypeVar("T")
 class Sync:
     """One run of it. `problems` is what could not be done."""
 
-    def __init__(self, memories: Memories, store_id: str, folder: Folder, actor: Actor) -> None:
+    def __init__(self, memories: Memories, store_id: str, folder: Folder, actor: MemoryActor) -> None:
         self._memories = memories
         self._store_id = store_id
         self._folder = folder
@@ -62,10 +62,10 @@ class Sync:
     async def _settle(self, steps: Sequence[Erase | Move], scan: Scan) -> None:
         """What needs no text: what is gone first, since it may be in the way of the rest."""
         steps = sorted(steps, key=lambda step: isinstance(step, Move))
-        changes: list[Change] = [
-            Update(id=step.memory.id, path=step.path, expected=step.memory.sha256)
+        changes: list[MemoryChange] = [
+            UpdateMemory(id=step.memory.id, path=step.path, expected=step.memory.sha256)
             if isinstance(step, Move)
-            else Remove(id=step.memory.id, expected=step.memory.sha256)
+            else RemoveMemory(id=step.memory.id, expected=step.memory.sha256)
             for step in steps
         ]
         for step, done in zip(steps, await self._change(steps, changes), strict=True):
@@ -82,10 +82,10 @@ class Sync:
             for step, text in zip(steps, texts, strict=True)
             if text is not None and hashlib.sha256(text).hexdigest() == scan.files[step.path].sha256
         ]
-        changes: list[Change] = [
-            Update(id=step.over.id, content=text, expected=step.over.sha256)
+        changes: list[MemoryChange] = [
+            UpdateMemory(id=step.over.id, content=text, expected=step.over.sha256)
             if step.over
-            else Create(path=step.path, content=text)
+            else CreateMemory(path=step.path, content=text)
             for step, text in found
         ]
         pushed = [step for step, _ in found]
@@ -93,7 +93,7 @@ class Sync:
             if done:
                 self._common[step.path] = scan.files[step.path]
 
-    async def _change(self, steps: Sequence[Erase | Move | Push], changes: Sequence[Change]) -> list[bool]:
+    async def _change(self, steps: Sequence[Erase | Move | Push], changes: Sequence[MemoryChange]) -> list[bool]:
         """Whether each was made. Where somebody was quicker, it is looked at anew the next time."""
         if not changes:
             return []

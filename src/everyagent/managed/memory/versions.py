@@ -10,13 +10,13 @@ from everyagent.managed.memory.changes import held
 from everyagent.managed.memory.contents import CONTENT_KIND, bytes_of, content_id
 from everyagent.managed.memory.memory_shape import (
     MAX_FULL_PAGE,
-    Actor,
     ApiActor,
+    MemoryActor,
     MemoryVersion,
+    MemoryVersionBody,
+    MemoryVersionListQuery,
+    MemoryView,
     SessionActor,
-    VersionBody,
-    VersionList,
-    View,
 )
 from everyagent.managed.memory.stores import MEMORY_KIND, VERSION_KIND, MemoryStores
 from everyagent.managed.resources.pages import Page, cursor, micros, position
@@ -26,18 +26,18 @@ from everyagent.sessions.locks import Locks
 _PIECE = 1000
 
 
-class Versions:
+class MemoryVersions:
     def __init__(self, records: Records, stores: MemoryStores, locks: Locks, clock: Clock) -> None:
         self._records = records
         self._stores = stores
         self._locks = locks
         self._clock = clock
 
-    async def retrieve(self, store_id: str, version_id: str, view: View) -> MemoryVersion:
+    async def retrieve(self, store_id: str, version_id: str, view: MemoryView) -> MemoryVersion:
         async with self._locks.hold(store_id):
             return await self._shown(await self._find(store_id, version_id), view)
 
-    async def list(self, store_id: str, asked: VersionList) -> Page[MemoryVersion]:
+    async def list(self, store_id: str, asked: MemoryVersionListQuery) -> Page[MemoryVersion]:
         """The newest first."""
         limit = min(asked.limit, MAX_FULL_PAGE) if asked.view == "full" else asked.limit
         after = position(asked.page, "desc") if asked.page else None
@@ -47,7 +47,7 @@ class Versions:
             data = [await self._shown(record, asked.view) for record in found[:limit]]
         return Page(data=data, next_page=cursor(found[limit - 1].number, "desc") if len(found) > limit else None)
 
-    async def redact(self, store_id: str, version_id: str, actor: Actor) -> MemoryVersion:
+    async def redact(self, store_id: str, version_id: str, actor: MemoryActor) -> MemoryVersion:
         """Its text is gone for good; who wrote it and when stays. What a memory says now is not to be redacted."""
         async with self._locks.hold(store_id):
             record = await self._find(store_id, version_id)
@@ -65,7 +65,9 @@ class Versions:
             (record,) = await self._records.write(change, *content)
             return await self._shown(record, "full")
 
-    async def _wanted(self, store_id: str, asked: VersionList, after: int | None, count: int) -> "list[Record]":
+    async def _wanted(
+        self, store_id: str, asked: MemoryVersionListQuery, after: int | None, count: int
+    ) -> "list[Record]":
         found: list[Record] = []
         query = RecordQuery(
             kind=VERSION_KIND,
@@ -95,7 +97,7 @@ class Versions:
         except RecordNotFound:
             return None
 
-    async def _shown(self, record: Record, view: View) -> MemoryVersion:
+    async def _shown(self, record: Record, view: MemoryView) -> MemoryVersion:
         body = _body(record)
         content = None
         if view == "full" and body.sha256 is not None:
@@ -116,7 +118,7 @@ class Versions:
         )
 
 
-def _fits(body: VersionBody, asked: VersionList) -> bool:
+def _fits(body: MemoryVersionBody, asked: MemoryVersionListQuery) -> bool:
     actor = body.created_by
     return (
         asked.memory_id in (None, body.memory_id)
@@ -127,5 +129,5 @@ def _fits(body: VersionBody, asked: VersionList) -> bool:
     )
 
 
-def _body(record: Record) -> VersionBody:
-    return msgspec.json.decode(record.body, type=VersionBody)
+def _body(record: Record) -> MemoryVersionBody:
+    return msgspec.json.decode(record.body, type=MemoryVersionBody)

@@ -7,12 +7,12 @@ from everyagent.errors import Conflict, EveryagentError, SessionNotFound
 from everyagent.log.log import EventQuery, SessionRecord
 from everyagent.log.projections import ProjectionRecord
 from everyagent.logs import get_logger
-from everyagent.managed.outcomes.verdict import Judgement, Verdict, judge_prompt, verdict_in
+from everyagent.managed.outcomes.verdict import Judgement, OutcomeVerdict, judge_prompt, verdict_in
 from everyagent.managed.projection.commands import CommandFrame, Evaluated, Evaluating
-from everyagent.managed.projection.events import TYPE_NUMBERS, ModelUsage
+from everyagent.managed.projection.events import TYPE_NUMBERS, ModelRequestUsage
 from everyagent.managed.projection.projector import Projector
-from everyagent.managed.projection.state import Outcome
-from everyagent.managed.resources.vaults.credentials import Credentials
+from everyagent.managed.projection.state import SessionOutcome
+from everyagent.managed.resources.vaults.credentials import CredentialStore
 from everyagent.managed.sessions.client_events import UserDefineOutcome
 from everyagent.managed.sessions.presentation import document_of, state_of
 from everyagent.managed.sessions.prompts import Prompts
@@ -37,8 +37,8 @@ class _Message(msgspec.Struct):
     content: list[dict[str, object]]
 
 
-class Judging:
-    def __init__(self, sessions: Sessions, prompts: Prompts, credentials: Credentials) -> None:
+class OutcomeJudge:
+    def __init__(self, sessions: Sessions, prompts: Prompts, credentials: CredentialStore) -> None:
         self._sessions = sessions
         self._credentials = credentials
         self._viewed = sessions.viewed
@@ -56,7 +56,7 @@ class Judging:
         if judgement is not None:
             await self._tell(session_id, outcome, judgement)
 
-    async def _judge(self, session_id: str, outcome: Outcome) -> Judgement | None:
+    async def _judge(self, session_id: str, outcome: SessionOutcome) -> Judgement | None:
         """None if the evaluation was over before there was a verdict: whoever ended it has told so."""
         record = await self._viewed.log.session(session_id)
         rubric = await self._rubric(record, outcome)
@@ -81,7 +81,7 @@ class Judging:
                 await self._end(judge)
         return None
 
-    async def _watch(self, record: SessionRecord, outcome: Outcome, judging: anyio.CancelScope) -> None:
+    async def _watch(self, record: SessionRecord, outcome: SessionOutcome, judging: anyio.CancelScope) -> None:
         """Cancels the judging as soon as nobody waits for it any more."""
         try:
             view = await self._viewed.log.view(record.session_id)
@@ -120,7 +120,7 @@ class Judging:
             ),
         )
 
-    async def _tell(self, session_id: str, outcome: Outcome, judgement: Judgement) -> None:
+    async def _tell(self, session_id: str, outcome: SessionOutcome, judgement: Judgement) -> None:
         verdict = judgement.verdict
         result = verdict.result
         if result == "needs_revision" and outcome.iteration + 1 >= outcome.max_iterations:
@@ -137,7 +137,7 @@ class Judging:
         entry = Entry(item_id=item, message=SendMessage(message=text)) if item else None
         await self._submit(session_id, outcome, _batch(told, Submission(entries=[entry]) if entry else None))
 
-    async def _submit(self, session_id: str, outcome: Outcome, batch: Batch) -> bool:
+    async def _submit(self, session_id: str, outcome: SessionOutcome, batch: Batch) -> bool:
         """Unless somebody was quicker: the session was interrupted, or has ended."""
 
         def plan(view: Projection) -> Batch:
@@ -154,7 +154,7 @@ class Judging:
             return False
         return True
 
-    async def _rubric(self, record: SessionRecord, outcome: Outcome) -> str:
+    async def _rubric(self, record: SessionRecord, outcome: SessionOutcome) -> str:
         page = await self._viewed.told(record.number, EventQuery(session=0, types=_DEFINED, order="desc"))
         for event in page.events:
             defined = msgspec.json.decode(event.body, type=UserDefineOutcome)
@@ -172,7 +172,7 @@ class Judging:
 
 def _failed(session_id: str, error: Exception) -> Judgement:
     logger.warning("an outcome could not be judged", session=session_id, error=str(error))
-    return Judgement(Verdict("failed", f"It could not be judged: {error}"), ModelUsage(), 0.0)
+    return Judgement(OutcomeVerdict("failed", f"It could not be judged: {error}"), ModelRequestUsage(), 0.0)
 
 
 def _batch(command: Evaluating | Evaluated, submission: Submission | None = None) -> Batch:
@@ -180,6 +180,6 @@ def _batch(command: Evaluating | Evaluated, submission: Submission | None = None
     return Batch(cause=cause, direction="daemon", submission=submission)
 
 
-def _evaluates(view: ProjectionRecord, outcome: Outcome) -> bool:
+def _evaluates(view: ProjectionRecord, outcome: SessionOutcome) -> bool:
     current = state_of(view).outcome
     return current is not None and current.evaluating == outcome.evaluating

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from everyagent.managed.projection.events import ModelUsage
+from everyagent.managed.projection.events import ModelRequestUsage
 from everyagent.managed.projection.spans import model_usage
 from everyagent.model.decoding import decode_event
 from everyagent.model.events import ItemCompleted, TurnEnded
@@ -35,14 +35,14 @@ The rubric:
 {rubric}"""
 
 
-class Verdict(NamedTuple):
+class OutcomeVerdict(NamedTuple):
     result: str
     explanation: str
 
 
 class Judgement(NamedTuple):
-    verdict: Verdict
-    usage: ModelUsage
+    verdict: OutcomeVerdict
+    usage: ModelRequestUsage
     cost_usd: float
 
 
@@ -67,7 +67,9 @@ async def verdict_in(sessions: Sessions, judge: str, message: SendMessage) -> Ju
                 case ItemCompleted(item=item) if item.kind == "message" and item.role == "assistant":
                     texts.append(text_of(item))
                 case TurnEnded(stop_reason="error") as ended:
-                    why = Verdict("failed", f"The judge could not do its work: {ended.error or 'its turn failed'}")
+                    why = OutcomeVerdict(
+                        "failed", f"The judge could not do its work: {ended.error or 'its turn failed'}"
+                    )
                     return Judgement(why, model_usage(ended.usage), ended.cost_usd or 0.0)
                 case TurnEnded() as ended:
                     return Judgement(found_in("\n".join(texts)), model_usage(ended.usage), ended.cost_usd or 0.0)
@@ -75,10 +77,10 @@ async def verdict_in(sessions: Sessions, judge: str, message: SendMessage) -> Ju
                     await sessions.cancel(judge)
                 case _:
                     continue
-    return Judgement(Verdict("failed", "The evaluation was given up."), ModelUsage(), 0.0)
+    return Judgement(OutcomeVerdict("failed", "The evaluation was given up."), ModelRequestUsage(), 0.0)
 
 
-def found_in(text: str) -> Verdict:
+def found_in(text: str) -> OutcomeVerdict:
     """The last object in it that is a verdict."""
     for start in _braces(text):
         for end in _ends(text, start):
@@ -87,8 +89,8 @@ def found_in(text: str) -> Verdict:
             except msgspec.DecodeError:
                 continue
             if given.result in RESULTS:
-                return Verdict(given.result, given.explanation)
-    return Verdict("failed", f"The judge gave no verdict. It said: {text[-500:]}")
+                return OutcomeVerdict(given.result, given.explanation)
+    return OutcomeVerdict("failed", f"The judge gave no verdict. It said: {text[-500:]}")
 
 
 def _braces(text: str) -> Iterator[int]:

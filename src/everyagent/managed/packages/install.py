@@ -21,7 +21,7 @@ INSTALL_LIMIT_SECONDS = 900.0
 _TOLD = 1000
 
 
-class Installed(Struct, frozen=True, kw_only=True):
+class InstalledPackages(Struct, frozen=True, kw_only=True):
     """`env` makes the packages be found; `problems` says what is missing, and why."""
 
     env: dict[str, str]
@@ -43,7 +43,7 @@ def machine_limits(packages: Packages) -> list[str]:
     return limits
 
 
-def install(packages: Packages, folder: Path, path: str, child: Child) -> Installed:
+def install(packages: Packages, folder: Path, path: str, child: Child) -> InstalledPackages:
     """Blocking. Packages of one manager are there all or not at all; a failure is tried again the next time."""
     env: dict[str, str] = {}
     problems = machine_limits(packages)
@@ -62,7 +62,9 @@ def install(packages: Packages, folder: Path, path: str, child: Child) -> Instal
         places += found.pop("PATH", "").split(os.pathsep)
         env |= found
     places = [*filter(None, places)]
-    return Installed(env=env | ({"PATH": os.pathsep.join([*places, path])} if places else {}), problems=problems)
+    return InstalledPackages(
+        env=env | ({"PATH": os.pathsep.join([*places, path])} if places else {}), problems=problems
+    )
 
 
 def _once(prefix: Path, manager: str, wanted: Sequence[str], child: Child) -> None:

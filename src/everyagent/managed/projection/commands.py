@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
 
-from everyagent.managed.projection.events import Failure, ModelUsage
+from everyagent.managed.projection.events import ModelRequestUsage, SessionFailure
 from everyagent.managed.sessions.client_events import ClientEvent
 from everyagent.model.parts import Json
 
@@ -38,7 +38,7 @@ class Sent(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="typ
     resumes: str | None = None
 
 
-class Changed(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type", tag="changed"):
+class SessionChanged(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type", tag="changed"):
     """What `sessions.update` changed and the universal session does not know of."""
 
     agent: Json | UnsetType = UNSET
@@ -56,7 +56,7 @@ class ThreadArchived(Struct, frozen=True, kw_only=True, tag_field="type", tag="t
 class Troubled(Struct, frozen=True, kw_only=True, tag_field="type", tag="troubled"):
     """What the session has to do without, and why: it goes on."""
 
-    errors: list[Failure]
+    errors: list[SessionFailure]
 
 
 class Evaluating(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type", tag="evaluating"):
@@ -70,12 +70,12 @@ class Evaluated(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field
 
     result: str
     explanation: str
-    usage: ModelUsage
+    usage: ModelRequestUsage
     cost_usd: float = 0.0
     item: str | None = None
 
 
-Command: TypeAlias = Sent | Changed | Archived | ThreadArchived | Troubled | Evaluating | Evaluated
+Command: TypeAlias = Sent | SessionChanged | Archived | ThreadArchived | Troubled | Evaluating | Evaluated
 
 
 class CommandFrame(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -5,13 +5,13 @@ from typing import Literal, TypeAlias, cast, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everyagent.managed.projection.state import AT_WORK, Outcome, State, Thread
+from everyagent.managed.projection.state import AT_WORK, SessionOutcome, State, Thread
 from everyagent.model.parts import Object
 
-Policy: TypeAlias = Literal["always_allow", "always_ask", "auto"]
+PolicyType: TypeAlias = Literal["always_allow", "always_ask", "auto"]
 
 
-class Document(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class SessionDocument(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`agent` is the snapshot as clients see it, `environment` what the session began with.
 
     `self_hosted`: the client carries out the toolset, too. `threads` are all threads, by the item id of the call that
@@ -25,7 +25,7 @@ class Document(Struct, frozen=True, kw_only=True, omit_defaults=True):
     budget: Object | None = None
     self_hosted: bool = False
     threads: dict[str, Thread] = {}
-    outcomes: list[Outcome] = []
+    outcomes: list[SessionOutcome] = []
 
     @property
     def agent_name(self) -> str:
@@ -40,7 +40,7 @@ class Document(Struct, frozen=True, kw_only=True, omit_defaults=True):
             case _:
                 return None
 
-    def policy(self, name: str, server: str | None) -> Policy:
+    def policy(self, name: str, server: str | None) -> PolicyType:
         """What the agent's definition says about a tool; nothing, if it is up to the agent."""
         for tool in cast("list[Object]", self.agent.get("tools") or []):
             mine = tool.get("mcp_server_name") == server if server else tool.get("type") == "agent_toolset_20260401"
@@ -49,7 +49,7 @@ class Document(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return "auto"
 
 
-def settle(state: State, document: Document) -> Document:
+def settle(state: State, document: SessionDocument) -> SessionDocument:
     """Moves what is finished out of the state, which is written with every step, into the document, which is not."""
     changed = {
         item_id: replace(thread)
@@ -64,12 +64,12 @@ def settle(state: State, document: Document) -> Document:
     return document
 
 
-def _policy(toolset: Object, name: str) -> Policy | None:
+def _policy(toolset: Object, name: str) -> PolicyType | None:
     configs = cast("list[Object]", toolset.get("configs") or [])
     named = [config for config in configs if config.get("name") == name]
     default = cast("Object | None", toolset.get("default_config"))
     for config in (*named, default or {}):
         given = cast("Object", config.get("permission_policy") or {})
-        if given.get("type") in get_args(Policy):
-            return cast("Policy", given["type"])
+        if given.get("type") in get_args(PolicyType):
+            return cast("PolicyType", given["type"])
     return None

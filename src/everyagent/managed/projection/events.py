@@ -16,22 +16,22 @@ Permission: TypeAlias = Literal["allow", "ask", "deny"]
 ON_THREAD: Final = HIDDEN
 
 
-class Managed(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ManagedEvent(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`type` is the tag of each event, and comes first on the wire."""
 
     id: str
     processed_at: str
 
 
-class AgentMessage(Managed, frozen=True, kw_only=True, tag_field="type", tag="agent.message"):
+class AgentMessage(ManagedEvent, frozen=True, kw_only=True, tag_field="type", tag="agent.message"):
     content: list[Text | Redacted]
 
 
-class AgentThinking(Managed, frozen=True, kw_only=True, tag_field="type", tag="agent.thinking"):
+class AgentThinking(ManagedEvent, frozen=True, kw_only=True, tag_field="type", tag="agent.thinking"):
     pass
 
 
-class ToolUse(Managed, frozen=True, kw_only=True, tag_field="type", tag="agent.tool_use"):
+class ToolUse(ManagedEvent, frozen=True, kw_only=True, tag_field="type", tag="agent.tool_use"):
     name: str
     input: Object
     evaluated_permission: Permission | UnsetType = UNSET
@@ -39,13 +39,13 @@ class ToolUse(Managed, frozen=True, kw_only=True, tag_field="type", tag="agent.t
     session_thread_id: str | None = None
 
 
-class ToolResult(Managed, frozen=True, kw_only=True, tag_field="type", tag="agent.tool_result"):
+class ToolResult(ManagedEvent, frozen=True, kw_only=True, tag_field="type", tag="agent.tool_result"):
     tool_use_id: str
     content: list[ResultBlock]
     is_error: bool | None = None
 
 
-class McpToolUse(Managed, frozen=True, kw_only=True, tag_field="type", tag="agent.mcp_tool_use"):
+class McpToolUse(ManagedEvent, frozen=True, kw_only=True, tag_field="type", tag="agent.mcp_tool_use"):
     name: str
     mcp_server_name: str
     input: Object
@@ -54,43 +54,45 @@ class McpToolUse(Managed, frozen=True, kw_only=True, tag_field="type", tag="agen
     session_thread_id: str | None = None
 
 
-class McpToolResult(Managed, frozen=True, kw_only=True, tag_field="type", tag="agent.mcp_tool_result"):
+class McpToolResult(ManagedEvent, frozen=True, kw_only=True, tag_field="type", tag="agent.mcp_tool_result"):
     mcp_tool_use_id: str
     content: list[ResultBlock]
     is_error: bool | None = None
 
 
-class CustomToolUse(Managed, frozen=True, kw_only=True, tag_field="type", tag="agent.custom_tool_use"):
+class CustomToolUse(ManagedEvent, frozen=True, kw_only=True, tag_field="type", tag="agent.custom_tool_use"):
     name: str
     input: Object
     session_thread_id: str | None = None
 
 
-class ThreadMessageSent(Managed, frozen=True, kw_only=True, tag_field="type", tag="agent.thread_message_sent"):
+class ThreadMessageSent(ManagedEvent, frozen=True, kw_only=True, tag_field="type", tag="agent.thread_message_sent"):
     to_session_thread_id: str
     content: list[MessageBlock]
     to_agent_name: str | None = None
 
 
-class ThreadMessageReceived(Managed, frozen=True, kw_only=True, tag_field="type", tag="agent.thread_message_received"):
+class ThreadMessageReceived(
+    ManagedEvent, frozen=True, kw_only=True, tag_field="type", tag="agent.thread_message_received"
+):
     from_session_thread_id: str
     content: list[MessageBlock]
     from_agent_name: str | None = None
 
 
-class Compacted(Managed, frozen=True, kw_only=True, tag_field="type", tag="agent.thread_context_compacted"):
+class ContextCompacted(ManagedEvent, frozen=True, kw_only=True, tag_field="type", tag="agent.thread_context_compacted"):
     pass
 
 
-class StatusRunning(Managed, frozen=True, kw_only=True, tag_field="type", tag="session.status_running"):
+class StatusRunning(ManagedEvent, frozen=True, kw_only=True, tag_field="type", tag="session.status_running"):
     pass
 
 
-class StatusRescheduled(Managed, frozen=True, kw_only=True, tag_field="type", tag="session.status_rescheduled"):
+class StatusRescheduled(ManagedEvent, frozen=True, kw_only=True, tag_field="type", tag="session.status_rescheduled"):
     pass
 
 
-class StatusTerminated(Managed, frozen=True, kw_only=True, tag_field="type", tag="session.status_terminated"):
+class StatusTerminated(ManagedEvent, frozen=True, kw_only=True, tag_field="type", tag="session.status_terminated"):
     pass
 
 
@@ -104,7 +106,7 @@ class StopDetails(Struct, frozen=True, kw_only=True, tag_field="type", tag="refu
     category: str | None = None
 
 
-class StatusIdle(Managed, frozen=True, kw_only=True, tag_field="type", tag="session.status_idle"):
+class StatusIdle(ManagedEvent, frozen=True, kw_only=True, tag_field="type", tag="session.status_idle"):
     stop_reason: Stop
     stop_details: StopDetails | None = field(default=None)
 
@@ -113,7 +115,7 @@ class Retrying(Struct, frozen=True, kw_only=True):
     type: Literal["retrying", "exhausted", "terminal"]
 
 
-class Failure(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class SessionFailure(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What went wrong, in one of the API's own types."""
 
     type: str = field()
@@ -123,11 +125,11 @@ class Failure(Struct, frozen=True, kw_only=True, omit_defaults=True):
     repository_url: str | None = None
 
 
-class SessionError(Managed, frozen=True, kw_only=True, tag_field="type", tag="session.error"):
-    error: Failure
+class SessionError(ManagedEvent, frozen=True, kw_only=True, tag_field="type", tag="session.error"):
+    error: SessionFailure
 
 
-class SessionUpdated(Managed, frozen=True, kw_only=True, tag_field="type", tag="session.updated"):
+class ManagedSessionUpdated(ManagedEvent, frozen=True, kw_only=True, tag_field="type", tag="session.updated"):
     """Only what changed is there."""
 
     title: str | UnsetType | None = UNSET
@@ -136,79 +138,85 @@ class SessionUpdated(Managed, frozen=True, kw_only=True, tag_field="type", tag="
     budget: Json | UnsetType = UNSET
 
 
-class SessionUsage(Managed, frozen=True, kw_only=True, tag_field="type", tag="session.usage"):
+class SessionUsage(ManagedEvent, frozen=True, kw_only=True, tag_field="type", tag="session.usage"):
     usage: Json
     budget: Json | UnsetType = UNSET
 
 
-class SessionDeleted(Managed, frozen=True, kw_only=True, tag_field="type", tag="session.deleted"):
+class SessionDeleted(ManagedEvent, frozen=True, kw_only=True, tag_field="type", tag="session.deleted"):
     pass
 
 
-class ThreadCreated(Managed, frozen=True, kw_only=True, tag_field="type", tag="session.thread_created"):
+class ThreadCreated(ManagedEvent, frozen=True, kw_only=True, tag_field="type", tag="session.thread_created"):
     session_thread_id: str
     agent_name: str
 
 
-class ThreadRunning(Managed, frozen=True, kw_only=True, tag_field="type", tag="session.thread_status_running"):
+class ThreadRunning(ManagedEvent, frozen=True, kw_only=True, tag_field="type", tag="session.thread_status_running"):
     session_thread_id: str
     agent_name: str
 
 
-class ThreadRescheduled(Managed, frozen=True, kw_only=True, tag_field="type", tag="session.thread_status_rescheduled"):
+class ThreadRescheduled(
+    ManagedEvent, frozen=True, kw_only=True, tag_field="type", tag="session.thread_status_rescheduled"
+):
     session_thread_id: str
     agent_name: str
 
 
-class ThreadTerminated(Managed, frozen=True, kw_only=True, tag_field="type", tag="session.thread_status_terminated"):
+class ThreadTerminated(
+    ManagedEvent, frozen=True, kw_only=True, tag_field="type", tag="session.thread_status_terminated"
+):
     session_thread_id: str
     agent_name: str
 
 
-class ThreadIdle(Managed, frozen=True, kw_only=True, tag_field="type", tag="session.thread_status_idle"):
+class ThreadIdle(ManagedEvent, frozen=True, kw_only=True, tag_field="type", tag="session.thread_status_idle"):
     session_thread_id: str
     agent_name: str
     stop_reason: Stop
     stop_details: StopDetails | None = None
 
 
-class ModelUsage(Struct, frozen=True, kw_only=True):
+class ModelRequestUsage(Struct, frozen=True, kw_only=True):
     input_tokens: int = 0
     output_tokens: int = 0
     cache_creation_input_tokens: int = 0
     cache_read_input_tokens: int = 0
 
 
-class ModelRequestStart(Managed, frozen=True, kw_only=True, tag_field="type", tag="span.model_request_start"):
+class ModelRequestStart(ManagedEvent, frozen=True, kw_only=True, tag_field="type", tag="span.model_request_start"):
     pass
 
 
-class ModelRequestEnd(Managed, frozen=True, kw_only=True, tag_field="type", tag="span.model_request_end"):
+class ModelRequestEnd(ManagedEvent, frozen=True, kw_only=True, tag_field="type", tag="span.model_request_end"):
     model_request_start_id: str
-    model_usage: ModelUsage
+    model_usage: ModelRequestUsage
     is_error: bool | None = None
 
 
-class EvaluationStart(Managed, frozen=True, kw_only=True, tag_field="type", tag="span.outcome_evaluation_start"):
+class EvaluationStart(ManagedEvent, frozen=True, kw_only=True, tag_field="type", tag="span.outcome_evaluation_start"):
     outcome_id: str
     iteration: int
 
 
-class EvaluationOngoing(Managed, frozen=True, kw_only=True, tag_field="type", tag="span.outcome_evaluation_ongoing"):
+class EvaluationOngoing(
+    ManagedEvent, frozen=True, kw_only=True, tag_field="type", tag="span.outcome_evaluation_ongoing"
+):
     outcome_id: str
     iteration: int
 
 
-class EvaluationEnd(Managed, frozen=True, kw_only=True, tag_field="type", tag="span.outcome_evaluation_end"):
+class EvaluationEnd(ManagedEvent, frozen=True, kw_only=True, tag_field="type", tag="span.outcome_evaluation_end"):
     outcome_id: str
     iteration: int
     outcome_evaluation_start_id: str
     result: str
     explanation: str
-    usage: ModelUsage
+    usage: ModelRequestUsage
 
 
-_AGENTS: tuple[type[Managed], ...] = (
+_AGENTS: tuple[type[ManagedEvent], ...] = (
     AgentMessage,
     AgentThinking,
     ToolUse,
@@ -218,13 +226,13 @@ _AGENTS: tuple[type[Managed], ...] = (
     CustomToolUse,
     ThreadMessageSent,
     ThreadMessageReceived,
-    Compacted,
+    ContextCompacted,
     StatusRunning,
     StatusRescheduled,
     StatusTerminated,
     StatusIdle,
     SessionError,
-    SessionUpdated,
+    ManagedSessionUpdated,
     SessionUsage,
     ThreadCreated,
     ThreadRunning,
@@ -258,7 +266,7 @@ _UNSEEN = (
 )
 
 
-def type_of(event: type[Managed]) -> str:
+def type_of(event: type[ManagedEvent]) -> str:
     return str(event.__struct_config__.tag)
 
 

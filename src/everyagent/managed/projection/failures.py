@@ -2,8 +2,8 @@
 
 from typing import Literal, TypeAlias
 
-from everyagent.managed.projection.events import Failure, Retrying
-from everyagent.managed.projection.state import Held
+from everyagent.managed.projection.events import Retrying, SessionFailure
+from everyagent.managed.projection.state import HeldError
 from everyagent.model.events import Error, ErrorCode
 
 Retry: TypeAlias = Literal["retrying", "exhausted", "terminal"]
@@ -20,9 +20,9 @@ _TYPES: dict[ErrorCode, str] = {
 }
 
 
-def held(error: Error) -> Held:
-    return Held(type=_TYPES[error.code] if error.code else "unknown_error", message=error.message)
+def held(error: Error) -> HeldError:
+    return HeldError(type=_TYPES[error.code] if error.code else "unknown_error", message=error.message)
 
 
-def failure(held: Held, retry: Retry) -> Failure:
-    return Failure(type=held.type, message=held.message, retry_status=Retrying(type=retry))
+def failure(held: HeldError, retry: Retry) -> SessionFailure:
+    return SessionFailure(type=held.type, message=held.message, retry_status=Retrying(type=retry))

@@ -1,8 +1,8 @@
 """What a session works towards, and how it is judged: after each turn, by the rubric, until it is good enough."""
 
 from everyagent.managed.projection.commands import Evaluated
-from everyagent.managed.projection.events import EvaluationEnd, EvaluationOngoing, EvaluationStart, ModelUsage
-from everyagent.managed.projection.state import Outcome
+from everyagent.managed.projection.events import EvaluationEnd, EvaluationOngoing, EvaluationStart, ModelRequestUsage
+from everyagent.managed.projection.state import SessionOutcome
 from everyagent.managed.projection.teller import Teller
 from everyagent.managed.sessions.client_events import UserDefineOutcome
 
@@ -16,7 +16,7 @@ class Outcomes:
     def define(self, event: UserDefineOutcome, item: str) -> None:
         """The newest counts: what was worked towards before is left."""
         self.leave("interrupted", "Another outcome was defined.")
-        self._teller.state.outcome = Outcome(
+        self._teller.state.outcome = SessionOutcome(
             id=event.outcome_id,
             description=event.description,
             item=item,
@@ -69,10 +69,10 @@ class Outcomes:
         if outcome is None:
             return
         if outcome.evaluating:
-            self._close_span(outcome, result, explanation, ModelUsage())
+            self._close_span(outcome, result, explanation, ModelRequestUsage())
         self._settle(outcome, result, explanation)
 
-    def _close_span(self, outcome: Outcome, result: str, explanation: str, usage: ModelUsage) -> None:
+    def _close_span(self, outcome: SessionOutcome, result: str, explanation: str, usage: ModelRequestUsage) -> None:
         teller = self._teller
         teller.tell(
             EvaluationEnd(
@@ -88,7 +88,7 @@ class Outcomes:
         )
         outcome.evaluating = outcome.judge = None
 
-    def _settle(self, outcome: Outcome, result: str, explanation: str) -> None:
+    def _settle(self, outcome: SessionOutcome, result: str, explanation: str) -> None:
         state = self._teller.state
         outcome.result, outcome.explanation = result, explanation
         outcome.completed_at = self._teller.at

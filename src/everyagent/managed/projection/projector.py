@@ -13,25 +13,31 @@ from everyagent.log.projections import ProjectionStep
 from everyagent.managed.projection.actions import Actions
 from everyagent.managed.projection.commands import (
     Archived,
-    Changed,
     Command,
     CommandFrame,
     Evaluated,
     Evaluating,
     Sent,
     SentEvent,
+    SessionChanged,
     ThreadArchived,
     Troubled,
 )
-from everyagent.managed.projection.document import Document, settle
-from everyagent.managed.projection.events import AgentMessage, AgentThinking, Compacted, Managed, SessionUpdated
+from everyagent.managed.projection.document import SessionDocument, settle
+from everyagent.managed.projection.events import (
+    AgentMessage,
+    AgentThinking,
+    ContextCompacted,
+    ManagedEvent,
+    ManagedSessionUpdated,
+)
 from everyagent.managed.projection.naming import event_id
 from everyagent.managed.projection.outcomes import Outcomes
 from everyagent.managed.projection.spans import Spans
 from everyagent.managed.projection.state import State, Thread
 from everyagent.managed.projection.statuses import Statuses
 from everyagent.managed.projection.teller import Teller
-from everyagent.managed.projection.threads import Threads
+from everyagent.managed.projection.threads import SubagentThreads
 from everyagent.managed.projection.tools import Tools
 from everyagent.managed.projection.turns import Turns
 from everyagent.managed.sessions.blocks import Base64Source, Image, MessageBlock, Redacted, Text
@@ -51,9 +57,9 @@ class Projector:
 
     def __init__(self, session_id: str, state: bytes, document: bytes) -> None:
         self._teller = teller = Teller(session_id, state)
-        self._document = self._kept = msgspec.json.decode(document, type=Document)
+        self._document = self._kept = msgspec.json.decode(document, type=SessionDocument)
         spans = Spans(teller)
-        self._threads = Threads(teller, spans, self._document.threads)
+        self._threads = SubagentThreads(teller, spans, self._document.threads)
         self._tools = Tools(teller, self._threads, self._document)
         self._statuses = Statuses(teller)
         self._actions = Actions(teller, self._tools, self._statuses)
@@ -71,7 +77,7 @@ class Projector:
         return self._teller.state
 
     @property
-    def document(self) -> Document:
+    def document(self) -> SessionDocument:
         return self._document
 
     @property
@@ -123,7 +129,7 @@ class Projector:
                     self._sent(sent)
                 if command.resumes:
                     self.state.taken.append(command.resumes)
-            case Changed():
+            case SessionChanged():
                 self._changed(command)
             case Archived():
                 self._archived_at = self._teller.at
@@ -168,7 +174,7 @@ class Projector:
         if parked or evaluated:
             self._turns.done()
 
-    def _changed(self, command: Changed) -> None:
+    def _changed(self, command: SessionChanged) -> None:
         document = self._document
         if command.agent is not msgspec.UNSET:
             document = replace(document, agent=cast("Object", command.agent))
@@ -179,7 +185,7 @@ class Projector:
         self._set_document(document)
         self._turns.check_budget()
 
-    def _set_document(self, document: Document) -> None:
+    def _set_document(self, document: SessionDocument) -> None:
         self._document = self._tools.document = document
         self._threads.kept = document.threads
 
@@ -251,7 +257,7 @@ class Projector:
                 self._tools.result(item)
             case "status":
                 if item.name == "compaction" and not _beginning(item):
-                    self._tell_on(item, Compacted(id=self._teller.new_id(), processed_at=self._teller.time))
+                    self._tell_on(item, ContextCompacted(id=self._teller.new_id(), processed_at=self._teller.time))
             case "system" | "unknown":
                 return
             case _:
@@ -271,7 +277,7 @@ class Projector:
         if texts:
             self._tell_on(item, AgentMessage(id=self._id(item, "message"), processed_at=teller.time, content=texts))
 
-    def _tell_on(self, item: Item, event: Managed) -> None:
+    def _tell_on(self, item: Item, event: ManagedEvent) -> None:
         thread = self._thread(item.subagent)
         self._threads.tell_on(thread.id if thread else None, event)
 
@@ -300,7 +306,7 @@ class Projector:
         if self._updates:
             updates, self._updates = self._updates, {}
             event = {"id": self._teller.new_id(), "processed_at": self._teller.time, **updates}
-            self._teller.tell(SessionUpdated(**event))  # pyright: ignore[reportArgumentType]
+            self._teller.tell(ManagedSessionUpdated(**event))  # pyright: ignore[reportArgumentType]
         if self._teller.dirty and (self.state.threads or self.state.outcomes):
             self._set_document(settle(self.state, self._document))
 

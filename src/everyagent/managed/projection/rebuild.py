@@ -8,7 +8,7 @@ import msgspec
 
 from everyagent.log.log import EventQuery, Log, NewEvent, StoredEvent
 from everyagent.log.projections import PROJECTION, SUPERSEDED, ProjectionRecord, ProjectionStep
-from everyagent.managed.projection.document import Document, settle
+from everyagent.managed.projection.document import SessionDocument, settle
 from everyagent.managed.projection.projector import Projector
 from everyagent.managed.projection.state import State
 from everyagent.model.decoding import UnknownData, decode_event
@@ -47,10 +47,10 @@ class Rebuilt(NamedTuple):
         return None if document == expected_document else "its document is another than it should be"
 
 
-def _settled(state: bytes, document: bytes) -> tuple[State, Document]:
+def _settled(state: bytes, document: bytes) -> tuple[State, SessionDocument]:
     """Earlier versions kept threads at rest and ended outcomes in the state: it makes no difference."""
     decoded = msgspec.json.decode(state, type=State)
-    return decoded, settle(decoded, msgspec.json.decode(document, type=Document))
+    return decoded, settle(decoded, msgspec.json.decode(document, type=SessionDocument))
 
 
 def stored(step: ProjectionStep) -> list[StoredEvent]:

@@ -5,7 +5,7 @@ An agent tells when a request is over. The next one begins when every call of th
 
 from typing import TypeAlias
 
-from everyagent.managed.projection.events import Managed, ModelRequestEnd, ModelRequestStart, ModelUsage
+from everyagent.managed.projection.events import ManagedEvent, ModelRequestEnd, ModelRequestStart, ModelRequestUsage
 from everyagent.managed.projection.state import State, Thread
 from everyagent.managed.projection.teller import Teller
 from everyagent.model.usage import Usage
@@ -56,17 +56,17 @@ class Spans:
     def _asking(self, on: Thread | None) -> Asking:
         return on or self._teller.state
 
-    def _tell(self, on: Thread | None, event: Managed) -> None:
+    def _tell(self, on: Thread | None, event: ManagedEvent) -> None:
         if on:
             self._teller.tell_thread(on.id, event)
         else:
             self._teller.tell(event)
 
 
-def model_usage(usage: Usage | None) -> ModelUsage:
+def model_usage(usage: Usage | None) -> ModelRequestUsage:
     if usage is None:
-        return ModelUsage()
-    return ModelUsage(
+        return ModelRequestUsage()
+    return ModelRequestUsage(
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
         cache_creation_input_tokens=usage.cache_write_tokens,

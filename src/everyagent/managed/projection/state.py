@@ -59,7 +59,7 @@ class Thread(Struct, kw_only=True, omit_defaults=True):
     called: bool = False
 
 
-class Held(Struct, kw_only=True, omit_defaults=True):
+class HeldError(Struct, kw_only=True, omit_defaults=True):
     """An error that was told, of which the next event says whether the turn survived it."""
 
     type: str
@@ -71,7 +71,7 @@ class Grant(Struct, kw_only=True):
     input: Object
 
 
-class Outcome(Struct, kw_only=True, omit_defaults=True):
+class SessionOutcome(Struct, kw_only=True, omit_defaults=True):
     """What the session works towards. `evaluating` is the id of the open span, `judge` the session that judges."""
 
     id: str
@@ -109,11 +109,11 @@ class State(Struct, kw_only=True, omit_defaults=True):
     queued: dict[str, list[int]] = {}
     taken: list[str] = []
     threads: dict[str, Thread] = {}
-    held: Held | None = None
+    held: HeldError | None = None
     notes: list[str] = []
     grants: list[Grant] = []
-    outcome: Outcome | None = None
-    outcomes: list[Outcome] = []
+    outcome: SessionOutcome | None = None
+    outcomes: list[SessionOutcome] = []
     usage: Usage = Usage()
     cost_usd: float = 0.0
     over_budget: bool = False

@@ -1,8 +1,8 @@
 """The status of a session: told when it changes, and only then."""
 
 from everyagent.managed.projection.events import (
-    Failure,
     SessionError,
+    SessionFailure,
     StatusIdle,
     StatusRescheduled,
     StatusRunning,
@@ -11,7 +11,7 @@ from everyagent.managed.projection.events import (
     StopDetails,
 )
 from everyagent.managed.projection.failures import Retry, failure
-from everyagent.managed.projection.state import Held, Status
+from everyagent.managed.projection.state import HeldError, Status
 from everyagent.managed.projection.teller import Teller
 
 
@@ -23,7 +23,7 @@ class Statuses:
         if self._set("running"):
             self._teller.tell(StatusRunning(id=self._teller.new_id(), processed_at=self._teller.time))
 
-    def reschedule(self, error: Held) -> None:
+    def reschedule(self, error: HeldError) -> None:
         """The agent tries again by itself."""
         self.fail(error, "retrying")
         if self._set("rescheduling"):
@@ -39,10 +39,10 @@ class Statuses:
         if self._set("terminated"):
             self._teller.tell(StatusTerminated(id=self._teller.new_id(), processed_at=self._teller.time))
 
-    def fail(self, error: Held, retry: Retry) -> None:
+    def fail(self, error: HeldError, retry: Retry) -> None:
         self.tell_error(failure(error, retry))
 
-    def tell_error(self, error: Failure) -> None:
+    def tell_error(self, error: SessionFailure) -> None:
         teller = self._teller
         teller.tell(SessionError(id=teller.new_id(), processed_at=teller.time, error=error))
 

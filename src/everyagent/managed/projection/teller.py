@@ -7,7 +7,7 @@ import msgspec
 from everyagent.clock import rfc3339
 from everyagent.log.log import NewEvent
 from everyagent.log.projections import ProjectionStep
-from everyagent.managed.projection.events import ON_THREAD, TYPE_NUMBERS, Managed
+from everyagent.managed.projection.events import ON_THREAD, TYPE_NUMBERS, ManagedEvent
 from everyagent.managed.projection.naming import event_id
 from everyagent.managed.projection.state import State
 from everyagent.managed.sessions.client_events import ClientEvent
@@ -46,13 +46,13 @@ class Teller:
         """An id for the event that is told next."""
         return event_id(self.session_id, "number", self.state.head + 1)
 
-    def tell(self, event: Managed, *, again: int = 0) -> int:
+    def tell(self, event: ManagedEvent, *, again: int = 0) -> int:
         """Its number. `again` is the number under which it was told before."""
         if again:
             self._supersede((again,))
         return self._add(TYPE_NUMBERS[str(type(event).__struct_config__.tag)], _encode(event))
 
-    def tell_thread(self, thread: str, event: Managed | ClientEvent) -> None:
+    def tell_thread(self, thread: str, event: ManagedEvent | ClientEvent) -> None:
         self.state.hidden += 1
         self._add(ON_THREAD, _encode(OnThread(thread, msgspec.Raw(_encode(event)))))
 

@@ -6,7 +6,7 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from everyagent.managed.projection.events import (
-    Managed,
+    ManagedEvent,
     Stop,
     ThreadCreated,
     ThreadIdle,
@@ -29,7 +29,7 @@ _NAMES = ("subagent_type", "agent", "name", "description")
 _PROMPTS = ("prompt", "message", "task", "description")
 
 
-class Threads:
+class SubagentThreads:
     """`kept` are all threads as the document has them, by item id."""
 
     def __init__(self, teller: Teller, spans: Spans, kept: Mapping[str, Thread]) -> None:
@@ -139,7 +139,7 @@ class Threads:
             thread.status, thread.archived_at = "terminated", self._teller.at
             self._tell(ThreadTerminated, thread)
 
-    def tell_on(self, thread: str | None, event: Managed) -> None:
+    def tell_on(self, thread: str | None, event: ManagedEvent) -> None:
         """On a sub-agent's thread, or on the session's own."""
         if thread:
             self._teller.tell_thread(thread, event)
@@ -169,7 +169,7 @@ class Threads:
         id, time = self._teller.new_id(), self._teller.time
         return kind(id=id, processed_at=time, session_thread_id=thread.id, agent_name=thread.name)
 
-    def _tell_both(self, thread: Thread, event: Managed) -> None:
+    def _tell_both(self, thread: Thread, event: ManagedEvent) -> None:
         """How a thread fares is told on it, and to the session."""
         self._teller.tell(event)
         self._teller.tell_thread(thread.id, event)

@@ -1,11 +1,11 @@
 """Tool calls and their results. Each use is told once, and again if it turns out to need a confirmation."""
 
-from everyagent.managed.projection.document import Document, Policy
+from everyagent.managed.projection.document import PolicyType, SessionDocument
 from everyagent.managed.projection.events import McpToolResult, McpToolUse, Permission, ToolResult, ToolUse
 from everyagent.managed.projection.naming import TOOLS_SERVER, event_id, parsed, tool_name
 from everyagent.managed.projection.state import Use
 from everyagent.managed.projection.teller import Teller
-from everyagent.managed.projection.threads import Threads
+from everyagent.managed.projection.threads import SubagentThreads
 from everyagent.managed.sessions.blocks import Base64Source, Image, ResultBlock, Text
 from everyagent.model.items import Item
 from everyagent.model.parts import FileRefPart, ImagePart, Json, Object, ToolCallPart, ToolResultPart
@@ -16,7 +16,7 @@ _CUT = "The turn ended before this call had a result."
 class Tools:
     """`document` is the session's, as it is now."""
 
-    def __init__(self, teller: Teller, threads: Threads, document: Document) -> None:
+    def __init__(self, teller: Teller, threads: SubagentThreads, document: SessionDocument) -> None:
         self._teller = teller
         self._threads = threads
         self.document = document
@@ -136,7 +136,7 @@ class Tools:
         )
 
 
-def evaluated(policy: Policy, *, asked: bool) -> tuple[Permission, Json]:
+def evaluated(policy: PolicyType, *, asked: bool) -> tuple[Permission, Json]:
     """What became of a use, and how its policy came to that."""
     permission: Permission = "ask" if asked else "allow"
     if policy != "auto":

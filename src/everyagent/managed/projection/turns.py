@@ -4,20 +4,20 @@ from everyagent.managed.projection.events import SessionUsage, Stop, StopDetails
 from everyagent.managed.projection.failures import held
 from everyagent.managed.projection.outcomes import Outcomes
 from everyagent.managed.projection.spans import Spans
-from everyagent.managed.projection.state import Held, State, Thread
+from everyagent.managed.projection.state import HeldError, State, Thread
 from everyagent.managed.projection.statuses import Statuses
 from everyagent.managed.projection.teller import Teller
-from everyagent.managed.projection.threads import Threads
+from everyagent.managed.projection.threads import SubagentThreads
 from everyagent.managed.projection.tools import Tools
 from everyagent.model.events import Error, ModelResponded, SessionEnded, TurnEnded
 from everyagent.model.parts import Json, Object
 from everyagent.model.usage import Usage
 
-_LIMIT_REACHED = Held(
+_LIMIT_REACHED = HeldError(
     type="tool_use_limit_reached_error", message="The agent made as many steps as it may make in one turn."
 )
 #: Its model was changed to one without a price, or the price is gone: a budget is not set on such a session.
-_COST_UNKNOWN = Held(
+_COST_UNKNOWN = HeldError(
     type="unknown_error",
     message="What this turn cost is not known, so the budget does not count it: there is no price for its model.",
 )
@@ -29,7 +29,7 @@ class Turns:
         teller: Teller,
         statuses: Statuses,
         tools: Tools,
-        threads: Threads,
+        threads: SubagentThreads,
         outcomes: Outcomes,
         spans: Spans,
     ) -> None:
@@ -101,7 +101,7 @@ class Turns:
         if parked:
             return
         if failed:
-            told = error or Held(type="unknown_error", message=data.error or "The turn failed.")
+            told = error or HeldError(type="unknown_error", message=data.error or "The turn failed.")
             self._statuses.fail(told, "exhausted")
         elif error:
             self._statuses.fail(error, "retrying")
@@ -114,7 +114,7 @@ class Turns:
         self._outcomes.leave("interrupted", "The session ended.")
         if data.reason == "error":
             message = data.message or "The agent ended the session with an error."
-            self._statuses.fail(error or Held(type="unknown_error", message=message), "terminal")
+            self._statuses.fail(error or HeldError(type="unknown_error", message=message), "terminal")
         self._spans.close(None, failed=data.reason == "error")
         self._statuses.end()
 

@@ -39,7 +39,7 @@ class Image(Struct, frozen=True, kw_only=True, tag_field="type", tag="image"):
     source: ImageSource
 
 
-class Document(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type", tag="document"):
+class DocumentBlock(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type", tag="document"):
     source: DocumentSource
     title: str | None = None
     context: str | None = None
@@ -56,5 +56,5 @@ class SearchResult(Struct, frozen=True, kw_only=True, tag_field="type", tag="sea
     citations: Citations
 
 
-MessageBlock: TypeAlias = Text | Image | Document | Redacted
-ResultBlock: TypeAlias = Text | Image | Document | SearchResult
+MessageBlock: TypeAlias = Text | Image | DocumentBlock | Redacted
+ResultBlock: TypeAlias = Text | Image | DocumentBlock | SearchResult

@@ -9,34 +9,34 @@ from everyagent.managed.sessions.blocks import FileSource, MessageBlock, ResultB
 MAX_ITERATIONS = 20
 
 
-class Incoming(Struct, frozen=True, kw_only=True):
+class IncomingEvent(Struct, frozen=True, kw_only=True):
     id: str = ""
     processed_at: str | None = None
 
 
-class UserMessage(Incoming, frozen=True, kw_only=True, tag_field="type", tag="user.message"):
+class UserMessage(IncomingEvent, frozen=True, kw_only=True, tag_field="type", tag="user.message"):
     content: Annotated[list[MessageBlock], Meta(min_length=1)]
 
 
-class UserInterrupt(Incoming, frozen=True, kw_only=True, tag_field="type", tag="user.interrupt"):
+class UserInterrupt(IncomingEvent, frozen=True, kw_only=True, tag_field="type", tag="user.interrupt"):
     session_thread_id: str | None = None
 
 
-class UserToolConfirmation(Incoming, frozen=True, kw_only=True, tag_field="type", tag="user.tool_confirmation"):
+class UserToolConfirmation(IncomingEvent, frozen=True, kw_only=True, tag_field="type", tag="user.tool_confirmation"):
     tool_use_id: str
     result: Literal["allow", "deny"]
     deny_message: str | None = None
     session_thread_id: str | None = None
 
 
-class UserCustomToolResult(Incoming, frozen=True, kw_only=True, tag_field="type", tag="user.custom_tool_result"):
+class UserCustomToolResult(IncomingEvent, frozen=True, kw_only=True, tag_field="type", tag="user.custom_tool_result"):
     custom_tool_use_id: str
     content: list[ResultBlock] = []
     is_error: bool | None = None
     session_thread_id: str | None = None
 
 
-class UserToolResult(Incoming, frozen=True, kw_only=True, tag_field="type", tag="user.tool_result"):
+class UserToolResult(IncomingEvent, frozen=True, kw_only=True, tag_field="type", tag="user.tool_result"):
     tool_use_id: str
     content: list[ResultBlock] = []
     is_error: bool | None = None
@@ -51,14 +51,14 @@ class FileRubric(FileSource, frozen=True, kw_only=True, tag_field="type", tag="f
     pass
 
 
-class UserDefineOutcome(Incoming, frozen=True, kw_only=True, tag_field="type", tag="user.define_outcome"):
+class UserDefineOutcome(IncomingEvent, frozen=True, kw_only=True, tag_field="type", tag="user.define_outcome"):
     description: Annotated[str, Meta(min_length=1)]
     rubric: TextRubric | FileRubric
     max_iterations: Annotated[int, Meta(ge=1, le=MAX_ITERATIONS)] | None = None
     outcome_id: str = ""
 
 
-class SystemMessage(Incoming, frozen=True, kw_only=True, tag_field="type", tag="system.message"):
+class SystemMessage(IncomingEvent, frozen=True, kw_only=True, tag_field="type", tag="system.message"):
     content: Annotated[list[Text], Meta(min_length=1, max_length=1000)]
 
 

@@ -17,7 +17,7 @@ from everyagent.managed.sessions.client_events import (
     UserToolResult,
 )
 from everyagent.managed.sessions.prompts import Prompts, outcome_text
-from everyagent.managed.sessions.shape import EventList, EventTail, SessionList
+from everyagent.managed.sessions.shape import EventListQuery, EventTail, SessionListQuery
 from everyagent.managed.sessions.streams import Streams
 from everyagent.model.asks import ToolImage
 from everyagent.model.sessions import SendMessage
@@ -81,7 +81,7 @@ class Talking:
             case _:
                 return ()
 
-    async def list(self, session_id: str, asked: EventList) -> tuple[JoinedPage, str | None]:
+    async def list(self, session_id: str, asked: EventListQuery) -> tuple[JoinedPage, str | None]:
         after = position(asked.page, asked.order) if asked.page else 0
         types = frozenset(_number(name) for name in asked.types)
         since, until = time_bounds(asked)
@@ -100,7 +100,7 @@ class Talking:
         return self._streams.open(view, after, frozenset(asked.event_deltas), thread)
 
 
-def time_bounds(asked: EventList | SessionList) -> tuple[int | None, int | None]:
+def time_bounds(asked: EventListQuery | SessionListQuery) -> tuple[int | None, int | None]:
     """As one inclusive and one exclusive bound, in microseconds."""
     lower = (micros(asked.created_at_gte), _after(micros(asked.created_at_gt)))
     upper = (micros(asked.created_at_lt), _after(micros(asked.created_at_lte)))

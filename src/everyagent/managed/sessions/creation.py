@@ -10,22 +10,22 @@ from everyagent.agents.adapter import Catalog
 from everyagent.log.log import Receipt, SessionRecord
 from everyagent.log.projections import NewProjection
 from everyagent.managed.field_limits import checked_metadata
-from everyagent.managed.projection.document import Document
+from everyagent.managed.projection.document import SessionDocument
 from everyagent.managed.projection.state import State
 from everyagent.managed.resources.agents.coding_agents import coding_agent, model_for, variant_for
 from everyagent.managed.resources.agents.shape import SessionAgent
-from everyagent.managed.resources.agents.store import Agents
+from everyagent.managed.resources.agents.store import AgentStore
 from everyagent.managed.resources.agents.tool_policies import custom_tools, fitted, policies_of
 from everyagent.managed.resources.environments.networking import hosts_of
 from everyagent.managed.resources.environments.shape import Environment, SelfHosted
-from everyagent.managed.resources.environments.store import Environments
-from everyagent.managed.resources.vaults.store import Vaults
+from everyagent.managed.resources.environments.store import EnvironmentStore
+from everyagent.managed.resources.vaults.store import VaultStore
 from everyagent.managed.sessions.budgets import refuse_blind, refuse_spent
 from everyagent.managed.sessions.conversation import Talking
-from everyagent.managed.sessions.initial_events import Beginnings
+from everyagent.managed.sessions.initial_events import InitialEvents
 from everyagent.managed.sessions.presentation import new_session
-from everyagent.managed.sessions.shape import Session, SessionCreate
-from everyagent.managed.workspace.store import Resources
+from everyagent.managed.sessions.shape import ManagedSession, SessionCreate
+from everyagent.managed.workspace.store import ResourceStore
 from everyagent.managed.workspace.workspace import Workspaces
 from everyagent.model.ids import new_id
 from everyagent.model.policies import UNRESTRICTED, ToolPolicies
@@ -34,18 +34,18 @@ from everyagent.sessions import Sessions
 from everyagent.sessions.launch.allowed_hosts import no_shell
 
 
-class Creating:
+class SessionCreation:
     def __init__(
         self,
         sessions: Sessions,
         *,
-        agents: Agents,
-        environments: Environments,
-        vaults: Vaults,
-        resources: Resources,
+        agents: AgentStore,
+        environments: EnvironmentStore,
+        vaults: VaultStore,
+        resources: ResourceStore,
         workspaces: Workspaces,
         talking: Talking,
-        beginnings: Beginnings,
+        beginnings: InitialEvents,
     ) -> None:
         self._sessions = sessions
         self._agents = agents
@@ -56,7 +56,9 @@ class Creating:
         self._talking = talking
         self._beginnings = beginnings
 
-    async def create(self, asked: SessionCreate, receipt: Callable[[Session], Receipt] | None = None) -> Session:
+    async def create(
+        self, asked: SessionCreate, receipt: Callable[[ManagedSession], Receipt] | None = None
+    ) -> ManagedSession:
         """Either all of it is there, with the receipt, or nothing."""
         agent = await self._agents.for_session(asked.agent)
         environment = await self._environments.retrieve_active(asked.environment_id)
@@ -64,7 +66,7 @@ class Creating:
         for vault_id in asked.vault_ids or []:
             await self._vaults.retrieve_active(vault_id)
         session_id = new_id("sesn_")
-        document = Document(
+        document = SessionDocument(
             agent=msgspec.to_builtins(agent),
             environment_id=environment.id,
             environment=msgspec.to_builtins(environment),
@@ -77,7 +79,7 @@ class Creating:
         staged = bool(events or asked.resources)
         if staged:
             await self._beginnings.keep(session_id, events)
-        made: list[Session] = []
+        made: list[ManagedSession] = []
 
         def told(record: SessionRecord) -> Receipt | None:
             made.append(new_session(record, document, resources, begun=bool(events)))
@@ -100,7 +102,7 @@ class Creating:
         return made[0]
 
     async def _request(
-        self, asked: SessionCreate, agent: SessionAgent, document: Document, directory: str
+        self, asked: SessionCreate, agent: SessionAgent, document: SessionDocument, directory: str
     ) -> CreateSession:
         """The universal session behind it."""
         default = self._sessions.services.default_agent
@@ -138,7 +140,7 @@ def _mode(catalog: Catalog, hosts: list[str] | None, *, trusting: bool) -> str |
     return "bypass" if trusting else None
 
 
-def _view(document: Document, agent: SessionAgent) -> NewProjection:
+def _view(document: SessionDocument, agent: SessionAgent) -> NewProjection:
     return NewProjection(
         agent_id=agent.id,
         agent_version=agent.version,

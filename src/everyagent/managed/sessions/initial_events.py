@@ -15,12 +15,12 @@ from everyagent.sessions import Sessions
 KIND = "session_beginning"
 
 
-class Beginning(msgspec.Struct, frozen=True, kw_only=True):
+class PendingEvents(msgspec.Struct, frozen=True, kw_only=True):
     session_id: str
     events: list[UserMessage | UserDefineOutcome]
 
 
-class Beginnings:
+class InitialEvents:
     def __init__(self, sessions: Sessions, records: Records, talking: Talking, workspaces: Workspaces) -> None:
         self._sessions = sessions
         self._records = records
@@ -29,7 +29,7 @@ class Beginnings:
 
     async def keep(self, session_id: str, events: Sequence[UserMessage | UserDefineOutcome]) -> None:
         """Before anything of the session is there."""
-        body = msgspec.json.encode(Beginning(session_id=session_id, events=[*events]))
+        body = msgspec.json.encode(PendingEvents(session_id=session_id, events=[*events]))
         await self._records.write(Insert(kind=KIND, id=_id(session_id), body=body))
 
     async def begin(self, session_id: str, events: Sequence[UserMessage | UserDefineOutcome]) -> None:
@@ -47,7 +47,7 @@ class Beginnings:
     async def recover(self, kept: Sequence[Record]) -> None:
         """What a daemon that died has left."""
         for record in kept:
-            beginning = msgspec.json.decode(record.body, type=Beginning)
+            beginning = msgspec.json.decode(record.body, type=PendingEvents)
             try:
                 await self._sessions.get(beginning.session_id)
             except SessionNotFound:

@@ -5,23 +5,23 @@ import msgspec
 from everyagent.clock import rfc3339
 from everyagent.log.log import SessionRecord
 from everyagent.log.projections import ProjectionRecord
-from everyagent.managed.projection.document import Document
+from everyagent.managed.projection.document import SessionDocument
 from everyagent.managed.projection.naming import thread_id
-from everyagent.managed.projection.state import Outcome, State, Thread
+from everyagent.managed.projection.state import SessionOutcome, State, Thread
 from everyagent.managed.projection.turns import usage_of
 from everyagent.managed.resources.record_store import moment
-from everyagent.managed.sessions.shape import OutcomeEvaluation, Session, SessionStats, SessionThread
+from everyagent.managed.sessions.shape import ManagedSession, OutcomeEvaluation, SessionStats, SessionThread
 from everyagent.model.parts import Object
 
 _state = msgspec.json.Decoder(State)
-_document = msgspec.json.Decoder(Document)
+_document = msgspec.json.Decoder(SessionDocument)
 
 
 def state_of(view: ProjectionRecord) -> State:
     return _state.decode(view.state)
 
 
-def document_of(view: ProjectionRecord) -> Document:
+def document_of(view: ProjectionRecord) -> SessionDocument:
     return _document.decode(view.document)
 
 
@@ -30,10 +30,12 @@ def subagents_of(view: ProjectionRecord) -> dict[str, Thread]:
     return {**document_of(view).threads, **state_of(view).threads}
 
 
-def new_session(record: SessionRecord, document: Document, resources: list[Object], *, begun: bool) -> Session:
+def new_session(
+    record: SessionRecord, document: SessionDocument, resources: list[Object], *, begun: bool
+) -> ManagedSession:
     """As it is the moment it is made; `begun`: its first events are on their way."""
     created = rfc3339(record.created_at)
-    return Session(
+    return ManagedSession(
         id=record.session_id,
         status="running" if begun else "idle",
         agent=document.agent,
@@ -52,10 +54,10 @@ def new_session(record: SessionRecord, document: Document, resources: list[Objec
     )
 
 
-def shown(record: SessionRecord, view: ProjectionRecord, resources: list[Object], now: int) -> Session:
+def shown(record: SessionRecord, view: ProjectionRecord, resources: list[Object], now: int) -> ManagedSession:
     state, document = state_of(view), document_of(view)
     outcomes = (*document.outcomes, *state.outcomes, state.outcome)
-    return Session(
+    return ManagedSession(
         id=record.session_id,
         status=view.status,
         agent=document.agent,
@@ -115,7 +117,7 @@ def _stats(state: State, view: ProjectionRecord, now: int) -> SessionStats:
     )
 
 
-def _evaluation(outcome: Outcome) -> OutcomeEvaluation:
+def _evaluation(outcome: SessionOutcome) -> OutcomeEvaluation:
     return OutcomeEvaluation(
         outcome_id=outcome.id,
         description=outcome.description,

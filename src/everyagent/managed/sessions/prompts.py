@@ -9,10 +9,10 @@ import msgspec
 
 from everyagent.errors import BadRequest
 from everyagent.managed.resources.files.shape import File
-from everyagent.managed.resources.files.store import Files
+from everyagent.managed.resources.files.store import FileStore
 from everyagent.managed.sessions.blocks import (
     Base64Source,
-    Document,
+    DocumentBlock,
     DocumentSource,
     FileSource,
     Image,
@@ -40,7 +40,7 @@ MAX_FILE_BYTES = 32 << 20
 
 
 class Prompts:
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: FileStore) -> None:
         self._files = files
 
     async def message(self, event: UserMessage) -> SendMessage:
@@ -50,7 +50,7 @@ class Prompts:
             match block:
                 case Text():
                     texts.append(block.text)
-                case Image() | Document():
+                case Image() | DocumentBlock():
                     await self._attach(block, texts, attachments)
                 case Redacted():
                     texts.append("[redacted]")
@@ -58,9 +58,9 @@ class Prompts:
                     assert_never(block)
         return checked(SendMessage(message="\n\n".join(texts) or "See what is attached.", attachments=attachments))
 
-    async def _attach(self, block: Image | Document, texts: list[str], attachments: list[Attachment]) -> None:
-        title = block.title if isinstance(block, Document) else None
-        if isinstance(block, Document) and block.context:
+    async def _attach(self, block: Image | DocumentBlock, texts: list[str], attachments: list[Attachment]) -> None:
+        title = block.title if isinstance(block, DocumentBlock) else None
+        if isinstance(block, DocumentBlock) and block.context:
             texts.append(block.context)
         source: ImageSource | DocumentSource = block.source
         match source:
@@ -142,9 +142,9 @@ def _shown(block: ResultBlock) -> str:
             return block.text
         case SearchResult():
             return "\n".join((f"{block.title} ({block.source})", *(each.text for each in block.content)))
-        case Document(source=PlainTextSource(data=data)):
+        case DocumentBlock(source=PlainTextSource(data=data)):
             return data
-        case Document() | Image():
+        case DocumentBlock() | Image():
             return msgspec.json.encode({"type": "omitted", "source": _described(block.source)}).decode()
         case _:
             assert_never(block)

@@ -11,7 +11,7 @@ from everyagent.log.log import SessionRecord
 from everyagent.logs import get_logger
 from everyagent.managed.managed import Managed
 from everyagent.managed.projection.commands import CommandFrame, Troubled
-from everyagent.managed.projection.events import Failure, Retrying
+from everyagent.managed.projection.events import Retrying, SessionFailure
 from everyagent.managed.projection.projector import Projector
 from everyagent.managed.resources.agents.shape import SessionAgent
 from everyagent.managed.resources.environments.networking import limited
@@ -73,7 +73,7 @@ class ManagedViews:
     async def turn_over(self, session_id: str) -> None:
         if not document_of(await self._viewed.log.view(session_id)).self_hosted:
             await self._remember(session_id, self._managed.mounts.turn_over)
-        await self._managed.judging.turn_over(session_id)
+        await self._managed.judge.turn_over(session_id)
 
     async def going(self, session_id: str) -> None:
         """What its agent wrote last is remembered; the rest was the session's own."""
@@ -92,25 +92,29 @@ class ManagedViews:
         except EveryagentError as error:
             logger.warning("memory is not what it should be", session=session_id, why=str(error))
 
-    async def _tell(self, session_id: str, errors: Sequence[Failure]) -> None:
+    async def _tell(self, session_id: str, errors: Sequence[SessionFailure]) -> None:
         if errors:
             cause = msgspec.json.encode(CommandFrame(managed=Troubled(errors=[*errors])))
             await self._viewed.submit(session_id, lambda _: Batch(cause=cause, direction="daemon"))
 
 
-def _failure(message: str) -> Failure:
-    return Failure(type="unknown_error", message=message, retry_status=_RETRYING)
+def _failure(message: str) -> SessionFailure:
+    return SessionFailure(type="unknown_error", message=message, retry_status=_RETRYING)
 
 
-def _failures(prepared: Prepared) -> list[Failure]:
+def _failures(prepared: Prepared) -> list[SessionFailure]:
     return [
         *(_failure(each) for each in prepared.problems),
         *(
-            Failure(type=each.type, message=each.message, repository_url=each.repository_url, retry_status=_RETRYING)
+            SessionFailure(
+                type=each.type, message=each.message, repository_url=each.repository_url, retry_status=_RETRYING
+            )
             for each in prepared.repositories
         ),
         *(
-            Failure(type="mcp_connection_failed_error", message=_CLOSED, mcp_server_name=name, retry_status=_RETRYING)
+            SessionFailure(
+                type="mcp_connection_failed_error", message=_CLOSED, mcp_server_name=name, retry_status=_RETRYING
+            )
             for name in prepared.unreached
         ),
     ]

@@ -15,11 +15,11 @@ from everyagent.managed.projection.projector import Projector
 from everyagent.managed.resources.pages import cursor, position
 from everyagent.managed.resources.record_store import Deleted
 from everyagent.managed.sessions.conversation import time_bounds
-from everyagent.managed.sessions.creation import Creating
+from everyagent.managed.sessions.creation import SessionCreation
 from everyagent.managed.sessions.presentation import document_of, shown
-from everyagent.managed.sessions.shape import Session, SessionCreate, SessionList, SessionUpdate, TwoWayPage
+from everyagent.managed.sessions.shape import ManagedSession, SessionCreate, SessionListQuery, SessionUpdate, TwoWayPage
 from everyagent.managed.sessions.updates import Changing
-from everyagent.managed.workspace.store import Resources
+from everyagent.managed.workspace.store import ResourceStore
 from everyagent.model.parts import Object
 from everyagent.sessions import Sessions
 from everyagent.sessions.machine.projected_actor import Batch
@@ -30,8 +30,8 @@ class ManagedSessions:
         self,
         sessions: Sessions,
         *,
-        creating: Creating,
-        resources: Resources,
+        creating: SessionCreation,
+        resources: ResourceStore,
         mounts: Mounts,
     ) -> None:
         self._sessions = sessions
@@ -40,14 +40,16 @@ class ManagedSessions:
         self._resources = resources
         self._mounts = mounts
 
-    async def create(self, asked: SessionCreate, receipt: Callable[[Session], Receipt] | None = None) -> Session:
+    async def create(
+        self, asked: SessionCreate, receipt: Callable[[ManagedSession], Receipt] | None = None
+    ) -> ManagedSession:
         """It is made in one transaction with its receipt."""
         return await self._creating.create(asked, receipt)
 
-    async def retrieve(self, session_id: str) -> Session:
+    async def retrieve(self, session_id: str) -> ManagedSession:
         return await self._shown(await self._viewed.log.view(session_id))
 
-    async def list(self, asked: SessionList) -> TwoWayPage[Session]:
+    async def list(self, asked: SessionListQuery) -> TwoWayPage[ManagedSession]:
         """A page before the first is null; cursors know whether they lead on or back."""
         if asked.deployment_id:
             return TwoWayPage(data=[], next_page=None, prev_page=None)
@@ -79,12 +81,12 @@ class ManagedSessions:
             prev_page=_BACK + cursor(found[0].session, asked.order) if found and has_previous else None,
         )
 
-    async def _shown(self, view: ProjectionRecord) -> Session:
+    async def _shown(self, view: ProjectionRecord) -> ManagedSession:
         record = await self._viewed.log.session(view.session_id)
         resources = [_builtins(each) for each in await self._resources.of(view.session_id)]
         return shown(record, view, resources, self._viewed.clock.micros())
 
-    async def update(self, session_id: str, asked: SessionUpdate) -> Session:
+    async def update(self, session_id: str, asked: SessionUpdate) -> ManagedSession:
         record, found = await self._viewed.find(session_id)
         if found.archived_at is not None:
             raise BadRequest(f"The session {session_id} is archived: it stays as it is.", error_code="session_archived")
@@ -93,7 +95,7 @@ class ManagedSessions:
         await self._viewed.change(session_id, lambda view, row: changing.plan(cast("Projector", view), row))
         return await self.retrieve(session_id)
 
-    async def archive(self, session_id: str) -> Session:
+    async def archive(self, session_id: str) -> ManagedSession:
         """It ends, and can still be read. One that runs must be interrupted first."""
         _, view = await self._viewed.find(session_id)
         if view.archived_at is None:

@@ -11,7 +11,7 @@ from everyagent.managed.sessions.client_events import ClientEvent, UserDefineOut
 from everyagent.managed.workspace.shape import MAX_RESOURCES, ResourceParams
 from everyagent.model.parts import Object
 
-Status: TypeAlias = Literal["rescheduling", "running", "idle", "terminated"]
+SessionStatus: TypeAlias = Literal["rescheduling", "running", "idle", "terminated"]
 Title: TypeAlias = Annotated[str, Meta(max_length=512)]
 T = TypeVar("T")
 
@@ -55,7 +55,7 @@ class SessionUpdate(Struct, frozen=True, kw_only=True):
     vault_ids: list[str] | UnsetType | None = UNSET
 
 
-class SessionList(Struct, frozen=True, kw_only=True):
+class SessionListQuery(Struct, frozen=True, kw_only=True):
     """`agent_version` counts together with `agent_id` only."""
 
     agent_id: str | None = None
@@ -67,7 +67,7 @@ class SessionList(Struct, frozen=True, kw_only=True):
     deployment_id: str | None = None
     memory_store_id: str | None = None
     include_archived: bool = False
-    statuses: list[Status] = []
+    statuses: list[SessionStatus] = []
     order: Literal["asc", "desc"] = "desc"
     limit: PageLimit = 20
     page: str | None = None
@@ -87,7 +87,7 @@ class OutcomeEvaluation(Struct, frozen=True, kw_only=True, tag_field="type", tag
     completed_at: str | None
 
 
-class Session(Struct, frozen=True, kw_only=True, tag_field="type", tag="session"):
+class ManagedSession(Struct, frozen=True, kw_only=True, tag_field="type", tag="session"):
     id: str
     status: str
     agent: Object
@@ -133,7 +133,7 @@ class SendEvents(Struct, frozen=True, kw_only=True):
     events: Annotated[list[ClientEvent], Meta(max_length=1000)]
 
 
-class EventList(Struct, frozen=True, kw_only=True):
+class EventListQuery(Struct, frozen=True, kw_only=True):
     """Times are compared with `processed_at`."""
 
     types: list[str] = []
@@ -150,8 +150,8 @@ class EventTail(Struct, frozen=True, kw_only=True):
     event_deltas: list[Literal["agent.message", "agent.thinking"]] = []
 
 
-class ThreadList(Struct, frozen=True, kw_only=True):
-    statuses: list[Status] = []
+class ThreadListQuery(Struct, frozen=True, kw_only=True):
+    statuses: list[SessionStatus] = []
     limit: Annotated[int, Meta(ge=1, le=1000)] = 1000
     page: str | None = None
 

@@ -13,18 +13,18 @@ from everyagent.managed.projection.state import AT_WORK
 from everyagent.managed.resources.pages import Page, cursor, position
 from everyagent.managed.sessions.conversation import Talking
 from everyagent.managed.sessions.presentation import threads_of
-from everyagent.managed.sessions.shape import EventList, EventTail, SessionThread, ThreadEvents, ThreadList
+from everyagent.managed.sessions.shape import EventListQuery, EventTail, SessionThread, ThreadEvents, ThreadListQuery
 from everyagent.managed.sessions.streams import on_thread
 from everyagent.sessions.machine.projected_actor import Batch
 from everyagent.sessions.machine.projected_sessions import ProjectedSessions
 
 
-class Threads:
+class SessionThreads:
     def __init__(self, viewed: ProjectedSessions, talking: Talking) -> None:
         self._viewed = viewed
         self._talking = talking
 
-    async def list(self, session_id: str, asked: ThreadList) -> Page[SessionThread]:
+    async def list(self, session_id: str, asked: ThreadListQuery) -> Page[SessionThread]:
         view = await self._viewed.log.view(session_id)
         found = threads_of(view, self._viewed.clock.micros())
         wanted = [thread for thread in found if not asked.statuses or thread.status in asked.statuses]
@@ -50,7 +50,7 @@ class Threads:
     async def events(self, session_id: str, thread_id: str, asked: ThreadEvents) -> tuple[JoinedPage, str | None]:
         view, thread = await self._find(session_id, thread_id)
         if thread.parent_thread_id is None:
-            return await self._talking.list(session_id, EventList(limit=asked.limit, page=asked.page))
+            return await self._talking.list(session_id, EventListQuery(limit=asked.limit, page=asked.page))
         after = position(asked.page, "asc") if asked.page else 0
         bodies: list[bytes] = []
         more = True

@@ -8,7 +8,7 @@ from everyagent.agents.adapter import Adapter, Catalog
 from everyagent.errors import BadRequest, Conflict
 from everyagent.log.log import SessionRecord
 from everyagent.managed.field_limits import merged_metadata
-from everyagent.managed.projection.commands import Changed, CommandFrame
+from everyagent.managed.projection.commands import CommandFrame, SessionChanged
 from everyagent.managed.projection.projector import Projector
 from everyagent.managed.resources.agents.shape import SessionAgent
 from everyagent.managed.resources.agents.store import changed_for_session
@@ -50,7 +50,7 @@ class Changing:
         if not changes and not told:
             return None
         return Batch(
-            cause=msgspec.json.encode(CommandFrame(managed=Changed(**changes))),  # pyright: ignore[reportArgumentType]
+            cause=msgspec.json.encode(CommandFrame(managed=SessionChanged(**changes))),  # pyright: ignore[reportArgumentType]
             updated=SessionUpdated(**told) if told else None,  # pyright: ignore[reportArgumentType]
             config=self._config(record, agent, self_hosted=view.document.self_hosted) if agent else None,
             restart=agent is not None,

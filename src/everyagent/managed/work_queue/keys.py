@@ -33,7 +33,7 @@ class _Claims(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     memory: dict[str, bool] = {}
 
 
-class Keys:
+class WorkerKeys:
     def __init__(self, vault: Vault, clock: Clock) -> None:
         self._seal = vault.derived(b"environment keys")
         self._clock = clock

@@ -14,7 +14,7 @@ from everyagent.managed.field_limits import merged_metadata
 from everyagent.managed.resources.pages import Page, page_of
 from everyagent.managed.resources.record_store import find_in, retry_on_change
 from everyagent.managed.sessions.presentation import state_of
-from everyagent.managed.work_queue.keys import Keys
+from everyagent.managed.work_queue.keys import WorkerKeys
 from everyagent.managed.work_queue.shape import (
     MICROS,
     Heartbeat,
@@ -22,7 +22,7 @@ from everyagent.managed.work_queue.shape import (
     Work,
     WorkBeat,
     WorkBody,
-    WorkList,
+    WorkListQuery,
     WorkPoll,
     shown,
 )
@@ -47,7 +47,7 @@ class WorkQueue:
     """A session has one open piece of work at most, under its id as the key; what is stopped is archived."""
 
     def __init__(
-        self, viewed: ProjectedSessions, records: Records, keys: Keys, memory: MemoryAccess, clock: Clock
+        self, viewed: ProjectedSessions, records: Records, keys: WorkerKeys, memory: MemoryAccess, clock: Clock
     ) -> None:
         self._viewed = viewed
         self._records = records
@@ -217,7 +217,7 @@ class WorkQueue:
         (record,) = await self._records.write(_replaced(record, changed))
         return record, changed
 
-    async def list(self, environment_id: str, asked: WorkList) -> Page[Work]:
+    async def list(self, environment_id: str, asked: WorkListQuery) -> Page[Work]:
         await self._records.find("environment", environment_id)
         wanted = RecordQuery(kind=KIND, parent=environment_id, limit=asked.limit, archived=True)
         return await page_of(self._records, wanted, asked.page, lambda record: shown(record, _body(record)))

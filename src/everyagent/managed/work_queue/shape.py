@@ -74,7 +74,7 @@ class WorkUpdate(Struct, frozen=True, kw_only=True):
     metadata: dict[str, str | None]
 
 
-class WorkList(Struct, frozen=True, kw_only=True):
+class WorkListQuery(Struct, frozen=True, kw_only=True):
     limit: PageLimit = 20
     page: str | None = None
 

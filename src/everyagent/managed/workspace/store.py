@@ -15,7 +15,7 @@ from everyagent.managed.memory.mounts import KIND as MOUNT_KIND
 from everyagent.managed.memory.mounts import mounted
 from everyagent.managed.memory.paths import MOUNTS, mount_path
 from everyagent.managed.memory.stores import MemoryStores
-from everyagent.managed.resources.files.store import Files
+from everyagent.managed.resources.files.store import FileStore
 from everyagent.managed.resources.pages import Page, page_of
 from everyagent.managed.resources.record_store import Deleted, find_in
 from everyagent.managed.workspace.shape import (
@@ -42,10 +42,10 @@ KIND = "session_resource"
 Dated = TypeVar("Dated", FileResource, RepositoryResource)
 
 
-class Resources:
+class ResourceStore:
     """Two resources of a session never lie at the same place."""
 
-    def __init__(self, records: Records, files: Files, memory_stores: MemoryStores, vault: Vault) -> None:
+    def __init__(self, records: Records, files: FileStore, memory_stores: MemoryStores, vault: Vault) -> None:
         self._records = records
         self._files = files
         self._memory_stores = memory_stores

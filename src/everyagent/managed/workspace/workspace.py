@@ -21,9 +21,9 @@ from everyagent.managed.resources.agents.shape import SessionAgent
 from everyagent.managed.resources.environments.networking import limited, reaches
 from everyagent.managed.resources.environments.shape import Cloud, Environment, SelfHosted
 from everyagent.managed.resources.files.outputs import Outputs
-from everyagent.managed.resources.files.store import Files, write_read_only
-from everyagent.managed.resources.skills.store import Skills
-from everyagent.managed.resources.vaults.credentials import Credentials
+from everyagent.managed.resources.files.store import FileStore, write_read_only
+from everyagent.managed.resources.skills.store import SkillStore
+from everyagent.managed.resources.vaults.credentials import CredentialStore
 from everyagent.managed.workspace.repositories import RepositoryProblem, clone
 from everyagent.managed.workspace.shape import (
     OUTPUTS,
@@ -33,7 +33,7 @@ from everyagent.managed.workspace.shape import (
     RepositoryResource,
     Resource,
 )
-from everyagent.managed.workspace.store import Resources
+from everyagent.managed.workspace.store import ResourceStore
 from everyagent.model.tools import McpRemote, McpServer
 from everyagent.sessions.launch.allowed_hosts import no_shell
 from everyagent.sessions.locks import Locks
@@ -64,10 +64,10 @@ class Workspaces:
         folder: Path,
         locks: Locks,
         *,
-        files: Files,
-        resources: Resources,
-        credentials: Credentials,
-        skills: Skills,
+        files: FileStore,
+        resources: ResourceStore,
+        credentials: CredentialStore,
+        skills: SkillStore,
     ) -> None:
         self._folder = folder
         self._locks = locks

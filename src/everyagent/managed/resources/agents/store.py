@@ -41,7 +41,7 @@ _TRIES = 10
 PinSkills = Callable[[Sequence[SkillParams]], Awaitable[list[SkillParams]]]
 
 
-class Agents(RecordStore[AgentBody, Agent]):
+class AgentStore(RecordStore[AgentBody, Agent]):
     def __init__(self, records: Records, pin_skills: PinSkills) -> None:
         super().__init__(records, KIND, AgentBody, Agent)
         self._pin_skills = pin_skills

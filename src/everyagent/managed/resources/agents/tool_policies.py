@@ -8,7 +8,7 @@ from everyagent.agents.adapter import Catalog
 from everyagent.managed.resources.agents.tools import (
     AgentToolset,
     BuiltInConfig,
-    CustomTool,
+    CustomToolParams,
     DefaultConfig,
     McpConfig,
     McpToolset,
@@ -66,7 +66,7 @@ def custom_tools(tools: Sequence[Tool], *, self_hosted: bool) -> list[universal.
     found: list[universal.CustomTool] = []
     for tool in tools:
         match tool:
-            case CustomTool():
+            case CustomToolParams():
                 found.append(
                     universal.CustomTool(name=tool.name, description=tool.description, input_schema=tool.input_schema)
                 )

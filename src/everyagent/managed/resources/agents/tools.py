@@ -13,13 +13,13 @@ BUILT_IN: tuple[BuiltIn, ...] = ("bash", "edit", "read", "write", "glob", "grep"
 _DOMAINS_OF = ("web_fetch", "web_search")
 
 
-class Policy(Struct, frozen=True, kw_only=True):
+class PermissionPolicy(Struct, frozen=True, kw_only=True):
     type: Literal["always_allow", "always_ask", "auto"]
 
 
 class DefaultConfig(Struct, frozen=True, kw_only=True):
     enabled: bool | None = None
-    permission_policy: Policy | None = None
+    permission_policy: PermissionPolicy | None = None
 
 
 class BuiltInConfig(Struct, frozen=True, kw_only=True):
@@ -28,7 +28,7 @@ class BuiltInConfig(Struct, frozen=True, kw_only=True):
     name: BuiltIn
     type: BuiltIn | UnsetType = UNSET
     enabled: bool | None = None
-    permission_policy: Policy | None = None
+    permission_policy: PermissionPolicy | None = None
     allowed_domains: list[str] | UnsetType | None = UNSET
     blocked_domains: list[str] | UnsetType | None = UNSET
     max_content_tokens: int | UnsetType | None = UNSET
@@ -39,7 +39,7 @@ class BuiltInConfig(Struct, frozen=True, kw_only=True):
 class McpConfig(Struct, frozen=True, kw_only=True):
     name: Annotated[str, Meta(min_length=1, max_length=128)]
     enabled: bool | None = None
-    permission_policy: Policy | None = None
+    permission_policy: PermissionPolicy | None = None
 
 
 class AgentToolset(Struct, frozen=True, kw_only=True, tag="agent_toolset_20260401"):
@@ -57,7 +57,7 @@ class McpToolset(Struct, frozen=True, kw_only=True, tag="mcp_toolset"):
     default_config: DefaultConfig | None = None
 
 
-class CustomTool(Struct, frozen=True, kw_only=True, tag="custom"):
+class CustomToolParams(Struct, frozen=True, kw_only=True, tag="custom"):
     """A tool that the client carries out."""
 
     name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,128}$")]
@@ -65,7 +65,7 @@ class CustomTool(Struct, frozen=True, kw_only=True, tag="custom"):
     input_schema: dict[str, Json]
 
 
-Tool: TypeAlias = AgentToolset | McpToolset | CustomTool
+Tool: TypeAlias = AgentToolset | McpToolset | CustomToolParams
 
 
 def resolved(tools: list[Tool]) -> list[Tool]:
@@ -85,7 +85,7 @@ def _unique_name(tool: Tool) -> str:
             return "the agent toolset"
         case McpToolset():
             return f"the toolset of the MCP server {tool.mcp_server_name!r}"
-        case CustomTool():
+        case CustomToolParams():
             return f"the custom tool {tool.name!r}"
 
 
@@ -98,7 +98,7 @@ def _resolved(tool: Tool) -> Tool:
             default = _default(tool.default_config, "always_ask")
             configs = [replace(each, **_filled(each, default)) for each in tool.configs]
             return replace(tool, default_config=default, configs=configs)
-        case CustomTool():
+        case CustomToolParams():
             if tool.input_schema.get("type") != "object":
                 raise BadRequest(f"The `input_schema` of {tool.name!r} must be of type `object`.", field="tools")
             return tool
@@ -108,7 +108,7 @@ def _default(given: DefaultConfig | None, policy: Literal["always_allow", "alway
     given = given or DefaultConfig()
     return DefaultConfig(
         enabled=True if given.enabled is None else given.enabled,
-        permission_policy=given.permission_policy or Policy(type=policy),
+        permission_policy=given.permission_policy or PermissionPolicy(type=policy),
     )
 
 

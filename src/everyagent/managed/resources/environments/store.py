@@ -31,7 +31,7 @@ from everyagent.model.ids import new_id
 KIND = "environment"
 
 
-class Environments(RecordStore[EnvironmentBody, Environment]):
+class EnvironmentStore(RecordStore[EnvironmentBody, Environment]):
     """Names are unique among the environments that are not archived."""
 
     def __init__(self, records: Records) -> None:

@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from msgspec import Struct
 
-from everyagent.managed.resources.files.store import Files, KnownOutput
+from everyagent.managed.resources.files.store import FileStore, KnownOutput
 from everyagent.managed.workspace.shape import OUTPUTS
 from everyagent.sessions.locks import Locks
 
@@ -30,7 +30,7 @@ class Output(Struct, frozen=True, kw_only=True):
 class Outputs:
     """Looked for when somebody asks: a file that changed since is a new one."""
 
-    def __init__(self, files: Files, place: Callable[[str, str], Path], locks: Locks) -> None:
+    def __init__(self, files: FileStore, place: Callable[[str, str], Path], locks: Locks) -> None:
         self._files = files
         self._place = place
         self._locks = locks

@@ -38,7 +38,7 @@ class FileBody(Struct, frozen=True, kw_only=True):
     modified_ns: int = 0
 
 
-class FileList(Struct, frozen=True, kw_only=True):
+class FileListQuery(Struct, frozen=True, kw_only=True):
     """Pages by `page`, or as older SDKs do by `after_id` and `before_id`."""
 
     ids: Annotated[list[str], Meta(max_length=100)] | None = None

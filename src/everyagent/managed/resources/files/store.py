@@ -16,7 +16,7 @@ import msgspec
 from everyagent.clock import Clock, rfc3339
 from everyagent.errors import BadRequest, NotFound
 from everyagent.log.records import Delete, Insert, Record, RecordQuery, Records, Uploaded
-from everyagent.managed.resources.files.shape import File, FileBody, FileList, FilePage, FileScope
+from everyagent.managed.resources.files.shape import File, FileBody, FileListQuery, FilePage, FileScope
 from everyagent.managed.resources.pages import Order, cursor, position
 from everyagent.managed.resources.record_store import Deleted, moment
 from everyagent.model.ids import new_id
@@ -38,7 +38,7 @@ class KnownOutput(NamedTuple):
     modified_ns: int
 
 
-class Files:
+class FileStore:
     """Expired files are gone for everybody at once, and from the disk some time later.
 
     `folder` is where agents find files that are attached to a message.
@@ -121,7 +121,7 @@ class Files:
         await asyncio.to_thread(shutil.rmtree, self._folder / file_id, ignore_errors=True)
         return Deleted(id=file_id, type="file_deleted")
 
-    async def list(self, asked: FileList) -> FilePage:
+    async def list(self, asked: FileListQuery) -> FilePage:
         await self._sweep()
         if asked.ids is not None:
             if asked.page or asked.limit or asked.after_id or asked.before_id:
@@ -138,11 +138,11 @@ class Files:
         page = cursor(found[-1].number, "desc") if more and not backwards else None
         return self._page([*reversed(found)] if backwards else found, page, more=more)
 
-    async def _those(self, asked: FileList) -> "list[Record]":
+    async def _those(self, asked: FileListQuery) -> "list[Record]":
         ids = asked.ids or []
         return await self._records.page(RecordQuery(kind=KIND, parent=asked.scope_id, ids=ids, limit=len(ids)))
 
-    async def _after(self, asked: FileList) -> int | None:
+    async def _after(self, asked: FileListQuery) -> int | None:
         if asked.page:
             return position(asked.page, "desc")
         neighbour = asked.after_id or asked.before_id

@@ -46,7 +46,7 @@ class SkillBody(Struct, frozen=True, kw_only=True):
     latest: str
 
 
-class VersionBody(Struct, frozen=True, kw_only=True):
+class SkillVersionBody(Struct, frozen=True, kw_only=True):
     """`digest` is of a zip archive with one folder at its top."""
 
     name: str
@@ -55,7 +55,7 @@ class VersionBody(Struct, frozen=True, kw_only=True):
     size: int
 
 
-class SkillList(Struct, frozen=True, kw_only=True):
+class SkillListQuery(Struct, frozen=True, kw_only=True):
     limit: LongPageLimit = 20
     page: str | None = None
     source: str | None = None

@@ -19,10 +19,10 @@ from everyagent.managed.resources.skills.bundle import Bundle, unpack
 from everyagent.managed.resources.skills.shape import (
     Skill,
     SkillBody,
-    SkillList,
+    SkillListQuery,
     SkillSource,
     SkillVersion,
-    VersionBody,
+    SkillVersionBody,
 )
 from everyagent.model.ids import new_id
 
@@ -37,7 +37,7 @@ class LaidOut(msgspec.Struct, frozen=True, kw_only=True):
     problems: list[str]
 
 
-class Skills:
+class SkillStore:
     def __init__(self, records: Records) -> None:
         self._records = records
 
@@ -54,7 +54,7 @@ class Skills:
     async def retrieve(self, skill_id: str) -> Skill:
         return _skill(await self._records.find(KIND, skill_id))
 
-    async def list(self, query: SkillList) -> Page[Skill]:
+    async def list(self, query: SkillListQuery) -> Page[Skill]:
         if query.source not in (None, "custom"):
             return Page(data=[])
         return await page_of(self._records, RecordQuery(kind=KIND, limit=query.limit), query.page, _skill)
@@ -162,7 +162,7 @@ async def _once(content: bytes) -> AsyncIterator[bytes]:
 
 
 def _version_insert(skill_id: str, version_id: str, bundle: Bundle, uploaded: Uploaded) -> Insert:
-    body = VersionBody(
+    body = SkillVersionBody(
         name=bundle.name, description=bundle.description, digest=uploaded.digest.hex(), size=uploaded.size
     )
     return Insert(kind=VERSION_KIND, id=version_id, parent=skill_id, body=msgspec.json.encode(body), uploads=[uploaded])
@@ -185,8 +185,8 @@ def _skill(record: Record) -> Skill:
     )
 
 
-def _version_body(record: Record) -> VersionBody:
-    return msgspec.json.decode(record.body, type=VersionBody)
+def _version_body(record: Record) -> SkillVersionBody:
+    return msgspec.json.decode(record.body, type=SkillVersionBody)
 
 
 def _version(record: Record) -> SkillVersion:

@@ -29,7 +29,7 @@ from everyagent.managed.resources.vaults.shape import (
     Validation,
     Variable,
 )
-from everyagent.managed.resources.vaults.store import CREDENTIAL_KIND, Vaults, without_secret
+from everyagent.managed.resources.vaults.store import CREDENTIAL_KIND, VaultStore, without_secret
 from everyagent.model.ids import new_id
 from everyagent.sessions.launch.secrets import Vault as Seal
 from everyagent.sessions.locks import Locks
@@ -41,7 +41,7 @@ _EARLY_MICROS = 120 * 1_000_000
 logger = get_logger(__name__)
 
 
-class Given(msgspec.Struct, frozen=True, kw_only=True):
+class SessionSecrets(msgspec.Struct, frozen=True, kw_only=True):
     """What a session's vaults hold: variables by name, and bearer tokens by the URL of their MCP server.
 
     `problems` say which vaults are gone.
@@ -52,8 +52,8 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
     problems: list[str]
 
 
-class Credentials:
-    def __init__(self, records: Records, vaults: Vaults, seal: Seal, locks: Locks, clock: Clock) -> None:
+class CredentialStore:
+    def __init__(self, records: Records, vaults: VaultStore, seal: Seal, locks: Locks, clock: Clock) -> None:
         self._records = records
         self._vaults = vaults
         self._seal = seal
@@ -138,7 +138,7 @@ class Credentials:
             validated_at=rfc3339(self._clock.micros()),
         )
 
-    async def given_by(self, vault_ids: Sequence[str]) -> Given:
+    async def given_by(self, vault_ids: Sequence[str]) -> SessionSecrets:
         """For a session. Of two with one key the first vault's is taken; an OAuth token near its end is renewed."""
         env: dict[str, str] = {}
         bearers: dict[str, str] = {}
@@ -159,7 +159,7 @@ class Credentials:
                     case Oauth(mcp_server_url=url) as auth:
                         record = (await self._renew(record))[0] if self._ends_soon(auth) else record
                         bearers.setdefault(url, self._opened(record).value)
-        return Given(env=env, bearers=bearers, problems=problems)
+        return SessionSecrets(env=env, bearers=bearers, problems=problems)
 
     async def _renew(self, record: Record) -> tuple[Record, RefreshOutcome]:
         """The credential with a new access token. A refresh token may be good for one use, so the requests for one
@@ -182,7 +182,7 @@ class Credentials:
                     record = await self._store_tokens(record, secrets, tokens)
             return record, outcome
 
-    async def _store_tokens(self, record: Record, spent: Secrets, tokens: oauth.Tokens) -> Record:
+    async def _store_tokens(self, record: Record, spent: Secrets, tokens: oauth.OauthTokens) -> Record:
         """Keeps the tokens, unless a client has given the credential others since the `spent` ones were used."""
         ends = None if tokens.expires_in is None else rfc3339(self._clock.micros() + tokens.expires_in * 1_000_000)
         refresh_token = tokens.refresh_token or spent.refresh_token

@@ -26,7 +26,7 @@ _INITIALIZE = {
 }
 
 
-class Tokens(Struct, frozen=True, kw_only=True):
+class OauthTokens(Struct, frozen=True, kw_only=True):
     access_token: str
     refresh_token: str | None = None
     expires_in: int | None = None
@@ -49,7 +49,7 @@ def status(probe: Probe) -> str:
     return "invalid" if refused(probe) else "valid" if probe.http_response.status_code < 300 else "unknown"
 
 
-async def renew(refresh: Refresh, secrets: Secrets) -> tuple[RefreshOutcome, Tokens | None]:
+async def renew(refresh: Refresh, secrets: Secrets) -> tuple[RefreshOutcome, OauthTokens | None]:
     """RFC 6749, section 6."""
     assert secrets.refresh_token
     form = {"grant_type": "refresh_token", "refresh_token": secrets.refresh_token}
@@ -71,7 +71,7 @@ async def renew(refresh: Refresh, secrets: Secrets) -> tuple[RefreshOutcome, Tok
         return RefreshOutcome(status="connect_error", http_response=None), None
     shown, body = answer
     try:
-        tokens = msgspec.json.decode(body, type=Tokens) if shown.status_code < 300 else None
+        tokens = msgspec.json.decode(body, type=OauthTokens) if shown.status_code < 300 else None
     except msgspec.DecodeError:
         tokens = None
     if tokens is None:

@@ -12,7 +12,7 @@ KIND = "vault"
 CREDENTIAL_KIND = "vault_credential"
 
 
-class Vaults(RecordStore[VaultBody, Vault]):
+class VaultStore(RecordStore[VaultBody, Vault]):
     def __init__(self, records: Records) -> None:
         super().__init__(records, KIND, VaultBody, Vault)
 
