@@ -11,17 +11,18 @@ from everyagent.errors import BadRequest, MemoryPathTaken, RecordNotFound
 from everyagent.log.records import RecordQuery
 from everyagent.managed import Managed
 from everyagent.managed.memory import changes
-from everyagent.managed.memory.memory_shape import (
+from everyagent.managed.memory.shape import (
     ApiActor,
     Memory,
     MemoryCreate,
     MemoryListQuery,
+    MemoryStore,
+    MemoryStoreCreate,
     MemoryUpdate,
     MemoryVersion,
     MemoryVersionListQuery,
     SessionActor,
 )
-from everyagent.managed.memory.store_shape import MemoryStore, MemoryStoreCreate
 from everyagent.managed.resources.environments.shape import EnvironmentCreate, SelfHosted
 from everyagent.managed.workspace.shape import FileParams, MemoryStoreParams, RepositoryParams
 from tests.managed import services

@@ -1,4 +1,4 @@
-"""Anthropic's Managed Agents, on any coding agent: its resources, and its view of a session."""
+"""Anthropic's Managed Agents API on any coding agent: its resources, and its projection of sessions."""
 
 from everyagent.managed.managed import Managed
 

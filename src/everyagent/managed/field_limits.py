@@ -1,4 +1,4 @@
-"""What a field may hold at most, as types; and the rules of metadata."""
+"""Types with length limits for request fields, and the rules of metadata."""
 
 from typing import Annotated, TypeAlias
 
@@ -29,7 +29,7 @@ def checked_metadata(metadata: dict[str, str]) -> dict[str, str]:
 
 
 def merged_metadata(old: dict[str, str], patch: dict[str, str | None] | None) -> dict[str, str]:
-    """Key by key; a value of null or of nothing removes its key, null in place of all of them everything."""
+    """Merges a patch key by key. A null or empty value removes its key; null as the patch removes all keys."""
     merged: dict[str, str | None] = {} if patch is None else {**old, **patch}
     return checked_metadata({key: value for key, value in merged.items() if value})
 

@@ -1,4 +1,4 @@
-"""Everything behind `/anthropic`, one object a concept. The routes call these."""
+"""The services behind the Managed Agents API (`/anthropic`), built once for a daemon."""
 
 from msgspec.structs import replace
 
@@ -92,13 +92,13 @@ class Managed:
             return True
 
     async def list_files(self, asked: FileListQuery) -> FilePage:
-        """A session's outputs are looked for first."""
+        """Collects the outputs of the session that is asked for first."""
         if asked.scope_id is not None:
             await self.workspaces.outputs.collect(asked.scope_id)
         return await self.files.list(asked)
 
     async def with_files(self, message: SendMessage) -> SendMessage:
-        """The message with a path for each attachment that was named by its file id."""
+        """The message with a path for each attachment that is given by file id."""
 
         async def found(attachment: Attachment) -> Attachment:
             if attachment.file_id is None or attachment.path is not None or attachment.data is not None:
@@ -113,7 +113,7 @@ class Managed:
         return replace(message, attachments=[await found(each) for each in message.attachments])
 
     async def give_file(self, session_id: str, asked: FileParams) -> Resource:
-        """Kept, and in the session's folder at once; or neither."""
+        """Adds a file to a session's resources and to its folder: both or neither."""
         _, view = await self.sessions.viewed.find(session_id)
         if view.status == "terminated":
             raise BadRequest(f"The session {session_id} has ended: it stays as it is.", error_code="session_archived")

@@ -1,4 +1,4 @@
-"""What this API says of itself."""
+"""The route of the OpenAPI document."""
 
 from everyagent.api.routing import Call, Encoded, Nothing, Routes
 from everyagent.api.universal.health import JsonDocument

@@ -1,4 +1,4 @@
-"""Agents: what a session runs, version by version."""
+"""Routes of agents and their versions."""
 
 from msgspec import Struct
 
@@ -24,7 +24,7 @@ class AgentVersionsQuery(Struct, frozen=True, kw_only=True):
 
 @routes.add("POST", "/anthropic/v1/agents", effect=True)
 async def create_managed_agent(call: Call[Nothing, AgentCreate]) -> Agent:
-    """Make an agent, at version 1."""
+    """Create an agent, with version 1."""
     agent = await call.managed.agents.create(call.body)
     call.warnings += limits_of_agent(agent)
     return agent
@@ -32,19 +32,19 @@ async def create_managed_agent(call: Call[Nothing, AgentCreate]) -> Agent:
 
 @routes.add("GET", "/anthropic/v1/agents")
 async def list_managed_agents(call: Call[DatedListQuery, Nothing]) -> Page[Agent]:
-    """Agents, the newest first."""
+    """List agents, newest first."""
     return await call.managed.agents.list(call.query)
 
 
 @routes.add("GET", "/anthropic/v1/agents/{agent_id}", NotFound)
 async def retrieve_managed_agent(call: Call[VersionQuery, Nothing]) -> Agent:
-    """An agent as it is now, or as it was at a version."""
+    """The newest or a given version of an agent."""
     return await call.managed.agents.retrieve(call.path["agent_id"], call.query.version)
 
 
 @routes.add("POST", "/anthropic/v1/agents/{agent_id}", NotFound, Conflict, effect=True)
 async def update_managed_agent(call: Call[Nothing, AgentUpdate]) -> Agent:
-    """Make a new version. With `version`, only if that is still the newest one."""
+    """Create a new version. With `version`, fails unless that is the newest."""
     agent = await call.managed.agents.update(call.path["agent_id"], call.body)
     call.warnings += limits_of_agent(agent)
     return agent
@@ -52,11 +52,11 @@ async def update_managed_agent(call: Call[Nothing, AgentUpdate]) -> Agent:
 
 @routes.add("POST", "/anthropic/v1/agents/{agent_id}/archive", NotFound, effect=True)
 async def archive_managed_agent(call: Call[Nothing, Nothing]) -> Agent:
-    """It stays to be read, and takes no new sessions."""
+    """Archive an agent. It can be read, and takes no new sessions."""
     return await call.managed.agents.archive(call.path["agent_id"])
 
 
 @routes.add("GET", "/anthropic/v1/agents/{agent_id}/versions", NotFound)
 async def list_managed_agent_versions(call: Call[AgentVersionsQuery, Nothing]) -> Page[Agent]:
-    """Every version of an agent, the newest first."""
+    """List the versions of an agent, newest first."""
     return await call.managed.agents.versions(call.path["agent_id"], limit=call.query.limit, page=call.query.page)

@@ -1,4 +1,4 @@
-"""The OpenAPI document of the Managed Agents API, as it is here."""
+"""The OpenAPI document of the Managed Agents API as implemented here."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""Environments: where sessions run."""
+"""Environments in which sessions run."""
 
 from everyagent.api.routing import Call, Nothing, Routes
 from everyagent.errors import Conflict, NotFound
@@ -16,7 +16,7 @@ routes = Routes("managed environments")
 
 @routes.add("POST", "/anthropic/v1/environments", Conflict, effect=True)
 async def create_environment(call: Call[Nothing, EnvironmentCreate]) -> Environment:
-    """Make an environment; its name is unique."""
+    """Create an environment. Names are unique."""
     environment = await call.managed.environments.create(call.body)
     call.warnings += await limits_of(environment)
     return environment
@@ -24,7 +24,7 @@ async def create_environment(call: Call[Nothing, EnvironmentCreate]) -> Environm
 
 @routes.add("GET", "/anthropic/v1/environments")
 async def list_environments(call: Call[ListQuery, Nothing]) -> Page[Environment]:
-    """Environments, the newest first."""
+    """List environments, newest first."""
     return await call.managed.environments.list(call.query)
 
 
@@ -36,7 +36,7 @@ async def retrieve_environment(call: Call[Nothing, Nothing]) -> Environment:
 
 @routes.add("POST", "/anthropic/v1/environments/{environment_id}", NotFound, Conflict, effect=True)
 async def update_environment(call: Call[Nothing, EnvironmentUpdate]) -> Environment:
-    """Change it for the sessions to come."""
+    """Update an environment for new sessions."""
     environment = await call.managed.environments.update(call.path["environment_id"], call.body)
     call.warnings += await limits_of(environment)
     return environment
@@ -44,11 +44,11 @@ async def update_environment(call: Call[Nothing, EnvironmentUpdate]) -> Environm
 
 @routes.add("DELETE", "/anthropic/v1/environments/{environment_id}", NotFound)
 async def delete_environment(call: Call[Nothing, Nothing]) -> Deleted:
-    """Delete it; sessions that run in it go on."""
+    """Delete an environment. Its sessions go on."""
     return await call.managed.environments.delete(call.path["environment_id"])
 
 
 @routes.add("POST", "/anthropic/v1/environments/{environment_id}/archive", NotFound, effect=True)
 async def archive_environment(call: Call[Nothing, Nothing]) -> Environment:
-    """It stays to be read, and takes no new sessions; its name is free again."""
+    """Archive an environment. It can be read, and takes no new sessions; its name is free again."""
     return await call.managed.environments.archive(call.path["environment_id"])

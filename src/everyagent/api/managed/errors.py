@@ -1,4 +1,4 @@
-"""Errors in Anthropic's envelope, as its SDKs read them."""
+"""Error responses in Anthropic's envelope."""
 
 import msgspec
 from starlette.responses import Response
@@ -23,9 +23,9 @@ from everyagent.errors import (
 
 
 class ErrorBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`details` are the error's own facts, with `error_code` where the API has one for it.
+    """`details` has the facts of the error and its `error_code`.
 
-    `conflicting_*` tell which memory is in the way.
+    `conflicting_*` name the memory that is in the way.
     """
 
     type: str
@@ -85,7 +85,7 @@ def _in_the_way(error: EveryagentError) -> dict[str, str]:
 
 
 def _headers(error: EveryagentError) -> dict[str, str]:
-    """SDKs try a 409 again unless they are told that it would be the same."""
+    """SDKs retry a 409 unless a header forbids it."""
     match error:
         case Conflict():
             return {"x-should-retry": "false"}

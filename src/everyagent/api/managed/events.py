@@ -1,4 +1,4 @@
-"""Events of a session: sent, listed, streamed. Lists and streams are the stored bytes."""
+"""Routes to send, list and stream events. Lists and streams are the stored bytes."""
 
 import msgspec
 from msgspec import Struct
@@ -23,33 +23,33 @@ class ManagedEventPage(Struct, frozen=True, kw_only=True):
 
 
 class SentEvents(Struct, frozen=True, kw_only=True):
-    """What was sent, as events: `processed_at` is null for those that wait for their turn."""
+    """The sent events; `processed_at` is null for those that are queued."""
 
     data: list[AnyManagedEvent]
 
 
 @routes.add("POST", "/anthropic/v1/sessions/{session_id}/events", SessionNotFound, Conflict, effect=True)
 async def send_managed_events(call: Call[Nothing, SendEvents]) -> Encoded[SentEvents]:
-    """All of them, or none."""
+    """Send events: all or none."""
     body = await call.managed.talking.send(call.path["session_id"], call.body.events, call.receipt(_sent))
     return Encoded(body)
 
 
 @routes.add("GET", "/anthropic/v1/sessions/{session_id}/events", SessionNotFound)
 async def list_managed_events(call: Call[EventListQuery, Nothing]) -> Encoded[ManagedEventPage]:
-    """A page of a session's events."""
+    """List a session's events."""
     return page_answer(*await call.managed.talking.list(call.path["session_id"], call.query))
 
 
 @routes.add("GET", "/anthropic/v1/sessions/{session_id}/events/stream", SessionNotFound)
 async def stream_managed_events(call: Call[EventTail, Nothing]) -> EventStream:
-    """Events as they happen, from now on; or after the one that the `Last-Event-ID` header names."""
+    """Stream events from now on, or after the one in the `Last-Event-ID` header."""
     return await _stream(call)
 
 
 @routes.add("GET", "/anthropic/v1/sessions/{session_id}/stream", SessionNotFound)
 async def stream_managed_session(call: Call[EventTail, Nothing]) -> EventStream:
-    """The same under another name."""
+    """The same stream under another path."""
     return await _stream(call)
 
 

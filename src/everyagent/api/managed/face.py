@@ -1,4 +1,4 @@
-"""The Managed Agents API as one face of the server: its routes, how it reads, how it tells of errors."""
+"""The Managed Agents API for the application: routes, request decoding, and errors."""
 
 from msgspec import Struct
 from starlette.responses import Response

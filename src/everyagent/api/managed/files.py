@@ -1,15 +1,15 @@
-"""Files: up, down, and listed in the pages of newer and older SDKs."""
+"""Routes to upload, download and list files."""
 
 from contextlib import AsyncExitStack
 
 import msgspec
 
-from everyagent.api.managed.downloads import pieces
 from everyagent.api.managed.multipart import Form
 from everyagent.api.routing import Call, Nothing, Routes, Upload
 from everyagent.api.streaming import Download
 from everyagent.errors import BadRequest, NotFound
 from everyagent.managed.resources.files.shape import ExpiresIn, File, FileListQuery, FilePage
+from everyagent.managed.resources.files.store import pieces_of
 from everyagent.managed.resources.record_store import Deleted
 
 routes = Routes("managed files")
@@ -17,7 +17,7 @@ routes = Routes("managed files")
 
 @routes.add("POST", "/anthropic/v1/files", takes=("multipart/form-data",))
 async def upload_file(call: Call[Nothing, Upload]) -> File:
-    """Upload a file: the part `file`, and `expires_in_seconds` if it shall not stay."""
+    """Upload a file: the part `file`, and optionally `expires_in_seconds`."""
     files = call.managed.files
     uploaded = filename = media_type = expires_in = None
     async with AsyncExitStack() as uploads:
@@ -34,26 +34,26 @@ async def upload_file(call: Call[Nothing, Upload]) -> File:
 
 @routes.add("GET", "/anthropic/v1/files")
 async def list_files(call: Call[FileListQuery, Nothing]) -> FilePage:
-    """Files, the newest first; with `scope_id`, those of a session, its outputs among them."""
+    """List files, newest first; with `scope_id`, those of a session, including its outputs."""
     return await call.managed.list_files(call.query)
 
 
 @routes.add("GET", "/anthropic/v1/files/{file_id}", NotFound)
 async def retrieve_file_metadata(call: Call[Nothing, Nothing]) -> File:
-    """What there is to know of a file."""
+    """The metadata of a file."""
     return await call.managed.files.retrieve(call.path["file_id"])
 
 
 @routes.add("GET", "/anthropic/v1/files/{file_id}/content", NotFound, media=("application/octet-stream",))
 async def download_file(call: Call[Nothing, Nothing]) -> Download:
-    """A file's bytes."""
+    """The content of a file."""
     file, content = await call.managed.files.open(call.path["file_id"])
-    return Download(pieces(content), file.mime_type, filename=file.filename, size=file.size_bytes)
+    return Download(pieces_of(content), file.mime_type, filename=file.filename, size=file.size_bytes)
 
 
 @routes.add("DELETE", "/anthropic/v1/files/{file_id}", NotFound)
 async def delete_file(call: Call[Nothing, Nothing]) -> Deleted:
-    """Delete a file; copies that sessions have stay."""
+    """Delete a file. Copies in sessions stay."""
     return await call.managed.files.delete(call.path["file_id"])
 
 

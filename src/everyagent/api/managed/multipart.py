@@ -1,4 +1,4 @@
-"""A multipart form, part by part as it comes in: nothing of it is held in memory but the piece at hand."""
+"""Parses multipart forms as a stream, one piece at a time."""
 
 from collections import deque
 from collections.abc import AsyncIterator
@@ -29,7 +29,7 @@ _Event: TypeAlias = _Begun | bytes | _Ended
 
 
 class FormPart:
-    """One field or file of a form. `filename` is as the client sent it: hostile."""
+    """One field or file of a form. `filename` is as sent by the client: do not trust it."""
 
     def __init__(self, headers: dict[bytes, bytes], pieces: AsyncIterator[bytes]) -> None:
         _, options = parse_options_header(headers.get(b"content-disposition", b""))
@@ -52,7 +52,7 @@ class FormPart:
 
 
 class Form:
-    """Iterate over its parts; what is not read of one is passed over."""
+    """Iterate over its parts; unread content of a part is skipped."""
 
     def __init__(self, scope: Scope, pieces: AsyncIterator[bytes]) -> None:
         kind, options = parse_options_header(header(scope, b"content-type"))

@@ -1,4 +1,4 @@
-"""Requests as Anthropic's SDKs send them: bracketed query arrays, and fields that a newer SDK may know and we not."""
+"""Decodes requests of Anthropic's SDKs: bracketed query arrays, and unknown fields, which are ignored."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -11,7 +11,7 @@ from msgspec import Struct
 from everyagent.api.request_decoding import decoded, invalid
 from everyagent.errors import BadRequest
 
-#: Sent by older SDKs with every request.
+#: Query parameters that older SDKs send with every request.
 _MEANINGLESS = frozenset({"beta"})
 
 
@@ -46,12 +46,12 @@ def _pairs(raw: bytes) -> list[tuple[str, str]]:
 
 @cache
 def _fields(into: type[Struct]) -> dict[str, bool]:
-    """Each field's name, and whether it is a list."""
+    """The name of each field, and whether it is a list."""
     return {field.name: _is_list(field.type) for field in msgspec.structs.fields(into)}
 
 
 def _is_list(kind: object) -> bool:
-    """Also where it may be null, or has its own limits."""
+    """Also if it is optional or annotated."""
     return get_origin(kind) is list or any(_is_list(part) for part in get_args(kind))
 
 
@@ -68,7 +68,7 @@ def read_body(raw: bytes, into: type[Struct], ignored: list[str]) -> Struct:
 
 
 def _unknown(given: object, known: object, path: str) -> Iterator[str]:
-    """Where there is more in what was given than in what we made of it."""
+    """The paths of given fields that the decoded body does not have."""
     if isinstance(given, dict) and isinstance(known, dict):
         known = cast("dict[str, object]", known)
         for name, value in cast("dict[str, object]", given).items():

@@ -1,4 +1,4 @@
-"""The resources of a session: files, repositories and memory stores it works on."""
+"""Routes of session resources: files, repositories and memory stores."""
 
 from msgspec import Struct
 
@@ -21,13 +21,13 @@ class ResourcesQuery(Struct, frozen=True, kw_only=True):
 
 @routes.add("POST", _RESOURCES, NotFound, Conflict, effect=True)
 async def add_session_resource(call: Call[Nothing, FileParams]) -> Resource:
-    """Give a file to a session, also while it runs."""
+    """Add a file to a session, also while it runs."""
     return await call.managed.give_file(call.path["session_id"], call.body)
 
 
 @routes.add("GET", _RESOURCES, NotFound)
 async def list_session_resources(call: Call[ResourcesQuery, Nothing]) -> Page[Resource]:
-    """What a session was given, the first first."""
+    """List a session's resources, oldest first."""
     await call.sessions.viewed.find(call.path["session_id"])
     query = call.query
     return await call.managed.resources.list(call.path["session_id"], limit=query.limit, page=query.page)
@@ -41,12 +41,12 @@ async def retrieve_session_resource(call: Call[Nothing, Nothing]) -> Resource:
 
 @routes.add("POST", _RESOURCE, NotFound, effect=True)
 async def update_session_resource(call: Call[Nothing, ResourceUpdate]) -> Resource:
-    """Another token for a repository; one that could not be cloned before is tried again."""
+    """Change the token of a repository. A failed clone is tried again."""
     token = call.body.authorization_token
     return await call.managed.change_token(call.path["session_id"], call.path["resource_id"], token)
 
 
 @routes.add("DELETE", _RESOURCE, NotFound)
 async def delete_session_resource(call: Call[Nothing, Nothing]) -> Deleted:
-    """Take it away from the session, and out of its folder."""
+    """Delete a resource, and remove it from the session's folder."""
     return await call.managed.take_back(call.path["session_id"], call.path["resource_id"])

@@ -1,4 +1,4 @@
-"""Sessions: made, shown, listed, changed, archived, deleted."""
+"""Routes of managed sessions."""
 
 from everyagent.api.routing import Call, Encoded, Nothing, Routes, encoded
 from everyagent.errors import Conflict, SessionNotFound
@@ -10,19 +10,19 @@ routes = Routes("managed sessions")
 
 @routes.add("POST", "/anthropic/v1/sessions", effect=True)
 async def create_managed_session(call: Call[Nothing, SessionCreate]) -> Encoded[ManagedSession]:
-    """Make a session; with `initial_events` it begins to work at once."""
+    """Create a session. With `initial_events` it starts to work at once."""
     return encoded(await call.managed.managed_sessions.create(call.body, call.receipt(encoded)))
 
 
 @routes.add("GET", "/anthropic/v1/sessions")
 async def list_managed_sessions(call: Call[SessionListQuery, Nothing]) -> TwoWayPage[ManagedSession]:
-    """Sessions, the newest first unless asked otherwise."""
+    """List sessions, newest first by default."""
     return await call.managed.managed_sessions.list(call.query)
 
 
 @routes.add("GET", "/anthropic/v1/sessions/{session_id}", SessionNotFound)
 async def retrieve_managed_session(call: Call[Nothing, Nothing]) -> ManagedSession:
-    """A session as it is now."""
+    """Retrieve a session."""
     return await call.managed.managed_sessions.retrieve(call.path["session_id"])
 
 
@@ -34,11 +34,11 @@ async def update_managed_session(call: Call[Nothing, SessionUpdate]) -> ManagedS
 
 @routes.add("POST", "/anthropic/v1/sessions/{session_id}/archive", SessionNotFound, Conflict, effect=True)
 async def archive_managed_session(call: Call[Nothing, Nothing]) -> ManagedSession:
-    """It ends, and stays to be read."""
+    """End a session. It can still be read."""
     return await call.managed.managed_sessions.archive(call.path["session_id"])
 
 
 @routes.add("DELETE", "/anthropic/v1/sessions/{session_id}", SessionNotFound, Conflict, effect=True)
 async def delete_managed_session(call: Call[Nothing, Nothing]) -> Deleted:
-    """It is gone, with its events and its files."""
+    """Delete a session with its events and files."""
     return await call.managed.managed_sessions.delete(call.path["session_id"])

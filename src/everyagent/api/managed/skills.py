@@ -1,16 +1,16 @@
-"""Skills: uploaded as files of one folder, downloaded as a zip archive."""
+"""Routes of skills: uploaded as files of one folder, downloaded as a zip archive."""
 
 from typing import TypeVar
 
 from msgspec import Struct
 
-from everyagent.api.managed.downloads import pieces
 from everyagent.api.managed.multipart import Form
 from everyagent.api.request_decoding import header
 from everyagent.api.routing import Call, Nothing, Routes, Upload
 from everyagent.api.streaming import Download
 from everyagent.errors import BadRequest, NotFound
 from everyagent.managed.field_limits import LongPageLimit
+from everyagent.managed.resources.files.store import pieces_of
 from everyagent.managed.resources.pages import Page
 from everyagent.managed.resources.record_store import Deleted
 from everyagent.managed.resources.skills.bundle import MAX_BYTES, MAX_FILES, Bundle, packed, too_large
@@ -20,7 +20,7 @@ routes = Routes("managed skills")
 _SKILL = "/anthropic/v1/skills/{skill_id}"
 _VERSION = _SKILL + "/versions/{version}"
 _FORM = ("multipart/form-data",)
-#: Sent by the SDKs that know skills in their older shape.
+#: The beta header of SDKs that use the older wire types of skills.
 _OLDER = "skills-2025-10-02"
 Q = TypeVar("Q")
 B = TypeVar("B")
@@ -40,7 +40,7 @@ async def create_skill(call: Call[Nothing, Upload]) -> Skill | OlderSkill:
 
 @routes.add("GET", "/anthropic/v1/skills")
 async def list_skills(call: Call[SkillListQuery, Nothing]) -> Page[Skill] | Page[OlderSkill]:
-    """Skills, the newest first."""
+    """List skills, newest first."""
     found = await call.managed.skills.list(call.query)
     if not _is_older(call):
         return found
@@ -55,20 +55,20 @@ async def retrieve_skill(call: Call[Nothing, Nothing]) -> Skill | OlderSkill:
 
 @routes.add("DELETE", _SKILL, NotFound)
 async def delete_skill(call: Call[Nothing, Nothing]) -> Deleted:
-    """Delete a skill with all its versions; sessions that have it keep it."""
+    """Delete a skill with all its versions. Existing sessions keep it."""
     return await call.managed.skills.delete(call.path["skill_id"])
 
 
 @routes.add("POST", _SKILL + "/versions", NotFound, takes=_FORM)
 async def create_skill_version(call: Call[Nothing, Upload]) -> SkillVersion:
-    """Upload a new version; it is the latest then."""
+    """Upload a new version, which becomes the latest."""
     bundle, _ = await _bundle(call)
     return await call.managed.skills.add_version(call.path["skill_id"], bundle)
 
 
 @routes.add("GET", _SKILL + "/versions", NotFound)
 async def list_skill_versions(call: Call[SkillVersionsQuery, Nothing]) -> Page[SkillVersion]:
-    """A skill's versions, the newest first."""
+    """List the versions of a skill, newest first."""
     query = call.query
     return await call.managed.skills.versions(call.path["skill_id"], limit=query.limit, page=query.page)
 
@@ -89,7 +89,7 @@ async def delete_skill_version(call: Call[Nothing, Nothing]) -> Deleted:
 async def download_skill_version(call: Call[Nothing, Nothing]) -> Download:
     """A version's files, as a zip archive."""
     version, size, content = await call.managed.skills.open(call.path["skill_id"], call.path["version"])
-    return Download(pieces(content), "application/zip", filename=f"{version.name}.zip", size=size)
+    return Download(pieces_of(content), "application/zip", filename=f"{version.name}.zip", size=size)
 
 
 async def _bundle(call: Call[Nothing, Upload]) -> tuple[Bundle, str | None]:

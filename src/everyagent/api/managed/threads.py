@@ -1,4 +1,4 @@
-"""Threads: a session's own, and those of its sub-agents."""
+"""Routes of threads: a session's own, and those of its sub-agents."""
 
 from everyagent.api.managed.events import ManagedEventPage, page_answer
 from everyagent.api.request_decoding import header
@@ -25,20 +25,20 @@ async def retrieve_managed_thread(call: Call[Nothing, Nothing]) -> SessionThread
 
 @routes.add("POST", "/anthropic/v1/sessions/{session_id}/threads/{thread_id}/archive", NotFound, effect=True)
 async def archive_managed_thread(call: Call[Nothing, Nothing]) -> SessionThread:
-    """One that rests: it stays to be read."""
+    """Archives a thread at rest; it can still be read."""
     return await call.managed.threads.archive(call.path["session_id"], call.path["thread_id"])
 
 
 @routes.add("GET", "/anthropic/v1/sessions/{session_id}/threads/{thread_id}/events", NotFound)
 async def list_managed_thread_events(call: Call[ThreadEvents, Nothing]) -> Encoded[ManagedEventPage]:
-    """What happened on a thread."""
+    """List the events of a thread."""
     path = call.path
     return page_answer(*await call.managed.threads.events(path["session_id"], path["thread_id"], call.query))
 
 
 @routes.add("GET", "/anthropic/v1/sessions/{session_id}/threads/{thread_id}/stream", NotFound)
 async def stream_managed_thread(call: Call[EventTail, Nothing]) -> EventStream:
-    """What happens on a thread, from now on."""
+    """Stream the events of a thread from now on."""
     seen = header(call.scope, b"last-event-id") or None
     path = call.path
     chunks = await call.managed.threads.stream(path["session_id"], path["thread_id"], call.query, seen)

@@ -1,4 +1,4 @@
-"""Vaults and their credentials: what is secret goes in and never comes out."""
+"""Routes of vaults and credentials. Secrets are accepted and never returned."""
 
 from everyagent.api.routing import Call, Nothing, Routes
 from everyagent.errors import Conflict, NotFound
@@ -21,13 +21,13 @@ _CREDENTIAL = _VAULT + "/credentials/{credential_id}"
 
 @routes.add("POST", "/anthropic/v1/vaults", effect=True)
 async def create_vault(call: Call[Nothing, VaultCreate]) -> Vault:
-    """Make a vault."""
+    """Create a vault."""
     return await call.managed.vaults.create(call.body)
 
 
 @routes.add("GET", "/anthropic/v1/vaults")
 async def list_vaults(call: Call[ListQuery, Nothing]) -> Page[Vault]:
-    """Vaults, the newest first."""
+    """List vaults, newest first."""
     return await call.managed.vaults.list(call.query)
 
 
@@ -39,7 +39,7 @@ async def retrieve_vault(call: Call[Nothing, Nothing]) -> Vault:
 
 @routes.add("POST", _VAULT, NotFound, effect=True)
 async def update_vault(call: Call[Nothing, VaultUpdate]) -> Vault:
-    """Another name, other metadata."""
+    """Update the name or the metadata."""
     return await call.managed.vaults.update(call.path["vault_id"], call.body)
 
 
@@ -51,19 +51,19 @@ async def delete_vault(call: Call[Nothing, Nothing]) -> Deleted:
 
 @routes.add("POST", _VAULT + "/archive", NotFound, effect=True)
 async def archive_vault(call: Call[Nothing, Nothing]) -> Vault:
-    """It stays to be read; the secrets of its credentials are gone."""
+    """Archive a vault. It can be read; the secrets of its credentials are deleted."""
     return await call.managed.vaults.archive(call.path["vault_id"])
 
 
 @routes.add("POST", _VAULT + "/credentials", NotFound, Conflict, effect=True)
 async def create_credential(call: Call[Nothing, CredentialCreate]) -> Credential:
-    """Keep a credential: one for each MCP server, one for each variable."""
+    """Create a credential: at most one for each MCP server and each variable."""
     return await call.managed.credentials.create(call.path["vault_id"], call.body)
 
 
 @routes.add("GET", _VAULT + "/credentials", NotFound)
 async def list_credentials(call: Call[ListQuery, Nothing]) -> Page[Credential]:
-    """A vault's credentials, the newest first."""
+    """List the credentials of a vault, newest first."""
     return await call.managed.credentials.list(call.path["vault_id"], call.query)
 
 
@@ -75,7 +75,7 @@ async def retrieve_credential(call: Call[Nothing, Nothing]) -> Credential:
 
 @routes.add("POST", _CREDENTIAL, NotFound, effect=True)
 async def update_credential(call: Call[Nothing, CredentialUpdate]) -> Credential:
-    """Give it a new secret, name or metadata."""
+    """Update the secret, name or metadata."""
     return await call.managed.credentials.update(call.path["vault_id"], call.path["credential_id"], call.body)
 
 
@@ -87,11 +87,11 @@ async def delete_credential(call: Call[Nothing, Nothing]) -> Deleted:
 
 @routes.add("POST", _CREDENTIAL + "/archive", NotFound, effect=True)
 async def archive_credential(call: Call[Nothing, Nothing]) -> Credential:
-    """It stays to be read; its secret is gone, and another may take its place."""
+    """Archive a credential. It can be read; its secret is deleted, and a new one may replace it."""
     return await call.managed.credentials.archive(call.path["vault_id"], call.path["credential_id"])
 
 
 @routes.add("POST", _CREDENTIAL + "/mcp_oauth_validate", NotFound, effect=True)
 async def validate_credential(call: Call[Nothing, Nothing]) -> Validation:
-    """Whether its MCP server takes it; an OAuth token that is not taken is renewed first."""
+    """Check a credential with its MCP server. A refused OAuth token is renewed first."""
     return await call.managed.credentials.validate(call.path["vault_id"], call.path["credential_id"])

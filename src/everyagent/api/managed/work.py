@@ -1,4 +1,4 @@
-"""The work queue of a self-hosted environment, and the key with which its workers reach it."""
+"""Routes of the work queue of a self-hosted environment, and of its workers' key."""
 
 import msgspec
 from msgspec import Struct
@@ -30,7 +30,7 @@ class EnvironmentKey(Struct, frozen=True, kw_only=True, tag="environment_key"):
 
 @routes.add("GET", "/anthropic/v1/environments/{environment_id}/key", NotFound)
 async def retrieve_environment_key(call: Call[Nothing, Nothing]) -> EnvironmentKey:
-    """The `environment_key` of its workers: it opens the environment's work queue, and nothing else."""
+    """The key of the environment's workers. It opens the work queue, and nothing else."""
     environment = await call.managed.environments.retrieve(call.path["environment_id"])
     if not isinstance(environment.config, SelfHosted):
         raise BadRequest("Only a self-hosted environment has workers, and a key for them.", field="environment_id")
@@ -39,7 +39,7 @@ async def retrieve_environment_key(call: Call[Nothing, Nothing]) -> EnvironmentK
 
 @routes.add("GET", f"{_WORK}/poll", NotFound)
 async def poll_work(call: Call[WorkPoll, Nothing]) -> Encoded[Work | None]:
-    """The next piece of work, with its secret; null if there is none."""
+    """Claim the next piece of work, with its secret; null if there is none."""
     worker = header(call.scope, b"anthropic-worker-id")
     work = await call.managed.queue.poll(call.path["environment_id"], call.query, worker)
     return Encoded(msgspec.json.encode(work))
@@ -47,13 +47,13 @@ async def poll_work(call: Call[WorkPoll, Nothing]) -> Encoded[Work | None]:
 
 @routes.add("GET", f"{_WORK}/stats", NotFound)
 async def show_work_stats(call: Call[Nothing, Nothing]) -> QueueStats:
-    """How long the queue is, and how many wait for it."""
+    """The length of the queue, and the number of workers that poll it."""
     return await call.managed.queue.stats(call.path["environment_id"])
 
 
 @routes.add("GET", _WORK, NotFound)
 async def list_work(call: Call[WorkListQuery, Nothing]) -> Page[Work]:
-    """All there is and was, the newest first."""
+    """List open and stopped work, newest first."""
     return await call.managed.queue.list(call.path["environment_id"], call.query)
 
 
@@ -65,23 +65,23 @@ async def retrieve_work(call: Call[Nothing, Nothing]) -> Work:
 
 @routes.add("POST", f"{_WORK}/{{work_id}}", NotFound, effect=True)
 async def update_work(call: Call[Nothing, WorkUpdate]) -> Work:
-    """Change its metadata, key by key."""
+    """Update the metadata, key by key."""
     return await call.managed.queue.update(call.path["environment_id"], call.path["work_id"], call.body.metadata)
 
 
 @routes.add("POST", f"{_WORK}/{{work_id}}/ack", NotFound, Conflict)
 async def acknowledge_work(call: Call[Nothing, Nothing]) -> Work:
-    """The worker takes it."""
+    """Acknowledge claimed work."""
     return await call.managed.queue.ack(call.path["environment_id"], call.path["work_id"])
 
 
 @routes.add("POST", f"{_WORK}/{{work_id}}/heartbeat", NotFound, PreconditionFailed)
 async def extend_lease(call: Call[WorkBeat, Nothing]) -> Heartbeat:
-    """The worker is still at it."""
+    """Extend the lease of work."""
     return await call.managed.queue.heartbeat(call.path["environment_id"], call.path["work_id"], call.query)
 
 
 @routes.add("POST", f"{_WORK}/{{work_id}}/stop", NotFound, Conflict)
 async def stop_work(call: Call[Nothing, WorkStop]) -> Work:
-    """It ends; if its session is not done, it is queued anew."""
+    """Stop work. If its session is not done, new work is queued."""
     return await call.managed.queue.stop(call.path["environment_id"], call.path["work_id"], force=call.body.force)

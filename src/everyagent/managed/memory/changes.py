@@ -1,4 +1,4 @@
-"""What a store's memories are while they are changed: says of each change what it would do, or why not. Pure."""
+"""Plans changes to the memories of a store, and refuses invalid ones. Pure."""
 
 import hashlib
 from collections import Counter
@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from everyagent.errors import BadRequest, MemoryChanged, MemoryPathTaken, NotFound
 from everyagent.log.records import Record
-from everyagent.managed.memory.memory_shape import MAX_BYTES, MAX_MEMORIES, MemoryBody, Operation
 from everyagent.managed.memory.paths import checked_path, folders_of
+from everyagent.managed.memory.shape import MAX_BYTES, MAX_MEMORIES, MemoryBody, Operation
 from everyagent.model.ids import new_id
 
 
@@ -21,7 +21,7 @@ class CreateMemory(Struct, frozen=True, kw_only=True):
 
 
 class UpdateMemory(Struct, frozen=True, kw_only=True):
-    """None stays as it is; `expected` is the SHA-256 of the content as it must be before."""
+    """None leaves a field as it is; `expected` is the SHA-256 that the content must have before."""
 
     id: str
     path: str | None = None
@@ -38,7 +38,7 @@ MemoryChange: TypeAlias = CreateMemory | UpdateMemory | RemoveMemory
 
 
 class StoredMemory(NamedTuple):
-    """A memory as it stands; `record` is None for one that is new."""
+    """A memory; `record` is None until it is stored."""
 
     id: str
     path: str
@@ -49,7 +49,7 @@ class StoredMemory(NamedTuple):
 
 
 class PlannedChange(NamedTuple):
-    """`operation` is None if all is so already, `after` if it is removed; `content` is there if it is new."""
+    """`operation` is None if nothing changes, `after` is None for a removal; `content` is set if it changes."""
 
     operation: Operation | None
     before: StoredMemory | None
@@ -70,7 +70,7 @@ class MemoryIndex:
         return {each.path: each for each in self._held.values()}
 
     def plan(self, change: MemoryChange) -> PlannedChange:
-        """It holds for the next."""
+        """Plans a change on top of the earlier ones."""
         match change:
             case CreateMemory():
                 return self._create(change)
@@ -131,7 +131,7 @@ class MemoryIndex:
         self._folders.subtract(folders_of(memory.path))
 
     def _refuse_taken(self, path: str) -> None:
-        """A path is no file and folder at once."""
+        """A path cannot be a file and a folder at once."""
         taken = next((each for each in (path, *folders_of(path)) if each in self._ids), None)
         if taken is None and self._folders[path]:
             taken = next(each for each in self._ids if each.startswith(f"{path}/"))

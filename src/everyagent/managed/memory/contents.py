@@ -1,4 +1,4 @@
-"""The text of memories, as blobs: each version owns its own through a record, so that one can go without the other."""
+"""The contents of memories, stored as blobs. Each version owns its content, so that one can be deleted alone."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -7,11 +7,11 @@ import msgspec
 
 from everyagent.log.records import Change, Delete, Insert, Records, Replace, Uploaded
 from everyagent.managed.memory.changes import PlannedChange, StoredMemory
-from everyagent.managed.memory.memory_shape import MemoryActor, MemoryBody, MemoryVersionBody
+from everyagent.managed.memory.shape import MemoryActor, MemoryBody, MemoryVersionBody
 from everyagent.managed.memory.stores import MEMORY_KIND, VERSION_KIND
 from everyagent.model.ids import new_id
 
-#: Belongs to a version, and owns its content.
+#: A record that belongs to a version and owns its content.
 CONTENT_KIND = "memory_content"
 
 
@@ -29,7 +29,7 @@ async def once(content: bytes) -> AsyncIterator[bytes]:
 
 
 def changes_of(store_id: str, planned: PlannedChange, actor: MemoryActor, uploaded: Uploaded | None) -> list[Change]:
-    """The memory, its version, and what that says."""
+    """The changes of records for a memory, its new version and its content."""
     after, before = planned.after, planned.before
     latest = after or before
     if planned.operation is None or latest is None:

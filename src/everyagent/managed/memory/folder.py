@@ -1,6 +1,6 @@
-"""The folder in which a session's agent finds the memories of a store, and leaves its own.
+"""The folder in which a session's agent reads and writes the memories of a store.
 
-The agent may have put anything there, so every step holds an open folder and no link is followed. All calls block.
+The agent may put anything there, so all paths are opened relative to an open folder, without links. All calls block.
 """
 
 import hashlib
@@ -14,19 +14,19 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from everyagent.managed.memory.memory_shape import MAX_BYTES
 from everyagent.managed.memory.paths import MAX_SEGMENTS, fault_of
+from everyagent.managed.memory.shape import MAX_BYTES
 
 MAX_ENTRIES = 10_000
 _DRAFT = ".everyagent-draft-"
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-#: A file that changed so shortly before it was read may have changed again without looking so.
+#: A file that changed this recently may change again within the same time stamp.
 _FRESH_NS = 2_000_000_000
 
 
 class Seen(Struct, frozen=True, array_like=True):
-    """A file when it was read last."""
+    """A file as it was last read."""
 
     sha256: str
     size: int = 0
@@ -34,7 +34,7 @@ class Seen(Struct, frozen=True, array_like=True):
 
 
 class Scan(Struct, kw_only=True):
-    """`refused` says of what cannot be a memory why, by path; `over`: there is more than was looked at."""
+    """`refused` has the reasons why files cannot be memories, by path; `over`: there were too many files."""
 
     files: dict[str, Seen]
     refused: dict[str, str]
@@ -42,7 +42,7 @@ class Scan(Struct, kw_only=True):
 
 
 class Folder:
-    """`parts` lead from the root, which is the session's, to the folder."""
+    """`parts` is the path from the session's folder to this one."""
 
     def __init__(self, root: Path, parts: list[str], *, read_only: bool) -> None:
         self._root = root
@@ -50,7 +50,7 @@ class Folder:
         self._read_only = read_only
 
     def scan(self, known: Mapping[str, Seen]) -> Scan:
-        """Raises `OSError` if the folder is none."""
+        """Raises `OSError` if it is not a folder."""
         scan = Scan(files={}, refused={})
         with self._within([], create=True) as folder:
             for path, fault, seen in _found(folder, "", 1, known, [MAX_ENTRIES]):
@@ -68,7 +68,7 @@ class Folder:
             return _read(folder, name)
 
     def write(self, path: str, content: bytes, before: str | None) -> Seen | None:
-        """None if what is there is not what was there `before`, by its digest."""
+        """Writes a file if its digest is still `before`; else returns None."""
         *parents, name = _parts(path)
         with self._within(parents, create=True) as folder:
             if _digest(folder, name) != before:
@@ -87,7 +87,7 @@ class Folder:
             return Seen(hashlib.sha256(content).hexdigest(), len(content))
 
     def remove(self, path: str, before: str) -> bool:
-        """With the folders that hold nothing else; False if it is not what was there `before`."""
+        """Removes a file, and the folders that it leaves empty, if its digest is still `before`."""
         parts = _parts(path)
         with self._within(parts[:-1]) as folder:
             if _digest(folder, parts[-1]) != before:
@@ -103,7 +103,7 @@ class Folder:
 
     @contextmanager
     def open(self) -> Generator[None]:
-        """While it is written to: else a read-only one cannot be."""
+        """Makes a read-only folder writable for us meanwhile."""
         if not self._read_only:
             yield
             return
@@ -137,7 +137,7 @@ class Folder:
 def _found(
     folder: int, prefix: str, depth: int, known: Mapping[str, Seen], left: list[int]
 ) -> Iterator[tuple[str, str | None, Seen | None]]:
-    """Paths with what is wrong with them or what they hold; one with neither says that there is more."""
+    """Yields each path with a fault or its content; neither means that there are too many."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.startswith(_DRAFT):
@@ -201,7 +201,7 @@ def _set_modes(folder: int, mode: int, depth: int) -> None:
 
 
 def _read(folder: int, name: str) -> bytes:
-    """No more than a memory may have, and one byte."""
+    """Reads at most one byte more than a memory may have."""
     descriptor = os.open(name, _FILE, dir_fd=folder)
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):

@@ -1,4 +1,4 @@
-"""The memories of a store: read, listed, and changed by clients and by sessions, each change with its version."""
+"""The memories of a store. Clients and sessions read and change them; each change makes a version."""
 
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
@@ -17,7 +17,8 @@ from everyagent.managed.memory.changes import (
     held,
 )
 from everyagent.managed.memory.contents import bytes_of, changes_of, once
-from everyagent.managed.memory.memory_shape import (
+from everyagent.managed.memory.paths import cursor_of, entries, place_of
+from everyagent.managed.memory.shape import (
     MAX_FULL_PAGE,
     MAX_MEMORIES,
     Memory,
@@ -28,7 +29,6 @@ from everyagent.managed.memory.memory_shape import (
     MemoryUpdate,
     MemoryView,
 )
-from everyagent.managed.memory.paths import cursor_of, entries, place_of
 from everyagent.managed.memory.stores import MEMORY_KIND, MemoryStores
 from everyagent.managed.resources.pages import Page
 from everyagent.managed.resources.record_store import Deleted
@@ -36,7 +36,7 @@ from everyagent.sessions.locks import Locks
 
 
 class Memories:
-    """One at a time is in a store, so what was read there still holds when something is written."""
+    """A store is locked for each operation, so that reads still hold when something is written."""
 
     def __init__(self, records: Records, stores: MemoryStores, locks: Locks) -> None:
         self._records = records
@@ -94,7 +94,7 @@ class Memories:
         return Page(data=data, next_page=cursor_of(page[-1].path, asked.order) if len(listed) > limit else None)
 
     async def held(self, store_id: str) -> dict[str, StoredMemory]:
-        """All there are, by path."""
+        """All memories of a store, by path."""
         return (await self._book(store_id)).by_path()
 
     async def content(self, memory: StoredMemory) -> bytes:
@@ -103,7 +103,7 @@ class Memories:
     async def change(
         self, store_id: str, changes: Sequence[MemoryChange], actor: MemoryActor
     ) -> "list[StoredMemory | EveryagentError | None]":
-        """In one transaction all that can be done; of each what is then there, or why it was refused."""
+        """Makes all valid changes in one transaction. Returns the memory, an error, or None for a removal, for each."""
         outcomes: list[StoredMemory | EveryagentError | None] = []
         writes: list[log.Change] = []
         async with self._locks.hold(store_id), AsyncExitStack() as uploads:

@@ -1,7 +1,7 @@
-"""What a session's folder and its memory store have to do to be the same again. Pure.
+"""Three-way merge of a session's folder and its memory store. Pure.
 
-Nothing is lost by it: what both changed is written over in the store, where the other text stays as a version; what one
-changed and the other deleted stays.
+Nothing is lost: if both changed a memory, the folder's text wins and the store's stays as a version; if one changed it
+and the other deleted it, it stays.
 """
 
 from collections.abc import Iterator, Mapping, Set
@@ -14,34 +14,34 @@ from everyagent.managed.memory.paths import folders_of
 
 
 class Same(Struct, frozen=True, kw_only=True):
-    """Both have it."""
+    """Both sides are equal."""
 
     path: str
 
 
 class Push(Struct, frozen=True, kw_only=True):
-    """The folder's goes into the store; `over` is what it takes the place of."""
+    """Write the folder's text to the store; `over` is the memory it replaces."""
 
     path: str
     over: StoredMemory | None
 
 
 class Move(Struct, frozen=True, kw_only=True):
-    """The folder has it elsewhere now."""
+    """The agent moved the file: move the memory."""
 
     path: str
     memory: StoredMemory
 
 
 class Erase(Struct, frozen=True, kw_only=True):
-    """The folder has it no more, so the store neither."""
+    """The agent deleted the file: delete the memory."""
 
     path: str
     memory: StoredMemory
 
 
 class Pull(Struct, frozen=True, kw_only=True):
-    """The store's goes into the folder; `undone`: in place of what the agent had no right to write."""
+    """Write the store's text to the folder; `undone`: it replaces a change that the agent was not allowed to make."""
 
     path: str
     memory: StoredMemory
@@ -49,18 +49,18 @@ class Pull(Struct, frozen=True, kw_only=True):
 
 
 class Drop(Struct, frozen=True, kw_only=True):
-    """The store has it no more, so the folder neither."""
+    """The memory was deleted: delete the file."""
 
     path: str
 
 
 class Leave(Struct, frozen=True, kw_only=True):
-    """The agent's, where nothing is kept any more: it stays in the folder, and nowhere else."""
+    """The store takes no changes: leave the agent's file in the folder only."""
 
     path: str
 
 
-#: Why nothing may be written to a store: the session never could, or nobody can any more.
+#: Why a session cannot write to a store.
 Frozen: TypeAlias = Literal["read_only", "archived"]
 MergeStep: TypeAlias = Same | Push | Move | Erase | Pull | Drop | Leave
 
@@ -73,9 +73,9 @@ def merge(
     frozen: Frozen | None,
     blind: Set[str] = frozenset(),
 ) -> list[MergeStep]:
-    """`base` is what both had when they were last the same; digests by path, as in `local`.
+    """`base` is the last common state, `local` the folder's: digests by path.
 
-    `frozen`: nothing goes into the store. `blind` are paths at and below which nobody could look.
+    `frozen`: the store takes no changes. `blind`: paths at and below which the folder could not be read.
     """
     if wiped(base, local):
         base = {}
@@ -90,12 +90,12 @@ def merge(
 
 
 def wiped(base: Mapping[str, str], local: Mapping[str, str]) -> bool:
-    """All gone at once: the folder was, not its memories."""
+    """All files are gone at once, so the folder was deleted rather than its memories."""
     return len(base) > 1 and not local
 
 
 def hidden(path: str, blind: Set[str]) -> bool:
-    """At or below one of these; the empty one is the root."""
+    """Whether a path is at or below one of these; the empty one is the root."""
     return bool(blind) and not blind.isdisjoint((path, *folders_of(path)))
 
 
@@ -119,7 +119,7 @@ def _step(
 
 
 def _moved(steps: list[MergeStep], local: Mapping[str, str]) -> Iterator[MergeStep]:
-    """What is gone at one place and new at another is the same memory."""
+    """Turns a deletion and a creation of the same text into a move."""
     gone = {step.memory.sha256: step for step in steps if isinstance(step, Erase)}
     moved: set[str] = set()
     kept: list[MergeStep] = []

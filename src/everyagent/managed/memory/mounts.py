@@ -1,4 +1,4 @@
-"""The memory stores of sessions as their agents have them: folders that are the same as the store turn by turn."""
+"""Folders of memory stores in sessions, synchronized with the stores before and after each turn."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -13,16 +13,15 @@ from everyagent.log.records import Delete, Insert, Record, RecordQuery, Records,
 from everyagent.logs import get_logger
 from everyagent.managed.memory.folder import Folder, Seen
 from everyagent.managed.memory.memories import Memories
-from everyagent.managed.memory.memory_shape import SessionActor
 from everyagent.managed.memory.merge import Frozen
-from everyagent.managed.memory.store_shape import MemoryStore
+from everyagent.managed.memory.shape import MemoryStore, SessionActor
 from everyagent.managed.memory.stores import MemoryStores
 from everyagent.managed.memory.syncing import Sync
 from everyagent.managed.workspace.shape import MAX_MEMORY_STORES, MemoryStoreResource
 from everyagent.sessions.locks import Locks
 
 KIND = "session_memory"
-#: Belongs to a store: a session may have changed something that the store does not know yet.
+#: A record that belongs to a store: a session may have changes that are not in the store yet.
 OPEN_KIND = "open_session_memory"
 _MOST = 10_000
 _TOLD = 20
@@ -31,9 +30,9 @@ logger = get_logger(__name__)
 
 
 class MountBody(msgspec.Struct, frozen=True, kw_only=True):
-    """`files` are what the folder and the store had in common last.
+    """`files` is the last common state of the folder and the store.
 
-    `told` is what is wrong, as the session knows; `untold` what was found out when nobody could tell it.
+    `told` has the problems that the session has reported; `untold` those found while it could not report any.
     """
 
     name: str
@@ -45,7 +44,7 @@ class MountBody(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def mounted(session_id: str, resource: MemoryStoreResource) -> Insert:
-    """What is kept of it; its key is the store."""
+    """The record of a mount; its key is the store's id."""
     body = MountBody(name=resource.name, mount_path=resource.mount_path, read_only=resource.access == "read_only")
     return Insert(
         kind=KIND,
@@ -57,7 +56,7 @@ def mounted(session_id: str, resource: MemoryStoreResource) -> Insert:
 
 
 class Mounts:
-    """`place` says where a path of the API lies for a session, `rests` whether no turn of it runs."""
+    """`place` maps a path of the API to a session's folder; `rests` says whether a session has no running turn."""
 
     def __init__(
         self,
@@ -77,14 +76,11 @@ class Mounts:
         self._rests = rests
 
     async def access(self, session_id: str) -> dict[str, bool]:
-        """The session's stores, and whether it may write to them."""
+        """The session's stores, each with whether it may write to it."""
         return {record.key or "": not _body(record).read_only for record in await self._of(session_id)}
 
     async def turn_begins(self, session_id: str) -> list[str]:
-        """The agent finds what is in its stores now, also what others left there whose turn was cut off.
-
-        Tells what is wrong, and was not told yet.
-        """
+        """Brings the folders up to date, also with changes of sessions whose turn was cut off. Returns new problems."""
         for store_id in await self.access(session_id):
             await self.settle(store_id, running=False)
         async with self._alone(session_id) as mounts:
@@ -94,7 +90,7 @@ class Mounts:
             return await self._sync(session_id, mounts, telling=True)
 
     async def turn_over(self, session_id: str) -> list[str]:
-        """The stores have what the agent left."""
+        """Writes the agent's changes to the stores. Returns new problems."""
         async with self._alone(session_id) as mounts:
             problems = await self._sync(session_id, mounts, telling=True)
             if mounts and await self._rests(session_id):
@@ -102,7 +98,7 @@ class Mounts:
             return problems
 
     async def last(self, session_id: str) -> None:
-        """The session works no more. Where there is no folder, there is nothing to keep."""
+        """Writes the last changes of a session that ends."""
         async with self._alone(session_id) as mounts:
             folders = [self._place(session_id, _body(record).mount_path) for record in mounts]
             if await asyncio.to_thread(lambda: any(folder.is_dir() for folder in folders)):
@@ -110,14 +106,14 @@ class Mounts:
             await self._close(mounts)
 
     async def settle(self, store_id: str, *, running: bool = True) -> None:
-        """The store has what the agents of all its sessions, or of those at rest, have written until now."""
+        """Writes the changes of the store's sessions to it: of all, or only of those at rest."""
         wanted = RecordQuery(kind=OPEN_KIND, parent=store_id, limit=_MOST)
         for record in await self._records.page(wanted):
             if running or await self._rests(record.key or ""):
                 await self._take_up(record.key or "", [record])
 
     async def recover(self, left: Sequence[Record]) -> None:
-        """What agents had written when a daemon died."""
+        """Writes the changes that agents had made when a daemon died."""
         for session_id in dict.fromkeys(record.key or "" for record in left):
             await self._take_up(session_id, [record for record in left if record.key == session_id])
 
@@ -129,7 +125,7 @@ class Mounts:
 
     @asynccontextmanager
     async def _alone(self, session_id: str) -> AsyncGenerator[list[Record]]:
-        """With the session's mounts, one at a time."""
+        """Locks the session's mounts."""
         async with self._locks.hold(f"memory of {session_id}"):
             yield await self._of(session_id)
 
@@ -138,7 +134,7 @@ class Mounts:
             try:
                 await self._records.write(Delete(kind=OPEN_KIND, id=record.id))
             except RecordNotFound:
-                continue  # it was not open, or its store is gone
+                continue  # it was not open, or its store was deleted
             except EveryagentError as error:
                 logger.info("a session's memory stays open", session=record.parent, why=str(error))
 
@@ -153,7 +149,7 @@ class Mounts:
                 Insert(kind=OPEN_KIND, id=_id(session_id, store_id), parent=store_id, key=session_id, body=b"{}")
             )
         except (RecordExists, RecordNotFound):
-            return  # open already, or gone: then there is nothing to keep up with
+            return  # open already, or its store was deleted
 
     async def _sync(self, session_id: str, mounts: Sequence[Record], *, telling: bool) -> list[str]:
         return [problem for record in mounts for problem in await self._sync_one(session_id, record, telling=telling)]
@@ -183,7 +179,7 @@ class Mounts:
         return news if telling else []
 
     async def _keep(self, record: Record, old: MountBody, new: MountBody) -> None:
-        """If it cannot be kept, the next time looks at more than it would have to."""
+        """If this fails, the next synchronization has more to compare, and nothing is lost."""
         if new == old:
             return
         try:

@@ -1,4 +1,4 @@
-"""Where memories lie: what a path may be, what is in its way, and lists of paths level by level. Pure."""
+"""Paths of memories: validation, conflicts, and listing level by level. Pure."""
 
 import base64
 import binascii
@@ -13,12 +13,12 @@ MAX_PATH_BYTES = 1024
 MAX_SEGMENTS = 20
 MOUNTS = "/mnt/memory"
 _SLUG_CHARS = 200
-#: Control and format characters, surrogates, and the separators of lines and paragraphs.
+#: Control and format characters, surrogates, line and paragraph separators.
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
 def fault_of(path: str) -> str | None:
-    """What is wrong with a path, or None."""
+    """The reason why a path is invalid, or None."""
     segments = path.split("/")
     if segments[0]:
         return "it does not begin with `/`"
@@ -42,7 +42,7 @@ def checked_path(path: str) -> str:
 
 
 def folders_of(path: str) -> Iterator[str]:
-    """Those it lies in, from the root, which is empty, down to its own."""
+    """The folders above a path, from the root, which is empty, down to its own."""
     at = path.find("/")
     while at >= 0:
         yield path[:at]
@@ -50,7 +50,7 @@ def folders_of(path: str) -> Iterator[str]:
 
 
 def mount_path(name: str, store_id: str, taken: Iterable[str]) -> str:
-    """Of the store's name, unless another store of the session is there already."""
+    """A mount path made of the store's name, and a number if it is taken."""
     slug = re.sub("[^a-z0-9]+", "-", name.lower()).strip("-")[:_SLUG_CHARS].strip("-")
     wanted = f"{MOUNTS}/{slug or store_id.lower().replace('_', '-')}"
     used, path, number = set(taken), wanted, 1
@@ -61,14 +61,14 @@ def mount_path(name: str, store_id: str, taken: Iterable[str]) -> str:
 
 
 class ListedPath(NamedTuple):
-    """A memory's path, or the prefix of those that lie too deep."""
+    """A memory's path, or the folder of those that lie too deep."""
 
     path: str
     is_prefix: bool
 
 
 def entries(paths: Iterable[str], prefix: str, depth: int) -> Iterator[ListedPath]:
-    """Those below the prefix, in order; with a depth, what lies deeper is told by its folder, once."""
+    """The paths below the prefix, in order; with a depth, deeper ones are listed by their folder, once."""
     folder = prefix[: prefix.rindex("/") + 1]
     last = ""
     for path in sorted(path for path in paths if path.startswith(prefix)):
@@ -85,7 +85,7 @@ def cursor_of(path: str, order: str) -> str:
 
 
 def place_of(page: str, order: str) -> str:
-    """The path a cursor stands for."""
+    """Decodes a cursor."""
     try:
         encoded = page.removeprefix("page_")
         made, colon, path = base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode().partition(":")

@@ -1,4 +1,4 @@
-"""Memory stores: made, changed, archived, deleted."""
+"""The store of memory stores."""
 
 import unicodedata
 
@@ -7,7 +7,7 @@ import msgspec
 from everyagent.errors import BadRequest
 from everyagent.log.records import Delete, RecordQuery, Records, Replace
 from everyagent.managed.field_limits import checked_metadata, merged_metadata
-from everyagent.managed.memory.store_shape import MemoryStore, MemoryStoreBody, MemoryStoreCreate, MemoryStoreUpdate
+from everyagent.managed.memory.shape import MemoryStore, MemoryStoreBody, MemoryStoreCreate, MemoryStoreUpdate
 from everyagent.managed.resources.record_store import Deleted, RecordStore, retry_on_change
 from everyagent.model.ids import new_id
 from everyagent.sessions.locks import Locks

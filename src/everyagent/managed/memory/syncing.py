@@ -1,4 +1,4 @@
-"""Makes a session's folder and its memory store the same; what cannot be so is told, and left as it is."""
+"""Synchronizes a session's folder with its memory store, and reports what cannot be synchronized."""
 
 import asyncio
 import hashlib
@@ -9,10 +9,10 @@ from everyagent.errors import EveryagentError, MemoryChanged, NotFound
 from everyagent.managed.memory.changes import CreateMemory, MemoryChange, RemoveMemory, UpdateMemory
 from everyagent.managed.memory.folder import MAX_ENTRIES, Folder, Scan, Seen
 from everyagent.managed.memory.memories import Memories
-from everyagent.managed.memory.memory_shape import MemoryActor
 from everyagent.managed.memory.merge import Drop, Erase, Frozen, Leave, Move, Pull, Push, Same, hidden, merge, wiped
+from everyagent.managed.memory.shape import MemoryActor
 
-#: As many texts are held at once.
+#: The number of texts in memory at once.
 _BATCH = 20
 _SHOWN = 200
 _WHY: dict[Frozen, str] = {"read_only": "the store is read-only here", "archived": "the store is archived"}
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Sync:
-    """One run of it. `problems` is what could not be done."""
+    """One synchronization. `problems` lists what failed."""
 
     def __init__(self, memories: Memories, store_id: str, folder: Folder, actor: MemoryActor) -> None:
         self._memories = memories
@@ -31,7 +31,7 @@ class Sync:
         self.problems: list[str] = []
 
     async def run(self, before: Mapping[str, Seen], frozen: Frozen | None) -> dict[str, Seen]:
-        """What folder and store have in common then."""
+        """Returns the new common state."""
         scan = await asyncio.to_thread(self._folder.scan, before)
         remote = await self._memories.held(self._store_id)
         blind = {""} if scan.over else set(scan.refused)
@@ -60,7 +60,7 @@ class Sync:
         return self._common
 
     async def _settle(self, steps: Sequence[Erase | Move], scan: Scan) -> None:
-        """What needs no text: what is gone first, since it may be in the way of the rest."""
+        """Deletes and moves memories, deletions first, since they may free paths."""
         steps = sorted(steps, key=lambda step: isinstance(step, Move))
         changes: list[MemoryChange] = [
             UpdateMemory(id=step.memory.id, path=step.path, expected=step.memory.sha256)
@@ -75,7 +75,7 @@ class Sync:
                     self._common[step.path] = scan.files[step.path]
 
     async def _push(self, steps: Sequence[Push], scan: Scan) -> None:
-        """Each text as it was looked at; what has changed since is next time's."""
+        """Writes files to the store. Files that changed since the scan are left for the next time."""
         texts = await asyncio.to_thread(lambda: [self._text(step.path) for step in steps])
         found = [
             (step, text)
@@ -94,7 +94,7 @@ class Sync:
                 self._common[step.path] = scan.files[step.path]
 
     async def _change(self, steps: Sequence[Erase | Move | Push], changes: Sequence[MemoryChange]) -> list[bool]:
-        """Whether each was made. Where somebody was quicker, it is looked at anew the next time."""
+        """Whether each change was made. Conflicts are left for the next time."""
         if not changes:
             return []
         outcomes = await self._memories.change(self._store_id, changes, self._actor)
@@ -128,7 +128,7 @@ class Sync:
         try:
             return self._folder.read(path)
         except OSError:
-            return None  # gone since it was looked at
+            return None  # deleted since the scan
 
     def _tell_refused(self, scan: Scan) -> None:
         if scan.over:
@@ -137,7 +137,7 @@ class Sync:
 
 
 def _shown(path: str) -> str:
-    """Whatever a name holds, it can be told."""
+    """A printable form of any file name."""
     return (path if path.isprintable() else ascii(path))[:_SHOWN]
 
 

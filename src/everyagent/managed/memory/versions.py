@@ -1,4 +1,4 @@
-"""The versions of a store's memories: who changed what, and when; and text that must be nowhere any more."""
+"""The versions of a store's memories, and their redaction."""
 
 import msgspec
 from msgspec.structs import replace
@@ -8,7 +8,7 @@ from everyagent.errors import BadRequest, NotFound, RecordNotFound
 from everyagent.log.records import Delete, Record, RecordQuery, Records, Replace
 from everyagent.managed.memory.changes import held
 from everyagent.managed.memory.contents import CONTENT_KIND, bytes_of, content_id
-from everyagent.managed.memory.memory_shape import (
+from everyagent.managed.memory.shape import (
     MAX_FULL_PAGE,
     ApiActor,
     MemoryActor,
@@ -48,7 +48,7 @@ class MemoryVersions:
         return Page(data=data, next_page=cursor(found[limit - 1].number, "desc") if len(found) > limit else None)
 
     async def redact(self, store_id: str, version_id: str, actor: MemoryActor) -> MemoryVersion:
-        """Its text is gone for good; who wrote it and when stays. What a memory says now is not to be redacted."""
+        """Deletes a version's text for good; its author and time stay. The current version is refused."""
         async with self._locks.hold(store_id):
             record = await self._find(store_id, version_id)
             body = _body(record)

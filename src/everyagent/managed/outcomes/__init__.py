@@ -1,1 +1,1 @@
-"""Outcomes: a second run of a session's agent judges the first."""
+"""Outcomes: a second session of the same agent judges the work of the first."""

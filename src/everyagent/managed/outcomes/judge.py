@@ -1,4 +1,4 @@
-"""Judges outcomes: a second run of the session's own agent, with the rubric, in the same folder, changing nothing."""
+"""Judges outcomes with a second session of the same agent, in the same folder, by the rubric."""
 
 import anyio
 import msgspec
@@ -24,7 +24,7 @@ from everyagent.sessions.machine.messages import Entry, Submission
 from everyagent.sessions.machine.projected_actor import Batch
 from everyagent.sessions.machine.projection import Projection
 
-#: Metadata of a judge's own session: whom it judges.
+#: The metadata key with which a judge's session names the judged one.
 JUDGES = "everyagent.judges"
 _DEFINED = frozenset({TYPE_NUMBERS["user.define_outcome"]})
 _MESSAGES = frozenset({TYPE_NUMBERS["agent.message"]})
@@ -45,7 +45,7 @@ class OutcomeJudge:
         self._prompts = prompts
 
     async def turn_over(self, session_id: str) -> None:
-        """If the session waits to be judged, it is; and goes on, or rests."""
+        """Judges the session if it waits for that; then it continues or becomes idle."""
         outcome = state_of(await self._viewed.log.view(session_id)).outcome
         if outcome is None or outcome.evaluating is None:
             return
@@ -57,7 +57,7 @@ class OutcomeJudge:
             await self._tell(session_id, outcome, judgement)
 
     async def _judge(self, session_id: str, outcome: SessionOutcome) -> Judgement | None:
-        """None if the evaluation was over before there was a verdict: whoever ended it has told so."""
+        """None if the evaluation was ended by somebody else before there was a verdict."""
         record = await self._viewed.log.session(session_id)
         rubric = await self._rubric(record, outcome)
         message = SendMessage(message=judge_prompt(outcome.description, await self._said(record), rubric))
@@ -82,7 +82,7 @@ class OutcomeJudge:
         return None
 
     async def _watch(self, record: SessionRecord, outcome: SessionOutcome, judging: anyio.CancelScope) -> None:
-        """Cancels the judging as soon as nobody waits for it any more."""
+        """Cancels the judging when the session does not wait for it any more."""
         try:
             view = await self._viewed.log.view(record.session_id)
             async for chunk in self._viewed.tail(record.number, view.head):
@@ -95,7 +95,7 @@ class OutcomeJudge:
         judging.cancel()
 
     async def _end(self, judge: str) -> None:
-        """Also the judge of a daemon that is no more."""
+        """Ends a judge, also one of an earlier daemon."""
         try:
             await self._sessions.terminate(judge)
         except EveryagentError as error:
@@ -138,7 +138,7 @@ class OutcomeJudge:
         await self._submit(session_id, outcome, _batch(told, Submission(entries=[entry]) if entry else None))
 
     async def _submit(self, session_id: str, outcome: SessionOutcome, batch: Batch) -> bool:
-        """Unless somebody was quicker: the session was interrupted, or has ended."""
+        """Submits a batch; False if the evaluation is over, since the session was interrupted or has ended."""
 
         def plan(view: Projection) -> Batch:
             assert isinstance(view, Projector)
@@ -163,7 +163,7 @@ class OutcomeJudge:
         raise Conflict("The outcome's definition is gone.")
 
     async def _said(self, record: SessionRecord) -> str:
-        """What the agent said last, oldest first."""
+        """The agent's latest messages, oldest first."""
         query = EventQuery(session=0, types=_MESSAGES, order="desc", limit=_RECENT_MESSAGES)
         page = await self._viewed.told(record.number, query)
         messages = [msgspec.json.decode(event.body, type=_Message) for event in reversed(page.events)]

@@ -1,4 +1,4 @@
-"""A judge's turn: what it is asked, and the verdict found in what it says."""
+"""The prompt of a judge, its turn, and the verdict in its messages."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -56,7 +56,7 @@ def judge_prompt(description: str, said: str, rubric: str) -> str:
 
 
 async def verdict_in(sessions: Sessions, judge: str, message: SendMessage) -> Judgement:
-    """The judge's turn, to its end. What it asks nobody answers, so then it is told to end."""
+    """Runs the judge's turn. If the judge asks for something, its turn is cancelled."""
     texts: list[str] = []
     async for chunk in await sessions.stream_turn(judge, message, raw=False):
         for line in chunk.splitlines() if chunk else ():
@@ -81,7 +81,7 @@ async def verdict_in(sessions: Sessions, judge: str, message: SendMessage) -> Ju
 
 
 def found_in(text: str) -> OutcomeVerdict:
-    """The last object in it that is a verdict."""
+    """The last JSON object in a text that is a verdict."""
     for start in _braces(text):
         for end in _ends(text, start):
             try:

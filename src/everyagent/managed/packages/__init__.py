@@ -1,1 +1,1 @@
-"""Packages of managed environments: installed once into a folder that sessions share."""
+"""Packages of environments, installed once into folders that sessions share."""

@@ -1,6 +1,6 @@
-"""Debian packages for a user who may install none: the machine's own apt fetches what is missing, into a folder.
+"""Installs Debian packages into a folder without root rights, with the machine's own apt.
 
-Nothing of the system is changed, its locks are left alone, and no maintainer script runs.
+The system is not changed, its locks are not taken, and no maintainer script runs.
 """
 
 import re
@@ -13,16 +13,16 @@ from everyagent.errors import AgentFailed
 from everyagent.managed.packages.folder_lock import only_one
 from everyagent.managed.packages.unpacked import settle
 
-#: Runs a program in a folder and returns what it said; raises `AgentFailed` with it when the program fails.
+#: Runs a program in a folder and returns its output; raises `AgentFailed` with the output when it fails.
 Run: TypeAlias = Callable[[Sequence[str], Path], str]
 
 PROGRAMS = ("apt-get", "dpkg-deb")
-#: With a version or without. A name that ends in `-` would ask apt to remove it.
+#: With or without a version. A name that ends in `-` would make apt remove the package.
 _PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]*[a-z0-9+.](:[a-z0-9-]+)?(=[A-Za-z0-9.+:~-]+)?")
 _PLANNED = re.compile(r"^Inst (\S+) (?:\[\S*\] )?\((\S+) ", re.MULTILINE)
-#: It comes with the machine's loader, and no program starts with that of another version.
+#: Must match the machine's loader: no program starts with another version.
 _LOADERS_OWN = "libc6"
-#: Hooks of the machine's are for changes to the machine. A name is a name, and never a pattern.
+#: Disables the machine's hooks, and package names as patterns.
 _CONFIG = """\
 #clear APT::Update::Pre-Invoke;
 #clear APT::Update::Post-Invoke;
@@ -44,7 +44,7 @@ def is_package(word: str) -> bool:
 
 
 def fill(prefix: Path, wanted: Sequence[str], lists: Path, run: Run) -> None:
-    """All that is wanted and not installed. `lists` is for package lists of our own, where the machine's do not do."""
+    """Installs the packages that the machine lacks. `lists` is for own package lists, if the machine's do not suffice."""
     fetched = prefix / ".fetched"
     fetched.mkdir()
     config = fetched / "apt.conf"

@@ -1,4 +1,4 @@
-"""One at a time, of all threads and processes, fills a folder."""
+"""A lock on a folder, across threads and processes."""
 
 import fcntl
 from collections.abc import Generator
@@ -8,7 +8,7 @@ from pathlib import Path
 
 @contextmanager
 def only_one(folder: Path) -> Generator[None]:
-    """Blocking. The lock lies beside the folder, which may come and go."""
+    """Blocking. The lock file is beside the folder, which may be deleted and created meanwhile."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder.with_name(f".{folder.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

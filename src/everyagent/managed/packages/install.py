@@ -1,4 +1,4 @@
-"""An environment's packages, installed once into a folder of their own, whatever the number of sessions."""
+"""Installs the packages of an environment once, into a folder that all its sessions use."""
 
 import hashlib
 import os
@@ -22,14 +22,14 @@ _TOLD = 1000
 
 
 class InstalledPackages(Struct, frozen=True, kw_only=True):
-    """`env` makes the packages be found; `problems` says what is missing, and why."""
+    """`env` has the variables by which programs find the packages; `problems` says what is missing, and why."""
 
     env: dict[str, str]
     problems: list[str]
 
 
 def machine_limits(packages: Packages) -> list[str]:
-    """What of it cannot be had on this machine, known beforehand."""
+    """Packages that this machine cannot install, known before trying."""
     limits: list[str] = []
     if packages.apt and not all(map(shutil.which, apt.PROGRAMS)):
         limits.append("apt packages are not installed: the daemon's machine has no apt and dpkg")
@@ -44,7 +44,7 @@ def machine_limits(packages: Packages) -> list[str]:
 
 
 def install(packages: Packages, folder: Path, path: str, child: Child) -> InstalledPackages:
-    """Blocking. Packages of one manager are there all or not at all; a failure is tried again the next time."""
+    """Blocking. Installs all packages of a manager or none; a failure is tried again the next time."""
     env: dict[str, str] = {}
     problems = machine_limits(packages)
     places: list[str] = []
@@ -68,7 +68,7 @@ def install(packages: Packages, folder: Path, path: str, child: Child) -> Instal
 
 
 def _once(prefix: Path, manager: str, wanted: Sequence[str], child: Child) -> None:
-    """Whoever comes second waits, and finds it done. It cannot be moved into place, so a mark says it is whole."""
+    """Installs once; others wait. The folder cannot be moved afterwards, so a mark file says that it is complete."""
     with only_one(prefix):
         if (prefix / ".whole").exists():
             return
@@ -124,7 +124,7 @@ def _install_environment(manager: str, prefix: Path) -> dict[str, str]:
 
 
 def _variables(manager: str, prefix: Path) -> dict[str, str]:
-    """The session's own path is yet to be added."""
+    """The variables for one manager, without the session's own `PATH`."""
     programs = {"PATH": str(prefix / "bin")}
     match manager:
         case "apt":

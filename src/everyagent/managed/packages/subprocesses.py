@@ -1,4 +1,4 @@
-"""Programs that a thread waits for; they end when nobody waits for that thread any more, as when the daemon stops."""
+"""Runs programs in threads, and kills them when the waiting task is cancelled."""
 
 import asyncio
 import os
@@ -19,7 +19,7 @@ _TOLD = 16 * 1024 * 1024
 
 
 class Child:
-    """One program at a time, with all that it starts."""
+    """One program at a time, in a process group of its own."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -29,7 +29,7 @@ class Child:
     def run(
         self, argv: Sequence[str], *, environment: Mapping[str, str], said: IO[bytes], limit: float, folder: Path | None
     ) -> int:
-        """Blocking. Its exit code; whatever it says goes into `said`. Raises `subprocess.TimeoutExpired`."""
+        """Blocking. Returns the exit code; output goes to `said`. Raises `subprocess.TimeoutExpired`."""
         with self._lock:
             if self._over:
                 raise AgentFailed("It was given up: the daemon stops.")
@@ -52,7 +52,7 @@ class Child:
             self._process = None
 
     def told(self, argv: Sequence[str], *, environment: Mapping[str, str], limit: float, folder: Path) -> str:
-        """Blocking. What it said; raises `AgentFailed` with its last words when it fails."""
+        """Blocking. Returns the output; raises `AgentFailed` with the end of the output when the program fails."""
         with tempfile.TemporaryFile() as said:
             code = self.run(argv, environment=environment, said=said, limit=limit, folder=folder)
             kept = _LAST_WORDS if code else _TOLD
@@ -79,6 +79,6 @@ async def in_thread(work: Callable[[Child], T]) -> T:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Not yet waited for, so its group is still its own."""
+    """It was not waited for yet, so its process group still exists."""
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Debian packages that lie below a folder of ours instead of at `/`: what makes them find each other, and be found."""
+"""Makes Debian packages work that are unpacked below a folder instead of `/`."""
 
 import os
 import re
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 _LIBRARIES = ("usr/lib/*-linux-*", "lib/*-linux-*", "usr/lib", "lib")
-#: By which variable programs look for what, and where packages put it. What is not there is left out. A file stands for
+#: The variables by which programs find things, and where packages put them. A file stands for
 #: its folder, where that is the only one looked into: a package that merely adds to it must not hide the machine's own.
 _FOUND_BY: dict[str, Sequence[str]] = {
     "PATH": ("usr/bin", "bin", "usr/games", "usr/sbin", "sbin", "usr/lib/jvm/*/bin"),
@@ -22,17 +22,17 @@ _FOUND_BY: dict[str, Sequence[str]] = {
     "GIT_EXEC_PATH": ("usr/lib/git-core/git",),
     "TESSDATA_PREFIX": ("usr/share/tesseract-ocr/*/tessdata/osd.traineddata",),
 }
-#: Where programs look when nobody names a folder, and no longer do when somebody does.
+#: The folders that programs search while the variable is not set.
 _DEFAULTS = {"XDG_DATA_DIRS": ("/usr/local/share", "/usr/share")}
 _PLACE = re.compile(rb"^(\w+=)(?=/usr\b)", re.MULTILINE)
-#: Link, name and path, as a script gives them to `update-alternatives`, none of them out of a variable.
+#: The literal link, name and path in a call of `update-alternatives`.
 _ALTERNATIVE = re.compile(rb"--(?:install|slave)[\\\s]+(/[\w./+-]+)[\\\s]+[\w.+-]+[\\\s]+(/[\w./+-]+)")
 
 
 def settle(root: Path, scripts: Iterable[bytes]) -> None:
-    """Links and `pkg-config` files speak of places below `/`: what lies here instead is meant here.
+    """Points links and `pkg-config` files to the folder instead of `/`.
 
-    Of the packages' `scripts`, which never run, the alternatives are read: it is they that make `vi` of `vim.basic`.
+    The packages' `scripts` do not run; their alternatives are read, such as `vi` for `vim.basic`.
     """
     for folder, folders, files in os.walk(root):
         for path in (Path(folder, name) for name in (*folders, *files)):
@@ -45,14 +45,14 @@ def settle(root: Path, scripts: Iterable[bytes]) -> None:
 
 
 def _choose(link: Path, path: Path, root: Path) -> None:
-    """The first that is offered; nothing is written outside of the root."""
+    """Links the first alternative; nothing is written outside of the root."""
     if path.exists() and not os.path.lexists(link) and link.parent.resolve().is_relative_to(root.resolve()):
         link.parent.mkdir(parents=True, exist_ok=True)
         link.symlink_to(path)
 
 
 def _turn(link: Path, root: Path) -> None:
-    """A library's own link may lead to one that the machine has, and that was not fetched."""
+    """A link may also lead to a library of the machine that was not fetched."""
     meant = os.path.normpath(Path("/", link.parent.relative_to(root), link.readlink()))
     here = root / meant.lstrip("/")
     link.unlink()
@@ -60,7 +60,7 @@ def _turn(link: Path, root: Path) -> None:
 
 
 def variables(root: Path) -> dict[str, str]:
-    """The session's `PATH` is yet to be added to ours."""
+    """The variables for a session, without its own `PATH`."""
     places = {
         name: [str(found) for each in where for found in _folders(root, each)] for name, where in _FOUND_BY.items()
     }
@@ -73,7 +73,7 @@ def _folders(root: Path, pattern: str) -> list[Path]:
 
 
 def _named_libraries(root: Path) -> Iterator[Path]:
-    """What the loader would be told of, if its cache were made anew."""
+    """Library folders from `ld.so.conf.d`."""
     for config in sorted((root / "etc/ld.so.conf.d").glob("*.conf")):
         for line in config.read_text(errors="replace").splitlines():
             folder = root / line.strip().lstrip("/")

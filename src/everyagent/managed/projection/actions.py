@@ -1,5 +1,5 @@
-"""What clients must do: confirmations, custom tools, questions. Told together in one idle event, and closed by an
-event each, whoever answered. Those of a daemon that went down are parked: they stay open for the next one."""
+"""Required actions of clients: confirmations, custom tools, questions. One idle event lists all that are open; each is
+closed by an event of its own, whoever answered. Actions of a stopped daemon are parked: they stay open for the next."""
 
 from typing import assert_never
 
@@ -29,7 +29,7 @@ _QUESTIONS = msgspec.json.Encoder()
 
 
 class Actions:
-    """`answered` are those the client answers with the current frame: their events are told already."""
+    """`answered` are actions that the client answers in the current frame: their events exist already."""
 
     def __init__(self, teller: Teller, tools: Tools, statuses: Statuses) -> None:
         self._teller = teller
@@ -85,7 +85,7 @@ class Actions:
         teller.state.actions[made] = Action(ask_id=ask_id, kind=kind, name=name, input=given)
 
     def _toolset(self, data: ToolRequested) -> None:
-        """A tool of the toolset that the client's own machine carries out."""
+        """A tool of the toolset that the client's own machine runs."""
         teller = self._teller
         made, given = event_id(teller.session_id, "ask", data.tool_id), as_input(data.input)
         policy = self._tools.document.policy(data.name, None)
@@ -122,14 +122,14 @@ class Actions:
             self._tell_for_client(event, action, data)
 
     def confirm(self, event: str) -> None:
-        """The client may carry it out now: it stays open until the result is there."""
+        """The client may run the tool now; the action stays open until its result arrives."""
         action = self._teller.state.actions.get(event)
         if action is not None:
             self._changed = True
             action.unconfirmed = False
 
     def drop_parked(self) -> None:
-        """Nobody waits for them any more: the client interrupted."""
+        """Closes parked actions after an interrupt."""
         for event, action in list(self._teller.state.actions.items()):
             if action.parked:
                 self._changed = True
@@ -138,7 +138,7 @@ class Actions:
         self._tools.close(but=set())
 
     def take_answer(self, event: str, note: str | None, *, grant: bool) -> None:
-        """The client's answer to a parked action, which the agent will hear of in its next prompt."""
+        """Takes the client's answer to a parked action; the agent gets it in its next prompt."""
         state = self._teller.state
         action = state.actions.get(event)
         if action is None or not action.parked:
@@ -167,7 +167,7 @@ class Actions:
     def _tell_for_client(
         self, event: str, action: Action, data: PermissionResolved | QuestionResolved | ToolResolved
     ) -> None:
-        """Somebody else answered, or nobody will: told as the answer it amounts to."""
+        """Closes an action that was answered elsewhere, or that nobody will answer, by the matching client event."""
         match data:
             case PermissionResolved():
                 allowed = data.status == "approved"
@@ -209,7 +209,7 @@ class Actions:
                 assert_never(action.kind)
 
     def _tell_denied(self, event: str, action: Action) -> None:
-        """Nobody will carry it out, so its result is told for the client."""
+        """Adds the error result of a tool call that was denied."""
         if not action.unconfirmed:
             return
         teller = self._teller
@@ -226,11 +226,11 @@ class Actions:
     # -- told -----------------------------------------------------------------------------------------------
 
     def reset(self) -> None:
-        """What the last frame asked or answered did not happen."""
+        """Forgets the asks and answers of a frame that was not written."""
         self.answered, self.parking, self._changed = set(), False, False
 
     def settle(self) -> None:
-        """At the end of a frame: one idle event for all that is open, or on with the turn when nothing is."""
+        """At the end of a frame: one idle event for all open actions, or back to running if none is open."""
         if not self._changed:
             return
         state = self._teller.state

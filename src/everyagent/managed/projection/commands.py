@@ -1,6 +1,6 @@
-"""What a frame tells the view beside the session's own events: the request behind it, as the daemon understood it.
+"""Commands to a projection that are stored in frames: the request behind a frame, as the daemon understood it.
 
-Frames are kept, so a view made anew from them is the same.
+Frames are stored, so a projection that is rebuilt from them is the same.
 """
 
 from typing import TypeAlias
@@ -13,11 +13,10 @@ from everyagent.model.parts import Json
 
 
 class SentEvent(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`item` is the message it goes with; `answers` the use event it answers; `confirms` the one that the client may
-    carry out now.
+    """`item` is the message it belongs to, `answers` the use event it answers, `confirms` the one that is allowed now.
 
-    `note` is what the agent will be told of the answer when it no longer waits for it, `grant` that it may do
-    without asking again what was allowed.
+    `note` is the text of an answer for an agent that no longer waits for it; `grant`: the same call is allowed
+    without asking again.
     """
 
     event: ClientEvent
@@ -29,9 +28,9 @@ class SentEvent(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Sent(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type", tag="sent"):
-    """A batch of client events; or what of it begins its turn now, having waited.
+    """A batch of client events, or the queued part of one whose turn begins.
 
-    `resumes` is the message in which the agent hears of the answers to what was parked.
+    `resumes` is the message that gives the agent the answers to parked actions.
     """
 
     events: list[SentEvent]
@@ -39,7 +38,7 @@ class Sent(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="typ
 
 
 class SessionChanged(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type", tag="changed"):
-    """What `sessions.update` changed and the universal session does not know of."""
+    """A change by `sessions.update` that the universal session does not have."""
 
     agent: Json | UnsetType = UNSET
     budget: Json | UnsetType = UNSET
@@ -54,19 +53,19 @@ class ThreadArchived(Struct, frozen=True, kw_only=True, tag_field="type", tag="t
 
 
 class Troubled(Struct, frozen=True, kw_only=True, tag_field="type", tag="troubled"):
-    """What the session has to do without, and why: it goes on."""
+    """Errors that do not stop the session."""
 
     errors: list[SessionFailure]
 
 
 class Evaluating(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type", tag="evaluating"):
-    """The evaluation goes on, in the session `judge`."""
+    """The evaluation runs in the session `judge`."""
 
     judge: str | None = None
 
 
 class Evaluated(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type", tag="evaluated"):
-    """What came of an evaluation. `item` is the message that asks the agent to go on, if it shall."""
+    """The result of an evaluation. `item` is the message that asks the agent to continue, if it should."""
 
     result: str
     explanation: str
@@ -79,7 +78,7 @@ Command: TypeAlias = Sent | SessionChanged | Archived | ThreadArchived | Trouble
 
 
 class CommandFrame(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A frame, as far as a view reads it. `cause` is the daemon's own note."""
+    """The part of a frame that a projection reads. `cause` is set by the daemon."""
 
     managed: Command | None = None
     cause: str | None = None

@@ -1,4 +1,4 @@
-"""What a managed session is made of, beside its universal self: changed by updates alone."""
+"""The document of a managed session: agent, environment, budget, and what is finished."""
 
 from typing import Literal, TypeAlias, cast, get_args
 
@@ -12,9 +12,9 @@ PolicyType: TypeAlias = Literal["always_allow", "always_ask", "auto"]
 
 
 class SessionDocument(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`agent` is the snapshot as clients see it, `environment` what the session began with.
+    """`agent` is the snapshot that clients see, `environment` the one that the session was created with.
 
-    `self_hosted`: the client carries out the toolset, too. `threads` are all threads, by the item id of the call that
+    `self_hosted`: the client runs the toolset. `threads` are all threads, by the item id of the call that
     started each: as they were when they were created or came to rest last. `outcomes` are those that ended.
     """
 
@@ -33,7 +33,7 @@ class SessionDocument(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def limit_usd(self) -> float | None:
-        """The budget: its amount is in minor units."""
+        """The budget in dollars; it is stored in cents."""
         match self.budget:
             case {"max_list_cost": {"amount": str() | int() as amount}}:
                 return float(amount) / 100
@@ -41,7 +41,7 @@ class SessionDocument(Struct, frozen=True, kw_only=True, omit_defaults=True):
                 return None
 
     def policy(self, name: str, server: str | None) -> PolicyType:
-        """What the agent's definition says about a tool; nothing, if it is up to the agent."""
+        """The policy for a tool in the agent's definition; `auto` if it has none."""
         for tool in cast("list[Object]", self.agent.get("tools") or []):
             mine = tool.get("mcp_server_name") == server if server else tool.get("type") == "agent_toolset_20260401"
             if mine:

@@ -1,6 +1,6 @@
-"""Every event of the Managed Agents API that a session can give rise to; clients' own are in `incoming.py`.
+"""The events of the Managed Agents API that sessions emit; clients' events are in `sessions/client_events.py`.
 
-Persisted ones have an id and a time. Their numbers are how the log knows their types.
+The log stores the type of an event as a number.
 """
 
 from typing import Final, Literal, TypeAlias
@@ -12,12 +12,12 @@ from everyagent.managed.sessions.blocks import MessageBlock, Redacted, ResultBlo
 from everyagent.model.parts import Json, Object
 
 Permission: TypeAlias = Literal["allow", "ask", "deny"]
-#: The type number of what happened on a sub-agent's thread: not part of the session's own list and stream.
+#: The type number of events on a sub-agent's thread, which are not in the session's own list and stream.
 ON_THREAD: Final = HIDDEN
 
 
 class ManagedEvent(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`type` is the tag of each event, and comes first on the wire."""
+    """`type` is the tag of each event, and the first field on the wire."""
 
     id: str
     processed_at: str
@@ -116,7 +116,7 @@ class Retrying(Struct, frozen=True, kw_only=True):
 
 
 class SessionFailure(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What went wrong, in one of the API's own types."""
+    """An error, with one of the API's error types."""
 
     type: str = field()
     message: str = field()
@@ -130,7 +130,7 @@ class SessionError(ManagedEvent, frozen=True, kw_only=True, tag_field="type", ta
 
 
 class ManagedSessionUpdated(ManagedEvent, frozen=True, kw_only=True, tag_field="type", tag="session.updated"):
-    """Only what changed is there."""
+    """Only changed fields are set."""
 
     title: str | UnsetType | None = UNSET
     metadata: dict[str, str] | UnsetType = UNSET
@@ -254,7 +254,7 @@ _CLIENTS = (
     "user.define_outcome",
     "system.message",
 )
-#: The types of the API that nothing here gives rise to; to ask for them finds nothing.
+#: Types of the API that are never emitted here; clients may still filter by them.
 _UNSEEN = (
     "workflow_run.created",
     "workflow_run.status_running",
@@ -270,5 +270,5 @@ def type_of(event: type[ManagedEvent]) -> str:
     return str(event.__struct_config__.tag)
 
 
-#: In the order of their stored numbers: append only.
+#: Ordered by their stored numbers: append only.
 TYPE_NUMBERS: Final = {name: number for number, name in enumerate((*map(type_of, _AGENTS), *_CLIENTS, *_UNSEEN), 1)}

@@ -1,4 +1,4 @@
-"""Errors of agents in the API's own types."""
+"""Translates errors of agents to the API's error types."""
 
 from typing import Literal, TypeAlias
 

@@ -1,4 +1,4 @@
-"""Names: ids that follow from what they name, and tools as the Managed Agents API calls them."""
+"""Ids derived from their subject, and tool names of the Managed Agents API."""
 
 import hashlib
 from base64 import b32encode
@@ -8,7 +8,7 @@ import msgspec
 
 from everyagent.model.parts import Json, Object
 
-#: The MCP server that the daemon offers to a session: its tools are the session's own.
+#: The daemon's own MCP server in a session, which has the custom tools.
 TOOLS_SERVER: Final = "everyagent"
 QUESTION_TOOL: Final = "ask_user_question"
 TOOLSET: Final = ("bash", "read", "write", "edit", "glob", "grep", "web_fetch", "web_search")
@@ -58,7 +58,7 @@ class ToolName(NamedTuple):
 
 
 def tool_name(native: str, server: str | None) -> ToolName:
-    """The toolset's name for an agent's own equivalent; of an MCP tool the server's and its own."""
+    """The toolset's name for a native tool; for an MCP tool its name and its server."""
     if native.startswith(_MCP_PREFIX):
         named, _, tool = native.removeprefix(_MCP_PREFIX).partition("__")
         return ToolName(tool or native, server or named)
@@ -69,7 +69,7 @@ def tool_name(native: str, server: str | None) -> ToolName:
 
 
 def as_input(value: Json) -> Object:
-    """A call's arguments as the object they must be."""
+    """A call's arguments as an object."""
     return dict(value) if isinstance(value, dict) else {} if value is None else {"input": value}
 
 

@@ -1,4 +1,4 @@
-"""What a session works towards, and how it is judged: after each turn, by the rubric, until it is good enough."""
+"""Outcomes of a session: evaluated after each turn until the rubric is met."""
 
 from everyagent.managed.projection.commands import Evaluated
 from everyagent.managed.projection.events import EvaluationEnd, EvaluationOngoing, EvaluationStart, ModelRequestUsage
@@ -14,7 +14,7 @@ class Outcomes:
         self._teller = teller
 
     def define(self, event: UserDefineOutcome, item: str) -> None:
-        """The newest counts: what was worked towards before is left."""
+        """Starts a new outcome and abandons the one before."""
         self.leave("interrupted", "Another outcome was defined.")
         self._teller.state.outcome = SessionOutcome(
             id=event.outcome_id,
@@ -25,7 +25,7 @@ class Outcomes:
         )
 
     def start(self) -> bool:
-        """A turn ended well: if it was on the way to an outcome, it is judged now."""
+        """Starts an evaluation after a successful turn, if there is an outcome."""
         teller, outcome = self._teller, self._teller.state.outcome
         if outcome is None:
             return False
@@ -49,7 +49,7 @@ class Outcomes:
             )
 
     def judged(self, verdict: Evaluated) -> bool:
-        """Whether the agent goes on: not good enough yet, and it may try again."""
+        """Ends an evaluation. Returns whether the agent tries again."""
         outcome = self._teller.state.outcome
         if outcome is None or not outcome.evaluating:
             return False
@@ -64,7 +64,7 @@ class Outcomes:
         return False
 
     def leave(self, result: str, explanation: str) -> None:
-        """It will not be reached; an open evaluation ends with it."""
+        """Abandons the outcome, and ends its open evaluation."""
         outcome = self._teller.state.outcome
         if outcome is None:
             return

@@ -1,4 +1,4 @@
-"""A view made anew from the session's events and frames: the proof that it is nothing but a telling of them."""
+"""Rebuilds a projection from the session's events and frames."""
 
 from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
@@ -21,17 +21,17 @@ _EPOCH = datetime.fromisoformat("1970-01-01T00:00:00Z")
 
 
 class NotRebuildable(Exception):
-    """What the view was made of is not all there, or cannot be read."""
+    """The frames of the session are incomplete or unreadable."""
 
 
 class Rebuilt(NamedTuple):
-    """The whole view as one step, and when each of its events was told."""
+    """The whole projection as one step, and the time of each of its events."""
 
     step: ProjectionStep
     times: list[int]
 
     def differs_from(self, kept: list[StoredEvent], view: ProjectionRecord) -> str | None:
-        """Where the view in the log is another, in words."""
+        """The first difference from the stored projection, in words; None if there is none."""
         made = stored(self.step)
         for mine, other in zip(made, kept, strict=False):
             if mine != other:
@@ -48,7 +48,7 @@ class Rebuilt(NamedTuple):
 
 
 def _settled(state: bytes, document: bytes) -> tuple[State, SessionDocument]:
-    """Earlier versions kept threads at rest and ended outcomes in the state: it makes no difference."""
+    """Earlier versions kept threads at rest and ended outcomes in the state, which makes no difference."""
     decoded = msgspec.json.decode(state, type=State)
     return decoded, settle(decoded, msgspec.json.decode(document, type=SessionDocument))
 
@@ -115,7 +115,7 @@ def _joined(steps: list[ProjectionStep], projector: Projector) -> ProjectionStep
 
 
 def _first_document(frame: FrameInfo) -> bytes:
-    """What the session was made with: its first frame is the request for it."""
+    """The document that the session was created with, from its first frame."""
     match frame.body:
         case {"view": document}:
             return msgspec.json.encode(document)

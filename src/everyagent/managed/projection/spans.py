@@ -1,6 +1,6 @@
-"""Spans of model requests, on the session's own thread and on each sub-agent's: one open at a time on each.
+"""Spans of model requests: at most one open on the session's own thread and on each sub-agent's.
 
-An agent tells when a request is over. The next one begins when every call of the last has its result.
+An agent reports the end of a request. The next one begins when every call of the last one has its result.
 """
 
 from typing import TypeAlias
@@ -46,7 +46,7 @@ class Spans:
         self._asking(on).called = True
 
     def go_on(self, on: Thread | None) -> None:
-        """The next request begins, if nothing stands in its way."""
+        """Opens the next request's span, unless calls are open or the turn is ending."""
         state, thread = self._teller.state, on.id if on else None
         asking = self._asking(on)
         waits = any(use.thread == thread for use in state.uses.values())

@@ -1,4 +1,4 @@
-"""Where a view stands: everything that what comes next depends on. Kept with the events, in one transaction."""
+"""The state of a projection, written in one transaction with its events."""
 
 from typing import Final, Literal, TypeAlias
 
@@ -8,17 +8,17 @@ from everyagent.model.parts import Object
 from everyagent.model.usage import Usage
 
 Status: TypeAlias = Literal["idle", "running", "rescheduling", "terminated"]
-#: What a thread does that is not at rest.
+#: The statuses of a thread that is not at rest.
 AT_WORK: Final = ("running", "rescheduling")
 ActionKind: TypeAlias = Literal["confirmation", "custom", "result", "question"]
 
 
 class Action(Struct, kw_only=True, omit_defaults=True):
-    """What a client must do before the session goes on, under the id of the event that asks for it.
+    """A required action of the client, under the id of the event that asks for it.
 
-    `parked`: the agent that asked is gone with its daemon; the answer goes to the next one.
-    `granted`: the client has allowed just this before.
-    `unconfirmed`: the client carries it out once somebody has allowed it.
+    `parked`: the agent that asked ended with its daemon; the answer goes to the next one.
+    `granted`: the client has allowed the same call before.
+    `unconfirmed`: the client runs the tool once it is allowed.
     """
 
     ask_id: str
@@ -32,7 +32,7 @@ class Action(Struct, kw_only=True, omit_defaults=True):
 
 
 class Use(Struct, kw_only=True, omit_defaults=True):
-    """A tool call that was told and has no result yet. `hidden`: the session tells of it in another way."""
+    """A tool call without a result. `hidden`: the session shows it by other events."""
 
     event: str
     name: str
@@ -46,7 +46,7 @@ class Use(Struct, kw_only=True, omit_defaults=True):
 
 
 class Thread(Struct, kw_only=True, omit_defaults=True):
-    """A sub-agent's, under the item id of the call that started it. `span` and `called` as the session's own."""
+    """A sub-agent's thread, under the item id of the call that started it. `span` and `called` are as in `State`."""
 
     id: str
     name: str
@@ -60,7 +60,7 @@ class Thread(Struct, kw_only=True, omit_defaults=True):
 
 
 class HeldError(Struct, kw_only=True, omit_defaults=True):
-    """An error that was told, of which the next event says whether the turn survived it."""
+    """An error of which the next event shows whether the turn survived it."""
 
     type: str
     message: str
@@ -72,7 +72,7 @@ class Grant(Struct, kw_only=True):
 
 
 class SessionOutcome(Struct, kw_only=True, omit_defaults=True):
-    """What the session works towards. `evaluating` is the id of the open span, `judge` the session that judges."""
+    """An outcome of the session. `evaluating` is the id of the open span, `judge` the session that judges."""
 
     id: str
     description: str

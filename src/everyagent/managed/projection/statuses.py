@@ -1,4 +1,4 @@
-"""The status of a session: told when it changes, and only then."""
+"""Status events of a session, emitted when its status changes."""
 
 from everyagent.managed.projection.events import (
     SessionError,
@@ -24,13 +24,13 @@ class Statuses:
             self._teller.tell(StatusRunning(id=self._teller.new_id(), processed_at=self._teller.time))
 
     def reschedule(self, error: HeldError) -> None:
-        """The agent tries again by itself."""
+        """The agent retries by itself."""
         self.fail(error, "retrying")
         if self._set("rescheduling"):
             self._teller.tell(StatusRescheduled(id=self._teller.new_id(), processed_at=self._teller.time))
 
     def rest(self, stop: Stop, details: StopDetails | None = None) -> None:
-        """Idle, and why; told each time, since the reason may be another."""
+        """Idle; emitted each time, since the reason may differ."""
         self._set("idle")
         teller = self._teller
         teller.tell(StatusIdle(id=teller.new_id(), processed_at=teller.time, stop_reason=stop, stop_details=details))
@@ -47,7 +47,7 @@ class Statuses:
         teller.tell(SessionError(id=teller.new_id(), processed_at=teller.time, error=error))
 
     def _set(self, status: Status) -> bool:
-        """Whether it is another than before."""
+        """Returns whether the status changed."""
         teller, state = self._teller, self._teller.state
         if status == state.status:
             return False

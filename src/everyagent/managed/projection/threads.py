@@ -1,4 +1,4 @@
-"""Sub-agents as threads of a session: each has events of its own, and the session tells how they fare."""
+"""Threads of sub-agents: each has events of its own, and the session shows its status."""
 
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
@@ -24,7 +24,7 @@ from everyagent.managed.sessions.blocks import MessageBlock, Text
 from everyagent.managed.sessions.client_events import UserInterrupt
 
 _Simple: TypeAlias = ThreadCreated | ThreadRunning | ThreadRescheduled | ThreadTerminated
-#: Where agents put what a sub-agent is for, and what it is asked to do.
+#: The arguments in which agents give a sub-agent's name and its prompt.
 _NAMES = ("subagent_type", "agent", "name", "description")
 _PROMPTS = ("prompt", "message", "task", "description")
 
@@ -38,9 +38,9 @@ class SubagentThreads:
         self.kept = kept
 
     def of(self, item_id: str, call: Use | None, *, begins: bool = False) -> Thread:
-        """The thread of the sub-agent that a call started; told of when it is new.
+        """The thread of the sub-agent that a call started, created if it is new.
 
-        One that rests works again when something `begins` on it: what was cut off may be told after its end.
+        A thread at rest runs again when something `begins` on it. Items that were cut off may end after it.
         """
         teller, state = self._teller, self._teller.state
         thread = self._find(item_id)
@@ -64,11 +64,11 @@ class SubagentThreads:
         return thread
 
     def called(self, id: str | None) -> None:
-        """A tool is called on the thread of that id."""
+        """A tool was called on the thread."""
         self._spans.called(self._known(id))
 
     def returned(self, id: str | None) -> None:
-        """A call has its result."""
+        """A call on the thread has its result."""
         thread = self._known(id)
         if thread.status == "running" if thread else self._teller.state.turn:
             self._spans.go_on(thread)
@@ -80,20 +80,20 @@ class SubagentThreads:
         return next((self._find(item_id) for item_id, each in known if each.id == id), None) if id else None
 
     def _find(self, item_id: str) -> Thread | None:
-        """In the state, where it may change: one at rest is taken back from what is kept."""
+        """The thread in the state, where it may change; one at rest is copied back from the document."""
         threads = self._teller.state.threads
         if item_id not in threads and item_id in self.kept:
             threads[item_id] = replace(self.kept[item_id])
         return threads.get(item_id)
 
     def reschedule(self, thread: Thread) -> None:
-        """Its agent tries again."""
+        """The sub-agent retries."""
         self._spans.close(None, failed=True, on=thread)
         thread.status, thread.updated_at = "rescheduling", self._teller.at
         self._tell(ThreadRescheduled, thread)
 
     def finish(self, item_id: str, result: str) -> None:
-        """The call that started it has its result."""
+        """The call that started the thread has its result."""
         teller = self._teller
         thread = teller.state.threads.get(item_id)
         if thread is None or thread.status not in AT_WORK:
@@ -118,7 +118,7 @@ class SubagentThreads:
         self._rest(thread)
 
     def interrupted(self, event: UserInterrupt) -> bool:
-        """One sub-agent alone; how it takes that, its agent tells. False: the event is about the whole session."""
+        """Shows an interrupt of one sub-agent on its thread. False: the event is for the whole session."""
         known = self._known(event.session_thread_id)
         if known is None:
             return False
@@ -127,20 +127,20 @@ class SubagentThreads:
         return True
 
     def rest(self) -> None:
-        """The turn is over, and so is what its sub-agents did."""
+        """The turn ended, and the work of its sub-agents with it."""
         for thread in self._teller.state.threads.values():
             if thread.status in AT_WORK:
                 self._rest(thread)
 
     def archive(self, thread_id: str) -> None:
-        """It takes no more work."""
+        """Archives a thread."""
         thread = self._known(thread_id)
         if thread and thread.archived_at is None:
             thread.status, thread.archived_at = "terminated", self._teller.at
             self._tell(ThreadTerminated, thread)
 
     def tell_on(self, thread: str | None, event: ManagedEvent) -> None:
-        """On a sub-agent's thread, or on the session's own."""
+        """Adds an event to a sub-agent's thread, or to the session's own."""
         if thread:
             self._teller.tell_thread(thread, event)
         else:
@@ -170,12 +170,12 @@ class SubagentThreads:
         return kind(id=id, processed_at=time, session_thread_id=thread.id, agent_name=thread.name)
 
     def _tell_both(self, thread: Thread, event: ManagedEvent) -> None:
-        """How a thread fares is told on it, and to the session."""
+        """Adds a status event to the thread and to the session."""
         self._teller.tell(event)
         self._teller.tell_thread(thread.id, event)
 
     def _hand_over(self, thread: Thread, call: Use | None) -> None:
-        """What it was asked to do, told on both sides."""
+        """Shows the prompt on the parent's thread and on its own."""
         prompt = _first(call, _PROMPTS)
         if not prompt:
             return

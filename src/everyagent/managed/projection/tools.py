@@ -1,4 +1,4 @@
-"""Tool calls and their results. Each use is told once, and again if it turns out to need a confirmation."""
+"""Events of tool calls and their results. A use is emitted once, and again if it needs a confirmation."""
 
 from everyagent.managed.projection.document import PolicyType, SessionDocument
 from everyagent.managed.projection.events import McpToolResult, McpToolUse, Permission, ToolResult, ToolUse
@@ -14,7 +14,7 @@ _CUT = "The turn ended before this call had a result."
 
 
 class Tools:
-    """`document` is the session's, as it is now."""
+    """`document` is the session's current one."""
 
     def __init__(self, teller: Teller, threads: SubagentThreads, document: SessionDocument) -> None:
         self._teller = teller
@@ -43,7 +43,7 @@ class Tools:
         *,
         ask: bool = False,
     ) -> Use:
-        """Tells a use for the first time."""
+        """Emits a use for the first time."""
         name, server = tool_name(native, server)
         use = self._teller.state.uses[item_id] = Use(
             event=event_id(self._teller.session_id, "use", item_id),
@@ -60,7 +60,7 @@ class Tools:
         return use
 
     def ask(self, use: Use) -> None:
-        """It needs a confirmation: told where clients look for it, also when it is a sub-agent's."""
+        """The use needs a confirmation: emitted on the session's own thread, also for a sub-agent."""
         known, use.asked = use.asked, True
         if use.thread:
             self._teller.tell(self._event(use, shown_on=None))
@@ -68,7 +68,7 @@ class Tools:
             use.position = self._teller.tell(self._event(use, shown_on=None), again=use.position)
 
     def started_by(self, item_id: str) -> Use | None:
-        """The call whose sub-agent did something."""
+        """The open call that started a sub-agent."""
         return self._teller.state.uses.get(item_id)
 
     def result(self, item: Item) -> None:
@@ -82,7 +82,7 @@ class Tools:
                     self._threads.returned(use.thread)
 
     def close(self, *, but: set[str]) -> None:
-        """The turn is over: a use that has no result will get none."""
+        """Ends the uses that have no result when the turn ends."""
         for item_id, use in list(self._teller.state.uses.items()):
             if use.event not in but:
                 self._close(item_id, [Text(text=_CUT)], failed=True)
@@ -137,7 +137,7 @@ class Tools:
 
 
 def evaluated(policy: PolicyType, *, asked: bool) -> tuple[Permission, Json]:
-    """What became of a use, and how its policy came to that."""
+    """The permission of a use, and how the policy evaluated it."""
     permission: Permission = "ask" if asked else "allow"
     if policy != "auto":
         return permission, {"type": policy}

@@ -1,4 +1,4 @@
-"""Turns: from running to idle, and why. Errors on the way wait for what follows: did the turn survive them?"""
+"""Status and errors of turns. An error is held back until the next event shows whether the turn survived it."""
 
 from everyagent.managed.projection.events import SessionUsage, Stop, StopDetails
 from everyagent.managed.projection.failures import held
@@ -16,7 +16,7 @@ from everyagent.model.usage import Usage
 _LIMIT_REACHED = HeldError(
     type="tool_use_limit_reached_error", message="The agent made as many steps as it may make in one turn."
 )
-#: Its model was changed to one without a price, or the price is gone: a budget is not set on such a session.
+#: The model was changed to one without a price, or the price was removed since the budget was set.
 _COST_UNKNOWN = HeldError(
     type="unknown_error",
     message="What this turn cost is not known, so the budget does not count it: there is no price for its model.",
@@ -62,21 +62,21 @@ class Turns:
             self._teller.state.held = held(data)
 
     def survived(self) -> None:
-        """Something follows, so the error held back was not the end."""
+        """The turn went on, so the held error was not fatal."""
         state = self._teller.state
         if state.held:
             error, state.held = state.held, None
             self._statuses.fail(error, "retrying")
 
     def go_on(self) -> None:
-        """The agent does something: a retry has worked."""
+        """The agent works again after a retry."""
         self.survived()
         if self._teller.state.status == "rescheduling":
             self._statuses.run()
             self._spans.open()
 
     def speak(self, thread: Thread | None) -> None:
-        """The model says something, so it was asked."""
+        """A message has begun, so a model request is open."""
         if self._teller.state.turn:
             self._spans.open(thread)
 
@@ -119,11 +119,11 @@ class Turns:
         self._statuses.end()
 
     def done(self) -> None:
-        """Nothing more to do, unless what else came with the frame says otherwise."""
+        """Idle at the end of the frame, unless something is queued."""
         self._done = True
 
     def settle(self) -> None:
-        """At the end of a frame: idle, if nothing waits for its turn."""
+        """At the end of a frame: idle if the turn is done and nothing is queued."""
         done, self._done = self._done, False
         if done and not self._teller.state.queued:
             self._statuses.rest(Stop(type="end_turn"))
@@ -159,7 +159,7 @@ class Turns:
                     self.done()
 
     def _count(self, state: State, data: TurnEnded) -> None:
-        """What the agent says of the whole turn counts; else what its requests add up to."""
+        """Counts the turn's usage and cost as the agent reports them, else as the sum of its requests."""
         if data.usage and data.cost_usd is None and self._tools.document.limit_usd is not None:
             self._statuses.fail(_COST_UNKNOWN, "retrying")
         state.usage += data.usage or state.spent
@@ -176,7 +176,7 @@ class Turns:
 
 
 def usage_of(state: State) -> Object:
-    """What a session used so far, as the API shows it."""
+    """The usage of a session so far, as the API shows it."""
     usage = state.usage + state.spent
     return {
         "input_tokens": usage.input_tokens,

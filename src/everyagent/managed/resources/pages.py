@@ -1,23 +1,23 @@
-"""Pages of a list, with cursors that know the order they were made in."""
+"""Pages of lists, and cursors that carry the order they were made for."""
 
 import base64
 import binascii
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Generic, Literal, TypeAlias, TypeVar
+from typing import Generic, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from everyagent.errors import BadRequest
+from everyagent.log.log import Order
 from everyagent.log.records import Record, RecordQuery, Records
 
 T = TypeVar("T")
-Order: TypeAlias = Literal["asc", "desc"]
 
 
 class Page(Struct, Generic[T], frozen=True, kw_only=True):
-    """`next_page` is the `page` to ask for next; null at the end."""
+    """`next_page` is the cursor of the next page; null on the last one."""
 
     data: list[T]
     next_page: str | None = None
@@ -29,7 +29,7 @@ def cursor(after: int, order: Order) -> str:
 
 
 def position(page: str, order: Order) -> int:
-    """The number a cursor stands for."""
+    """Decodes a cursor."""
     try:
         encoded = page.removeprefix("page_")
         made, _, after = base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode("ascii").partition(":")
@@ -54,7 +54,7 @@ async def page_of(records: Records, query: RecordQuery, page: str | None, shown:
 
 
 def micros(moment: datetime | None) -> int | None:
-    """A moment without a zone is taken as UTC."""
+    """Microseconds since the epoch; a time without a zone is taken as UTC."""
     if moment is None:
         return None
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)

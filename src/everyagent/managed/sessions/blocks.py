@@ -1,4 +1,4 @@
-"""Content blocks of the Managed Agents API, both ways. Fields a newer client sends are left out, not refused."""
+"""Content blocks of the Managed Agents API, in requests and responses. Unknown fields are ignored."""
 
 from typing import TypeAlias
 

@@ -1,4 +1,4 @@
-"""Budgets that can be kept: of a session whose cost will be known, and more than it has cost already."""
+"""Checks of budgets: the session's cost must be known, and below the budget."""
 
 from everyagent.agents.adapter import Adapter, Catalog
 from everyagent.errors import BadRequest
@@ -7,7 +7,7 @@ from everyagent.model.prices import Prices
 
 
 def refuse_blind(adapter: Adapter, catalog: Catalog, model: str | None, prices: Prices) -> None:
-    """Raises if nobody will say what the session costs: neither the agent nor the operator's prices."""
+    """Raises if neither the agent nor the operator's prices give the session's cost."""
     chosen = model or catalog.default_model or adapter.name
     told = adapter.capabilities.cost or any(each.id == chosen and each.costs for each in catalog.models)
     if not told and chosen not in prices:
@@ -21,7 +21,7 @@ def refuse_blind(adapter: Adapter, catalog: Catalog, model: str | None, prices: 
 
 
 def refuse_spent(budget: Budget, spent_usd: float) -> None:
-    """Raises if nothing of it is left."""
+    """Raises if the budget is spent already."""
     if float(budget.max_list_cost.amount) <= spent_usd * 100:
         raise BadRequest(
             f"The session has cost {spent_usd * 100:.4f} cents so far, and a budget must be more than that. To stop "

@@ -1,4 +1,4 @@
-"""What clients send into a session. Once it has an `id` it is an event: told with no time while it waits."""
+"""Events that clients send to a session. Stored ones have an `id`, and no time while they are queued."""
 
 from typing import Annotated, Literal, TypeAlias
 

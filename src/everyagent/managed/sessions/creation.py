@@ -1,4 +1,4 @@
-"""How a managed session comes to be: an agent's snapshot, an environment, and the coding agent that runs it."""
+"""Creates managed sessions from an agent's snapshot, an environment and a coding agent."""
 
 import asyncio
 from collections.abc import Callable
@@ -59,7 +59,7 @@ class SessionCreation:
     async def create(
         self, asked: SessionCreate, receipt: Callable[[ManagedSession], Receipt] | None = None
     ) -> ManagedSession:
-        """Either all of it is there, with the receipt, or nothing."""
+        """Creates the session with its resources and receipt: all or nothing."""
         agent = await self._agents.for_session(asked.agent)
         environment = await self._environments.retrieve_active(asked.environment_id)
         metadata = checked_metadata(asked.metadata or {})
@@ -104,7 +104,7 @@ class SessionCreation:
     async def _request(
         self, asked: SessionCreate, agent: SessionAgent, document: SessionDocument, directory: str
     ) -> CreateSession:
-        """The universal session behind it."""
+        """The request for the universal session behind it."""
         default = self._sessions.services.default_agent
         name = coding_agent(agent.model.id, await self._agents.metadata_of(agent.id, agent.version), default)
         adapter = self._sessions.agents.adapter(name)
@@ -134,7 +134,7 @@ class SessionCreation:
 
 
 def _mode(catalog: Catalog, hosts: list[str] | None, *, trusting: bool) -> str | None:
-    """The policies decide what is asked for, so that a mode in which an agent does not leave its sandbox does."""
+    """The permission mode. Tool policies decide what needs a confirmation, so a sandboxed mode suffices."""
     if hosts is not None and catalog.sandbox_modes:
         return catalog.sandbox_modes[0]
     return "bypass" if trusting else None

@@ -1,4 +1,4 @@
-"""What a new session begins with, kept until it has begun: whatever the daemon dies of, it is all there, once."""
+"""Stores the initial events of a new session until they are sent, so that a crash neither loses nor repeats them."""
 
 from collections.abc import Callable, Sequence
 
@@ -28,24 +28,24 @@ class InitialEvents:
         self._workspaces = workspaces
 
     async def keep(self, session_id: str, events: Sequence[UserMessage | UserDefineOutcome]) -> None:
-        """Before anything of the session is there."""
+        """Stores the events, before the session exists."""
         body = msgspec.json.encode(PendingEvents(session_id=session_id, events=[*events]))
         await self._records.write(Insert(kind=KIND, id=_id(session_id), body=body))
 
     async def begin(self, session_id: str, events: Sequence[UserMessage | UserDefineOutcome]) -> None:
-        """The session is there: it gets its first events, if it does not have them yet."""
+        """Sends the events to the session, unless it has them already."""
         key = f"begin {session_id}"  # no client's: theirs have no spaces
         if events and await self._sessions.receipt(key) is None:
             await self._talking.send(session_id, events, _receipt(key))
         await self._records.write(Delete(kind=KIND, id=_id(session_id)))
 
     async def give_up(self, session_id: str) -> None:
-        """The session will never be there."""
+        """Cleans up after a session that was not created."""
         await self._workspaces.remove(session_id)
         await self._records.write(Delete(kind=KIND, id=_id(session_id)))
 
     async def recover(self, kept: Sequence[Record]) -> None:
-        """What a daemon that died has left."""
+        """Finishes the creations that a dead daemon left behind."""
         for record in kept:
             beginning = msgspec.json.decode(record.body, type=PendingEvents)
             try:
@@ -57,7 +57,7 @@ class InitialEvents:
 
 
 def _id(session_id: str) -> str:
-    """Not the session's own: what belongs to that would go with this."""
+    """Not the session's own id: its records would be deleted with this one."""
     return f"begin_{session_id}"
 
 

@@ -1,4 +1,4 @@
-"""Sessions and threads, from what is kept to what clients see. Pure."""
+"""Renders sessions and threads from their stored form. Pure."""
 
 import msgspec
 
@@ -33,7 +33,7 @@ def subagents_of(view: ProjectionRecord) -> dict[str, Thread]:
 def new_session(
     record: SessionRecord, document: SessionDocument, resources: list[Object], *, begun: bool
 ) -> ManagedSession:
-    """As it is the moment it is made; `begun`: its first events are on their way."""
+    """A session at its creation; `begun`: it has initial events."""
     created = rfc3339(record.created_at)
     return ManagedSession(
         id=record.session_id,
@@ -77,7 +77,7 @@ def shown(record: SessionRecord, view: ProjectionRecord, resources: list[Object]
 
 
 def threads_of(view: ProjectionRecord, now: int) -> list[SessionThread]:
-    """The session's own first, then its sub-agents' in the order they came."""
+    """The session's own thread first, then those of its sub-agents in the order they were created."""
     state, document = state_of(view), document_of(view)
     agent = {name: value for name, value in document.agent.items() if name != "multiagent"}
     primary = SessionThread(

@@ -1,4 +1,4 @@
-"""What clients say in content blocks, as agents hear it: text, and attachments."""
+"""Translates content blocks of clients to prompts and attachments for agents."""
 
 import asyncio
 import base64
@@ -35,7 +35,7 @@ from everyagent.model.asks import ToolImage
 from everyagent.model.sessions import Attachment, SendMessage
 from everyagent.sessions.launch.attachments import checked
 
-#: As much of a file as goes into a prompt.
+#: The largest file in a prompt.
 MAX_FILE_BYTES = 32 << 20
 
 
@@ -79,7 +79,7 @@ class Prompts:
                 assert_never(source)
 
     async def images(self, content: Sequence[ResultBlock]) -> list[ToolImage]:
-        """Those of a tool's result that an agent can be shown."""
+        """The images of a tool result that can be passed to the agent."""
         found: list[ToolImage] = []
         for block in content:
             match block:
@@ -115,7 +115,7 @@ class Prompts:
 
 
 def system_text(event: SystemMessage) -> str:
-    """Privileged context, marked as such: it goes with the message it came with, and stays in the history."""
+    """Privileged context, marked as such. It is part of the message that it came with."""
     return "<system-message>\n" + "\n\n".join(block.text for block in event.content) + "\n</system-message>"
 
 
@@ -127,12 +127,12 @@ def outcome_text(event: UserDefineOutcome, rubric: str) -> str:
 
 
 def shows(block: ResultBlock) -> bool:
-    """It is an image that an agent can be shown."""
+    """Whether a block is an image that can be passed to the agent."""
     return isinstance(block, Image) and isinstance(block.source, Base64Source | FileSource)
 
 
 def result_text(content: Sequence[ResultBlock]) -> str:
-    """A tool's result, for an agent that is given text."""
+    """A tool result as text."""
     return "\n\n".join(map(_shown, content))
 
 

@@ -1,4 +1,4 @@
-"""Managed sessions: made, shown, listed, changed, archived, deleted."""
+"""Creates, lists, updates, archives and deletes managed sessions."""
 
 from collections.abc import Callable
 from typing import cast
@@ -43,14 +43,14 @@ class ManagedSessions:
     async def create(
         self, asked: SessionCreate, receipt: Callable[[ManagedSession], Receipt] | None = None
     ) -> ManagedSession:
-        """It is made in one transaction with its receipt."""
+        """Creates a session and its receipt in one transaction."""
         return await self._creating.create(asked, receipt)
 
     async def retrieve(self, session_id: str) -> ManagedSession:
         return await self._shown(await self._viewed.log.view(session_id))
 
     async def list(self, asked: SessionListQuery) -> TwoWayPage[ManagedSession]:
-        """A page before the first is null; cursors know whether they lead on or back."""
+        """Cursors lead to the next or the previous page; the page before the first is null."""
         if asked.deployment_id:
             return TwoWayPage(data=[], next_page=None, prev_page=None)
         back = asked.page is not None and asked.page.startswith(_BACK)
@@ -96,7 +96,7 @@ class ManagedSessions:
         return await self.retrieve(session_id)
 
     async def archive(self, session_id: str) -> ManagedSession:
-        """It ends, and can still be read. One that runs must be interrupted first."""
+        """Ends the session; it can still be read. A running one must be interrupted first."""
         _, view = await self._viewed.find(session_id)
         if view.archived_at is None:
             await self._viewed.submit(session_id, lambda view: _archiving(session_id, cast("Projector", view)))

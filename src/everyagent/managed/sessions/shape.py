@@ -1,4 +1,4 @@
-"""A managed session as clients see it: its shape, and what they ask for."""
+"""The wire types of managed sessions, threads and events."""
 
 from datetime import datetime
 from typing import Annotated, Generic, Literal, TypeAlias, TypeVar
@@ -39,14 +39,14 @@ class SessionCreate(Struct, frozen=True, kw_only=True):
 
 
 class SessionAgentUpdate(Struct, frozen=True, kw_only=True):
-    """What is left out stays."""
+    """Omitted fields stay as they are."""
 
     tools: Tools | UnsetType | None = UNSET
     mcp_servers: McpServers | UnsetType | None = UNSET
 
 
 class SessionUpdate(Struct, frozen=True, kw_only=True):
-    """What is left out stays. A metadata value of null removes that key."""
+    """Omitted fields stay as they are. A null metadata value removes its key."""
 
     title: Title | UnsetType | None = UNSET
     metadata: dict[str, str | None] | UnsetType | None = UNSET
@@ -56,7 +56,7 @@ class SessionUpdate(Struct, frozen=True, kw_only=True):
 
 
 class SessionListQuery(Struct, frozen=True, kw_only=True):
-    """`agent_version` counts together with `agent_id` only."""
+    """`agent_version` is used together with `agent_id` only."""
 
     agent_id: str | None = None
     agent_version: int | None = None
@@ -107,7 +107,7 @@ class ManagedSession(Struct, frozen=True, kw_only=True, tag_field="type", tag="s
 
 
 class SessionThread(Struct, frozen=True, kw_only=True, tag_field="type", tag="session_thread"):
-    """`parent_thread_id` is null for the session's own."""
+    """`parent_thread_id` is null for the session's own thread."""
 
     id: str
     session_id: str
@@ -122,7 +122,7 @@ class SessionThread(Struct, frozen=True, kw_only=True, tag_field="type", tag="se
 
 
 class TwoWayPage(Struct, Generic[T], frozen=True, kw_only=True):
-    """A page that also knows the one before it."""
+    """A page with cursors in both directions."""
 
     data: list[T]
     next_page: str | None
@@ -134,7 +134,7 @@ class SendEvents(Struct, frozen=True, kw_only=True):
 
 
 class EventListQuery(Struct, frozen=True, kw_only=True):
-    """Times are compared with `processed_at`."""
+    """Times filter by `processed_at`."""
 
     types: list[str] = []
     created_at_gt: datetime | None = None

@@ -1,4 +1,4 @@
-"""Threads of a managed session: its own, and one for each sub-agent."""
+"""Threads of a managed session: its own, and one for each of its sub-agents."""
 
 from collections.abc import AsyncIterator
 
@@ -36,7 +36,7 @@ class SessionThreads:
         return (await self._find(session_id, thread_id))[1]
 
     async def archive(self, session_id: str, thread_id: str) -> SessionThread:
-        """One that rests: it stays to be read."""
+        """Archives a thread at rest; it can still be read."""
         _, thread = await self._find(session_id, thread_id)
         if thread.parent_thread_id is None:
             raise BadRequest("The session's own thread is archived with it: archive the session.")

@@ -1,1 +1,1 @@
-"""The work queue of self-hosted environments, and the keys of its workers."""
+"""The work queue of self-hosted environments, and the API keys of its workers."""

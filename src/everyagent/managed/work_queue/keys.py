@@ -1,6 +1,6 @@
-"""Keys that open a part of the API: an environment's for its workers, and one for each piece of work they take.
+"""API keys with limited access: one for an environment's workers, and one for each piece of work.
 
-They are made of what they open and a seal, so nothing of them is kept. A new vault key makes all of them void.
+A key holds its claims and a signature, so none is stored. A new vault key voids all of them.
 """
 
 import base64
@@ -21,9 +21,9 @@ _READABLE = re.compile(rf"{_ROOT}/skills(/.*)?")
 
 
 class _Claims(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`work`, with its session and the time it ends, is there in the key of one piece of work.
+    """`work`, `session` and `ends_at` are set in the key of a piece of work.
 
-    `memory` are the session's stores, and whether it may write to them.
+    `memory` has the session's stores, each with whether it may write to it.
     """
 
     environment: str
@@ -39,11 +39,11 @@ class WorkerKeys:
         self._clock = clock
 
     def of_environment(self, environment_id: str) -> str:
-        """Opens its work, and no session."""
+        """A key for the environment's work queue."""
         return self._made(_Claims(environment=environment_id))
 
     def secret(self, environment_id: str, work_id: str, session_id: str, memory: dict[str, bool]) -> str:
-        """What a worker gets with its work. For a day it opens that, the session's events and memory, and skills."""
+        """The secret of a piece of work. For a day it opens that work, its session's events and memory, and skills."""
         ends_at = self._clock.micros() + _WORK_MICROS
         claims = _Claims(environment=environment_id, work=work_id, session=session_id, ends_at=ends_at, memory=memory)
         token = self._made(claims)
@@ -68,7 +68,7 @@ class WorkerKeys:
         )
 
     def session_of(self, key: str) -> str | None:
-        """The session whose worker has it."""
+        """The session that a worker's key belongs to."""
         claims = self._claims(key) if key.startswith(PREFIX) else None
         return claims.session if claims else None
 
@@ -89,7 +89,7 @@ class WorkerKeys:
 
 
 def _opens_memory(stores: dict[str, bool], method: str, path: str) -> bool:
-    """All of it to read; memories to write, where the session may."""
+    """Whether the session may read or write this part of its memory stores."""
     match = _MEMORY.fullmatch(path)
     if match is None or match[1] not in stores:
         return False

@@ -1,5 +1,5 @@
-"""The work of self-hosted environments: queued when a session's turn begins, leased by workers, given to others when
-these are gone. Every change is of one version of a record, so nothing is lost between those who make them."""
+"""The work queue of self-hosted environments. Work is queued when a turn begins, leased by workers, and given to others
+when a lease expires. Each change replaces one version of a record, so concurrent changes do not get lost."""
 
 from collections.abc import Awaitable, Callable
 
@@ -39,12 +39,12 @@ _PAGE = 1000
 _WORKER_CHARS = 256
 
 
-#: The memory stores of a session, and whether it may write to them.
+#: The memory stores of a session, each with whether it may write to it.
 MemoryAccess = Callable[[str], Awaitable[dict[str, bool]]]
 
 
 class WorkQueue:
-    """A session has one open piece of work at most, under its id as the key; what is stopped is archived."""
+    """A session has at most one open piece of work, with its id as the key. Stopped work is archived."""
 
     def __init__(
         self, viewed: ProjectedSessions, records: Records, keys: WorkerKeys, memory: MemoryAccess, clock: Clock
@@ -57,7 +57,7 @@ class WorkQueue:
         self._workers: dict[str, dict[str, int]] = {}
 
     async def turn_begins(self, environment_id: str, session_id: str) -> None:
-        """Somebody must be there for the session from now on. Whoever is just leaving will notice."""
+        """Queues work for the session, or counts a turn on its open work so that a worker about to stop notices it."""
         while True:
             open_work = [each for each in await self._open(environment_id) if each.key == session_id]
             try:
@@ -235,12 +235,12 @@ class WorkQueue:
         )
 
     def _polling(self, environment_id: str) -> "dict[str, int]":
-        """The workers that asked not long ago."""
+        """The workers that polled recently."""
         since = self._clock.micros() - _POLLING_MICROS
         return {name: at for name, at in self._workers.get(environment_id, {}).items() if at > since}
 
     async def _open(self, environment_id: str) -> "list[Record]":
-        """The oldest first."""
+        """Open work, oldest first."""
         found: list[Record] = []
         while True:
             after = found[-1].number if found else None

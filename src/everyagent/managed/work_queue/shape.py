@@ -1,4 +1,4 @@
-"""Work of a self-hosted environment as its workers see it: a session that needs somebody to carry out its tools."""
+"""The wire types of work: a session in a self-hosted environment that needs a worker to run its tools."""
 
 from typing import Annotated, Literal, TypeAlias
 
@@ -10,7 +10,7 @@ from everyagent.managed.field_limits import PageLimit
 from everyagent.managed.resources.record_store import moment
 
 WorkState: TypeAlias = Literal["queued", "starting", "active", "stopping", "stopped"]
-#: How long a lease lasts when the worker does not say; workers tell of themselves twice in that time.
+#: The default length of a lease; workers send two heartbeats in that time.
 LEASE_SECONDS = 30
 MICROS = 1_000_000
 
@@ -20,7 +20,7 @@ class SessionData(Struct, frozen=True, kw_only=True, tag="session"):
 
 
 class Work(Struct, frozen=True, kw_only=True, tag="work"):
-    """`secret` is there when it was polled, and never again."""
+    """`secret` is in the response to a poll only."""
 
     id: str
     environment_id: str
@@ -44,7 +44,7 @@ class Heartbeat(Struct, frozen=True, kw_only=True, tag="work_heartbeat"):
 
 
 class QueueStats(Struct, frozen=True, kw_only=True, tag="work_queue_stats"):
-    """`depth` waits for a worker, `pending` was polled and not acknowledged."""
+    """`depth` counts work that waits for a worker, `pending` work that was polled and not acknowledged."""
 
     depth: int
     pending: int
@@ -53,7 +53,7 @@ class QueueStats(Struct, frozen=True, kw_only=True, tag="work_queue_stats"):
 
 
 class WorkPoll(Struct, frozen=True, kw_only=True):
-    """Without `block_ms` the answer comes at once."""
+    """Without `block_ms` the response comes at once."""
 
     block_ms: Annotated[int, Meta(ge=1, le=999)] | None = None
     reclaim_older_than_ms: Annotated[int, Meta(ge=0, le=86_400_000)] | None = None
@@ -69,7 +69,7 @@ class WorkStop(Struct, frozen=True, kw_only=True):
 
 
 class WorkUpdate(Struct, frozen=True, kw_only=True):
-    """A value of null removes that key."""
+    """A null value removes its key."""
 
     metadata: dict[str, str | None]
 
@@ -80,7 +80,7 @@ class WorkListQuery(Struct, frozen=True, kw_only=True):
 
 
 class WorkBody(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """As it is kept; times are microseconds. `turns` counts those that began meanwhile."""
+    """The stored part; times are microseconds. `turns` counts turns that began while it was open."""
 
     session_id: str
     state: WorkState = "queued"
@@ -99,7 +99,7 @@ class WorkBody(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return None if self.heartbeat_at is None else rfc3339(self.heartbeat_at)
 
     def free(self, now: int, reclaim_micros: int) -> bool:
-        """Nobody has it: nobody ever had, or has acknowledged it in time, or has told of itself for a whole lease."""
+        """Whether it can be claimed: never claimed, not acknowledged in time, or its lease has expired."""
         if self.state == "queued":
             return self.claimed_at is None or now - self.claimed_at >= reclaim_micros
         since = self.heartbeat_at or self.acknowledged_at or 0

@@ -1,4 +1,4 @@
-"""Repositories for sessions, cloned with git. A token is known to that one process, and to nothing on disk."""
+"""Clones git repositories for sessions. The token goes to the git process alone, and never to disk."""
 
 import base64
 import os
@@ -19,7 +19,7 @@ _TOLD_BYTES = 500
 
 
 class RepositoryProblem(Struct, frozen=True, kw_only=True):
-    """`type` is one of the API's `repository_*_error`s."""
+    """`type` is one of the API's `repository_*_error` types."""
 
     type: str
     message: str
@@ -27,7 +27,7 @@ class RepositoryProblem(Struct, frozen=True, kw_only=True):
 
 
 def clone(resource: RepositoryResource, token: str | None, place: Path, child: Child) -> RepositoryProblem | None:
-    """Blocking. The repository at `place`, whole; or nothing there, and why."""
+    """Blocking. Clones the repository to `place`; returns the problem, with nothing at `place`, if that fails."""
     git = shutil.which("git")
     if git is None:
         return _problem(resource, "repository_clone_error", "There is no git on the daemon's machine.")
@@ -62,7 +62,7 @@ def _git(argv: list[str], environment: dict[str, str], child: Child) -> None:
 
 
 def _environment(url: str, token: str | None) -> dict[str, str]:
-    """git reads settings from its environment, too: those end with it, and are in no list of arguments."""
+    """Settings for git as variables, which no list of processes shows."""
     passed = {name: os.environ[name] for name in ("PATH", "HOME", "SSL_CERT_FILE", "LANG") if name in os.environ}
     settings = {"credential.helper": "", "http.followRedirects": "initial"}
     if token:

@@ -1,4 +1,4 @@
-"""What a session is given to work on, as clients see it: files, repositories and memory, and where they lie."""
+"""The wire types of session resources: files, repositories, memory stores, and their mount paths."""
 
 from pathlib import PurePosixPath
 from typing import Annotated, Literal, TypeAlias
@@ -42,7 +42,7 @@ class RepositoryParams(Struct, frozen=True, kw_only=True, tag="github_repository
 
 
 class MemoryStoreParams(Struct, frozen=True, kw_only=True, tag="memory_store"):
-    """For the whole life of the session."""
+    """Stays for the life of the session."""
 
     memory_store_id: str
     access: Access | None = None
@@ -76,7 +76,7 @@ class RepositoryResource(Struct, frozen=True, kw_only=True, tag="github_reposito
 
 
 class MemoryStoreResource(Struct, frozen=True, kw_only=True, tag="memory_store"):
-    """Name and description are the store's when the session was made. Its id is the store's."""
+    """Name and description are those at the creation of the session. The store's id is the resource's id."""
 
     memory_store_id: str
     access: Access
@@ -90,7 +90,7 @@ Resource: TypeAlias = FileResource | RepositoryResource | MemoryStoreResource
 
 
 def checked_mount(path: str, field: str = "mount_path") -> str:
-    """An absolute path that leads nowhere else, and that a file system takes."""
+    """Checks a mount path: absolute, without `..`, and short enough for file systems."""
     pure = PurePosixPath(path)
     if not pure.is_absolute() or ".." in pure.parts or len(pure.parts) < 2 or any(ord(char) < 32 for char in path):
         raise BadRequest(f"`{field}` must be an absolute path without `..`; {path!r} is not.", field=field)
@@ -103,5 +103,5 @@ def checked_mount(path: str, field: str = "mount_path") -> str:
 
 
 def lies_in(path: str, other: str) -> bool:
-    """Whether it is the other, or below it."""
+    """Whether a path is the other one, or below it."""
     return path == other or path.startswith(f"{other}/")

@@ -1,4 +1,4 @@
-"""The resources of sessions, as they are kept: each session's own, with tokens sealed."""
+"""The store of session resources. Tokens of repositories are sealed."""
 
 from collections.abc import Sequence
 from pathlib import PurePosixPath
@@ -43,7 +43,7 @@ Dated = TypeVar("Dated", FileResource, RepositoryResource)
 
 
 class ResourceStore:
-    """Two resources of a session never lie at the same place."""
+    """No two resources of a session have overlapping mount paths."""
 
     def __init__(self, records: Records, files: FileStore, memory_stores: MemoryStores, vault: Vault) -> None:
         self._records = records
@@ -52,7 +52,7 @@ class ResourceStore:
         self._vault = vault
 
     async def give(self, session_id: str, asked: Sequence[ResourceParams]) -> list[Resource]:
-        """All of them to a new session, or none."""
+        """Adds resources to a new session: all or none."""
         given: list[Resource] = []
         try:
             for params in asked:
@@ -63,7 +63,7 @@ class ResourceStore:
         return given
 
     async def add(self, session_id: str, params: FileParams) -> FileResource:
-        """To a session that is there already: files alone can be given to it."""
+        """Adds a file to an existing session."""
         others = await self.of(session_id)
         _refuse_full(others)
         return await self._add_file(session_id, params, others)
@@ -79,7 +79,7 @@ class ResourceStore:
                 return await self._add_memory_store(session_id, params, others)
 
     async def of(self, session_id: str) -> list[Resource]:
-        """In the order they were given."""
+        """All resources of a session, in the order they were added."""
         wanted = RecordQuery(kind=KIND, parent=session_id, order="asc", limit=MAX_RESOURCES)
         return [_resource(record) for record in await self._records.page(wanted)]
 
@@ -114,7 +114,7 @@ class ResourceStore:
         return Deleted(id=resource_id, type="session_resource_deleted")
 
     async def take_away(self, session_id: str) -> None:
-        """Everything of a session that is gone: its resources and its files."""
+        """Deletes the resources and files of a deleted session."""
         for kind in (KIND, MOUNT_KIND, "file"):
             while page := await self._records.page(RecordQuery(kind=kind, parent=session_id, limit=500)):
                 await self._records.write(*(Delete(kind=kind, id=record.id) for record in page))
@@ -146,7 +146,7 @@ class ResourceStore:
     async def _add_memory_store(
         self, session_id: str, params: MemoryStoreParams, others: "Sequence[Resource]"
     ) -> MemoryStoreResource:
-        """As it is now; one store once."""
+        """Takes a snapshot of the store's name and description. A store can be given once."""
         store = await self._memory_stores.retrieve_active(params.memory_store_id)
         others = [each for each in others if isinstance(each, MemoryStoreResource)]
         if len(others) >= MAX_MEMORY_STORES:
@@ -188,7 +188,7 @@ class ResourceStore:
         return _dated(resource, record)
 
     async def _find(self, session_id: str, resource_id: str) -> Record:
-        """A memory store has no other id than its own."""
+        """A memory store's resource id is the store's id."""
         own = _memory_id(session_id, resource_id) if resource_id.startswith("memstore_") else resource_id
         missing = f"There is no resource {resource_id!r} in the session {session_id!r}."
         return await find_in(self._records, KIND, own, session_id, missing)
@@ -200,7 +200,7 @@ def _refuse_full(others: Sequence[Resource]) -> None:
 
 
 def _free(others: Sequence[Resource], path: str) -> str:
-    """The path, if nothing else lies there, above or below."""
+    """The path, if no other resource is at, above or below it."""
     mount = checked_mount(path)
     if lies_in(mount, OUTPUTS):
         raise BadRequest(f"Nothing can be mounted below {OUTPUTS}: it is the agent's.", field="mount_path")

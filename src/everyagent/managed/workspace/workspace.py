@@ -1,6 +1,6 @@
-"""Where a managed session works: one folder, with its files, repositories and skills in it, and a word about it.
+"""Prepares the folder of a managed session: its files, repositories, skills and packages.
 
-Paths of the API (`/mnt/session/uploads/…`, `/mnt/memory/…`, `/workspace/…`) are real folders below that one.
+Paths of the API (`/mnt/session/uploads/…`, `/mnt/memory/…`, `/workspace/…`) are folders below that one.
 """
 
 import asyncio
@@ -14,21 +14,20 @@ from pathlib import Path
 from msgspec import Struct
 
 from everyagent.errors import NotFound
-from everyagent.managed.memory.prompt import memory_note
 from everyagent.managed.packages.install import install, machine_limits
 from everyagent.managed.packages.subprocesses import in_thread
 from everyagent.managed.resources.agents.shape import SessionAgent
 from everyagent.managed.resources.environments.networking import limited, reaches
 from everyagent.managed.resources.environments.shape import Cloud, Environment, SelfHosted
-from everyagent.managed.resources.files.outputs import Outputs
 from everyagent.managed.resources.files.store import FileStore, write_read_only
 from everyagent.managed.resources.skills.store import SkillStore
 from everyagent.managed.resources.vaults.credentials import CredentialStore
+from everyagent.managed.workspace.note import SKILL_FOLDERS, place, workspace_note
+from everyagent.managed.workspace.outputs import Outputs
 from everyagent.managed.workspace.repositories import RepositoryProblem, clone
 from everyagent.managed.workspace.shape import (
     OUTPUTS,
     UPLOADS,
-    FileResource,
     MemoryStoreResource,
     RepositoryResource,
     Resource,
@@ -38,15 +37,13 @@ from everyagent.model.tools import McpRemote, McpServer
 from everyagent.sessions.launch.allowed_hosts import no_shell
 from everyagent.sessions.locks import Locks
 
-#: Where the agents that know skills look for them.
-SKILL_FOLDERS = (".claude/skills", ".agents/skills")
 _SESSION_ID = re.compile("[A-Za-z0-9_-]{1,128}")
 
 
 class Prepared(Struct, frozen=True, kw_only=True):
-    """What an agent is started with. Of what is missing the session tells, and works on.
+    """The folder, variables and servers that an agent starts with. Missing parts are reported, and the session goes on.
 
-    `note` belongs at the end of the system prompt. `unreached` are MCP servers that its network does not reach.
+    `note` goes at the end of the system prompt. `unreached` are MCP servers that the network does not allow.
     """
 
     directory: Path
@@ -78,14 +75,14 @@ class Workspaces:
         self.outputs = Outputs(files, self.place, locks)
 
     def directory(self, session_id: str) -> Path:
-        """Made if it is not there."""
+        """The session's folder, created if it does not exist."""
         root = self.place(session_id, "/")
         for path in (UPLOADS, OUTPUTS):
             place(root, path).mkdir(parents=True, exist_ok=True)
         return root.resolve()
 
     def place(self, session_id: str, path: str) -> Path:
-        """Where a path of the API lies."""
+        """The path in the session's folder for a path of the API."""
         if not _SESSION_ID.fullmatch(session_id):
             raise NotFound(f"There is no session {session_id!r}.")
         return place(self._folder / "workspaces" / session_id, path)
@@ -93,7 +90,7 @@ class Workspaces:
     async def prepare(
         self, session_id: str, agent: SessionAgent, environment: Environment, vault_ids: Sequence[str]
     ) -> Prepared:
-        """Everything that is not there yet; what is there stays as the agent left it."""
+        """Adds what is missing; what exists stays as the agent left it."""
         root = await asyncio.to_thread(self.directory, session_id)
         resources = await self._resources.of(session_id)
         repositories: list[RepositoryProblem] = []
@@ -116,14 +113,14 @@ class Workspaces:
             directory=root,
             env=env,
             mcp={server.name: _server(server.url, given.bearers) for server in servers},
-            note=_note(root, resources, skills.found, hosted=isinstance(environment.config, SelfHosted)),
+            note=workspace_note(root, resources, skills.found, hosted=isinstance(environment.config, SelfHosted)),
             problems=problems,
             repositories=repositories,
             unreached=[server.name for server in agent.mcp_servers if server not in servers],
         )
 
     async def lay_out(self, session_id: str, resource: Resource) -> RepositoryProblem | None:
-        """One resource, at its place; also into a session that runs."""
+        """Writes one resource to its mount path, also while the session runs."""
         if isinstance(resource, MemoryStoreResource):
             return None  # its mount is synchronized turn by turn
         target = self.place(session_id, resource.mount_path)
@@ -139,18 +136,18 @@ class Workspaces:
             return None
 
     async def take_back(self, session_id: str, resource: Resource) -> None:
-        """A resource that was deleted."""
+        """Removes a deleted resource from the folder."""
         target = self.place(session_id, resource.mount_path)
         await asyncio.to_thread(_remove, target)
 
     async def remove(self, session_id: str) -> None:
-        """The session is gone, and so is everything it had."""
+        """Removes the folder and the resources of a deleted session."""
         await asyncio.to_thread(_remove, self.place(session_id, "/"))
         await self._resources.take_away(session_id)
 
 
 async def limits_of(environment: Environment) -> list[str]:
-    """What this machine does not do of what an environment asks for."""
+    """Warnings about settings of an environment that this machine cannot apply."""
     config = environment.config
     if not isinstance(config, Cloud):
         return []
@@ -160,37 +157,13 @@ async def limits_of(environment: Environment) -> list[str]:
     return limits
 
 
-def place(root: Path, path: str) -> Path:
-    return root.joinpath(*(part for part in path.split("/") if part))
-
-
 def _server(url: str, bearers: dict[str, str]) -> McpRemote:
     token = bearers.get(url) or bearers.get(url.rstrip("/")) or bearers.get(f"{url}/")
     return McpRemote(url=url, headers={"Authorization": f"Bearer {token}"} if token else {})
 
 
-def _note(root: Path, resources: Sequence[Resource], skills: Sequence[tuple[str, str]], *, hosted: bool) -> str:
-    """Where the client's own machine carries out the tools, memory lies there."""
-    lines = [
-        f"Your working directory is {root}. Paths that begin with /mnt/session or /workspace mean {root}/mnt/session "
-        f"and {root}/workspace.",
-        f"Files the user shall get belong in {place(root, OUTPUTS)}.",
-    ]
-    lines += [
-        f"{'File' if isinstance(each, FileResource) else f'Repository {each.url}'}: {place(root, each.mount_path)}"
-        for each in resources
-        if not isinstance(each, MemoryStoreResource)
-    ]
-    lines += [
-        f"Skill {name}: {description} (see {root / SKILL_FOLDERS[0] / name / 'SKILL.md'})"
-        for name, description in skills
-    ]
-    lines += memory_note(resources, lambda path: path if hosted else str(place(root, path)))
-    return "\n".join(lines)
-
-
 def _remove(target: Path) -> None:
-    """Also folders that nobody may write to."""
+    """Removes a file or a folder, also a read-only one."""
     if target.is_dir() and not target.is_symlink():
         for parent, *_ in os.walk(target):
             os.chmod(parent, 0o700)

@@ -1,1 +1,1 @@
-"""Agents: versioned definitions of what a session runs."""
+"""Agents: versioned definitions that sessions are created from."""

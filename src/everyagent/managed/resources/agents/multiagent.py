@@ -1,4 +1,4 @@
-"""Which other agents an agent may work with: asked for by name, kept with their versions, shown whole in a session."""
+"""Other agents that an agent may work with: requested by name, stored with versions, shown in full in a session."""
 
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Literal, TypeAlias, TypeVar
@@ -12,7 +12,7 @@ from everyagent.model.parts import Json
 
 
 class AgentReference(Struct, frozen=True, kw_only=True, tag="agent"):
-    """Without a `version`, the newest at the time."""
+    """Without a `version`, the newest one."""
 
     id: str
     version: int | None = None
@@ -58,10 +58,10 @@ class Multiagent20261001(Struct, frozen=True, kw_only=True, tag="multiagent_2026
 
 
 Multiagent: TypeAlias = Coordinator | Multiagent20261001
-#: The version an agent has now, or an error if there is none such.
+#: Resolves a reference to an exact version; raises if there is none.
 Pin = Callable[[AgentReference], Awaitable[AgentReference]]
 T = TypeVar("T", AgentReference, AgentReference | Advisor)
-#: What a session shows of an agent it may work with.
+#: Renders an agent as a session shows it.
 Show = Callable[[AgentReference], Awaitable[Json]]
 
 _OFF = Crew(type="disabled")
@@ -69,7 +69,7 @@ _ON = Crew(type="enabled")
 
 
 async def pinned(multiagent: Multiagent, own: AgentReference, pin: Pin) -> Multiagent:
-    """With every choice made and every version fixed; `own` stands for the agent itself."""
+    """Fills in defaults and fixes all versions; `own` is the agent's reference to itself."""
 
     async def fixed(member: Predefined) -> AgentReference:
         match member:
@@ -111,7 +111,7 @@ def _distinct(members: list[T]) -> list[T]:
 
 
 async def expanded(multiagent: Multiagent, show: Show) -> Json:
-    """As a session tells it: each agent whole."""
+    """As a session shows it: each agent in full."""
 
     async def shown(members: "list[Predefined] | list[Member]") -> list[object]:
         return [await show(each) if isinstance(each, AgentReference) else msgspec.to_builtins(each) for each in members]

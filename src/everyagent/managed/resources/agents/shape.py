@@ -1,4 +1,4 @@
-"""An agent as clients see it: its shape, what they ask for, and what a session keeps of it."""
+"""The wire types of agents: requests, responses, and the snapshot that a session keeps."""
 
 from typing import Annotated, Literal, TypeAlias
 
@@ -46,7 +46,7 @@ class SkillParams(Struct, frozen=True, kw_only=True):
 
 
 class ServiceAccount(Struct, frozen=True, kw_only=True, tag="service_account"):
-    """The daemon's own user: whoever runs it."""
+    """The user that runs the daemon."""
 
 
 class AwsRole(Struct, frozen=True, kw_only=True, tag="aws_role"):
@@ -73,7 +73,7 @@ class AgentCreate(Struct, frozen=True, kw_only=True):
 
 
 class AgentUpdate(Struct, frozen=True, kw_only=True):
-    """What is left out stays; null clears. With a `version`, only if it is still the newest."""
+    """Omitted fields stay as they are; null clears. With a `version`, fails unless that is the newest."""
 
     version: int | UnsetType | None = UNSET
     name: Name | UnsetType = UNSET
@@ -89,7 +89,7 @@ class AgentUpdate(Struct, frozen=True, kw_only=True):
 
 
 class AgentBody(Struct, frozen=True, kw_only=True):
-    """One version of an agent, as it is kept."""
+    """One version of an agent, as it is stored."""
 
     version: int
     name: str
@@ -112,7 +112,7 @@ class Agent(AgentBody, frozen=True, kw_only=True, tag="agent"):
 
 
 class SessionAgent(Struct, frozen=True, kw_only=True, tag="agent"):
-    """What a session keeps of its agent: later versions do not change it."""
+    """A session's snapshot of its agent. Later versions do not change it."""
 
     id: str
     version: int
@@ -133,7 +133,7 @@ class AgentById(Struct, frozen=True, kw_only=True, tag="agent"):
 
 
 class AgentWithOverrides(Struct, frozen=True, kw_only=True, tag="agent_with_overrides"):
-    """What is left out is the agent's own; null or an empty list clears it."""
+    """Omitted fields are the agent's own; null or an empty list clears one."""
 
     id: str
     version: int | None = None
@@ -144,5 +144,5 @@ class AgentWithOverrides(Struct, frozen=True, kw_only=True, tag="agent_with_over
     skills: Skills | UnsetType | None = UNSET
 
 
-#: The three ways to say which agent a session has.
+#: The three ways to name a session's agent.
 AgentChoice: TypeAlias = str | AgentById | AgentWithOverrides

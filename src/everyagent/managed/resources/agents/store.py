@@ -1,4 +1,4 @@
-"""Agents: made, changed version by version, archived; and as a session takes them."""
+"""The store of agents and their versions."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -37,7 +37,7 @@ KIND = "agent"
 VERSION_KIND = "agent_version"
 _TRIES = 10
 
-#: The skills with their versions fixed, or an error naming the one that is not there.
+#: Fixes the versions of skills; raises for one that does not exist.
 PinSkills = Callable[[Sequence[SkillParams]], Awaitable[list[SkillParams]]]
 
 
@@ -79,7 +79,7 @@ class AgentStore(RecordStore[AgentBody, Agent]):
         return await page_of(self._records, wanted, page, lambda record: self._version(agent, record))
 
     async def update(self, agent_id: str, asked: AgentUpdate) -> Agent:
-        """A new version; none if nothing would differ."""
+        """Writes a new version, unless nothing changes."""
         for _ in range(_TRIES):
             record = await self._find_active(agent_id)
             old = self._body(record)
@@ -103,7 +103,7 @@ class AgentStore(RecordStore[AgentBody, Agent]):
         raise RecordChanged(f"The agent {agent_id} is changed by too many at once. Try again.")
 
     async def for_session(self, choice: AgentChoice) -> SessionAgent:
-        """The agent as it is now, in any of the three forms; an archived one takes no new sessions."""
+        """The snapshot for a new session. An archived agent is refused."""
         match choice:
             case str():
                 choice = AgentById(id=choice)
@@ -188,7 +188,7 @@ def changed_for_session(
     tools: "Sequence[Tool] | UnsetType | None",
     mcp_servers: "Sequence[McpServer] | UnsetType | None",
 ) -> SessionAgent:
-    """A session's agent with other tools or servers: what is left out stays, null clears."""
+    """A session's agent with new tools or servers. Omitted ones stay; null clears."""
     new = replace(
         agent,
         tools=agent.tools if tools is UNSET else resolved([*(tools or ())]),

@@ -1,4 +1,4 @@
-"""An agent's toolsets as the tool policies and custom tools of a universal session."""
+"""Translates an agent's toolsets to the tool policies and custom tools of a universal session."""
 
 from collections.abc import Sequence
 
@@ -29,7 +29,7 @@ _INSTEAD: dict[Verdict, tuple[Verdict, ...]] = {
 
 
 def policies_of(tools: Sequence[Tool], *, self_hosted: bool) -> ToolPolicies:
-    """Without the agent toolset, or where the client carries it out, the agent has no tools of its own."""
+    """An agent without the agent toolset, or whose client runs the toolset, has no tools of its own."""
     default: Verdict = "deny"
     own: dict[str, Verdict] = {}
     servers: dict[str, ServerPolicies] = {}
@@ -48,9 +48,9 @@ def policies_of(tools: Sequence[Tool], *, self_hosted: bool) -> ToolPolicies:
 
 
 def fitted(policies: ToolPolicies, catalog: Catalog) -> ToolPolicies:
-    """As far as the agent can be held to them: a tool that cannot be asked for first is not there at all.
+    """Replaces verdicts that the agent cannot enforce by stricter ones: a tool that cannot ask first is denied.
 
-    Never less strict than asked for: what cannot be denied either is left, and refused when the session is made.
+    A verdict that has no stricter substitute stays, and the creation of the session is refused.
     """
     strict: dict[str, Verdict] = dict(policies.tools)
     for tool in catalog.tools:
@@ -62,7 +62,7 @@ def fitted(policies: ToolPolicies, catalog: Catalog) -> ToolPolicies:
 
 
 def custom_tools(tools: Sequence[Tool], *, self_hosted: bool) -> list[universal.CustomTool]:
-    """What the client carries out: its own tools, and in an environment of its own the toolset as well."""
+    """The tools that the client runs: its custom tools, and in a self-hosted environment the toolset."""
     found: list[universal.CustomTool] = []
     for tool in tools:
         match tool:

@@ -1,4 +1,4 @@
-"""The tools of an agent: what a client asks for, and that with every default filled in."""
+"""Tool definitions of an agent, as requested and with all defaults filled in."""
 
 from typing import Annotated, Literal, TypeAlias
 
@@ -23,7 +23,7 @@ class DefaultConfig(Struct, frozen=True, kw_only=True):
 
 
 class BuiltInConfig(Struct, frozen=True, kw_only=True):
-    """Domains and what follows them are of the web tools only."""
+    """`allowed_domains` and the fields after it apply to web tools only."""
 
     name: BuiltIn
     type: BuiltIn | UnsetType = UNSET
@@ -43,7 +43,7 @@ class McpConfig(Struct, frozen=True, kw_only=True):
 
 
 class AgentToolset(Struct, frozen=True, kw_only=True, tag="agent_toolset_20260401"):
-    """The tools every coding agent has."""
+    """The tools that every coding agent has."""
 
     configs: list[BuiltInConfig] = []
     default_config: DefaultConfig | None = None
@@ -58,7 +58,7 @@ class McpToolset(Struct, frozen=True, kw_only=True, tag="mcp_toolset"):
 
 
 class CustomToolParams(Struct, frozen=True, kw_only=True, tag="custom"):
-    """A tool that the client carries out."""
+    """A tool that the client runs."""
 
     name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,128}$")]
     description: Annotated[str, Meta(max_length=4096)]
@@ -69,7 +69,7 @@ Tool: TypeAlias = AgentToolset | McpToolset | CustomToolParams
 
 
 def resolved(tools: list[Tool]) -> list[Tool]:
-    """As they are kept and shown: each policy is there."""
+    """Fills in the policy of every tool."""
     names: set[str] = set()
     for tool in tools:
         name = _unique_name(tool)

@@ -1,4 +1,4 @@
-"""The agent toolset, described for agents whose client carries it out on a machine of its own."""
+"""Schemas of the agent toolset, for sessions whose client runs the tools on its own machine."""
 
 from everyagent.model.parts import Json, Object
 from everyagent.model.tools import CustomTool
@@ -12,7 +12,7 @@ def _tool(name: str, description: str, properties: Object, required: list[str]) 
     return CustomTool(name=name, description=description, input_schema=schema)
 
 
-#: What workers know how to do: all but the web tools.
+#: The tools that workers can run: all except the web tools.
 TOOLSET_SCHEMAS: dict[str, CustomTool] = {
     tool.name: tool
     for tool in (

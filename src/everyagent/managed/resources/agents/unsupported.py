@@ -1,4 +1,4 @@
-"""What is kept of an agent's definition, and not done: there is nobody here who could. Told when it is asked for."""
+"""Warnings about settings of an agent that are stored but have no effect here."""
 
 from collections.abc import Iterator
 from typing import cast

@@ -1,1 +1,1 @@
-"""Environments: where sessions run."""
+"""Environments in which sessions run."""

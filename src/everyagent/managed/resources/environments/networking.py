@@ -1,4 +1,4 @@
-"""What a limited network lets a session reach: the hosts for its agent's commands, and its MCP servers."""
+"""The hosts and MCP servers that a session can reach under limited networking."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from everyagent.managed.resources.agents.shape import McpServer
 from everyagent.managed.resources.environments.shape import Cloud, Config, Limited
 from everyagent.model.hosts import admits, host_in
 
-#: Where package managers get packages from, unless they are told otherwise.
+#: The default hosts of package registries.
 REGISTRIES = (
     *("pypi.org", "files.pythonhosted.org"),
     *("registry.npmjs.org", "registry.yarnpkg.com"),
@@ -22,7 +22,7 @@ def limited(config: Config) -> Limited | None:
 
 
 def hosts_of(config: Config, servers: Sequence[McpServer]) -> list[str] | None:
-    """All that commands may reach; None: whatever the machine reaches."""
+    """The hosts that commands may reach; None for no limit."""
     network = limited(config)
     if network is None:
         return None
@@ -33,7 +33,7 @@ def hosts_of(config: Config, servers: Sequence[McpServer]) -> list[str] | None:
 
 
 def reaches(config: Config, server: McpServer) -> bool:
-    """Whether the session may have this MCP server."""
+    """Whether the network allows this MCP server."""
     network = limited(config)
     if network is None or network.allow_mcp_servers:
         return True

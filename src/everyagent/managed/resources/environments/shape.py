@@ -1,4 +1,4 @@
-"""An environment as clients see it: where sessions run, what is installed there, what can be reached."""
+"""The wire types of environments: their kind, packages and networking."""
 
 from typing import Annotated, Literal, TypeAlias
 
@@ -7,18 +7,18 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from everyagent.managed.field_limits import Description, Name
 
 Scope: TypeAlias = Literal["organization", "account"]
-#: Never an option of the package manager.
+#: Cannot be an option of a package manager.
 Requirement: TypeAlias = Annotated[str, Meta(pattern="^[^-\\s][^\\x00-\\x1f]{0,255}$")]
 Requirements: TypeAlias = Annotated[list[Requirement], Meta(max_length=256)]
 MANAGERS = ("apt", "cargo", "gem", "go", "npm", "pip")
 
 
 class UnrestrictedParams(Struct, frozen=True, kw_only=True, tag="unrestricted"):
-    """Whatever the machine reaches."""
+    """No limits on the network."""
 
 
 class LimitedParams(Struct, frozen=True, kw_only=True, tag="limited"):
-    """These hosts, and what the switches add."""
+    """Only these hosts, and those that the switches add."""
 
     allowed_hosts: Annotated[list[str], Meta(max_length=256)] | UnsetType | None = UNSET
     allow_mcp_servers: bool | UnsetType | None = UNSET
@@ -51,7 +51,7 @@ class Limited(Struct, frozen=True, kw_only=True, tag="limited"):
 
 
 class Packages(Struct, frozen=True, kw_only=True, tag="packages"):
-    """What to install, by package manager."""
+    """Packages to install, by package manager."""
 
     apt: list[str] = []
     cargo: list[str] = []
@@ -62,14 +62,14 @@ class Packages(Struct, frozen=True, kw_only=True, tag="packages"):
 
 
 class Cloud(Struct, frozen=True, kw_only=True, tag="cloud"):
-    """A folder on the daemon's machine."""
+    """Sessions work in a folder on the daemon's machine."""
 
     networking: Unrestricted | Limited = Unrestricted()
     packages: Packages = Packages()
 
 
 class SelfHosted(Struct, frozen=True, kw_only=True, tag="self_hosted"):
-    """Tools are carried out by the client's own worker."""
+    """The client's own worker runs the tools."""
 
 
 ConfigParams: TypeAlias = CloudParams | SelfHosted
@@ -85,7 +85,7 @@ class EnvironmentCreate(Struct, frozen=True, kw_only=True):
 
 
 class EnvironmentUpdate(Struct, frozen=True, kw_only=True):
-    """What is left out stays. A metadata value of null or of nothing removes that key."""
+    """Omitted fields stay as they are. A null or empty metadata value removes its key."""
 
     name: Name | UnsetType | None = UNSET
     config: ConfigParams | UnsetType | None = UNSET

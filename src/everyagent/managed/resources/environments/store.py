@@ -1,4 +1,4 @@
-"""Environments: made, changed, archived, deleted."""
+"""The store of environments."""
 
 import msgspec
 from msgspec import UNSET
@@ -80,7 +80,7 @@ def _same_kind(old: Config, asked: ConfigParams) -> ConfigParams:
 
 
 def _config(old: Config, asked: ConfigParams) -> Config:
-    """With every default filled in; what is left out stays as it was."""
+    """Fills in defaults; omitted fields stay as they were."""
     match asked:
         case SelfHosted():
             return asked

@@ -1,4 +1,4 @@
-"""A file as clients see it."""
+"""The wire types of files."""
 
 from typing import Annotated, TypeAlias
 
@@ -10,7 +10,7 @@ ExpiresIn: TypeAlias = Annotated[int, Meta(ge=3600, le=7_776_000)]
 
 
 class FileScope(Struct, frozen=True, kw_only=True, tag="session"):
-    """The session it belongs to."""
+    """The session that the file belongs to."""
 
     id: str
 
@@ -27,7 +27,7 @@ class File(Struct, frozen=True, kw_only=True, tag="file"):
 
 
 class FileBody(Struct, frozen=True, kw_only=True):
-    """As it is kept. `digest` is the SHA-256 of its content; `source` is where in a session it came from."""
+    """The stored part. `digest` is the SHA-256 of the content; `source` is its path in the session that made it."""
 
     filename: str
     mime_type: str
@@ -39,7 +39,7 @@ class FileBody(Struct, frozen=True, kw_only=True):
 
 
 class FileListQuery(Struct, frozen=True, kw_only=True):
-    """Pages by `page`, or as older SDKs do by `after_id` and `before_id`."""
+    """Paged by `page`, or by `after_id` and `before_id` for older SDKs."""
 
     ids: Annotated[list[str], Meta(max_length=100)] | None = None
     scope_id: str | None = None
@@ -50,7 +50,7 @@ class FileListQuery(Struct, frozen=True, kw_only=True):
 
 
 class FilePage(Struct, frozen=True, kw_only=True):
-    """With the cursors of newer and older SDKs."""
+    """A page with the cursors of newer and older SDKs."""
 
     data: list[File]
     next_page: str | None

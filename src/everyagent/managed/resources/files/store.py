@@ -1,4 +1,4 @@
-"""Files: uploaded by clients, copied for sessions, found in sessions' outputs."""
+"""The store of files: uploads, copies for sessions, and outputs of sessions."""
 
 import asyncio
 import mimetypes
@@ -15,15 +15,16 @@ import msgspec
 
 from everyagent.clock import Clock, rfc3339
 from everyagent.errors import BadRequest, NotFound
+from everyagent.log.log import Order
 from everyagent.log.records import Delete, Insert, Record, RecordQuery, Records, Uploaded
 from everyagent.managed.resources.files.shape import File, FileBody, FileListQuery, FilePage, FileScope
-from everyagent.managed.resources.pages import Order, cursor, position
+from everyagent.managed.resources.pages import cursor, position
 from everyagent.managed.resources.record_store import Deleted, moment
 from everyagent.model.ids import new_id
 
 KIND = "file"
 _LIMIT = 20
-#: Resources and outputs of one session together are fewer.
+#: More than the resources and outputs of one session together.
 _SESSION_FILES = 4000
 _PIECE = 1 << 20
 _SECOND = 1_000_000
@@ -39,9 +40,9 @@ class KnownOutput(NamedTuple):
 
 
 class FileStore:
-    """Expired files are gone for everybody at once, and from the disk some time later.
+    """Expired files cannot be used any more, and are deleted from disk some time later.
 
-    `folder` is where agents find files that are attached to a message.
+    `folder` holds copies for agents of files that are attached to messages.
     """
 
     def __init__(self, records: Records, folder: Path, clock: Clock) -> None:
@@ -69,13 +70,13 @@ class FileStore:
         return _file(record)
 
     async def copy(self, file_id: str, session_id: str) -> File:
-        """The same content as a file of the session's own: it stays when the original goes."""
+        """Copies a file for a session. The copy stays when the original is deleted."""
         body = msgspec.structs.replace(_body(await self._find(file_id)), expires_at=None)
         (record,) = await self._records.write(_insert(body, parent=session_id, blobs=[bytes.fromhex(body.digest)]))
         return _file(record)
 
     async def outputs(self, session_id: str) -> dict[str, KnownOutput]:
-        """The files that a session's outputs gave rise to, by their path."""
+        """The files made from a session's outputs, by path."""
         records = await self._records.page(RecordQuery(kind=KIND, parent=session_id, limit=_SESSION_FILES))
         pairs = [(record, _body(record)) for record in records]
         return {
@@ -87,7 +88,7 @@ class FileStore:
     async def keep_output(
         self, session_id: str, uploaded: Uploaded, source: str, modified_ns: int, before: KnownOutput | None
     ) -> None:
-        """In place of what the same output was before."""
+        """Stores an output, in place of its earlier version."""
         name = checked_name(source)
         body = FileBody(
             filename=name,
@@ -108,7 +109,7 @@ class FileStore:
         return _file(record), await self._records.blob(bytes.fromhex(_body(record).digest))
 
     async def path(self, file_id: str) -> tuple[File, Path]:
-        """A copy of it that an agent can read, under its own name; it goes with the file."""
+        """A copy of the file for agents, under its own name. It is deleted with the file."""
         file, content = await self.open(file_id)
         target = self._folder / file.id / fitting(file.filename)
         with content:
@@ -184,6 +185,13 @@ class FileStore:
             after = page[-1].number
 
 
+async def pieces_of(file: BinaryIO) -> AsyncIterator[bytes]:
+    """The bytes of an open file, which is closed at the end."""
+    with file:
+        while piece := await asyncio.to_thread(file.read, _PIECE):
+            yield piece
+
+
 def write_read_only(content: BinaryIO, target: Path) -> None:
     """Blocking. Writes a read-only file: all of it or nothing.
 
@@ -202,7 +210,7 @@ def write_read_only(content: BinaryIO, target: Path) -> None:
 
 
 def fitting(name: str) -> str:
-    """As much of a name as file systems take, with its suffix."""
+    """The name, shortened to what file systems accept; its suffix stays."""
     pure = PurePosixPath(name)
     suffix = pure.suffix if len(pure.suffix.encode()) < _NAME_BYTES // 2 else ""
     stem = name.removesuffix(suffix).encode()[: _NAME_BYTES - len(suffix.encode())]
@@ -210,7 +218,7 @@ def fitting(name: str) -> str:
 
 
 def checked_name(filename: str) -> str:
-    """The last part of it, without what no file system likes."""
+    """The last component of a path, without characters that file systems reject."""
     name = _UNSAFE.sub("_", PurePosixPath(filename.replace("\\", "/")).name)
     if not 1 <= len(name) <= 255 or name in (".", ".."):
         raise BadRequest("A file needs a name of 1 to 255 characters.", field="file")

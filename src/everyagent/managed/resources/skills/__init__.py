@@ -1,1 +1,1 @@
-"""Skills: uploaded version by version."""
+"""Skills: versioned folders of instructions for agents."""

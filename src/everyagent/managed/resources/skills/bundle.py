@@ -1,4 +1,4 @@
-"""A skill's files, checked and packed: one folder with a SKILL.md that says what it is."""
+"""Checks and packs the files of a skill: one folder with a SKILL.md."""
 
 import io
 import lzma
@@ -16,7 +16,7 @@ MAX_BYTES = 30 << 20
 MAX_FILES = 500
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 _FIELD = re.compile(r"^(?P<name>[A-Za-z_-]+):[ \t]*(?P<value>.*)$")
-#: What macOS puts into archives beside the files themselves.
+#: Extra files that macOS puts into archives.
 _NOISE = "__MACOSX/"
 _UNREADABLE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError, EOFError, OSError)
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -29,7 +29,7 @@ class Bundle(Struct, frozen=True, kw_only=True):
 
 
 def packed(files: Mapping[str, bytes]) -> Bundle:
-    """The same files give the same bytes. A single zip archive is taken apart first."""
+    """Packs files into a zip archive; the same files give the same bytes. A single zip archive is unpacked first."""
     if len(files) == 1 and next(iter(files)).endswith(".zip"):
         files = _unzipped(next(iter(files.values())))
     paths = {_checked(path): content for path, content in files.items()}
@@ -48,7 +48,7 @@ def packed(files: Mapping[str, bytes]) -> Bundle:
 
 
 def unpack(archive: bytes, folder: Path) -> None:
-    """Into `folder`, which is not there yet; the archive's one top folder becomes it."""
+    """Unpacks the archive's only top-level folder as `folder`, which must not exist."""
     with zipfile.ZipFile(io.BytesIO(archive)) as packed:
         for member in packed.infolist():
             target = folder.joinpath(*PurePosixPath(member.filename).parts[1:])
@@ -57,7 +57,7 @@ def unpack(archive: bytes, folder: Path) -> None:
 
 
 def front_matter(content: bytes) -> dict[str, str]:
-    """The fields between the first two `---`: plain, quoted, or folded over indented lines."""
+    """Parses the fields between the first two `---`: plain, quoted, or continued on indented lines."""
     lines = content.decode("utf-8-sig", "replace").splitlines()
     if not lines or lines[0].strip() != "---":
         return {}

@@ -1,4 +1,4 @@
-"""A skill as clients see it: in today's shape, and in the one of SDKs before 1.1."""
+"""The wire types of skills: the current ones, and those for SDKs before 1.1."""
 
 from typing import Literal
 
@@ -30,7 +30,7 @@ class OlderSkill(Struct, frozen=True, kw_only=True, tag="skill"):
 
 
 class SkillVersion(Struct, frozen=True, kw_only=True, tag="skill_version"):
-    """`version` and `directory` are for older SDKs; the version's name is its id."""
+    """`version` and `directory` are for older SDKs; `version` is the id."""
 
     id: str
     skill_id: str
@@ -47,7 +47,7 @@ class SkillBody(Struct, frozen=True, kw_only=True):
 
 
 class SkillVersionBody(Struct, frozen=True, kw_only=True):
-    """`digest` is of a zip archive with one folder at its top."""
+    """`digest` is that of a zip archive with one top-level folder."""
 
     name: str
     description: str

@@ -1,4 +1,4 @@
-"""Skills: uploaded version by version, and laid out for the agents of sessions."""
+"""The store of skills and their versions; also copies skills into session folders."""
 
 import asyncio
 import shutil
@@ -31,7 +31,7 @@ VERSION_KIND = "skill_version"
 
 
 class LaidOut(msgspec.Struct, frozen=True, kw_only=True):
-    """`found` are names and descriptions; `problems` say what could not be had."""
+    """`found` has names and descriptions of installed skills; `problems` says which are missing and why."""
 
     found: list[tuple[str, str]]
     problems: list[str]
@@ -92,13 +92,13 @@ class SkillStore:
         return Deleted(id=version.id, type="skill_version_deleted")
 
     async def open(self, skill_id: str, version_id: str) -> tuple[SkillVersion, int, BinaryIO]:
-        """A version, the size of its zip archive, and that."""
+        """A version, the size of its zip archive, and the open archive."""
         record = await self._find_version(skill_id, version_id)
         body = _version_body(record)
         return _version(record), body.size, await self._records.blob(bytes.fromhex(body.digest))
 
     async def pinned(self, asked: Sequence[SkillParams]) -> "list[SkillParams]":
-        """With their versions; Anthropic's own stay as they were asked for."""
+        """Fixes the versions of skills. Anthropic's own skills stay as requested."""
         pinned: list[SkillParams] = []
         for skill in asked:
             if skill.type == "anthropic":
@@ -112,7 +112,7 @@ class SkillStore:
         return pinned
 
     async def lay_out(self, skills: Sequence[SkillParams], folders: Sequence[Path]) -> LaidOut:
-        """Each skill into each folder, under its name; what lies there already stays."""
+        """Copies each skill into each folder, unless it is there already."""
         found: list[tuple[str, str]] = []
         problems: list[str] = []
         for skill in skills:

@@ -1,4 +1,4 @@
-"""The three kinds of credentials: what is shown of each, what is sealed, and how an update changes both."""
+"""The three kinds of credentials: their public and sealed parts, on creation and on update."""
 
 from datetime import datetime
 
@@ -34,7 +34,7 @@ from everyagent.managed.resources.vaults.shape import (
 
 
 def key_of(auth: Auth) -> str:
-    """Of one key there is one credential in a vault."""
+    """A vault has at most one credential for each key."""
     match auth:
         case Variable():
             return f"env {auth.secret_name}"
@@ -142,7 +142,7 @@ def _client_secret(asked: EndpointAuthParams) -> str | None:
 
 
 def _injection(asked: InjectionParams | None) -> Injection:
-    """Left out, everywhere; given, where it says so."""
+    """Header and body by default."""
     if asked is None:
         return Injection(body=True, header=True)
     return _somewhere(Injection(body=bool(asked.body), header=bool(asked.header)))

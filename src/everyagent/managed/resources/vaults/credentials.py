@@ -1,4 +1,4 @@
-"""Credentials: sealed when they come in, opened only for the sessions that were given their vault."""
+"""The store of credentials. Secrets are sealed on arrival and opened only for sessions that use the vault."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -35,16 +35,16 @@ from everyagent.sessions.launch.secrets import Vault as Seal
 from everyagent.sessions.locks import Locks
 
 MAX_IN_A_VAULT = 20
-#: A token that ends sooner than this is renewed before it is used.
+#: A token that expires sooner than this is renewed before its use.
 _EARLY_MICROS = 120 * 1_000_000
 
 logger = get_logger(__name__)
 
 
 class SessionSecrets(msgspec.Struct, frozen=True, kw_only=True):
-    """What a session's vaults hold: variables by name, and bearer tokens by the URL of their MCP server.
+    """The secrets of a session's vaults: variables by name, bearer tokens by the URL of their MCP server.
 
-    `problems` say which vaults are gone.
+    `problems` names the vaults that are missing.
     """
 
     env: dict[str, str]
@@ -116,7 +116,7 @@ class CredentialStore:
         return Deleted(id=credential_id, type="vault_credential_deleted")
 
     async def validate(self, vault_id: str, credential_id: str) -> Validation:
-        """Ask its MCP server; if that does not take the token, renew it and ask again."""
+        """Sends the token to its MCP server; if it is refused, renews it and tries again."""
         record = await self._find(vault_id, credential_id)
         auth = _body(record).auth
         if isinstance(auth, Variable):
@@ -139,7 +139,7 @@ class CredentialStore:
         )
 
     async def given_by(self, vault_ids: Sequence[str]) -> SessionSecrets:
-        """For a session. Of two with one key the first vault's is taken; an OAuth token near its end is renewed."""
+        """The secrets for a session. The first vault wins for each key; OAuth tokens close to expiry are renewed."""
         env: dict[str, str] = {}
         bearers: dict[str, str] = {}
         problems: list[str] = []

@@ -1,4 +1,4 @@
-"""Asking MCP servers whether they take a token, and token endpoints for new ones."""
+"""OAuth for MCP servers: checks tokens and refreshes them."""
 
 import asyncio
 import base64
@@ -33,7 +33,7 @@ class OauthTokens(Struct, frozen=True, kw_only=True):
 
 
 async def probe(url: str, token: str) -> Probe:
-    """MCP's first request, with the token."""
+    """Sends MCP's `initialize` with the token."""
     headers = {"authorization": f"Bearer {token}", "accept": "application/json, text/event-stream"}
     answer = await _post(url, headers, json=_INITIALIZE, hidden=[token])
     return Probe(method="initialize", http_response=None if answer is None else answer[0])
@@ -50,7 +50,7 @@ def status(probe: Probe) -> str:
 
 
 async def renew(refresh: Refresh, secrets: Secrets) -> tuple[RefreshOutcome, OauthTokens | None]:
-    """RFC 6749, section 6."""
+    """Refreshes an access token (RFC 6749, section 6)."""
     assert secrets.refresh_token
     form = {"grant_type": "refresh_token", "refresh_token": secrets.refresh_token}
     form |= {"resource": refresh.resource} if refresh.resource else {}
@@ -76,7 +76,7 @@ async def renew(refresh: Refresh, secrets: Secrets) -> tuple[RefreshOutcome, Oau
         tokens = None
     if tokens is None:
         return RefreshOutcome(status="failed", http_response=shown), None
-    # What came with a new token is the token: nobody need see it.
+    # The response holds the new tokens, so it is not shown.
     return RefreshOutcome(status="succeeded", http_response=None), tokens
 
 
@@ -88,7 +88,7 @@ async def _post(
     form: dict[str, str] | None = None,
     hidden: list[str],
 ) -> tuple[HttpAnswer, bytes] | None:
-    """What was answered, without the secrets we sent, and all of it; None if nobody did."""
+    """The response with our secrets masked, and its raw body; None without a response."""
     try:
         async with (
             asyncio.timeout(_WHOLE_SECONDS),

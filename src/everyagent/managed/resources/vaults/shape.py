@@ -1,4 +1,4 @@
-"""Vaults and credentials as clients see them. What is secret goes in and never comes out."""
+"""The wire types of vaults and credentials. Secrets are accepted and never returned."""
 
 from datetime import datetime
 from typing import Annotated, TypeAlias
@@ -6,7 +6,7 @@ from typing import Annotated, TypeAlias
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 DisplayName: TypeAlias = Annotated[str, Meta(min_length=1, max_length=255)]
-#: What an environment variable can hold, and what the value of a header can.
+#: Values that fit in an environment variable (`Secret`) and in an HTTP header (`Token`).
 Secret: TypeAlias = Annotated[str, Meta(min_length=1, max_length=65_536, pattern=r"^[^\0]*$")]
 Token: TypeAlias = Annotated[str, Meta(max_length=65_536, pattern=r"^[!-~]+$")]
 ServerUrl: TypeAlias = Annotated[str, Meta(pattern="^https?://[^ ]+$", max_length=2048)]
@@ -78,7 +78,7 @@ class BearerCreate(Struct, frozen=True, kw_only=True, tag="static_bearer"):
 
 
 class Everywhere(Struct, frozen=True, kw_only=True, tag="unrestricted"):
-    """It may be sent to any host."""
+    """The secret may be sent to any host."""
 
 
 class OnlyTo(Struct, frozen=True, kw_only=True, tag="limited"):
@@ -123,7 +123,7 @@ class CredentialCreate(Struct, frozen=True, kw_only=True):
 
 
 class CredentialUpdate(Struct, frozen=True, kw_only=True):
-    """What is left out stays; servers and names of variables cannot be changed."""
+    """Omitted fields stay as they are. The server or the variable's name cannot be changed."""
 
     auth: OauthUpdate | BearerUpdate | VariableUpdate | UnsetType | None = UNSET
     display_name: DisplayName | UnsetType | None = UNSET
@@ -131,7 +131,7 @@ class CredentialUpdate(Struct, frozen=True, kw_only=True):
 
 
 class EndpointAuth(Struct, frozen=True, kw_only=True):
-    """How the client tells the token endpoint who it is."""
+    """How the client authenticates to the token endpoint."""
 
     type: str
 
@@ -183,7 +183,7 @@ class Credential(CredentialBody, frozen=True, kw_only=True, tag="vault_credentia
 
 
 class Secrets(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is sealed. `value` is the token, the access token or the variable's value."""
+    """The sealed part. `value` is the token, the access token or the variable's value."""
 
     value: str
     refresh_token: str | None = None
@@ -198,7 +198,7 @@ class HttpAnswer(Struct, frozen=True, kw_only=True):
 
 
 class Probe(Struct, frozen=True, kw_only=True):
-    """What an MCP server answered when it was asked with the credential."""
+    """The response of an MCP server to a request with the credential."""
 
     method: str
     http_response: HttpAnswer | None

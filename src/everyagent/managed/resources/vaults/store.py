@@ -1,4 +1,4 @@
-"""Vaults: where the credentials of one user, or one purpose, are kept together."""
+"""The store of vaults, each of which groups credentials."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""Memories and their versions as clients see them, and who wrote them."""
+"""The wire types of memory stores, memories and their versions."""
 
 from datetime import datetime
 from typing import Annotated, Literal, TypeAlias
@@ -9,10 +9,12 @@ from everyagent.managed.field_limits import PageLimit
 
 MAX_MEMORIES = 2000
 MAX_BYTES = 102_400
-#: A page with content has at most this many.
+#: The largest page of memories with their contents.
 MAX_FULL_PAGE = 20
 MemoryView: TypeAlias = Literal["basic", "full"]
 Operation: TypeAlias = Literal["created", "modified", "deleted"]
+StoreName: TypeAlias = Annotated[str, Meta(min_length=1, max_length=255)]
+StoreDescription: TypeAlias = Annotated[str, Meta(max_length=1024)]
 Sha256: TypeAlias = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 
 
@@ -23,7 +25,7 @@ class SessionActor(Struct, frozen=True, kw_only=True, tag="session_actor"):
 
 
 class ApiActor(Struct, frozen=True, kw_only=True, tag="api_actor"):
-    """Whoever has the daemon's token: it has one."""
+    """The holder of the daemon's token."""
 
     api_key_id: str = "apikey_everyagent"
 
@@ -32,7 +34,7 @@ MemoryActor: TypeAlias = SessionActor | ApiActor
 
 
 class Memory(Struct, frozen=True, kw_only=True, tag="memory"):
-    """`content` is null in the view `basic`."""
+    """`content` is null in the `basic` view."""
 
     id: str
     memory_store_id: str
@@ -46,13 +48,13 @@ class Memory(Struct, frozen=True, kw_only=True, tag="memory"):
 
 
 class MemoryPrefix(Struct, frozen=True, kw_only=True, tag="memory_prefix"):
-    """Stands for all memories below it; it ends with a slash."""
+    """All memories below this path, which ends with a slash."""
 
     path: str
 
 
 class MemoryVersion(Struct, frozen=True, kw_only=True, tag="memory_version"):
-    """What it says of the content, and the path, is null once it is redacted."""
+    """The path and the content fields are null once it is redacted."""
 
     id: str
     memory_id: str
@@ -69,7 +71,7 @@ class MemoryVersion(Struct, frozen=True, kw_only=True, tag="memory_version"):
 
 
 class MemoryBody(Struct, frozen=True, kw_only=True):
-    """As it is kept; its path is its key."""
+    """The stored part; the path is the record's key."""
 
     version_id: str
     sha256: str
@@ -93,14 +95,14 @@ class MemoryCreate(Struct, frozen=True, kw_only=True):
 
 
 class Precondition(Struct, frozen=True, kw_only=True):
-    """What the memory's content must be for the change to be made."""
+    """The content that the memory must have for the change to be made."""
 
     type: Literal["content_sha256"]
     content_sha256: Sha256 | None = None
 
 
 class MemoryUpdate(Struct, frozen=True, kw_only=True):
-    """What is left out stays."""
+    """Omitted fields stay as they are."""
 
     content: str | None = None
     path: str | None = None
@@ -120,7 +122,7 @@ class MemoryDelete(Struct, frozen=True, kw_only=True):
 
 
 class MemoryListQuery(Struct, frozen=True, kw_only=True):
-    """By path. A prefix without a slash at its end is what paths begin with."""
+    """Ordered by path. `path_prefix` matches whole paths as text."""
 
     path_prefix: str = "/"
     depth: Annotated[int, Meta(ge=0, le=100)] = 0
@@ -141,3 +143,30 @@ class MemoryVersionListQuery(Struct, frozen=True, kw_only=True):
     limit: PageLimit = 20
     page: str | None = None
     view: MemoryView = "basic"
+
+
+class MemoryStoreBody(Struct, frozen=True, kw_only=True):
+    name: str
+    description: str
+    metadata: dict[str, str]
+
+
+class MemoryStore(MemoryStoreBody, frozen=True, kw_only=True, tag="memory_store"):
+    id: str
+    created_at: str
+    updated_at: str
+    archived_at: str | None
+
+
+class MemoryStoreCreate(Struct, frozen=True, kw_only=True):
+    name: StoreName
+    description: StoreDescription | None = None
+    metadata: dict[str, str] | None = None
+
+
+class MemoryStoreUpdate(Struct, frozen=True, kw_only=True):
+    """Omitted fields stay as they are. A null metadata value removes its key."""
+
+    name: StoreName | None = None
+    description: StoreDescription | None = None
+    metadata: dict[str, str | None] | None = None

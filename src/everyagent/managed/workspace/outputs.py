@@ -3,23 +3,22 @@
 import asyncio
 import os
 import stat
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 from msgspec import Struct
 
-from everyagent.managed.resources.files.store import FileStore, KnownOutput
+from everyagent.managed.resources.files.store import FileStore, KnownOutput, pieces_of
 from everyagent.managed.workspace.shape import OUTPUTS
 from everyagent.sessions.locks import Locks
 
 MAX_OUTPUTS = 1000
 MAX_BYTES = 512 << 20
-_PIECE = 1 << 20
 
 
 class Output(Struct, frozen=True, kw_only=True):
-    """A file of the folder; `source` is its path of the API."""
+    """A file in the outputs folder; `source` is its path in the API."""
 
     path: Path
     source: str
@@ -28,7 +27,7 @@ class Output(Struct, frozen=True, kw_only=True):
 
 
 class Outputs:
-    """Looked for when somebody asks: a file that changed since is a new one."""
+    """Collects outputs when a client lists files. A changed output becomes a new file."""
 
     def __init__(self, files: FileStore, place: Callable[[str, str], Path], locks: Locks) -> None:
         self._files = files
@@ -36,7 +35,7 @@ class Outputs:
         self._locks = locks
 
     async def collect(self, session_id: str) -> None:
-        """Now a file of the session is there for each file in its folder."""
+        """Makes a file of the session for each new or changed file in its outputs folder."""
         folder = self._place(session_id, OUTPUTS)
         async with self._locks.hold(f"outputs of {session_id}"):
             found = await asyncio.to_thread(lambda: list(_found(folder)))
@@ -50,13 +49,13 @@ class Outputs:
         try:
             file = await asyncio.to_thread(_open, output.path)
         except OSError:
-            return  # gone again, or no longer a plain file
-        async with self._files.upload(_pieces(file)) as uploaded:
+            return  # deleted meanwhile, or not a regular file any more
+        async with self._files.upload(pieces_of(file)) as uploaded:
             await self._files.keep_output(session_id, uploaded, output.source, output.modified_ns, before)
 
 
 def _found(folder: Path) -> Iterator[Output]:
-    """Plain files only: a link may lead anywhere, and so may a folder that was made one."""
+    """Regular files only, since links may lead out of the folder."""
     count = 0
     if folder.parents[2].resolve().joinpath(*OUTPUTS.strip("/").split("/")) != folder.resolve():
         return
@@ -67,7 +66,7 @@ def _found(folder: Path) -> Iterator[Output]:
             try:
                 status = path.lstat()
             except OSError:
-                continue  # gone again
+                continue  # deleted meanwhile
             if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
                 continue
             count += 1
@@ -78,7 +77,7 @@ def _found(folder: Path) -> Iterator[Output]:
 
 
 def _readable(path: Path) -> str:
-    """Bytes of a name that are no UTF-8 are shown as `%` and their two digits."""
+    """Shows bytes that are not UTF-8 as `%` and two hex digits."""
     return os.fsencode(path).decode("utf-8", "backslashreplace").replace("\\x", "%")
 
 
@@ -88,9 +87,3 @@ def _open(path: Path) -> BinaryIO:
         os.close(descriptor)
         raise OSError(f"{path} is no plain file")
     return os.fdopen(descriptor, "rb")
-
-
-async def _pieces(file: BinaryIO) -> AsyncIterator[bytes]:
-    with file:
-        while piece := await asyncio.to_thread(file.read, _PIECE):
-            yield piece
