@@ -1,4 +1,4 @@
-"""A package source of our own for the real apt, on disk: no network, and nothing of the machine counts as installed."""
+"""A local package source for the real apt: no network, and no installed packages."""
 
 import hashlib
 import shutil

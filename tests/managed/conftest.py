@@ -8,7 +8,7 @@ from everyagent.testing.daemon import DaemonProcess
 
 
 def rebuilt(daemon: DaemonProcess) -> bool:
-    """Whether the views of a stopped daemon's sessions equal those made anew."""
+    """Whether all projections of a stopped daemon equal their rebuilt ones."""
     command = [sys.executable, "-m", "everyagent", "managed", "rebuild", "--check", "--data-dir", str(daemon.data_dir)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     sys.stderr.write(done.stdout + done.stderr)

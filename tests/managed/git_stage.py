@@ -1,4 +1,4 @@
-"""Repositories over HTTP, one of them behind a token: what git itself can clone."""
+"""Git repositories over HTTP, one of them behind a token."""
 
 import base64
 import functools

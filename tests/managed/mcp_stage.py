@@ -1,4 +1,4 @@
-"""A small MCP server behind OAuth: it takes the tokens its own token endpoint gave, and no others."""
+"""An MCP server behind OAuth, with a token endpoint."""
 
 import json
 import threading

@@ -1,4 +1,4 @@
-"""A managed session over plain HTTP, for tests that need what no SDK does: kills, headers, bytes."""
+"""A client of managed sessions over plain HTTP, for tests of kills, headers and bytes."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -44,7 +44,7 @@ class Raw:
         return cast("Event", answer.json())
 
     def warnings(self, path: str, body: object) -> str:
-        """What is said beside the answer."""
+        """The warning header of the response."""
         answer = self._client.post(f"{self._daemon.url}/anthropic/v1{path}", json=body)
         assert answer.status_code == 200, answer.text
         return answer.headers["x-everyagent-warning"]
@@ -96,7 +96,7 @@ class Raw:
         return cast("list[Event]", self.call("GET", f"{self.path}/events")["data"])
 
     def universal(self) -> str:
-        """What happened, as the universal API tells it."""
+        """The session's events from the universal API."""
         return json.dumps(self.universal_call("GET", f"{self.path}/events"))
 
     def universal_call(self, method: str, path: str) -> Event:

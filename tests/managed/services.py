@@ -1,4 +1,4 @@
-"""Everything behind `/anthropic` over real storage, without a daemon."""
+"""The services of the Managed Agents API over real storage, without a server."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""Clients' words as answers, and judges' words as verdicts."""
+"""Parsing of clients' answers and of judges' verdicts."""
 
 import pytest
 
@@ -45,7 +45,7 @@ def test_an_answer_is_of_the_kind_that_was_asked_for() -> None:
     assert answer_to(custom, failed) == ToolAnswer(output="", is_error=True)
 
 
-def test_what_an_agent_is_told_of_a_late_answer_names_the_call() -> None:
+def test_the_note_about_a_late_answer_names_the_call() -> None:
     action = Action(ask_id="a", kind="confirmation", name="bash", input={"command": "ls"})
     assert 'bash({"command":"ls"})' in note_of(action, PermissionAnswer(reply="once"))
     assert "They said: No." in note_of(action, PermissionAnswer(reply="reject", message="No."))

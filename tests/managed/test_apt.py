@@ -1,4 +1,4 @@
-"""Debian packages of an environment: fetched by the real apt, unpacked into a folder, found by the agent."""
+"""Debian packages of an environment, installed by the real apt into a folder that agents use."""
 
 import os
 import shutil
@@ -104,7 +104,7 @@ def test_nothing_of_the_machine_is_changed(tmp_path: Path, apt: AptStage) -> Non
     assert sorted((apt.hooked.parent / "lists").rglob("*")) == before, "its lists are its own"
 
 
-def test_what_packages_say_of_places_below_the_root_is_meant_where_they_are(tmp_path: Path, apt: AptStage) -> None:
+def test_absolute_paths_in_packages_point_into_their_folder(tmp_path: Path, apt: AptStage) -> None:
     pc = b"prefix=/usr\nlibdir=/usr/lib\nName: greet\nDescription: x\nVersion: 1\nLibs: -L${libdir} -lgreet\n"
     files: dict[str, bytes | str] = {
         "usr/share/greeter/greet.basic": script("hello"),
@@ -153,9 +153,7 @@ def test_what_packages_say_of_places_below_the_root_is_meant_where_they_are(tmp_
         "",
     ],
 )
-def test_what_is_no_name_of_a_package_does_not_reach_apt(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_invalid_package_name_does_not_reach_apt(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for program in ("apt-get", "dpkg-deb"):
         stand_in(tmp_path / "bin", program, f"touch {tmp_path / 'called'}")
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
@@ -165,7 +163,7 @@ def test_what_is_no_name_of_a_package_does_not_reach_apt(
     assert not (tmp_path / "called").exists()
 
 
-def test_a_name_is_no_pattern_and_a_failure_is_told_in_the_words_of_apt(tmp_path: Path, apt: AptStage) -> None:
+def test_a_name_is_no_pattern_and_a_failure_reports_the_message_of_apt(tmp_path: Path, apt: AptStage) -> None:
     apt.add("greeter", "1.0", {"usr/bin/greeter": script("hello")})
     assert machine_limits(Packages(apt=["gree.er", "g++:amd64", "libstdc++6=12.2.0-14~1"])) == []
     (problem,) = installed(tmp_path, "gree.er").problems
@@ -191,7 +189,7 @@ def test_sessions_that_begin_at_once_fetch_once(tmp_path: Path, apt: AptStage, m
     assert [line.split(" -- ")[1] for line in told.read_text().splitlines() if " download " in line] == ["greeter=1.0"]
 
 
-def test_what_the_machine_has_is_not_fetched_again(tmp_path: Path, apt: AptStage) -> None:
+def test_installed_packages_are_not_fetched_again(tmp_path: Path, apt: AptStage) -> None:
     there = installed(tmp_path, "libc6")
     assert (there.env, there.problems) == ({}, [])
 

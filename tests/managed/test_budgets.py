@@ -1,4 +1,4 @@
-"""Budgets: what counts, when a session is stopped, and which sessions cannot have one."""
+"""Budgets: what they count, when they stop a session, and which sessions cannot have one."""
 
 from collections.abc import Generator
 from pathlib import Path
@@ -90,7 +90,7 @@ def test_a_budget_that_is_used_up_already_is_refused(raw: Raw, daemon: DaemonPro
 
 
 @pytest.mark.parametrize(("agent", "model"), [("codex", "gpt-5.5"), ("amp", "amp"), ("opencode", "some/model")])
-def test_a_session_whose_cost_nobody_knows_cannot_have_a_budget(
+def test_a_session_of_unknown_cost_cannot_have_a_budget(
     raw: Raw, daemon: DaemonProcess, agent: str, model: str
 ) -> None:
     raw.create(TOOLSET, agent=agent, model=model)
@@ -142,7 +142,7 @@ ENDED = TurnEnded(turn_id="t", stop_reason="end_turn")
 RESPONSE = ModelResponded(usage=Usage(input_tokens=1_000_000))
 
 
-def test_what_the_agent_says_it_cost_stands() -> None:
+def test_the_cost_reported_by_the_agent_is_used() -> None:
     _, response, ended = rung(
         TURN, ModelResponded(usage=USAGE, cost_usd=0.5), TurnEnded(turn_id="t", stop_reason="end_turn", cost_usd=0.7)
     )
@@ -165,7 +165,7 @@ def test_a_request_without_a_price_leaves_the_turns_cost_open() -> None:
     assert ended.cost_usd is None
 
 
-def test_a_turn_that_is_told_as_a_whole_is_priced_by_the_sessions_model() -> None:
+def test_a_turn_reported_as_a_whole_is_priced_by_the_sessions_model() -> None:
     whole = TurnEnded(turn_id="t", stop_reason="end_turn", usage=Usage(input_tokens=1_000_000))
     *_, ended = rung(SessionUpdated(model=None), TURN, whole)
     assert isinstance(ended, TurnEnded)

@@ -1,4 +1,4 @@
-"""A session that is asked for with an Idempotency-Key is made once, and begins once, whenever its daemon is killed."""
+"""A session created with an Idempotency-Key is created and started once, even if the daemon is killed."""
 
 import threading
 import time

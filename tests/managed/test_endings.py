@@ -1,4 +1,4 @@
-"""Sessions that end: archived whatever they ended of, and deleted with all that is theirs, through either API."""
+"""Archiving and deleting sessions through either API."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
@@ -37,7 +37,7 @@ async def new_session(on: Managed) -> ManagedSession:
 
 
 @pytest.mark.parametrize("universal", [True, False])
-async def test_a_session_is_deleted_with_all_that_is_its_own(on: Managed, universal: bool) -> None:
+async def test_a_deleted_session_leaves_nothing_behind(on: Managed, universal: bool) -> None:
     session = await new_session(on)
     folder = on.workspaces.directory(session.id)
     assert len((await on.list_files(FileListQuery(scope_id=session.id))).data) == 1

@@ -1,4 +1,4 @@
-"""An environment stays of the kind it was made as."""
+"""The kind of an environment cannot change."""
 
 from pathlib import Path
 

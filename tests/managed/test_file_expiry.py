@@ -1,4 +1,4 @@
-"""Files that were uploaded for a time: there until it is over, then gone, with what they took on the disk."""
+"""Files that expire are refused afterwards, and deleted from disk."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a client allowed of an agent that was gone is not asked for again when the next one does just that."""
+"""A call that was allowed after a restart is granted to the next agent without asking."""
 
 import msgspec
 
@@ -53,7 +53,7 @@ def allow(view: Projector, rules: ManagedRules, use: str) -> None:
     frame(view, rules, msgspec.json.encode(CommandFrame(managed=sent)), started)
 
 
-def test_just_what_was_allowed_is_granted_once_more() -> None:
+def test_the_same_call_is_granted_after_a_restart() -> None:
     rules = ManagedRules()
     view, use = restarted(rules)
     allow(view, rules, use)
@@ -63,7 +63,7 @@ def test_just_what_was_allowed_is_granted_once_more() -> None:
     assert rules.status == "running", "nobody is asked"
 
 
-def test_anything_else_is_asked_for() -> None:
+def test_any_other_call_needs_a_confirmation() -> None:
     rules = ManagedRules()
     view, use = restarted(rules)
     allow(view, rules, use)

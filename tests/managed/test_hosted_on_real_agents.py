@@ -1,4 +1,4 @@
-"""A self-hosted session on the real agents: their own tools are not there, and the client carries out the toolset."""
+"""Self-hosted sessions on the real agents: they have no tools of their own, and the client runs the toolset."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -74,7 +74,7 @@ def scene_of(agent: str, daemon: DaemonProcess, folder: Path) -> Generator[Scene
 
 
 @pytest.mark.parametrize("agent", sorted(SURROUNDINGS))
-def test_the_client_carries_out_what_the_agent_may_not_do_itself(agent: str, tmp_path: Path) -> None:
+def test_the_client_runs_the_tools_that_the_agent_does_not_have(agent: str, tmp_path: Path) -> None:
     for folder in ("home", "daemon", "agent"):
         (tmp_path / folder).mkdir()
     with daemon_of(tmp_path / "daemon", **SURROUNDINGS[agent](tmp_path / "home")) as daemon:
@@ -95,7 +95,7 @@ def test_the_client_carries_out_what_the_agent_may_not_do_itself(agent: str, tmp
 
 
 @pytest.mark.parametrize("sdk", PYTHON[:2], ids=lambda sdk: sdk.name)
-def test_every_sdk_that_knows_of_it_carries_out_the_toolset(sdk: Sdk, daemon: DaemonProcess) -> None:
+def test_every_sdk_with_self_hosting_runs_the_toolset(sdk: Sdk, daemon: DaemonProcess) -> None:
     look = '[tool command="touch own.txt"] [custom name=bash input={"command":"uname"}] [hello]'
     report = sdk.run("hosted", daemon.url, agent="mock", model="mock-small", variables="{}", look=look, says="Hello!")
     parity.check(sdk, "hosted", "mock", report)

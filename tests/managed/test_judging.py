@@ -1,4 +1,4 @@
-"""The evaluation of an outcome: given up at once when its session is interrupted, taken up again after a restart."""
+"""Evaluations of outcomes: cancelled by an interrupt, and run again after a restart."""
 
 from collections.abc import Generator
 from pathlib import Path
@@ -47,7 +47,7 @@ def wait_for(raw: Raw, kind: str, count: int) -> list[Event]:
 
 
 @pytest.mark.parametrize("how", ["killed", "stopped"])
-def test_a_daemon_that_dies_while_it_judges_is_followed_by_one_that_judges_anew(own: DaemonProcess, how: str) -> None:
+def test_an_evaluation_cut_off_by_a_crash_runs_again_after_the_restart(own: DaemonProcess, how: str) -> None:
     raw = Raw(own)
     raw.create(TOOLSET)
     rubric = {"type": "text", "content": '[slow seconds=3] {"result": "satisfied", "explanation": "Good."}'}

@@ -1,4 +1,4 @@
-"""What managed sessions do on the real agents, each with a scripted model: no key, no traffic but on loopback."""
+"""Managed sessions on the real agents, each with a scripted model on loopback."""
 
 import base64
 import os
@@ -125,9 +125,7 @@ def of(events: list[Event], kind: str) -> list[Event]:
     return [event for event in events if event["type"] == kind]
 
 
-def test_an_agent_works_and_calls_what_the_client_carries_out(
-    staged: tuple[str, DaemonProcess], raw: Raw, tmp_path: Path
-) -> None:
+def test_an_agent_works_and_calls_a_custom_tool(staged: tuple[str, DaemonProcess], raw: Raw, tmp_path: Path) -> None:
     agent, daemon = staged
     with real_model(agent, daemon, tmp_path) as scene:
         works(scene, calls=True)
@@ -179,7 +177,7 @@ def test_an_image_that_a_custom_tool_returns_reaches_the_model(
 
 
 @pytest.mark.parametrize("result", ["allow", "deny"])
-def test_what_is_always_asked_for_is_confirmed_first(
+def test_an_always_ask_tool_is_confirmed_first(
     staged: tuple[str, DaemonProcess], raw: Raw, tmp_path: Path, result: str
 ) -> None:
     agent, daemon = staged
@@ -217,7 +215,7 @@ def test_the_newest_sdk_sees_the_whole_flow(staged: tuple[str, DaemonProcess], t
     parity.check(NEWEST, "real", agent, report)
 
 
-def test_an_agent_remembers_what_another_session_was_told(
+def test_an_agent_reads_the_memory_of_another_session(
     staged: tuple[str, DaemonProcess], raw: Raw, tmp_path: Path
 ) -> None:
     agent, daemon = staged

@@ -1,4 +1,4 @@
-"""The folder of a store: whatever an agent puts there, nothing outside is read or written, and nothing grows."""
+"""The folder of a memory store: nothing outside of it is read or written, whatever an agent puts there."""
 
 import hashlib
 import os
@@ -28,7 +28,7 @@ def sha(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def test_what_cannot_be_a_memory_is_refused_with_a_reason(tmp_path: Path, notes: Path) -> None:
+def test_an_invalid_file_is_refused_with_a_reason(tmp_path: Path, notes: Path) -> None:
     outside = tmp_path / "secret"
     outside.mkdir()
     (outside / "key").write_text("hush")
@@ -59,9 +59,7 @@ def test_what_cannot_be_a_memory_is_refused_with_a_reason(tmp_path: Path, notes:
     }
 
 
-def test_too_many_files_are_told_and_not_looked_at(
-    tmp_path: Path, notes: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_many_files_are_reported_and_not_read(tmp_path: Path, notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folders, "MAX_ENTRIES", 10)
     for n in range(12):
         (notes / str(n)).write_text("x")
@@ -71,7 +69,7 @@ def test_too_many_files_are_told_and_not_looked_at(
 
 
 @pytest.mark.parametrize("part", range(3))
-def test_a_folder_that_became_a_link_is_none(tmp_path: Path, part: int) -> None:
+def test_a_folder_that_became_a_link_is_refused(tmp_path: Path, part: int) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.joinpath(*PARTS[part + 1 :]).mkdir(parents=True)
     root = tmp_path / "root"
@@ -98,7 +96,7 @@ def test_nothing_is_written_through_a_link(tmp_path: Path, notes: Path) -> None:
     assert (outside / "file").read_text() == "mine"
 
 
-def test_what_the_agent_wrote_meanwhile_stays(tmp_path: Path, notes: Path) -> None:
+def test_a_concurrent_write_of_the_agent_stays(tmp_path: Path, notes: Path) -> None:
     (notes / "a.md").write_text("newer")
     assert folder(tmp_path).write("/a.md", b"the store's", sha("older")) is None
     assert folder(tmp_path).write("/a.md", b"the store's", None) is None

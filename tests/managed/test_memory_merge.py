@@ -1,4 +1,4 @@
-"""What a folder and a store have to do to be the same again: whatever happened to either, no text is lost."""
+"""The three-way merge of a folder and a memory store loses no text."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -38,13 +38,15 @@ def applied(
 
 
 @given(base=texts, local=texts, remote=texts)
-def test_they_are_the_same_then(base: dict[str, str], local: dict[str, str], remote: dict[str, str]) -> None:
+def test_a_merge_makes_folder_and_store_equal(
+    base: dict[str, str], local: dict[str, str], remote: dict[str, str]
+) -> None:
     folder, kept, _ = applied(base, local, remote)
     assert folder == kept
 
 
 @given(base=texts, local=texts, remote=texts)
-def test_no_text_is_lost(base: dict[str, str], local: dict[str, str], remote: dict[str, str]) -> None:
+def test_a_merge_loses_no_text(base: dict[str, str], local: dict[str, str], remote: dict[str, str]) -> None:
     """What the agent wrote is in the store, as a version at least; what the store had and the agent has not seen is
     there still."""
     _, kept, versions = applied(base, local, remote)
@@ -54,7 +56,7 @@ def test_no_text_is_lost(base: dict[str, str], local: dict[str, str], remote: di
 
 
 @given(base=texts, local=texts, remote=texts)
-def test_what_is_read_only_stays_on_both_sides(
+def test_a_read_only_store_is_never_changed_by_a_merge(
     base: dict[str, str], local: dict[str, str], remote: dict[str, str]
 ) -> None:
     folder, kept, _ = applied(base, local, remote, frozen="read_only")
@@ -63,7 +65,7 @@ def test_what_is_read_only_stays_on_both_sides(
 
 
 @given(base=texts, local=texts, remote=texts)
-def test_what_is_archived_stays_and_so_does_what_the_agent_wrote(
+def test_an_archived_store_and_the_agents_files_both_stay(
     base: dict[str, str], local: dict[str, str], remote: dict[str, str]
 ) -> None:
     folder, kept, _ = applied(base, local, remote, frozen="archived")
@@ -72,20 +74,20 @@ def test_what_is_archived_stays_and_so_does_what_the_agent_wrote(
 
 
 @given(base=texts, local=texts, remote=texts, blind=st.sampled_from(["", "/c", "/a"]))
-def test_nothing_happens_where_nobody_could_look(
+def test_unreadable_paths_are_left_alone(
     base: dict[str, str], local: dict[str, str], remote: dict[str, str], blind: str
 ) -> None:
     steps = merge(base, local, store(remote), frozen=None, blind={blind})
     assert not [step for step in steps if f"{step.path}/".startswith(f"{blind}/")]
 
 
-def test_a_folder_that_was_emptied_is_filled_again() -> None:
+def test_an_emptied_folder_is_restored() -> None:
     both = {"/a": "1", "/b": "2"}
     assert [type(step) for step in merge(both, {}, store(both), frozen=None)] == [Pull, Pull]
     assert [type(step) for step in merge({"/a": "1"}, {}, store({"/a": "1"}), frozen=None)] == [Erase]
 
 
-def test_what_is_elsewhere_now_is_the_same_memory() -> None:
+def test_a_moved_file_moves_its_memory() -> None:
     was = {"/a": "1", "/b": "2"}
     steps = merge(was, {"/b": "2", "/c/d": "1"}, store(was), frozen=None)
     assert [(type(step), step.path) for step in steps] == [(Same, "/b"), (Move, "/c/d")]

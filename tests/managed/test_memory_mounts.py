@@ -1,4 +1,4 @@
-"""The memory of sessions, over real storage: kept, shared, bounded, and never lost."""
+"""Memory stores mounted in sessions, over real storage."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -68,17 +68,17 @@ async def texts(managed: Managed, store: MemoryStore) -> dict[str, str | None]:
 
 
 async def versions(managed: Managed, store: MemoryStore) -> list[MemoryVersion]:
-    """The oldest first."""
+    """Oldest first."""
     page = await managed.memory_versions.list(store.id, MemoryVersionListQuery(view="full"))
     return page.data[::-1]
 
 
 async def turn(managed: Managed, session_id: str = SESSION) -> list[str]:
-    """What is told at the end of a turn in which nothing else happens."""
+    """The problems reported at the end of an empty turn."""
     return [*await managed.mounts.turn_begins(session_id), *await managed.mounts.turn_over(session_id)]
 
 
-async def test_what_both_changed_is_the_agents_and_the_other_a_version(managed: Managed) -> None:
+async def test_a_conflict_keeps_the_agents_text_and_the_other_as_a_version(managed: Managed) -> None:
     store = await store_of(managed)
     memory = await keep(managed, store, "/a.md", "first")
     folder = await give(managed, store)
@@ -91,7 +91,7 @@ async def test_what_both_changed_is_the_agents_and_the_other_a_version(managed: 
     assert told == [("first", ApiActor), ("the client's", ApiActor), ("the agent's", SessionActor)]
 
 
-async def test_what_one_deleted_and_the_other_changed_stays(managed: Managed) -> None:
+async def test_a_memory_deleted_on_one_side_and_changed_on_the_other_stays(managed: Managed) -> None:
     store = await store_of(managed)
     here = await keep(managed, store, "/here.md", "1")
     there = await keep(managed, store, "/there.md", "1")
@@ -128,7 +128,7 @@ async def test_a_store_that_is_deleted_leaves_the_session_its_folder(managed: Ma
     (folder.parent / "other" / "mine.md").write_text("mine")
     await managed.memory_stores.delete(gone.id)
     (problem,) = await managed.mounts.turn_over(SESSION)
-    assert problem == "the memory store 'Gone' was deleted: what is in /mnt/memory/gone is kept nowhere else"
+    assert problem == "the memory store 'Gone' was deleted: the files in /mnt/memory/gone are not stored anywhere else"
     assert await turn(managed) == [], "it is told once"
     assert sorted(path.name for path in folder.iterdir()) == ["a.md", "mine.md"]
     assert await texts(managed, other) == {"/b.md": "2", "/mine.md": "mine"}
@@ -145,8 +145,8 @@ async def test_an_archived_store_is_read_and_not_written(managed: Managed) -> No
     (folder / "new.md").write_text("new")
     await managed.memory_stores.archive(store.id)
     assert await managed.mounts.turn_over(SESSION) == [
-        "the memory store 'Notes': /a.md is not kept: the store is archived",
-        "the memory store 'Notes': /new.md is not kept: the store is archived",
+        "the memory store 'Notes': /a.md is not stored: the store is archived",
+        "the memory store 'Notes': /new.md is not stored: the store is archived",
     ]
     assert await texts(managed, store) == {"/a.md": "1"}
     assert [(folder / name).read_text() for name in ("a.md", "new.md")] == ["2", "new"]
@@ -154,7 +154,7 @@ async def test_an_archived_store_is_read_and_not_written(managed: Managed) -> No
         await give(managed, store, session_id="sesn_2")
 
 
-async def test_what_cannot_be_a_memory_is_told_once_and_left(managed: Managed, tmp_path: Path) -> None:
+async def test_an_invalid_file_is_reported_once_and_stays(managed: Managed, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("hush")
     store = await store_of(managed, a="1")
     folder = await give(managed, store)
@@ -164,9 +164,9 @@ async def test_what_cannot_be_a_memory_is_told_once_and_left(managed: Managed, t
     (folder / "c\x1b[31m.md").write_text("red")
     (folder / "good.md").write_text("good")
     assert await managed.mounts.turn_over(SESSION) == [
-        "the memory store 'Notes': /a.md is not kept: it is not text in UTF-8",
-        "the memory store 'Notes': /b.md is not kept: it is no plain file",
-        "the memory store 'Notes': '/c\\x1b[31m.md' is not kept: it has a control or format character in it",
+        "the memory store 'Notes': /a.md is not stored: it is not text in UTF-8",
+        "the memory store 'Notes': /b.md is not stored: it is no plain file",
+        "the memory store 'Notes': '/c\\x1b[31m.md' is not stored: it has a control or format character in it",
     ]
     assert await turn(managed) == []
     assert await texts(managed, store) == {"/a.md": "1", "/good.md": "good"}
@@ -175,7 +175,7 @@ async def test_what_cannot_be_a_memory_is_told_once_and_left(managed: Managed, t
     assert (await texts(managed, store))["/a.md"] == "text again"
 
 
-async def test_no_more_is_told_than_can_be_read(managed: Managed) -> None:
+async def test_the_number_of_reported_problems_is_limited(managed: Managed) -> None:
     store = await store_of(managed)
     folder = await give(managed, store)
     await managed.mounts.turn_begins(SESSION)
@@ -186,14 +186,14 @@ async def test_no_more_is_told_than_can_be_read(managed: Managed) -> None:
     assert told[-1] == "the memory store 'Notes': 10 more like these"
 
 
-async def test_a_folder_and_a_file_at_one_path_are_told(managed: Managed) -> None:
+async def test_a_folder_and_a_file_at_one_path_are_reported(managed: Managed) -> None:
     store = await store_of(managed)
     folder = await give(managed, store)
     await managed.mounts.turn_begins(SESSION)
     await keep(managed, store, "/a/b.md", "the client's")
     (folder / "a").write_text("the agent's")
     taken, blocked = await managed.mounts.turn_over(SESSION)
-    assert "/a is not kept: '/a' cannot be: the memory mem_" in taken
+    assert "/a is not stored: '/a' cannot be: the memory mem_" in taken
     assert blocked == "the memory store 'Notes': /a/b.md could not be written to the folder (Not a directory)"
     assert (folder / "a").read_text() == "the agent's"
     assert await texts(managed, store) == {"/a/b.md": "the client's"}
@@ -207,12 +207,12 @@ async def test_a_full_store_says_so(managed: Managed, monkeypatch: pytest.Monkey
     for name in ("b.md", "c.md"):
         (folder / name).write_text(name)
     (problem,) = await managed.mounts.turn_over(SESSION)
-    assert problem == "the memory store 'Notes': /c.md is not kept: A memory store has at most 2 memories."
+    assert problem == "the memory store 'Notes': /c.md is not stored: A memory store has at most 2 memories."
     with pytest.raises(BadRequest, match="at most 2"):
         await keep(managed, store, "/d.md", "d")
 
 
-async def test_of_many_who_want_one_path_one_gets_it(managed: Managed) -> None:
+async def test_only_one_of_many_concurrent_creates_gets_a_path(managed: Managed) -> None:
     store = await store_of(managed)
     paths = ["/a", "/a/b", "/a/b/c"] * 5
     outcomes = await asyncio.gather(*(keep(managed, store, path, path) for path in paths), return_exceptions=True)
@@ -220,7 +220,7 @@ async def test_of_many_who_want_one_path_one_gets_it(managed: Managed) -> None:
     assert sum(isinstance(outcome, MemoryPathTaken) for outcome in outcomes) == 14
 
 
-async def test_memory_outlives_the_daemon_and_what_it_had_not_kept_yet(tmp_path: Path) -> None:
+async def test_memory_and_unsynchronized_changes_outlive_the_daemon(tmp_path: Path) -> None:
     async with services.managed(tmp_path) as managed:
         store = await store_of(managed, a="1", b="2")
         folder = await give(managed, store)
@@ -259,7 +259,7 @@ async def test_a_session_has_eight_stores_at_most_and_nothing_else_there(managed
             await managed.resources.give("sesn_2", [params])
 
 
-async def test_the_agent_is_told_where_its_memory_is(managed: Managed) -> None:
+async def test_the_system_prompt_names_the_memory_folders(managed: Managed) -> None:
     store = await managed.memory_stores.create(MemoryStoreCreate(name="Ada's", description="What Ada likes."))
     rules = await store_of(managed, "規則")
     asked = [
@@ -279,7 +279,7 @@ async def test_the_agent_is_told_where_its_memory_is(managed: Managed) -> None:
     assert 'Memory "Ada\'s", to read and write: /mnt/memory/ada-s\n' in note, "on the worker's machine"
 
 
-async def test_a_session_that_goes_takes_its_folder_along_though_nobody_may_write_to_it(managed: Managed) -> None:
+async def test_a_deleted_session_removes_its_read_only_folder(managed: Managed) -> None:
     store = await store_of(managed, a="1")
     folder = await give(managed, store, read_only=True)
     assert await turn(managed) == []
@@ -290,7 +290,7 @@ async def test_a_session_that_goes_takes_its_folder_along_though_nobody_may_writ
     assert await managed.mounts.access(SESSION) == {}
 
 
-async def test_what_is_wrong_is_told_though_a_reader_of_the_store_found_out_first(managed: Managed) -> None:
+async def test_a_problem_found_by_a_reader_of_the_store_is_still_reported(managed: Managed) -> None:
     store = await store_of(managed, a="1", b="2")
     folder = await give(managed, store)
     await managed.mounts.turn_begins(SESSION)
@@ -300,12 +300,12 @@ async def test_what_is_wrong_is_told_though_a_reader_of_the_store_found_out_firs
     assert sorted(path.name for path in folder.iterdir()) == ["a.md", "b.md"]
     (problem,) = await managed.mounts.turn_over(SESSION)
     assert problem == (
-        "the memory store 'Notes': every file was gone at once, so all are there again: delete them one by one"
+        "the memory store 'Notes': all files were deleted at once, so they were restored: delete them one by one"
     )
     assert await turn(managed) == []
 
 
-async def test_what_a_session_left_whose_turn_was_cut_off_is_there_for_the_next(managed: Managed) -> None:
+async def test_changes_of_a_cut_off_turn_are_there_for_the_next_session(managed: Managed) -> None:
     store = await store_of(managed, a="1")
     mine, yours = await give(managed, store), await give(managed, store, session_id="sesn_2")
     await managed.mounts.turn_begins(SESSION)

@@ -1,4 +1,4 @@
-"""Memory while sessions run: a daemon that is killed, a store that goes, a worker that has it elsewhere."""
+"""Memory of running sessions: with a killed daemon, a deleted store, and a remote worker."""
 
 import json
 import shutil
@@ -48,7 +48,7 @@ def problems(raw: Raw) -> list[str]:
     return [str(cast("Event", error)["message"]) for error in errors]
 
 
-def test_what_an_agent_writes_is_there_before_its_turn_is_over(raw: Raw) -> None:
+def test_a_memory_is_readable_before_the_turn_ends(raw: Raw) -> None:
     store = store_of(raw, a="1")
     raw.create(TOOLSET, WEATHER, resources=[resource(store)])
     raw.say('[tool command="echo 2 > mnt/memory/notes/a.md"] [custom name=get_weather input={}]')
@@ -58,7 +58,7 @@ def test_what_an_agent_writes_is_there_before_its_turn_is_over(raw: Raw) -> None
     raw.wait_idle("end_turn")
 
 
-def test_what_an_agent_wrote_when_the_daemon_was_killed_is_kept(tmp_path: Path) -> None:
+def test_a_memory_written_before_a_kill_is_stored(tmp_path: Path) -> None:
     own = DaemonProcess(tmp_path / "data", "--default-agent", "mock")
     own.start()
     raw = Raw(own)
@@ -80,7 +80,7 @@ def test_what_an_agent_wrote_when_the_daemon_was_killed_is_kept(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("end", ["[error code=overloaded]", "[crash]", "[hello]"])
-def test_what_an_agent_wrote_is_kept_however_its_turn_ends(raw: Raw, end: str) -> None:
+def test_a_memory_is_stored_however_the_turn_ends(raw: Raw, end: str) -> None:
     store = store_of(raw, a="1")
     raw.create(TOOLSET, resources=[resource(store)])
     raw.say(f'[tool command="echo 2 > mnt/memory/notes/a.md"] {end}')
@@ -107,7 +107,9 @@ def test_a_session_goes_on_though_its_store_is_deleted(raw: Raw) -> None:
     raw.wait_idle("end_turn")
     raw.say("[hello]")
     raw.wait_idle("end_turn")
-    assert problems(raw) == ["the memory store 'Notes' was deleted: what is in /mnt/memory/notes is kept nowhere else"]
+    assert problems(raw) == [
+        "the memory store 'Notes' was deleted: the files in /mnt/memory/notes are not stored anywhere else"
+    ]
     (kept,) = cast("list[Event]", raw.call("GET", raw.path)["resources"])
     assert kept["memory_store_id"] == store.rpartition("/")[2]
     raw.call("DELETE", raw.path)

@@ -1,4 +1,4 @@
-"""Limited networking, on every agent: what its commands reach, and what they do not, whatever they try."""
+"""Limited networking on every agent: commands reach the allowed hosts only."""
 
 import json
 import shutil
@@ -186,7 +186,7 @@ def test_a_session_goes_on_without_an_mcp_server_that_its_network_does_not_reach
     raw.close()
 
 
-def test_a_host_that_is_none_is_refused(daemon: DaemonProcess) -> None:
+def test_an_invalid_host_is_refused(daemon: DaemonProcess) -> None:
     raw = Raw(daemon)
     config = {"type": "cloud", "networking": {"type": "limited", "allowed_hosts": ["ok.example.org", "not a host"]}}
     answer = raw.answer("POST", "/environments", {"name": "wrong", "config": config})

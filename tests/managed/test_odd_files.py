@@ -1,4 +1,4 @@
-"""Files, mounts, skills and outputs as nobody means them: refused when they are given, or told of, never in the way."""
+"""Invalid files, mounts, skills and outputs are refused or reported."""
 
 import io
 import os
@@ -54,7 +54,7 @@ async def test_a_name_that_is_too_long_for_the_disk_is_cut_there(on: Managed) ->
 
 
 @pytest.mark.parametrize("path", ["/" + "ü" * 128, "/" + "x" * 256, "/x" * 513, "/mnt/session/uploads", "/mnt"])
-async def test_nothing_is_mounted_where_it_cannot_lie(on: Managed, path: str) -> None:
+async def test_an_invalid_mount_path_is_refused(on: Managed, path: str) -> None:
     file = await uploaded(on, "a")
     with pytest.raises(BadRequest):
         await on.resources.give(SESSION, [FileParams(file_id=file.id, mount_path=path)])
@@ -68,7 +68,7 @@ async def test_nothing_is_mounted_below_a_file(on: Managed, paths: tuple[str, st
         await on.resources.give(SESSION, [FileParams(file_id=file.id, mount_path=path) for path in paths])
 
 
-async def test_what_an_agent_put_in_the_way_keeps_a_file_out_and_nothing_else(on: Managed) -> None:
+async def test_a_blocked_mount_path_keeps_only_that_file_out(on: Managed) -> None:
     file = await uploaded(on, "a")
     await on.resources.give(SESSION, [FileParams(file_id=file.id, mount_path="/data/in")])
     (on.workspaces.directory(SESSION) / "data").write_text("the agent's own")
@@ -76,7 +76,7 @@ async def test_what_an_agent_put_in_the_way_keeps_a_file_out_and_nothing_else(on
     assert prepared.problems == ["nothing could be laid at /data/in: File exists"]
 
 
-async def test_a_file_that_finds_no_place_is_not_given(on: Managed) -> None:
+async def test_a_file_that_cannot_be_mounted_is_not_added(on: Managed) -> None:
     agent = await on.agents.create(AgentCreate(name="a", model="mock-small"))
     place = await on.environments.create(EnvironmentCreate(name="e"))
     session = await on.managed_sessions.create(SessionCreate(agent=agent.id, environment_id=place.id))
@@ -117,12 +117,12 @@ def test_a_skill_that_no_disk_takes_is_refused(files: dict[str, bytes]) -> None:
         packed({"s/SKILL.md": SKILL, **files})
 
 
-def test_what_macos_and_windows_add_to_a_skill_does_no_harm() -> None:
+def test_extra_files_of_macos_and_windows_in_a_skill_are_ignored() -> None:
     archive = zipped({"__MACOSX/s/._SKILL.md": b"x", "s/SKILL.md": b"\xef\xbb\xbf" + SKILL.replace(b"\n", b"\r\n")})
     assert packed({"s.zip": archive}).name == "tidy"
 
 
-async def test_a_skill_that_cannot_be_laid_out_is_told_of(on: Managed) -> None:
+async def test_a_skill_that_cannot_be_installed_is_reported(on: Managed) -> None:
     skill = await on.skills.create(packed({"s/SKILL.md": SKILL}), None)
     (on.workspaces.directory(SESSION) / ".claude").write_text("the agent's own")
     agent = await services.agent(on, skills=[SkillParams(type="custom", skill_id=skill.id)])

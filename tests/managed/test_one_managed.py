@@ -17,9 +17,7 @@ from everyagent.sessions.limits import Limits
 LIMIT = 60.0
 
 
-async def test_a_daemon_builds_what_stands_behind_the_managed_api_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_daemon_builds_one_managed_object_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     built: list[Managed] = []
     build = Managed.__init__
 

@@ -1,4 +1,4 @@
-"""Recorded universal sessions, told as managed ones: every prefix keeps the rules, and all of it is told once."""
+"""Recorded universal sessions as managed ones: every prefix keeps the rules."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -57,7 +57,7 @@ def projector() -> Projector:
 
 
 def told(view: Projector, frames: Sequence[Sequence[EventData]]) -> Iterator[list[NewEvent]]:
-    """What each frame's events give rise to."""
+    """The managed events of each frame."""
     for number, frame in enumerate(frames):
         view.heard("from_agent", b"{}", 1_700_000_000_000_000 + number)
         for data in frame:
@@ -101,7 +101,7 @@ def test_every_prefix_of_a_recorded_session_keeps_the_rules(case: Path) -> None:
 
 
 @pytest.mark.parametrize("case", CASES[::7], ids=lambda case: f"{case.parent.name}-{case.name}")
-def test_a_view_that_is_put_away_and_opened_again_tells_the_same(case: Path) -> None:
+def test_a_reopened_projection_emits_the_same_events(case: Path) -> None:
     frames = frames_of(case)
     whole = [event.body for events in told(projector(), frames) for event in events]
     view, pieces = projector(), list[bytes]()
@@ -118,7 +118,7 @@ def test_a_view_that_is_put_away_and_opened_again_tells_the_same(case: Path) -> 
 
 
 @pytest.mark.parametrize("case", CASES[::7], ids=lambda case: f"{case.parent.name}-{case.name}")
-def test_a_step_that_was_not_written_leaves_no_trace(case: Path) -> None:
+def test_an_undone_step_leaves_no_trace(case: Path) -> None:
     frames = frames_of(case)
     whole = [event.body for events in told(projector(), frames) for event in events]
     view, pieces = projector(), list[bytes]()
@@ -136,7 +136,7 @@ def test_a_step_that_was_not_written_leaves_no_trace(case: Path) -> None:
     assert pieces == whole
 
 
-def test_a_turn_that_made_as_many_steps_as_it_may_is_no_turn_that_ended_well() -> None:
+def test_a_turn_that_reached_its_step_limit_ends_with_an_error() -> None:
     started = TurnStarted(turn_id="turn_1", input_item_ids=[])
     ended = TurnEnded(turn_id="turn_1", stop_reason="max_turns")
     events = [body for frame in told(projector(), [[started], [ended]]) for body in own(frame)]
@@ -144,7 +144,7 @@ def test_a_turn_that_made_as_many_steps_as_it_may_is_no_turn_that_ended_well() -
     assert b'"retries_exhausted"' in events[-1]
 
 
-def test_what_a_sub_agent_says_it_says_within_a_request_to_its_model() -> None:
+def test_messages_of_a_sub_agent_lie_within_its_model_requests() -> None:
     call = Item(
         item_id="itm_call",
         native_item_id=None,

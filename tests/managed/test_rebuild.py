@@ -1,4 +1,4 @@
-"""`everyagent managed rebuild`: finds what is not as it should be, and makes it so."""
+"""`everyagent managed rebuild` finds and repairs damaged projections."""
 
 import subprocess
 import sys
@@ -18,7 +18,7 @@ def rebuild(data: Path, *flags: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_a_view_that_was_tampered_with_is_found_and_made_anew(tmp_path: Path) -> None:
+def test_a_damaged_projection_is_found_and_rebuilt(tmp_path: Path) -> None:
     daemon = DaemonProcess(tmp_path / "data", "--default-agent", "mock")
     daemon.start()
     raw = Raw(daemon)
@@ -52,7 +52,7 @@ def test_a_view_that_was_tampered_with_is_found_and_made_anew(tmp_path: Path) ->
     ],
     ids=["no frames", "first frame gone", "first frame unreadable"],
 )
-def test_a_session_that_cannot_be_rebuilt_is_named_and_left_as_it_is(tmp_path: Path, damage: str, why: str) -> None:
+def test_a_session_that_cannot_be_rebuilt_is_named_and_not_changed(tmp_path: Path, damage: str, why: str) -> None:
     daemon = DaemonProcess(tmp_path / "data", "--default-agent", "mock")
     daemon.start()
     raw = Raw(daemon)

@@ -1,4 +1,4 @@
-"""An interrupt with a message in the same request: the session goes on with it, and does not rest in between."""
+"""An interrupt and a message in one request: the session continues without becoming idle."""
 
 from collections.abc import Callable, Generator
 

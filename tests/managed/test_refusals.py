@@ -1,4 +1,4 @@
-"""What clients are told when something is not there, or not what they call it."""
+"""Error responses for missing and mistyped resources."""
 
 from collections.abc import Generator
 
@@ -32,14 +32,14 @@ def refusal(daemon: DaemonProcess, method: str, path: str, body: object = None) 
         ("/sessions/sesn_no", "session_not_found"),
     ],
 )
-def test_what_is_not_there_is_called_by_its_kind(daemon: DaemonProcess, path: str, code: str) -> None:
+def test_a_404_names_the_resource_type(daemon: DaemonProcess, path: str, code: str) -> None:
     status, error = refusal(daemon, "GET", path)
     assert (status, error["type"]) == (404, "not_found_error")
     assert isinstance(error["details"], dict)
     assert error["details"]["error_code"] == code
 
 
-def test_a_path_that_leads_nowhere_says_where_all_are_described(daemon: DaemonProcess) -> None:
+def test_an_unknown_path_links_to_the_openapi_document(daemon: DaemonProcess) -> None:
     _, error = refusal(daemon, "GET", "/nowhere")
     assert "GET /anthropic/openapi.json" in str(error["message"])
 

@@ -1,4 +1,4 @@
-"""Everything beside sessions, as each of the real SDKs uses it, with strict validation."""
+"""Resources through each of the real SDKs, with strict validation."""
 
 from pathlib import Path
 
@@ -37,7 +37,7 @@ def test_every_sdk_keeps_its_secrets_in_vaults(sdk: Sdk, daemon: DaemonProcess) 
 
 
 @pytest.mark.parametrize("sdk", PYTHON, ids=lambda sdk: sdk.name)
-def test_every_sdk_gives_sessions_what_they_work_on(sdk: Sdk, daemon: DaemonProcess, tmp_path: Path) -> None:
+def test_every_sdk_gives_resources_to_sessions(sdk: Sdk, daemon: DaemonProcess, tmp_path: Path) -> None:
     with git_stage(tmp_path) as (url, _):
         facts = {"agent": "mock", "repository": f"{url}/private/project.git", "token": TOKEN}
         parity.check(sdk, "workspace", "mock", sdk.run("workspace", daemon.url, **facts))

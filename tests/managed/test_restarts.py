@@ -1,4 +1,4 @@
-"""What a session requires outlives its daemon, killed or stopped at any stage; nothing is stuck afterwards."""
+"""Required actions outlive a daemon that is killed or stopped at any stage, and nothing is stuck afterwards."""
 
 from collections.abc import Generator
 from pathlib import Path
@@ -98,7 +98,7 @@ def test_a_custom_tool_and_a_question_outlive_the_daemon(own: DaemonProcess, raw
 
 
 @pytest.mark.parametrize("how", ["killed", "stopped"])
-def test_what_the_clients_own_machine_carries_out_outlives_the_daemon(own: DaemonProcess, raw: Raw, how: How) -> None:
+def test_a_tool_call_for_the_clients_machine_outlives_the_daemon(own: DaemonProcess, raw: Raw, how: How) -> None:
     raw.create(ASKING, environment={"type": "self_hosted"})
     raw.say('[custom name=bash input={"command":"uname"}]')
     (use,) = required(raw.wait_idle("requires_action"))
@@ -120,7 +120,7 @@ def test_what_the_clients_own_machine_carries_out_outlives_the_daemon(own: Daemo
     assert [event["tool_use_id"] for event in events if event["type"] == "agent.tool_result"] == [use]
 
 
-def test_what_was_required_can_be_given_up_after_a_restart(own: DaemonProcess, raw: Raw) -> None:
+def test_a_required_action_can_be_interrupted_after_a_restart(own: DaemonProcess, raw: Raw) -> None:
     raw.create(ASKING)
     raw.say("[tool]")
     raw.wait_idle("requires_action")
@@ -132,7 +132,7 @@ def test_what_was_required_can_be_given_up_after_a_restart(own: DaemonProcess, r
     assert "Hello!" in texts(checked(raw)), "what was queued had its turn"
 
 
-def test_an_answer_that_was_acknowledged_is_never_asked_for_again(own: DaemonProcess, raw: Raw) -> None:
+def test_an_acknowledged_answer_is_never_requested_again(own: DaemonProcess, raw: Raw) -> None:
     raw.create(ASKING)
     raw.say('[tool command="sleep 30"]')
     (use,) = required(raw.wait_idle("requires_action"))
@@ -157,7 +157,7 @@ def test_a_queued_message_and_a_running_turn_outlive_the_daemon(own: DaemonProce
     assert [event["processed_at"] is None for event in events if event["type"] == "user.message"] == [False, False]
 
 
-def test_a_stream_goes_on_where_it_was_cut(raw: Raw) -> None:
+def test_a_stream_resumes_where_it_was_cut(raw: Raw) -> None:
     raw.create(TOOLSET)
     for _ in range(3):
         raw.say("[hello]")

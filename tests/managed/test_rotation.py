@@ -1,4 +1,4 @@
-"""The vault's key is changed while the daemon is down; whatever was sealed is still good afterwards."""
+"""Rotation of the vault's key while the daemon is stopped: sealed secrets stay readable."""
 
 import subprocess
 import sys

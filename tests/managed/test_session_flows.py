@@ -1,4 +1,4 @@
-"""Sessions, as each of the real SDKs uses them, with strict validation; what they saw is what a rebuild gives."""
+"""Sessions through each of the real SDKs, with strict validation; a rebuild gives the same events."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What `sessions.update` and `agents.update` make of what is there, also when many ask at once."""
+"""Updates of sessions and agents, also concurrent ones."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -40,7 +40,7 @@ async def test_no_update_of_a_session_is_lost_when_many_come_at_once(on: Managed
     assert session.metadata == {f"key{number}": str(number) for number in range(MANY)}
 
 
-async def test_nor_is_one_of_the_universal_api(on: Managed) -> None:
+async def test_no_update_through_the_universal_api_is_lost_either(on: Managed) -> None:
     session_id = await new_session(on)
     patches = [UpdateSession(metadata={f"key{number}": str(number)}) for number in range(MANY)]
     await asyncio.gather(

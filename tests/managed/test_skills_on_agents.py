@@ -1,4 +1,4 @@
-"""Skills lie where the real agents look for them: each is asked itself which skills it has."""
+"""The real agents find the skills of their session."""
 
 import json
 import os

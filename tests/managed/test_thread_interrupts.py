@@ -1,4 +1,4 @@
-"""One sub-agent is interrupted by the id of its thread: it stops with all it runs, and the agent goes on without it."""
+"""A sub-agent is interrupted by its thread id: it stops with its processes, and the agent goes on."""
 
 import os
 from collections.abc import Mapping
@@ -53,7 +53,7 @@ def on_thread(raw: Raw, thread: str) -> list[Event]:
 
 
 @pytest.mark.parametrize("agent", ["claude", "codex", "opencode"])
-def test_a_helper_is_stopped_and_its_agent_goes_on(agent: str, tmp_path: Path) -> None:
+def test_an_interrupted_sub_agent_stops_and_its_agent_goes_on(agent: str, tmp_path: Path) -> None:
     """One that is at work, and one that waits to be allowed."""
     for folder in ("home", "daemon", "agent"):
         (tmp_path / folder).mkdir()

@@ -1,4 +1,4 @@
-"""What is kept of an agent and not done is told to whoever asks for it; and whom an agent may work with."""
+"""Settings of agents without effect are reported; and the rules of multiagents."""
 
 from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
@@ -52,7 +52,7 @@ def raw(daemon: DaemonProcess) -> Generator[Raw]:
         ({"skills": [{"type": "anthropic", "skill_id": "pptx"}]}, "pptx"),
     ],
 )
-def test_what_is_kept_and_not_applied_is_told(raw: Raw, given: dict[str, object], told: str) -> None:
+def test_settings_without_effect_are_reported_as_warnings(raw: Raw, given: dict[str, object], told: str) -> None:
     assert f"{told} is kept and not applied" in raw.warnings("/agents", {**AGENT, **given})
     agent_id = raw.call("POST", "/agents", AGENT)["id"]
     assert f"{told} is kept and not applied" in raw.warnings(f"/agents/{agent_id}", given)
@@ -68,7 +68,7 @@ async def made(on: Managed, multiagent: Multiagent | None = None) -> Agent:
     return await on.agents.create(AgentCreate(name="a", model="mock-small", multiagent=multiagent))
 
 
-async def test_those_an_agent_works_with_are_fixed_with_their_versions(on: Managed) -> None:
+async def test_the_agents_of_a_multiagent_are_stored_with_versions(on: Managed) -> None:
     other = await made(on)
     crew = await made(on, Coordinator(agents=[other.id, Itself(), Advisor(model="m")]))
     fixed = [AgentReference(id=other.id, version=1), AgentReference(id=crew.id, version=1), Advisor(model="m")]
@@ -76,7 +76,7 @@ async def test_those_an_agent_works_with_are_fixed_with_their_versions(on: Manag
     assert await on.agents.retrieve(crew.id) == crew
 
 
-async def test_nobody_works_with_who_is_not_there_archived_named_twice_or_has_others_itself(on: Managed) -> None:
+async def test_a_multiagent_refuses_missing_archived_duplicate_and_nested_agents(on: Managed) -> None:
     other, archived = await made(on), await made(on)
     await on.agents.archive(archived.id)
     crew = await made(on, Coordinator(agents=[other.id]))

@@ -1,4 +1,4 @@
-"""The work queue: call by call with every SDK that has it, by its keys, and served by the SDK's real worker."""
+"""The work queue: through every SDK that has it, through its keys, and with the SDK's real worker."""
 
 import base64
 import json
@@ -34,7 +34,7 @@ def raw(daemon: DaemonProcess) -> Generator[Raw]:
 
 
 @pytest.mark.parametrize("sdk", [*PYTHON[:2], NODE], ids=lambda sdk: sdk.name)
-def test_every_sdk_that_has_it_works_with_the_queue(sdk: Sdk, daemon: DaemonProcess) -> None:
+def test_every_sdk_with_a_work_queue_uses_it(sdk: Sdk, daemon: DaemonProcess) -> None:
     parity.check(sdk, "work", "mock", sdk.run("work", daemon.url))
 
 
@@ -47,7 +47,7 @@ def key_of(raw: Raw) -> str:
 
 
 def works(raw: Raw) -> list[Event]:
-    """The newest first."""
+    """Newest first."""
     return cast("list[Event]", raw.call("GET", queue_of(raw))["data"])
 
 
@@ -101,7 +101,7 @@ def status(daemon: DaemonProcess, token: str, method: str, path: str) -> int:
     return ask(daemon, token, method, path).status_code
 
 
-def test_a_lease_that_is_not_renewed_goes_to_somebody_else(raw: Raw) -> None:
+def test_an_expired_lease_goes_to_another_worker(raw: Raw) -> None:
     raw.create(TOOLSET, environment=SELF_HOSTED)
     raw.say('[custom name=bash input={"command":"uname"}]')
     queue = queue_of(raw)
@@ -178,9 +178,7 @@ def worker(raw: Raw, daemon: DaemonProcess, folder: Path, sdk: Sdk = NEWEST) -> 
 
 
 @pytest.mark.parametrize("sdk", [NEWEST, NODE], ids=lambda sdk: sdk.name)
-def test_the_real_worker_carries_out_the_tools_of_a_session(
-    raw: Raw, daemon: DaemonProcess, tmp_path: Path, sdk: Sdk
-) -> None:
+def test_the_real_worker_runs_the_tools_of_a_session(raw: Raw, daemon: DaemonProcess, tmp_path: Path, sdk: Sdk) -> None:
     raw.create(TOOLSET, environment=SELF_HOSTED)
     write = {"file_path": "made.txt", "content": "by the worker"}
     commands = '[custom name=bash input={"command":"pwd"}]'
@@ -199,7 +197,7 @@ def test_the_real_worker_carries_out_the_tools_of_a_session(
 
 
 @pytest.mark.parametrize("sdk", [NEWEST, NODE], ids=lambda sdk: sdk.name)
-def test_what_is_always_asked_for_waits_for_the_user_also_with_a_worker(
+def test_an_always_ask_tool_waits_for_the_user_also_with_a_worker(
     raw: Raw, daemon: DaemonProcess, tmp_path: Path, sdk: Sdk
 ) -> None:
     raw.create(ASKING, environment=SELF_HOSTED)

@@ -79,7 +79,7 @@ def held(client: Loose, session: Loose, rules: Loose, talk: Talk) -> None:
     assert run(talk, "cat mnt/memory/ada-s-notes-2/rule.md") == "Be brief.\n"
     events = client.beta.sessions.events.list(session.id)
     assert [str(each.error.message) for each in events if each.type == "session.error"] == [
-        "the memory store 'ada s notes': /rule.md is what the store has again: the store is read-only here"
+        "the memory store 'ada s notes': /rule.md was restored from the store: the store is read-only here"
     ]
 
 

@@ -116,7 +116,7 @@ class MemoryIndex:
         if expected not in (None, found.sha256):
             raise MemoryChanged(
                 f"The content of {memory_id} is not {expected} but {found.sha256}: it was changed meanwhile. Read it "
-                "again and decide anew.",
+                "again and retry.",
                 content_sha256=found.sha256,
             )
         return found

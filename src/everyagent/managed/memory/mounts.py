@@ -136,7 +136,9 @@ class Mounts:
             except RecordNotFound:
                 continue  # it was not open, or its store was deleted
             except EveryagentError as error:
-                logger.info("a session's memory stays open", session=record.parent, why=str(error))
+                logger.info(
+                    "could not mark the memory of a session as synchronized", session=record.parent, why=str(error)
+                )
 
     async def _of(self, session_id: str) -> list[Record]:
         wanted = RecordQuery(kind=KIND, parent=session_id, order="asc", limit=MAX_MEMORY_STORES)
@@ -165,12 +167,13 @@ class Mounts:
         except RecordNotFound:
             files = body.files
             problems = [
-                f"the memory store {body.name!r} was deleted: what is in {body.mount_path} is kept nowhere else"
+                f"the memory store {body.name!r} was deleted: the files in {body.mount_path} are not stored anywhere "
+                "else"
             ]
         except (EveryagentError, OSError) as error:
-            logger.warning("a memory store and its folder differ", session=session_id, store=store_id, why=str(error))
+            logger.warning("could not synchronize a memory store", session=session_id, store=store_id, why=str(error))
             files = body.files
-            problems = [f"the memory store {body.name!r} and {body.mount_path} could not be made the same: {error}"]
+            problems = [f"the memory store {body.name!r} and {body.mount_path} could not be synchronized: {error}"]
         if len(problems) > _TOLD:
             problems = [*problems[:_TOLD], f"the memory store {body.name!r}: {len(problems) - _TOLD} more like these"]
         news = [*dict.fromkeys(each for each in (*body.untold, *problems) if each not in body.told)][:_MOST_NEWS]
@@ -187,7 +190,7 @@ class Mounts:
                 Replace(kind=KIND, id=record.id, version=record.version, body=msgspec.json.encode(new))
             )
         except EveryagentError as error:
-            logger.info("what a session's memory is was not kept", session=record.parent, why=str(error))
+            logger.info("could not store the state of a memory mount", session=record.parent, why=str(error))
 
 
 def _frozen(body: MountBody, store: MemoryStore) -> Frozen | None:

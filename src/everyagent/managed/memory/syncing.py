@@ -40,23 +40,23 @@ class Sync:
         }
         base, local = ({path: seen.sha256 for path, seen in files.items()} for files in (before, scan.files))
         steps = merge(base, local, remote, frozen=frozen, blind=blind)
-        self._tell_refused(scan)
+        self._report_refused(scan)
         if wiped(base, local) and remote and not blind:
-            self.problems.append("every file was gone at once, so all are there again: delete them one by one")
+            self.problems.append("all files were deleted at once, so they were restored: delete them one by one")
         self._common |= {step.path: scan.files[step.path] for step in steps if isinstance(step, Same)}
         for step in steps:
             match step:
                 case Leave():
-                    self.problems.append(f"{step.path} is not kept: {_WHY[frozen or 'archived']}")
+                    self.problems.append(f"{step.path} is not stored: {_WHY[frozen or 'archived']}")
                 case Pull(undone=True):
-                    self.problems.append(f"{step.path} is what the store has again: {_WHY['read_only']}")
+                    self.problems.append(f"{step.path} was restored from the store: {_WHY['read_only']}")
                 case _:
                     continue
         await self._settle([step for step in steps if isinstance(step, Erase | Move)], scan)
         for batch in _batches([step for step in steps if isinstance(step, Push)]):
             await self._push(batch, scan)
         for batch in _batches([step for step in steps if isinstance(step, Pull | Drop)]):
-            await self._take(batch, local)
+            await self._pull(batch, local)
         return self._common
 
     async def _settle(self, steps: Sequence[Erase | Move], scan: Scan) -> None:
@@ -100,10 +100,10 @@ class Sync:
         outcomes = await self._memories.change(self._store_id, changes, self._actor)
         for step, outcome in zip(steps, outcomes, strict=True):
             if isinstance(outcome, EveryagentError) and not isinstance(outcome, MemoryChanged | NotFound):
-                self.problems.append(f"{step.path} is not kept: {outcome.detail}")
+                self.problems.append(f"{step.path} is not stored: {outcome.detail}")
         return [not isinstance(outcome, EveryagentError) for outcome in outcomes]
 
-    async def _take(self, steps: Sequence[Pull | Drop], local: Mapping[str, str]) -> None:
+    async def _pull(self, steps: Sequence[Pull | Drop], local: Mapping[str, str]) -> None:
         texts: list[bytes | None] = []
         for step in steps:
             try:
@@ -130,10 +130,12 @@ class Sync:
         except OSError:
             return None  # deleted since the scan
 
-    def _tell_refused(self, scan: Scan) -> None:
+    def _report_refused(self, scan: Scan) -> None:
         if scan.over:
-            self.problems.append(f"there are more than {MAX_ENTRIES} files: none of them is kept until there are fewer")
-        self.problems += [f"{_shown(path)} is not kept: {fault}" for path, fault in sorted(scan.refused.items())]
+            self.problems.append(
+                f"there are more than {MAX_ENTRIES} files: none of them is stored until there are fewer"
+            )
+        self.problems += [f"{_shown(path)} is not stored: {fault}" for path, fault in sorted(scan.refused.items())]
 
 
 def _shown(path: str) -> str:

@@ -54,20 +54,20 @@ class OutcomeJudge:
         except EveryagentError as error:
             judgement = _failed(session_id, error)
         if judgement is not None:
-            await self._tell(session_id, outcome, judgement)
+            await self._report(session_id, outcome, judgement)
 
     async def _judge(self, session_id: str, outcome: SessionOutcome) -> Judgement | None:
         """None if the evaluation was ended by somebody else before there was a verdict."""
         record = await self._viewed.log.session(session_id)
         rubric = await self._rubric(record, outcome)
-        message = SendMessage(message=judge_prompt(outcome.description, await self._said(record), rubric))
+        message = SendMessage(message=judge_prompt(outcome.description, await self._recent_messages(record), rubric))
         if outcome.judge is not None:
             await self._end(outcome.judge)
         judge = new_id("sess_")
         if not await self._submit(session_id, outcome, _batch(Evaluating(judge=judge))):
             return None
         try:
-            await self._begin(judge, record)
+            await self._create_judge(judge, record)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._watch, record, outcome, tasks.cancel_scope)
                 try:
@@ -91,7 +91,7 @@ class OutcomeJudge:
                 if not _evaluates(view, outcome):
                     break
         except SessionNotFound as error:
-            logger.info("a session went while it was judged", session=record.session_id, why=str(error))
+            logger.info("the session was deleted while it was judged", session=record.session_id, why=str(error))
         judging.cancel()
 
     async def _end(self, judge: str) -> None:
@@ -99,9 +99,9 @@ class OutcomeJudge:
         try:
             await self._sessions.terminate(judge)
         except EveryagentError as error:
-            logger.info("a judge could not be ended", session=judge, why=str(error))
+            logger.info("could not end the session of a judge", session=judge, why=str(error))
 
-    async def _begin(self, judge: str, record: SessionRecord) -> None:
+    async def _create_judge(self, judge: str, record: SessionRecord) -> None:
         catalog = await self._sessions.agents.adapter(record.agent).catalog()
         careful = any(mode.id == _MODE for mode in catalog.permission_modes)
         document = document_of(await self._viewed.log.view(record.session_id))
@@ -120,13 +120,13 @@ class OutcomeJudge:
             ),
         )
 
-    async def _tell(self, session_id: str, outcome: SessionOutcome, judgement: Judgement) -> None:
+    async def _report(self, session_id: str, outcome: SessionOutcome, judgement: Judgement) -> None:
         verdict = judgement.verdict
         result = verdict.result
         if result == "needs_revision" and outcome.iteration + 1 >= outcome.max_iterations:
             result = "max_iterations_reached"
         item = new_id("itm_") if result == "needs_revision" else None
-        told = Evaluated(
+        evaluated = Evaluated(
             result=result,
             explanation=verdict.explanation,
             usage=judgement.usage,
@@ -135,7 +135,7 @@ class OutcomeJudge:
         )
         text = f"Your work was judged and is not good enough yet:\n\n{verdict.explanation}\n\nImprove it."
         entry = Entry(item_id=item, message=SendMessage(message=text)) if item else None
-        await self._submit(session_id, outcome, _batch(told, Submission(entries=[entry]) if entry else None))
+        await self._submit(session_id, outcome, _batch(evaluated, Submission(entries=[entry]) if entry else None))
 
     async def _submit(self, session_id: str, outcome: SessionOutcome, batch: Batch) -> bool:
         """Submits a batch; False if the evaluation is over, since the session was interrupted or has ended."""
@@ -150,7 +150,7 @@ class OutcomeJudge:
         try:
             await self._viewed.submit(session_id, plan)
         except Conflict as error:
-            logger.info("an evaluation came too late", session=session_id, why=str(error))
+            logger.info("dropped the result of an evaluation that is over", session=session_id, why=str(error))
             return False
         return True
 
@@ -160,9 +160,9 @@ class OutcomeJudge:
             defined = msgspec.json.decode(event.body, type=UserDefineOutcome)
             if defined.outcome_id == outcome.id:
                 return await self._prompts.rubric(defined)
-        raise Conflict("The outcome's definition is gone.")
+        raise Conflict("The definition of the outcome was not found.")
 
-    async def _said(self, record: SessionRecord) -> str:
+    async def _recent_messages(self, record: SessionRecord) -> str:
         """The agent's latest messages, oldest first."""
         query = EventQuery(session=0, types=_MESSAGES, order="desc", limit=_RECENT_MESSAGES)
         page = await self._viewed.told(record.number, query)
@@ -171,7 +171,7 @@ class OutcomeJudge:
 
 
 def _failed(session_id: str, error: Exception) -> Judgement:
-    logger.warning("an outcome could not be judged", session=session_id, error=str(error))
+    logger.warning("could not judge an outcome", session=session_id, error=str(error))
     return Judgement(OutcomeVerdict("failed", f"It could not be judged: {error}"), ModelRequestUsage(), 0.0)
 
 

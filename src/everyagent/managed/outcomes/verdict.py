@@ -67,9 +67,7 @@ async def verdict_in(sessions: Sessions, judge: str, message: SendMessage) -> Ju
                 case ItemCompleted(item=item) if item.kind == "message" and item.role == "assistant":
                     texts.append(text_of(item))
                 case TurnEnded(stop_reason="error") as ended:
-                    why = OutcomeVerdict(
-                        "failed", f"The judge could not do its work: {ended.error or 'its turn failed'}"
-                    )
+                    why = OutcomeVerdict("failed", f"The judge failed: {ended.error or 'its turn failed'}")
                     return Judgement(why, model_usage(ended.usage), ended.cost_usd or 0.0)
                 case TurnEnded() as ended:
                     return Judgement(found_in("\n".join(texts)), model_usage(ended.usage), ended.cost_usd or 0.0)
@@ -77,7 +75,7 @@ async def verdict_in(sessions: Sessions, judge: str, message: SendMessage) -> Ju
                     await sessions.cancel(judge)
                 case _:
                     continue
-    return Judgement(OutcomeVerdict("failed", "The evaluation was given up."), ModelRequestUsage(), 0.0)
+    return Judgement(OutcomeVerdict("failed", "The evaluation was cancelled."), ModelRequestUsage(), 0.0)
 
 
 def found_in(text: str) -> OutcomeVerdict:

@@ -44,7 +44,7 @@ def is_package(word: str) -> bool:
 
 
 def fill(prefix: Path, wanted: Sequence[str], lists: Path, run: Run) -> None:
-    """Installs the packages that the machine lacks. `lists` is for own package lists, if the machine's do not suffice."""
+    """Installs the packages that the machine lacks. `lists` is for our own package lists, used second."""
     fetched = prefix / ".fetched"
     fetched.mkdir()
     config = fetched / "apt.conf"

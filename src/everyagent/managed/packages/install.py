@@ -18,7 +18,7 @@ from everyagent.managed.packages.subprocesses import Child
 from everyagent.managed.resources.environments.shape import MANAGERS, Packages
 
 INSTALL_LIMIT_SECONDS = 900.0
-_TOLD = 1000
+_ERROR_CHARS = 1000
 
 
 class InstalledPackages(Struct, frozen=True, kw_only=True):
@@ -56,7 +56,7 @@ def install(packages: Packages, folder: Path, path: str, child: Child) -> Instal
         try:
             _once(prefix, manager, wanted, child)
         except (subprocess.SubprocessError, OSError, AgentFailed) as error:
-            problems.append(f"{manager} could not install {', '.join(wanted)}: {_told(error)}")
+            problems.append(f"{manager} could not install {', '.join(wanted)}: {_shortened(error)}")
             continue
         found = _variables(manager, prefix)
         places += found.pop("PATH", "").split(os.pathsep)
@@ -86,7 +86,7 @@ def _fill(prefix: Path, manager: str, wanted: Sequence[str], child: Child) -> No
     environment = _install_environment(manager, prefix)
 
     def run(argv: Sequence[str], folder: Path) -> str:
-        return child.told(argv, environment=environment, limit=INSTALL_LIMIT_SECONDS, folder=folder)
+        return child.output_of(argv, environment=environment, limit=INSTALL_LIMIT_SECONDS, folder=folder)
 
     if manager == "apt":
         apt.fill(prefix, wanted, prefix.with_name("apt-lists"), run)
@@ -143,5 +143,5 @@ def _fingerprint(wanted: Sequence[str]) -> str:
     return hashlib.sha256(msgspec.json.encode(sorted(wanted))).hexdigest()[:16]
 
 
-def _told(error: Exception) -> str:
-    return str(error)[-_TOLD:]
+def _shortened(error: Exception) -> str:
+    return str(error)[-_ERROR_CHARS:]

@@ -14,8 +14,8 @@ from everyagent.errors import AgentFailed
 
 T = TypeVar("T")
 #: In bytes.
-_LAST_WORDS = 1000
-_TOLD = 16 * 1024 * 1024
+_ERROR_BYTES = 1000
+_OUTPUT_BYTES = 16 * 1024 * 1024
 
 
 class Child:
@@ -27,18 +27,24 @@ class Child:
         self._over = False
 
     def run(
-        self, argv: Sequence[str], *, environment: Mapping[str, str], said: IO[bytes], limit: float, folder: Path | None
+        self,
+        argv: Sequence[str],
+        *,
+        environment: Mapping[str, str],
+        output: IO[bytes],
+        limit: float,
+        folder: Path | None,
     ) -> int:
-        """Blocking. Returns the exit code; output goes to `said`. Raises `subprocess.TimeoutExpired`."""
+        """Blocking. Returns the exit code; output goes to `output`. Raises `subprocess.TimeoutExpired`."""
         with self._lock:
             if self._over:
-                raise AgentFailed("It was given up: the daemon stops.")
+                raise AgentFailed("It was cancelled.")
             process = self._process = subprocess.Popen(
                 argv,
                 cwd=folder,
                 env=environment,
                 stdin=subprocess.DEVNULL,
-                stdout=said,
+                stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
@@ -51,16 +57,16 @@ class Child:
         finally:
             self._process = None
 
-    def told(self, argv: Sequence[str], *, environment: Mapping[str, str], limit: float, folder: Path) -> str:
+    def output_of(self, argv: Sequence[str], *, environment: Mapping[str, str], limit: float, folder: Path) -> str:
         """Blocking. Returns the output; raises `AgentFailed` with the end of the output when the program fails."""
-        with tempfile.TemporaryFile() as said:
-            code = self.run(argv, environment=environment, said=said, limit=limit, folder=folder)
-            kept = _LAST_WORDS if code else _TOLD
-            said.seek(max(0, said.seek(0, os.SEEK_END) - kept))
-            words = said.read().decode("utf-8", "replace").strip()
+        with tempfile.TemporaryFile() as output:
+            code = self.run(argv, environment=environment, output=output, limit=limit, folder=folder)
+            kept = _ERROR_BYTES if code else _OUTPUT_BYTES
+            output.seek(max(0, output.seek(0, os.SEEK_END) - kept))
+            text = output.read().decode("utf-8", "replace").strip()
         if code:
-            raise AgentFailed(words)
-        return words
+            raise AgentFailed(text)
+        return text
 
     def end(self) -> None:
         with self._lock:

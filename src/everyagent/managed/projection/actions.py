@@ -223,7 +223,7 @@ class Actions:
     def _id(self, event: str) -> str:
         return event_id(self._teller.session_id, "answer", event)
 
-    # -- told -----------------------------------------------------------------------------------------------
+    # -- end of a frame -----------------------------------------------------------------------------------------------
 
     def reset(self) -> None:
         """Forgets the asks and answers of a frame that was not written."""

@@ -122,8 +122,8 @@ class SubagentThreads:
         known = self._known(event.session_thread_id)
         if known is None:
             return False
-        told = replace(event, processed_at=self._teller.time, session_thread_id=None)
-        self._teller.tell_thread(known.id, told)
+        shown = replace(event, processed_at=self._teller.time, session_thread_id=None)
+        self._teller.tell_thread(known.id, shown)
         return True
 
     def rest(self) -> None:

@@ -101,8 +101,8 @@ class Turns:
         if parked:
             return
         if failed:
-            told = error or HeldError(type="unknown_error", message=data.error or "The turn failed.")
-            self._statuses.fail(told, "exhausted")
+            shown = error or HeldError(type="unknown_error", message=data.error or "The turn failed.")
+            self._statuses.fail(shown, "exhausted")
         elif error:
             self._statuses.fail(error, "retrying")
         self._rest(data)

@@ -81,7 +81,7 @@ class SessionCreation:
             await self._beginnings.keep(session_id, events)
         made: list[ManagedSession] = []
 
-        def told(record: SessionRecord) -> Receipt | None:
+        def created(record: SessionRecord) -> Receipt | None:
             made.append(new_session(record, document, resources, begun=bool(events)))
             return receipt(made[0]) if receipt else None
 
@@ -92,7 +92,7 @@ class SessionCreation:
             directory = await asyncio.to_thread(self._workspaces.directory, session_id)
             request = await self._request(asked, agent, document, str(directory))
             request = msgspec.structs.replace(request, metadata=metadata)
-            await self._sessions.viewed.create(session_id, request, _view(document, agent), told)
+            await self._sessions.viewed.create(session_id, request, _view(document, agent), created)
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await (self._beginnings.give_up(session_id) if staged else self._workspaces.remove(session_id))

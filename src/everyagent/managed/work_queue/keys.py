@@ -73,13 +73,13 @@ class WorkerKeys:
         return claims.session if claims else None
 
     def _made(self, claims: _Claims) -> str:
-        told = msgspec.json.encode(claims)
-        return f"{PREFIX}{_unpadded(told)}.{_unpadded(hmac.digest(self._seal, told, 'sha256'))}"
+        payload = msgspec.json.encode(claims)
+        return f"{PREFIX}{_unpadded(payload)}.{_unpadded(hmac.digest(self._seal, payload, 'sha256'))}"
 
     def _claims(self, key: str) -> _Claims | None:
-        told, dot, seal = key.removeprefix(PREFIX).partition(".")
+        payload, dot, seal = key.removeprefix(PREFIX).partition(".")
         try:
-            claims = base64.urlsafe_b64decode(told + "=" * (-len(told) % 4))
+            claims = base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))
             given = base64.urlsafe_b64decode(seal + "=" * (-len(seal) % 4))
             if not dot or not hmac.compare_digest(given, hmac.digest(self._seal, claims, "sha256")):
                 return None

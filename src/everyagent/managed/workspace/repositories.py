@@ -15,7 +15,7 @@ from everyagent.managed.packages.subprocesses import Child
 from everyagent.managed.workspace.shape import BranchCheckout, CommitCheckout, RepositoryResource
 
 CLONE_LIMIT_SECONDS = 600.0
-_TOLD_BYTES = 500
+_ERROR_BYTES = 500
 
 
 class RepositoryProblem(Struct, frozen=True, kw_only=True):
@@ -44,8 +44,8 @@ def clone(resource: RepositoryResource, token: str | None, place: Path, child: C
     except subprocess.TimeoutExpired:
         return _problem(resource, "repository_clone_error", f"git took more than {CLONE_LIMIT_SECONDS:.0f} seconds.")
     except subprocess.CalledProcessError as error:
-        told = str(error.stderr).strip()
-        return _problem(resource, _error_type(told, "checkout" in error.cmd), _hidden(told, token))
+        message = str(error.stderr).strip()
+        return _problem(resource, _error_type(message, "checkout" in error.cmd), _hidden(message, token))
     except (OSError, AgentFailed) as error:
         return _problem(resource, "repository_checkout_error", str(error))
     finally:
@@ -54,11 +54,11 @@ def clone(resource: RepositoryResource, token: str | None, place: Path, child: C
 
 
 def _git(argv: list[str], environment: dict[str, str], child: Child) -> None:
-    with tempfile.TemporaryFile() as said:
-        code = child.run(argv, environment=environment, said=said, limit=CLONE_LIMIT_SECONDS, folder=None)
+    with tempfile.TemporaryFile() as output:
+        code = child.run(argv, environment=environment, output=output, limit=CLONE_LIMIT_SECONDS, folder=None)
         if code:
-            said.seek(max(0, said.seek(0, os.SEEK_END) - _TOLD_BYTES))
-            raise subprocess.CalledProcessError(code, argv, stderr=said.read().decode("utf-8", "replace"))
+            output.seek(max(0, output.seek(0, os.SEEK_END) - _ERROR_BYTES))
+            raise subprocess.CalledProcessError(code, argv, stderr=output.read().decode("utf-8", "replace"))
 
 
 def _environment(url: str, token: str | None) -> dict[str, str]:
@@ -81,8 +81,8 @@ def _environment(url: str, token: str | None) -> dict[str, str]:
     return environment
 
 
-def _error_type(told: str, checking_out: bool) -> str:
-    lower = told.lower()
+def _error_type(message: str, checking_out: bool) -> str:
+    lower = message.lower()
     if checking_out or "remote branch" in lower:
         return "repository_checkout_error"
     if "returned error: 403" in lower:
@@ -95,7 +95,7 @@ def _error_type(told: str, checking_out: bool) -> str:
 
 
 def _problem(resource: RepositoryResource, type: str, message: str) -> RepositoryProblem:
-    return RepositoryProblem(type=type, message=message or "git failed without a word.", repository_url=resource.url)
+    return RepositoryProblem(type=type, message=message or "git failed without a message.", repository_url=resource.url)
 
 
 def _hidden(text: str, token: str | None) -> str:

@@ -118,11 +118,11 @@ async def expanded(multiagent: Multiagent, show: Show) -> Json:
 
     async def crew(given: Crew | None) -> Json:
         given = given or _OFF
-        told: dict[str, object] = msgspec.to_builtins(replace(given, predefined_agents=None))
+        settings: dict[str, object] = msgspec.to_builtins(replace(given, predefined_agents=None))
         return (
-            told
+            settings
             if given.type == "disabled"
-            else told | {"predefined_agents": await shown(given.predefined_agents or [])}
+            else settings | {"predefined_agents": await shown(given.predefined_agents or [])}
         )
 
     match multiagent:

@@ -86,7 +86,7 @@ class AgentStore(RecordStore[AgentBody, Agent]):
             if asked.version not in (UNSET, None, old.version):
                 raise RecordChanged(
                     f"The agent {agent_id} is at version {old.version}, not {asked.version}: it was changed "
-                    "meanwhile. Nothing was written; retrieve it and decide anew.",
+                    "meanwhile. Nothing was written; retrieve it and try again.",
                     version=old.version,
                 )
             new = await self._updated(agent_id, old, asked)
@@ -157,7 +157,7 @@ class AgentStore(RecordStore[AgentBody, Agent]):
         async def pin(reference: AgentReference) -> AgentReference:
             agent = await self.retrieve(reference.id, reference.version)
             if agent.archived_at is not None:
-                raise BadRequest(f"The agent {agent.id} is archived: nobody works with it.", field="multiagent")
+                raise BadRequest(f"The agent {agent.id} is archived, so no agent can work with it.", field="multiagent")
             if agent.multiagent is not None:
                 raise BadRequest(f"The agent {agent.id} works with others itself.", field="multiagent")
             return AgentReference(id=agent.id, version=agent.version)
@@ -167,9 +167,9 @@ class AgentStore(RecordStore[AgentBody, Agent]):
     async def _expanded(self, agent: Agent) -> Json:
         async def show(reference: AgentReference) -> Json:
             member = await self.retrieve(reference.id, reference.version)
-            told: dict[str, object] = msgspec.to_builtins(_session_agent(member, None))
-            del told["multiagent"]
-            return told
+            shown: dict[str, object] = msgspec.to_builtins(_session_agent(member, None))
+            del shown["multiagent"]
+            return shown
 
         return None if agent.multiagent is None else await expanded(agent.multiagent, show)
 

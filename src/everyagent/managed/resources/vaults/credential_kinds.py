@@ -88,7 +88,9 @@ def _updated_oauth(auth: Oauth, secrets: Secrets, asked: OauthUpdate) -> tuple[O
     refresh = auth.refresh
     if asked.refresh is not None:
         if refresh is None:
-            raise BadRequest("This credential has no `refresh` to change. Create it anew with one.", field="auth")
+            raise BadRequest(
+                "This credential has no `refresh` to change. Create a new credential with one.", field="auth"
+            )
         refresh = _updated_refresh(refresh, asked.refresh)
     changes = asked.refresh or RefreshUpdate()
     endpoint = changes.token_endpoint_auth

@@ -147,7 +147,7 @@ class CredentialStore:
             try:
                 await self._vaults.retrieve_active(vault_id)
             except (NotFound, BadRequest) as error:
-                problems.append(f"{error.detail} The session works without what was in it.")
+                problems.append(f"{error.detail} The session works without its secrets.")
                 continue
             wanted = RecordQuery(kind=CREDENTIAL_KIND, parent=vault_id, limit=MAX_IN_A_VAULT)
             for record in await self._records.page(wanted):
@@ -173,7 +173,7 @@ class CredentialStore:
             if not isinstance(auth, Oauth) or auth.refresh is None or secrets.refresh_token is None:
                 return record, RefreshOutcome(status="no_refresh_token", http_response=None)
             outcome = RefreshOutcome(status="connect_error", http_response=None)
-            # Once the request is out, the old refresh token may be void: the answer is stored whoever stops waiting.
+            # The request may void the old refresh token: its response is stored even if the caller stops waiting.
             with anyio.CancelScope(shield=True):
                 outcome, tokens = await oauth.renew(auth.refresh, secrets)
                 if tokens is None:
