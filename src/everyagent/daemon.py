@@ -43,7 +43,7 @@ T = TypeVar("T")
 #: As many as a daemon could be at when it died.
 _MOST = 10_000
 logger = get_logger(__name__)
-#: The ids of sessions that have a view begin with it.
+#: The prefix of the ids of managed sessions.
 _MANAGED = "sesn_"
 
 
@@ -88,7 +88,7 @@ class LazyManaged:
             await self._views.going(session_id)
 
     async def recover(self, log: SqliteLog, tasks: anyio.abc.TaskGroup) -> None:
-        """Go on with what a dead daemon was judging, with sessions it was making, with memory it had not yet kept."""
+        """Resumes the evaluations, session creations and memory synchronizations that a dead daemon left unfinished."""
         for view in await log.views(ProjectionQuery(statuses=["running"], limit=_MOST)):
             tasks.start_soon(self._guarded, self.turn_over, view.session_id)
         unfinished = await log.records.page(RecordQuery(kind="session_beginning", order="asc", limit=_MOST))
@@ -99,11 +99,11 @@ class LazyManaged:
             tasks.start_soon(self._guarded, self.managed.mounts.recover, memory)
 
     async def _guarded(self, function: Callable[[T], Awaitable[None]], what: T) -> None:
-        """What cannot be taken up again keeps nothing else from it."""
+        """Runs one recovery; its failure does not stop the others."""
         try:
             await function(what)
         except Exception:
-            logger.exception("something of a dead daemon's could not be taken up again", what=what)
+            logger.exception("crash recovery failed", what=what)
 
 
 @asynccontextmanager
