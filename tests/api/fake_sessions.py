@@ -20,7 +20,8 @@ from everyagent.errors import (
     SessionNotFound,
     UnknownAgent,
 )
-from everyagent.log.log import Receipt
+from everyagent.log.chunk import EventChunk
+from everyagent.log.log import Receipt, StoredEvent
 from everyagent.log.records import Record, Records
 from everyagent.model.agents import Mode, Model
 from everyagent.model.asks import Answer, PermissionAnswer, ToolAnswer
@@ -104,8 +105,8 @@ class NoRecords:
 class FakeTail:
     """A tail that a test feeds with `chunks`; `closed` is set when the reader has closed it."""
 
-    def __init__(self, replay: list[bytes]) -> None:
-        self.feed, self._chunks = anyio.create_memory_object_stream[bytes | None](100)
+    def __init__(self, replay: list[EventChunk]) -> None:
+        self.feed, self._chunks = anyio.create_memory_object_stream[EventChunk | None](100)
         for chunk in replay:
             self.feed.send_nowait(chunk)
         self.closed = anyio.Event()
@@ -113,7 +114,7 @@ class FakeTail:
     def __aiter__(self) -> "FakeTail":
         return self
 
-    async def __anext__(self) -> bytes | None:
+    async def __anext__(self) -> EventChunk | None:
         try:
             return await self._chunks.receive()
         except anyio.EndOfStream:
@@ -255,11 +256,11 @@ class FakeSessions:
 
     async def stream_turn(
         self, session_id: str, message: SendMessage, receipt: Callable[[str], Receipt] | None = None, *, raw: bool
-    ) -> AsyncIterator[bytes | None]:
+    ) -> AsyncIterator[EventChunk | None]:
         return await self.turn(session_id, await self.send(session_id, message, receipt), raw=raw)
 
-    async def turn(self, session_id: str, item_id: str, *, raw: bool) -> AsyncIterator[bytes | None]:
-        return self._tail([sse(body) for body in self.bodies[session_id]], ends=True)
+    async def turn(self, session_id: str, item_id: str, *, raw: bool) -> AsyncIterator[EventChunk | None]:
+        return self._tail(chunks(self.bodies[session_id], 0), ends=True)
 
     async def cancel(self, session_id: str) -> bool:
         await self.get(session_id)
@@ -310,11 +311,11 @@ class FakeSessions:
 
     async def tail(
         self, session_id: str, *, after: int, types: Sequence[str], raw: bool
-    ) -> AsyncIterator[bytes | None]:
+    ) -> AsyncIterator[EventChunk | None]:
         info = await self._at(session_id, after, types)
-        return self._tail([sse(body) for body in self.bodies[session_id][after:]], ends=info.ended)
+        return self._tail(chunks(self.bodies[session_id], after), ends=info.ended)
 
-    async def feed(self, *, after: str | None, types: Sequence[str]) -> AsyncIterator[bytes | None]:
+    async def feed(self, *, after: str | None, types: Sequence[str]) -> AsyncIterator[EventChunk | None]:
         if after is not None and not after.replace(".", "", 1).isdecimal():
             raise BadRequest("That is no position.", field="Last-Event-ID")
         check_types(types)
@@ -360,7 +361,7 @@ class FakeSessions:
         check_types(types)
         return info
 
-    def _tail(self, replay: "list[bytes]", *, ends: bool) -> FakeTail:
+    def _tail(self, replay: "list[EventChunk]", *, ends: bool) -> FakeTail:
         tail = FakeTail(replay)
         if ends or not self.endless:
             tail.feed.close()
@@ -391,8 +392,8 @@ def event(session_id: str, sequence: int) -> bytes:
     )
 
 
-def sse(body: bytes) -> bytes:
-    return b"id: %d\nevent: message\ndata: %b\n\n" % (msgspec.json.decode(body)["sequence"], body)
+def chunks(bodies: "list[bytes]", after: int) -> "list[EventChunk]":
+    return [EventChunk(1, [StoredEvent(sequence, 1, body)]) for sequence, body in enumerate(bodies[after:], after + 1)]
 
 
 async def _exported(format: str) -> AsyncIterator[bytes]:

@@ -8,7 +8,9 @@ from contextlib import asynccontextmanager
 import anyio
 import pytest
 
-from tests.api.fake_sessions import FakeTail, sse
+from everyagent.log.chunk import EventChunk
+from everyagent.log.log import StoredEvent
+from tests.api.fake_sessions import FakeTail
 from tests.api.served import TOKEN, Served
 
 
@@ -42,7 +44,10 @@ async def test_a_stream_starts_with_retry_and_has_the_stored_bytes(served: Serve
     assert response.headers["cache-control"] == "no-cache"
     assert response.headers["x-accel-buffering"] == "no"
     assert response.headers["x-request-id"]
-    frames = b"".join(map(sse, served.sessions.bodies["over"]))
+    frames = b"".join(
+        b"id: %d\nevent: message\ndata: %b\n\n" % (sequence, body)
+        for sequence, body in enumerate(served.sessions.bodies["over"], 1)
+    )
     assert response.content == b"retry: 1000\n\n" + frames
 
 
@@ -78,7 +83,7 @@ async def test_live_events_and_heartbeats_are_sent_at_once(served: Served) -> No
         await tail.feed.send(None)
         with anyio.fail_after(30):
             await incoming.readuntil(b": heartbeat\n\n")
-            await tail.feed.send(b"id: 1\nevent: message\ndata: {}\n\n")
+            await tail.feed.send(EventChunk(1, [StoredEvent(1, 1, b"{}")]))
             await incoming.readuntil(b"id: 1\nevent: message\ndata: {}\n\n")
 
 
@@ -101,7 +106,7 @@ async def test_the_feed_of_all_sessions_resumes_at_its_ids(served: Served) -> No
 async def test_a_slow_reader_holds_one_chunk_not_a_queue(served: Served) -> None:
     served.sessions.add("mine", count=0)
     async with reader(served, "/v1/sessions/mine/events/sse") as (_, tail):
-        chunk = b": " + b"x" * (1 << 20) + b"\n\n"
+        chunk = EventChunk(1, [StoredEvent(1, 1, b"x" * (1 << 20))])
         taken = 0
         with anyio.move_on_after(2):
             while taken < 90:

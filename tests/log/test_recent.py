@@ -16,12 +16,29 @@ def test_a_reader_that_lacks_several_small_chunks_gets_them_in_one_shared_piece(
     joined = recent.after(1, 0)
     assert joined is not None
     assert (joined.first, joined.last, [event.sequence for event in joined.events]) == (1, 6, [1, 2, 3, 4, 5, 6])
-    assert joined.sse() == chunk(1, 1, 6, 0).sse()
     assert recent.after(1, 0) is joined
     assert recent.after(1, 1) is None
     assert recent.after(1, 6) is None
     assert recent.after(1, 3) is recent.committed(4)
     assert (recent.head(1), recent.head(2), recent.head(3)) == (6, 1, None)
+
+
+def test_what_is_derived_from_a_joined_piece_is_joined_from_what_its_chunks_have() -> None:
+    made: list[int] = []
+
+    def numbered(chunk: EventChunk) -> bytes:
+        made.extend(event.sequence for event in chunk.events)
+        return b"".join(b"%d%b" % (event.sequence, event.body) for event in chunk.events)
+
+    recent = Recent(1 << 20, 0)
+    pieces = [chunk(1, 1, 2, 1), chunk(1, 3, 3, 2), chunk(1, 4, 6, 3)]
+    recent.publish(pieces)
+    assert pieces[1].derived(numbered, b"".join) == b"3" + b"x" * 100
+    joined = recent.after(1, 0)
+    assert joined is not None
+    assert joined.derived(numbered, b"".join) == numbered(chunk(1, 1, 6, 0))
+    assert joined.derived(numbered, b"".join) is joined.derived(numbered, b"".join)
+    assert made == [3, 1, 2, 4, 5, 6, 1, 2, 3, 4, 5, 6]
 
 
 def test_pieces_stay_small() -> None:

@@ -13,7 +13,7 @@ from everyagent.clock import SystemClock
 from everyagent.errors import Unavailable
 from everyagent.log.blobs import INLINE_BYTES
 from everyagent.log.log import Append, EventQuery, FeedPosition, NewFrame
-from everyagent.log.sqlite import SqliteLog, backoff, checkpoint, deletion, migrations, pages, writer
+from everyagent.log.sqlite import SqliteLog, checkpoint, deletion, migrations, pages, retries, writer
 from everyagent.log.sqlite.connection import Connection
 from everyagent.log.sqlite.migrations import migrate
 from everyagent.testing.log_rules.samples import (
@@ -208,8 +208,8 @@ async def test_deletion_that_keeps_failing_is_retried_after_pauses_and_logged_on
     while len(tries) < 3:  # appends wake the writer again and again
         head = await asyncio.wait_for(grow(log, other, head, 1), LIMIT)
     pauses = [later - earlier for earlier, later in pairwise(tries)]
-    assert pauses[0] >= backoff.FIRST_SECONDS
-    assert pauses[1] >= 2 * backoff.FIRST_SECONDS
+    assert pauses[0] >= retries.FIRST_SECONDS
+    assert pauses[1] >= 2 * retries.FIRST_SECONDS
     monkeypatch.setattr(remover, "remove_slice", remove_slice)
     await becomes(lambda: count(tmp_path, "debris") == 0)
     await becomes(lambda: not log._writer._housekeeping.failing)
@@ -236,9 +236,9 @@ async def test_failed_checkpoints_are_logged_once_and_retried(
     session, head = await new_session(log), 1
     while len(tries) < 2:
         head = await asyncio.wait_for(grow(log, session, head, 1), LIMIT)
-    assert tries[1] - tries[0] >= backoff.FIRST_SECONDS
+    assert tries[1] - tries[0] >= retries.FIRST_SECONDS
     checkpointer._connection = working
-    while checkpointer._backoff.failing:
+    while checkpointer._retries.failing:
         head = await asyncio.wait_for(grow(log, session, head, 1), LIMIT)
     logged = capsys.readouterr().err
     assert logged.count("moving the write-ahead log into the database failed") == 1

@@ -21,7 +21,7 @@ from everyagent.api.metrics import Metrics, Sample
 from everyagent.api.response_sender import ResponseSender
 from everyagent.api.routes import ROUTES, openapi_json, schema_json
 from everyagent.api.routing import Call, NoContent, Nothing, Route, Router, Spooled, Upload, encoded
-from everyagent.api.streaming import Download, EventStream, Readers
+from everyagent.api.streaming import Download, EventStream, OpenStreams
 from everyagent.sessions import Sessions
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Application:
     ) -> None:
         routes = tuple(routes)
         self.metrics = Metrics()
-        self.readers = Readers()
+        self.readers = OpenStreams()
         self.metrics.add(self._samples)
         self._context = Context(
             sessions=sessions,

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from everyagent import __version__
 from everyagent.api.metrics import Metrics
-from everyagent.api.streaming import Readers
+from everyagent.api.streaming import OpenStreams
 from everyagent.sessions import Sessions
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Context(Struct, frozen=True, kw_only=True):
     sessions: Sessions
     settings: ApiSettings
     metrics: Metrics
-    readers: Readers
+    readers: OpenStreams
     managed: "Callable[[], Managed] | None"
     openapi: Callable[[], bytes]
     schema: Callable[[], bytes]

@@ -1,4 +1,4 @@
-"""Answers that take their time: server-sent events, and downloads.
+"""ASGI responses that are streamed: server-sent events and downloads.
 
 A reader costs one chunk and its position; what it has not taken yet waits in the log, not here.
 """
@@ -11,15 +11,16 @@ from urllib.parse import quote
 
 from starlette.types import Message, Receive, Scope, Send
 
-HEARTBEAT = b": heartbeat\n\n"
-_RETRY = b"retry: 1000\n\n"
+from everyagent.api.sse import HEARTBEAT, RETRY, session_frames
+from everyagent.sessions import EventChunk
+
 _SSE_HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-cache"),
     (b"x-accel-buffering", b"no"),
 ]
 _LOCKED_DOWN = b"sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-
+_join = b"".join
 
 #: Where a server that lets streams write directly puts its connection into the ASGI scope.
 CONNECTION = "everyagent.connection"
@@ -76,7 +77,7 @@ class Hangup:
         self.stop()
 
 
-class Readers:
+class OpenStreams:
     """The event streams that are open now."""
 
     def __init__(self) -> None:
@@ -105,31 +106,38 @@ class Readers:
 
 
 class EventStream:
-    """An ASGI answer: SSE bytes as they come; None stands for a heartbeat.
+    """An ASGI response of server-sent events; a chunk that is None is a heartbeat. `frames` makes its bytes.
 
-    The events were subscribed to before this was made, so nothing is missed before the headers leave.
+    The caller subscribed to the chunks before it made this, so nothing is missed before the headers leave.
     """
 
-    __slots__ = ("_chunks", "_readers")
+    __slots__ = ("_chunks", "_frames", "_readers")
 
-    def __init__(self, chunks: AsyncIterator[bytes | None], readers: Readers) -> None:
+    def __init__(
+        self,
+        chunks: AsyncIterator[EventChunk | None],
+        readers: OpenStreams,
+        frames: Callable[[EventChunk], bytes] = session_frames,
+    ) -> None:
         self._chunks = chunks
         self._readers = readers
+        self._frames = frames
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        readers = self._readers
+        readers, frames = self._readers, self._frames
         connection: DirectConnection | None = scope.get(CONNECTION)
         with Hangup(scope, receive) as hangup:
             readers.add(hangup)
             try:
                 await send({"type": "http.response.start", "status": 200, "headers": list(_SSE_HEADERS)})
-                await send(_body(_RETRY))
+                await send(_body(RETRY))
                 scope["headers"].clear()  # a reader may stay for days; nobody asks for them again
                 async for chunk in self._chunks:
+                    data = HEARTBEAT if chunk is None else chunk.derived(frames, _join)
                     if connection is not None:
-                        await connection.write(readers.framed(chunk or HEARTBEAT))
+                        await connection.write(readers.framed(data))
                     else:
-                        await send(_body(chunk or HEARTBEAT))
+                        await send(_body(data))
             finally:
                 readers.discard(hangup)
                 await _close(self._chunks)

@@ -1,14 +1,20 @@
-"""Consecutive events of one session, as readers share them."""
+"""Consecutive events of one session, shared by all readers at the same place."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from everyagent.log.log import StoredEvent
 
+T = TypeVar("T")
+
 
 class EventChunk:
-    """`commit` is 0 where the reader has no use for it. `size` is what its bodies weigh."""
+    """`first` and `last` are sequences; `size` is the length of all bodies.
 
-    __slots__ = ("__weakref__", "_sse", "commit", "events", "first", "last", "session", "size")
+    `commit` is the chunk's place in the feed of all sessions, 0 if it is not read from there.
+    """
+
+    __slots__ = ("__weakref__", "_derived", "_pieces", "commit", "events", "first", "last", "session", "size")
 
     def __init__(self, session: int, events: Sequence[StoredEvent], commit: int = 0) -> None:
         self.session = session
@@ -16,19 +22,30 @@ class EventChunk:
         self.first = events[0].sequence
         self.last = events[-1].sequence
         self.commit = commit
-        self.size = sum(len(event.body) for event in events)
-        self._sse: bytes | None = None
+        self.size = sum([len(event.body) for event in events])
+        self._pieces: Sequence[EventChunk] = ()
+        self._derived: dict[object, object] = {}
 
-    def sse(self) -> bytes:
-        if self._sse is None:
-            self._sse = b"".join(
-                [b"id: %d\nevent: message\ndata: %b\n\n" % (event.sequence, event.body) for event in self.events]
-            )
-        return self._sse
+    def derived(self, make: Callable[["EventChunk"], T], join: Callable[[list[T]], T]) -> T:
+        """`make(chunk)`, called once for all readers and kept with the chunk.
+
+        A chunk that was joined from others joins what they have, so `join` over consecutive chunks must be the same
+        as `make` of the whole.
+        """
+        try:
+            return self._derived[make]  # pyright: ignore[reportReturnType]
+        except KeyError:
+            pieces, self._pieces = (
+                self._pieces,
+                (),
+            )  # kept only until they are used: a slow reader may hold a chunk long
+            found = join([piece.derived(make, join) for piece in pieces]) if pieces else make(self)
+            self._derived[make] = found
+            return found
 
     @classmethod
     def joined(cls, pieces: Sequence["EventChunk"]) -> "EventChunk":
-        """Pieces that follow each other, as one; their SSE bytes are not made again."""
+        """Chunks that follow each other, as one."""
         whole = cls(pieces[0].session, [event for piece in pieces for event in piece.events], pieces[-1].commit)
-        whole._sse = b"".join([piece.sse() for piece in pieces])
+        whole._pieces = pieces
         return whole

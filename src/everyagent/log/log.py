@@ -18,6 +18,7 @@ from everyagent.model.sessions import FrameInfo, SearchHit
 from everyagent.model.usage import Usage
 
 if TYPE_CHECKING:
+    from everyagent.log.chunk import EventChunk
     from everyagent.log.projections import NewProjection, ProjectionQuery, ProjectionRecord, ProjectionStep
 
 FrameDirection: TypeAlias = Literal["from_agent", "to_agent", "from_client", "daemon"]
@@ -231,25 +232,11 @@ class FeedPosition(NamedTuple):
     sequence: int
 
 
-class Chunk(Protocol):
-    """Consecutive events of one session. Readers at the same place share one chunk and its bytes."""
+class TailPair(NamedTuple):
+    """New events of a session and of its projection; at least one of the two."""
 
-    session: int
-    first: int
-    last: int
-    commit: int
-    events: Sequence[StoredEvent]
-
-    def sse(self) -> bytes:
-        """All its events as SSE frames (`id`, `event: message`, `data`), made once."""
-        ...
-
-
-class Pair(NamedTuple):
-    """New events of a session and of its view; at least one of the two."""
-
-    events: Chunk | None
-    view: Chunk | None
+    events: "EventChunk | None"
+    view: "EventChunk | None"
 
 
 class Log(Protocol):
@@ -319,7 +306,7 @@ class Log(Protocol):
     async def keep_receipt(self, receipt: Receipt) -> None: ...
     async def search(self, text: str, session: int | None, limit: int) -> list[SearchHit]: ...
 
-    def tail(self, session: int, after: int) -> AsyncIterator[Chunk | None]:
+    def tail(self, session: int, after: int) -> "AsyncIterator[EventChunk | None]":
         """Everything after `after`, then live, without end; None when nothing came for 10 seconds.
 
         Subscribe, mark, replay, live: no gap, no repeat. A reader holds a position and one chunk, no queue.
@@ -327,11 +314,11 @@ class Log(Protocol):
         """
         ...
 
-    def paired_tail(self, session: int, after: int, view_after: int) -> "AsyncIterator[Pair | None]":
+    def paired_tail(self, session: int, after: int, view_after: int) -> "AsyncIterator[TailPair | None]":
         """A session's events and its view's together: never what the view tells before what it was made from."""
         ...
 
-    def feed(self, after: FeedPosition | None) -> AsyncIterator[Chunk | None]:
+    def feed(self, after: FeedPosition | None) -> "AsyncIterator[EventChunk | None]":
         """The same for all sessions, in commit order; from now on if `after` is None."""
         ...
 

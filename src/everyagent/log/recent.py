@@ -94,5 +94,5 @@ class Recent:
 
 
 def _cost(chunk: EventChunk) -> int:
-    """Its bodies, and once more as SSE."""
+    """Its bodies, and once more as they are sent."""
     return 2 * chunk.size + _EVENT_OVERHEAD * len(chunk.events)

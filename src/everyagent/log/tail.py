@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 from everyagent.errors import OffsetOutOfRange, SessionNotFound
 from everyagent.log.chunk import EventChunk
-from everyagent.log.log import FeedPosition, Pair
+from everyagent.log.log import FeedPosition, TailPair
 from everyagent.log.recent import Recent
 from everyagent.log.signals import ALL_SESSIONS, Signal, Signals
 
@@ -108,7 +108,7 @@ class SessionTail(AsyncIterator[EventChunk | None]):
         return chunk
 
 
-class PairedTail(AsyncIterator[Pair | None]):
+class PairedTail(AsyncIterator[TailPair | None]):
     """A session and its view, whose commits fire the session's signal, too."""
 
     def __init__(self, events: SessionTail, view: SessionTail) -> None:
@@ -116,7 +116,7 @@ class PairedTail(AsyncIterator[Pair | None]):
         self._view = view
         self._quiet = False
 
-    async def __anext__(self) -> Pair | None:
+    async def __anext__(self) -> TailPair | None:
         while not self._events.closed:
             if self._quiet and not await self._events.waited():
                 return None
@@ -126,11 +126,11 @@ class PairedTail(AsyncIterator[Pair | None]):
             if view is not None:  # what it was made from came before it, but perhaps after the first look
                 events = await self._events.poll()
             if not self._quiet:
-                return Pair(events, view)
+                return TailPair(events, view)
         raise StopAsyncIteration
 
 
-class Feed(AsyncIterator[EventChunk | None]):
+class FeedTail(AsyncIterator[EventChunk | None]):
     """All sessions, in the order of their commits. After `_mark` come the chunks that were replayed ahead, if any."""
 
     def __init__(self, recent: Recent, signals: Signals, storage: Storage, after: FeedPosition | None) -> None:

@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everyagent.errors import BadRequest
+from everyagent.log.chunk import EventChunk
 from everyagent.log.log import (
     EventQuery,
     JoinedPage,
@@ -150,13 +151,13 @@ class Sessions:
 
     async def stream_turn(
         self, session_id: str, message: SendMessage, receipt: Callable[[str], Receipt] | None = None, *, raw: bool
-    ) -> AsyncIterator[bytes | None]:
+    ) -> AsyncIterator[EventChunk | None]:
         """Taken in when this returns; then the events of the turn it gets."""
         record = await self._log.session(session_id)
         item_id = await self.send(session_id, replace(message, delivery="queue"), receipt)
         return self._tails.turn(record.number, record.last_sequence, item_id, raw=raw)
 
-    async def turn(self, session_id: str, item_id: str, *, raw: bool) -> AsyncIterator[bytes | None]:
+    async def turn(self, session_id: str, item_id: str, *, raw: bool) -> AsyncIterator[EventChunk | None]:
         """The events of the turn that a message got, or will get."""
         record = await self._log.session(session_id)
         return self._tails.turn(record.number, 0, item_id, raw=raw)
@@ -234,11 +235,11 @@ class Sessions:
 
     async def tail(
         self, session_id: str, *, after: int, types: Sequence[str], raw: bool
-    ) -> AsyncIterator[bytes | None]:
+    ) -> AsyncIterator[EventChunk | None]:
         record = await self._at(session_id, after)
         return self._tails.session(record.number, after, type_numbers(types), raw=raw)
 
-    async def feed(self, *, after: str | None, types: Sequence[str]) -> AsyncIterator[bytes | None]:
+    async def feed(self, *, after: str | None, types: Sequence[str]) -> AsyncIterator[EventChunk | None]:
         return self._tails.feed(feed_position(after), type_numbers(types))
 
     async def search(self, text: str, *, session_id: str | None, limit: int) -> "list[SearchHit]":

@@ -7,6 +7,7 @@ from msgspec import Meta, Struct
 
 from everyagent.api.request_decoding import header
 from everyagent.api.routing import Call, Encoded, NoContent, Nothing, Routes
+from everyagent.api.sse import feed_frames
 from everyagent.api.streaming import EventStream
 from everyagent.errors import BadRequest, OffsetOutOfRange, SessionNotFound
 from everyagent.model.events import TYPE_NUMBERS
@@ -98,7 +99,7 @@ async def feed_events(call: Call[FeedQuery, Nothing]) -> EventStream:
     """Stream the events of all sessions, from now on or after the `Last-Event-ID` header."""
     after = header(call.scope, b"last-event-id") or None
     chunks = await call.sessions.feed(after=after, types=call.query.types)
-    return EventStream(chunks, call.context.readers)
+    return EventStream(chunks, call.context.readers, feed_frames)
 
 
 def _position(call: Call[TailQuery, Nothing]) -> int:

@@ -4,9 +4,9 @@ import threading
 
 import apsw
 
-from everyagent.log.sqlite.backoff import Backoff
 from everyagent.log.sqlite.connection import Connection
 from everyagent.log.sqlite.database import Database
+from everyagent.log.sqlite.retries import Retries
 
 #: Pages in the write-ahead log, not yet moved, from which on it is worth moving them (16 MiB).
 WORTHWHILE_PAGES = 4096
@@ -22,14 +22,14 @@ class Checkpointer:
         self._wanted = threading.Event()
         self._stopping = False
         self._moved = 0
-        self._backoff = Backoff("moving the write-ahead log into the database")
+        self._retries = Retries("moving the write-ahead log into the database")
         self.working = False
         self._thread = threading.Thread(target=self._run, name="log-checkpoint", daemon=True)
         self._thread.start()
 
     def worthwhile(self, pages: int) -> bool:
         """Of `pages` in the write-ahead log, enough have not been moved yet. Fewer than before: it began anew."""
-        return not self._backoff.due and pages - (self._moved if pages >= self._moved else 0) >= WORTHWHILE_PAGES
+        return not self._retries.due and pages - (self._moved if pages >= self._moved else 0) >= WORTHWHILE_PAGES
 
     def want(self) -> None:
         self.working = True
@@ -43,9 +43,9 @@ class Checkpointer:
         try:
             _, moved = connection.wal_checkpoint(mode=mode)
         except apsw.Error as error:
-            self._backoff.failed(error)
+            self._retries.failed(error)
             return 0
-        self._backoff.succeeded()
+        self._retries.succeeded()
         return moved
 
     def close(self) -> None:

@@ -9,10 +9,10 @@ from typing import NamedTuple, cast
 
 from everyagent.clock import Clock
 from everyagent.log.blobs import Blobs, sync_folder
+from everyagent.log.chunk import EventChunk
 from everyagent.log.log import (
     Append,
     AskRecord,
-    Chunk,
     EventPage,
     EventQuery,
     FeedPosition,
@@ -20,10 +20,10 @@ from everyagent.log.log import (
     JoinedPage,
     NewEvent,
     NewFrame,
-    Pair,
     Receipt,
     SessionQuery,
     SessionRecord,
+    TailPair,
 )
 from everyagent.log.projections import PROJECTION, NewProjection, ProjectionQuery, ProjectionRecord, ProjectionStep
 from everyagent.log.recent import Recent
@@ -41,7 +41,7 @@ from everyagent.log.sqlite.replay import SqliteStorage
 from everyagent.log.sqlite.search import find_text
 from everyagent.log.sqlite.sessions import by_id, by_number, inputs, listing, unfinished
 from everyagent.log.sqlite.writer import Commit, Writer
-from everyagent.log.tail import Feed, PairedTail, SessionTail
+from everyagent.log.tail import FeedTail, PairedTail, SessionTail
 from everyagent.model.sessions import FrameInfo, SearchHit
 
 RECENT_BYTES = 16 << 20
@@ -163,17 +163,17 @@ class SqliteLog:
     async def search(self, text: str, session: int | None, limit: int) -> list[SearchHit]:
         return await self._readers.read(partial(find_text, text=text, session=session, limit=limit))
 
-    def tail(self, session: int, after: int) -> AsyncIterator[Chunk | None]:
+    def tail(self, session: int, after: int) -> AsyncIterator[EventChunk | None]:
         return SessionTail(self._recent, self._signals, self._storage, session, after)
 
-    def paired_tail(self, session: int, after: int, view_after: int) -> AsyncIterator[Pair | None]:
+    def paired_tail(self, session: int, after: int, view_after: int) -> AsyncIterator[TailPair | None]:
         return PairedTail(
             SessionTail(self._recent, self._signals, self._storage, session, after),
             SessionTail(self._recent, self._signals, self._storage, session | PROJECTION, view_after),
         )
 
-    def feed(self, after: FeedPosition | None) -> AsyncIterator[Chunk | None]:
-        return Feed(self._recent, self._signals, self._storage, after)
+    def feed(self, after: FeedPosition | None) -> AsyncIterator[EventChunk | None]:
+        return FeedTail(self._recent, self._signals, self._storage, after)
 
     def head(self, session: int) -> int | None:
         return self._recent.head(session)

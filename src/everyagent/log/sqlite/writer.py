@@ -15,12 +15,12 @@ from everyagent.log.blobs import Blobs
 from everyagent.log.chunk import EventChunk
 from everyagent.log.projections import PROJECTION
 from everyagent.log.sqlite import receipts
-from everyagent.log.sqlite.backoff import Backoff
 from everyagent.log.sqlite.checkpoint import LARGE_PAGES, Checkpointer
 from everyagent.log.sqlite.connection import Connection
 from everyagent.log.sqlite.database import FULL, commit_failure, is_full
 from everyagent.log.sqlite.deletion import Deletion
 from everyagent.log.sqlite.group import Group
+from everyagent.log.sqlite.retries import Retries
 
 #: How often a full disk is tried again.
 RETRY_SECONDS = 0.25
@@ -70,8 +70,8 @@ class Writer:
         self._debris = True
         self._deletion = Deletion()
         self._orphans: set[bytes] = set()
-        self._housekeeping = Backoff("removing deleted data from the log")
-        self._commits = Backoff("writing to the log")
+        self._housekeeping = Retries("removing deleted data from the log")
+        self._commits = Retries("writing to the log")
         self._pruned_at = 0
         self._wal_pages = 0
         row = connection.execute("SELECT coalesce(max(number), 0) FROM commits").fetchone()

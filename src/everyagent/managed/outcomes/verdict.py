@@ -59,10 +59,8 @@ async def verdict_in(sessions: Sessions, judge: str, message: SendMessage) -> Ju
     """Runs the judge's turn. If the judge asks for something, its turn is cancelled."""
     texts: list[str] = []
     async for chunk in await sessions.stream_turn(judge, message, raw=False):
-        for line in chunk.splitlines() if chunk else ():
-            if not line.startswith(b"data: "):
-                continue
-            event = decode_event(line.removeprefix(b"data: "))
+        for stored in chunk.events if chunk else ():
+            event = decode_event(stored.body)
             match event.data:
                 case ItemCompleted(item=item) if item.kind == "message" and item.role == "assistant":
                     texts.append(text_of(item))

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import cast
 
 from everyagent.errors import BadRequest
+from everyagent.log.chunk import EventChunk
 from everyagent.log.log import EventQuery, JoinedPage, Receipt
 from everyagent.managed.projection.events import TYPE_NUMBERS
 from everyagent.managed.projection.projector import Projector
@@ -93,7 +94,7 @@ class Talking:
 
     async def stream(
         self, session_id: str, asked: EventTail, last_event_id: str | None, thread: str | None = None
-    ) -> AsyncIterator[bytes | None]:
+    ) -> AsyncIterator[EventChunk | None]:
         """From now on, or after the event named by its SSE id; registered when this returns."""
         view = await self._viewed.log.view(session_id)
         after = view.head if last_event_id is None else _seen(last_event_id, view.head)

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 import msgspec
 
 from everyagent.errors import BadRequest, Conflict, NotFound
+from everyagent.log.chunk import EventChunk
 from everyagent.log.log import EventQuery, JoinedPage
 from everyagent.log.projections import ProjectionRecord
 from everyagent.managed.projection.commands import CommandFrame, ThreadArchived
@@ -68,7 +69,7 @@ class SessionThreads:
 
     async def stream(
         self, session_id: str, thread_id: str, asked: EventTail, last_event_id: str | None
-    ) -> AsyncIterator[bytes | None]:
+    ) -> AsyncIterator[EventChunk | None]:
         await self._find(session_id, thread_id)
         return await self._talking.stream(session_id, asked, last_event_id, thread_id)
 

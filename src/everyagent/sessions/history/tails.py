@@ -1,11 +1,15 @@
-"""Streams of a session's events as SSE bytes: what the log's tail yields, filtered, with raw frames, by turn."""
+"""Event streams of sessions: the log's tails, filtered by type or turn, with raw frames if asked for.
+
+None stands for a heartbeat: nothing has come for a while.
+"""
 
 from collections.abc import AsyncIterator, Sequence
 
 import msgspec
 
 from everyagent.errors import BadRequest
-from everyagent.log.log import Chunk, EventQuery, FeedPosition, Log, StoredEvent
+from everyagent.log.chunk import EventChunk
+from everyagent.log.log import EventQuery, FeedPosition, Log, StoredEvent
 from everyagent.model.events import TYPE_NUMBERS, Envelope, SessionEnded, TurnEnded, TurnStarted
 
 _ENDED = TYPE_NUMBERS[SessionEnded.type]
@@ -23,68 +27,58 @@ def type_numbers(types: Sequence[str]) -> frozenset[int]:
     return frozenset(TYPE_NUMBERS[name] for name in types)
 
 
-def frame(event: StoredEvent) -> bytes:
-    return b"id: %d\nevent: message\ndata: %b\n\n" % (event.sequence, event.body)
-
-
 class Tails:
     def __init__(self, log: Log) -> None:
         self._log = log
 
     async def session(
         self, session: int, after: int, types: frozenset[int], *, raw: bool
-    ) -> AsyncIterator[bytes | None]:
-        """Everything after `after`, then live; ends after `session.ended`. None: time for a heartbeat."""
+    ) -> AsyncIterator[EventChunk | None]:
+        """Everything after `after`, then live; ends after `session.ended`."""
         async for chunk in self._log.tail(session, after):
             if chunk is None:
                 yield None
                 continue
             if not raw and not types:
-                yield chunk.sse()
+                yield chunk
             else:
                 wanted = [event for event in await self._events(chunk, raw) if not types or event.type in types]
                 if wanted:
-                    yield b"".join(map(frame, wanted))
+                    yield EventChunk(session, wanted)
             if chunk.events[-1].type == _ENDED:
                 return
 
-    async def turn(self, session: int, after: int, item_id: str, *, raw: bool) -> AsyncIterator[bytes | None]:
+    async def turn(self, session: int, after: int, item_id: str, *, raw: bool) -> AsyncIterator[EventChunk | None]:
         """The turn that takes the message `item_id`, from its start to its end."""
         running = False
         async for chunk in self._log.tail(session, after):
             if chunk is None:
                 yield None
                 continue
-            wanted: list[bytes] = []
+            wanted: list[StoredEvent] = []
             over = False
             for event in await self._events(chunk, raw):
                 if event.type == _TURN_STARTED and not running:
                     running = item_id in _turn_started.decode(event.body).data.input_item_ids
                 if running:
-                    wanted.append(frame(event))
+                    wanted.append(event)
                 if event.type == _ENDED or (running and event.type == _TURN_ENDED):
                     over = True
                     break
             if wanted:
-                yield b"".join(wanted)
+                yield EventChunk(session, wanted)
             if over:
                 return
 
-    async def feed(self, after: FeedPosition | None, types: frozenset[int]) -> AsyncIterator[bytes | None]:
-        """All sessions, in commit order; ids are `<commit>.<sequence>`."""
+    async def feed(self, after: FeedPosition | None, types: frozenset[int]) -> AsyncIterator[EventChunk | None]:
+        """All sessions, in commit order."""
         async for chunk in self._log.feed(after):
-            if chunk is None:
-                yield None
-                continue
-            frames = [
-                b"id: %d.%d\nevent: message\ndata: %b\n\n" % (chunk.commit, event.sequence, event.body)
-                for event in chunk.events
-                if not types or event.type in types
-            ]
-            if frames:
-                yield b"".join(frames)
+            if chunk is None or not types:
+                yield chunk
+            elif wanted := [event for event in chunk.events if event.type in types]:
+                yield EventChunk(chunk.session, wanted, chunk.commit)
 
-    async def _events(self, chunk: Chunk, raw: bool) -> Sequence[StoredEvent]:
+    async def _events(self, chunk: EventChunk, raw: bool) -> Sequence[StoredEvent]:
         if not raw:
             return chunk.events
         events: list[StoredEvent] = []

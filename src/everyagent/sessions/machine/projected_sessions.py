@@ -6,7 +6,8 @@ from msgspec.structs import replace
 
 from everyagent.clock import Clock
 from everyagent.errors import NotFound
-from everyagent.log.log import Chunk, EventPage, EventQuery, JoinedPage, Log, Pair, SessionRecord
+from everyagent.log.chunk import EventChunk
+from everyagent.log.log import EventPage, EventQuery, JoinedPage, Log, SessionRecord, TailPair
 from everyagent.log.projections import PROJECTION, NewProjection, ProjectionQuery, ProjectionRecord, ProjectionStep
 from everyagent.model.sessions import CreateSession, SessionInfo
 from everyagent.sessions.creation import Creation, RecordReceipt
@@ -55,10 +56,10 @@ class ProjectedSessions:
         """The same with each event's number and type."""
         return await self.log.events(replace(query, session=session | PROJECTION))
 
-    def tail(self, session: int, after: int) -> AsyncIterator[Chunk | None]:
+    def tail(self, session: int, after: int) -> AsyncIterator[EventChunk | None]:
         return self.log.tail(session | PROJECTION, after)
 
-    def paired_tail(self, session: int, after: int, view_after: int) -> AsyncIterator[Pair | None]:
+    def paired_tail(self, session: int, after: int, view_after: int) -> AsyncIterator[TailPair | None]:
         return self.log.paired_tail(session, after, view_after)
 
     async def rewrite(self, session: int, step: ProjectionStep, times: "list[int]") -> None:

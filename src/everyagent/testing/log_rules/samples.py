@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
-from everyagent.log.log import Append, Chunk, EventQuery, Log, NewEvent, Receipt, SessionRecord, StoredEvent
+from everyagent.log.chunk import EventChunk
+from everyagent.log.log import Append, EventQuery, Log, NewEvent, Receipt, SessionRecord, StoredEvent
 from everyagent.model.events import TYPE_NUMBERS
 
 START = 1_700_000_000_000_000
@@ -74,7 +75,7 @@ async def whole(log: Log, session: int) -> list[StoredEvent]:
     return found
 
 
-async def read_until(chunks: AsyncIterator[Chunk | None], last: int) -> list[StoredEvent]:
+async def read_until(chunks: AsyncIterator[EventChunk | None], last: int) -> list[StoredEvent]:
     """What a reader gets up to a sequence; heartbeats left out."""
     found: list[StoredEvent] = []
     async with asyncio.timeout(LIMIT):

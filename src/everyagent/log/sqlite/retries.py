@@ -1,4 +1,4 @@
-"""Back-off for the log's background work: longer and longer pauses, logged once per change of state."""
+"""Retries of the log's background work with longer and longer pauses, logged once per change of state."""
 
 import time
 
@@ -10,7 +10,7 @@ LONGEST_SECONDS = 30.0
 logger = get_logger(__name__)
 
 
-class Backoff:
+class Retries:
     """Remembers whether `task` failed last time. Used by the thread that runs the task; `due` may be read by others."""
 
     def __init__(self, task: str) -> None:
