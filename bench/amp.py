@@ -14,7 +14,7 @@ from everyagent.clock import SystemClock
 from everyagent.log.log import SessionRecord
 from everyagent.runtime.framing import Line
 from everyagent.sessions.machine.sequencer import Sequencer
-from everyagent.sessions.machine.step import Scribe
+from everyagent.sessions.machine.transaction import Position, Transaction
 
 RECORDED = Path(__file__).parents[1] / "tests" / "golden" / "amp"
 A_MESSAGE = Standard(bar=60, goal=30, best="low")
@@ -66,17 +66,17 @@ def _micros(cases: list[list[Line]]) -> float:
         record = SessionRecord(
             number=1, session_id="s", agent="amp", created_at=0, updated_at=0, config=b"{}", secrets=None
         )
-        step = Scribe(record, SystemClock()).begin()
+        transaction = Transaction(Position(record), SystemClock().micros())
         order.start_turn([])
         for line in lines:
-            step.cause("from_agent", line.body)
+            transaction.begin_frame("from_agent", line.body)
             for draft in decoder.decode(line).drafts:
                 match draft:
                     case NativeSession():
-                        step.native(draft.id)
+                        transaction.set_native_session(draft.id)
                     case Synthetic():
-                        step.tell(order.apply(draft.data, synthetic=True))
+                        transaction.emit(order.apply(draft.data, synthetic=True))
                     case _:
-                        step.tell(order.apply(draft))
-        step.finish()
+                        transaction.emit(order.apply(draft))
+        transaction.finish()
     return 1e6 * (time.process_time() - began) / sum(map(len, cases))

@@ -16,7 +16,7 @@ from everyagent.clock import SystemClock
 from everyagent.log.log import SessionRecord
 from everyagent.runtime.framing import LineSplitter
 from everyagent.sessions.machine.sequencer import Sequencer
-from everyagent.sessions.machine.step import Scribe
+from everyagent.sessions.machine.transaction import Position, Transaction
 
 RECORDED = Path(__file__).parents[1] / "tests" / "golden" / "opencode"
 AN_EVENT = Standard(bar=60, goal=30, best="low")
@@ -76,22 +76,22 @@ def _micros(cases: list[list[bytes]]) -> float:
         record = SessionRecord(
             number=1, session_id="s", agent="opencode", created_at=0, updated_at=0, config=b"{}", secrets=None
         )
-        step = Scribe(record, SystemClock()).begin()
+        transaction = Transaction(Position(record), SystemClock().micros())
         for event in events:
             for line in splitter.feed(event):
                 body = native_event.event(line)
                 if body is None:
                     continue
                 for session, each in router.route(native_event.read(body)):
-                    step.cause("from_agent", body)
+                    transaction.begin_frame("from_agent", body)
                     order = orders[session]
                     for draft in decoders[session].decode(each).drafts:
                         match draft:
                             case NativeSession():
-                                step.native(draft.id)
+                                transaction.set_native_session(draft.id)
                             case Synthetic():
-                                step.tell(order.apply(draft.data, synthetic=True))
+                                transaction.emit(order.apply(draft.data, synthetic=True))
                             case _:
-                                step.tell(order.apply(draft))
-        step.finish()
+                                transaction.emit(order.apply(draft))
+        transaction.finish()
     return 1e6 * (time.process_time() - began) / sum(map(len, cases))

@@ -134,7 +134,7 @@ def test_prices_that_cannot_be_read_are_refused_by_name(tmp_path: Path, text: st
 
 def rung(*told: EventData) -> list[EventData]:
     costs = Costs(Prices({"m": Price(input=2, output=10), "agent": Price(input=1, output=1)}), "agent", "m")
-    return [costs.told(each) for each in told]
+    return [costs.completed(each) for each in told]
 
 
 TURN = TurnStarted(turn_id="t", input_item_ids=[])

@@ -25,10 +25,10 @@ def asked(ask_id: str, command: str) -> list[EventData]:
 
 
 def frame(view: Projector, rules: ManagedRules, body: bytes, *events: EventData, daemon: bool = False) -> None:
-    view.heard("daemon" if daemon else "from_client", body, 1_700_000_000_000_000)
+    view.begin_frame("daemon" if daemon else "from_client", body, 1_700_000_000_000_000)
     for data in events:
-        view.told(data)
-    view.settle()
+        view.event(data)
+    view.end_frame()
     step = view.take()
     rules.feed(event.body for event in step.events) if step else None
 

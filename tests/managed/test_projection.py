@@ -59,10 +59,10 @@ def projector() -> Projector:
 def told(view: Projector, frames: Sequence[Sequence[EventData]]) -> Iterator[list[NewEvent]]:
     """The managed events of each frame."""
     for number, frame in enumerate(frames):
-        view.heard("from_agent", b"{}", 1_700_000_000_000_000 + number)
+        view.begin_frame("from_agent", b"{}", 1_700_000_000_000_000 + number)
         for data in frame:
-            view.told(data)
-        view.settle()
+            view.event(data)
+        view.end_frame()
         step = view.take()
         yield [*step.events] if step else []
 
@@ -106,10 +106,10 @@ def test_a_reopened_projection_emits_the_same_events(case: Path) -> None:
     whole = [event.body for events in told(projector(), frames) for event in events]
     view, pieces = projector(), list[bytes]()
     for number, frame in enumerate(frames):
-        view.heard("from_agent", b"{}", 1_700_000_000_000_000 + number)
+        view.begin_frame("from_agent", b"{}", 1_700_000_000_000_000 + number)
         for data in frame:
-            view.told(data)
-        view.settle()
+            view.event(data)
+        view.end_frame()
         step = view.take()
         if step:
             pieces += [event.body for event in step.events]
@@ -123,14 +123,15 @@ def test_an_undone_step_leaves_no_trace(case: Path) -> None:
     whole = [event.body for events in told(projector(), frames) for event in events]
     view, pieces = projector(), list[bytes]()
     for number, frame in enumerate(frames):
+        before = view.snapshot()
         for attempt in range(2):
-            view.heard("from_agent", b"{}", 1_700_000_000_000_000 + number)
+            view.begin_frame("from_agent", b"{}", 1_700_000_000_000_000 + number)
             for data in frame:
-                view.told(data)
-            view.settle()
+                view.event(data)
+            view.end_frame()
             step = view.take()
             if attempt == 0:
-                view.undo()
+                view.restore(before)
             elif step:
                 pieces += [event.body for event in step.events]
     assert pieces == whole

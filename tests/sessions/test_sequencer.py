@@ -1,4 +1,4 @@
-"""Whatever an adapter drafts, in whatever order: what comes out keeps the rules."""
+"""The sequencer keeps the order rules, whatever an adapter drafts."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,7 +22,7 @@ from everyagent.model.events import (
 from everyagent.model.items import Item
 from everyagent.model.parts import ContentPart, ReasoningPart, StatusPart, TextPart, ToolCallPart, ToolResultPart
 from everyagent.sessions.machine.sequencer import Emission, Emissions, Sequencer
-from everyagent.sessions.machine.step import Scribe, Step
+from everyagent.sessions.machine.transaction import Position, Transaction
 from everyagent.testing.rules import Rules
 
 KEYS = st.sampled_from(["a", "b", "c", "d"])
@@ -95,22 +95,22 @@ DRAFTS: st.SearchStrategy[EventData] = st.one_of(
 )
 
 
-class Told:
-    """A session's events, made as the actor makes them."""
+class Recorded:
+    """The events of a session, encoded as its transactions encode them."""
 
     def __init__(self) -> None:
         record = SessionRecord(
             number=1, session_id="s", agent="test", created_at=0, updated_at=0, config=b"{}", secrets=None
         )
-        self._scribe = Scribe(record, SystemClock())
+        self._position = Position(record)
         self.bodies: list[bytes] = []
-        self.tell([Emission(SessionStarted(), True)])
+        self.emit([Emission(SessionStarted(), True)])
 
-    def tell(self, weave: Emissions) -> None:
-        step: Step = self._scribe.begin()
-        step.cause("from_agent", b"{}")
-        step.tell(weave)
-        self.bodies += [event.body for event in step.finish().events]
+    def emit(self, emissions: Emissions) -> None:
+        transaction = Transaction(self._position, SystemClock().micros())
+        transaction.begin_frame("from_agent", b"{}")
+        transaction.emit(emissions)
+        self.bodies += [event.body for event in transaction.finish().events]
 
     def violations(self) -> list[str]:
         rules = Rules()
@@ -122,20 +122,20 @@ class Told:
 @settings(max_examples=400)
 @given(st.lists(st.lists(DRAFTS, max_size=12), min_size=1, max_size=4))
 def test_any_drafts_in_any_order_become_a_stream_that_keeps_the_rules(turns: list[list[EventData]]) -> None:
-    order, told = Sequencer(), Told()
+    sequencer, recorded = Sequencer(), Recorded()
     for number, drafts in enumerate(turns):
-        told.tell(order.start_turn([user(f"itm_user{number}")]))
+        recorded.emit(sequencer.start_turn([user(f"itm_user{number}")]))
         for draft in drafts:
-            told.tell(order.apply(draft))
-            if not order.turn_id:
+            recorded.emit(sequencer.apply(draft))
+            if not sequencer.turn_id:
                 break
-        told.tell(order.end_turn("end_turn", "cut"))
-    assert told.violations() == []
+        recorded.emit(sequencer.end_turn("end_turn", "cut"))
+    assert recorded.violations() == []
 
 
 def test_what_was_not_streamed_comes_as_one_delta_before_the_item_completes() -> None:
-    order = Sequencer()
-    order.start_turn([user("itm_u")])
+    sequencer = Sequencer()
+    sequencer.start_turn([user("itm_u")])
     whole = Item(
         item_id="m",
         native_item_id="m",
@@ -145,8 +145,8 @@ def test_what_was_not_streamed_comes_as_one_delta_before_the_item_completes() ->
         status="completed",
         content=[TextPart(text="Hello")],
     )
-    order.apply(ItemDelta(item_id="m", native_item_id="m", delta="Hel", content_index=0, kind="text"))
-    emissions = order.apply(ItemCompleted(item=whole))
+    sequencer.apply(ItemDelta(item_id="m", native_item_id="m", delta="Hel", content_index=0, kind="text"))
+    emissions = sequencer.apply(ItemCompleted(item=whole))
     assert [type(data) for data, _ in emissions] == [ItemDelta, ItemCompleted]
     assert emissions[0].synthetic
     assert isinstance(emissions[0].data, ItemDelta)
@@ -154,23 +154,25 @@ def test_what_was_not_streamed_comes_as_one_delta_before_the_item_completes() ->
 
 
 def test_a_delta_before_its_message_makes_a_stub() -> None:
-    order = Sequencer()
-    order.start_turn([user("itm_u")])
-    emissions = order.apply(ItemDelta(item_id="m", native_item_id="m", delta="x", content_index=0, kind="text"))
+    sequencer = Sequencer()
+    sequencer.start_turn([user("itm_u")])
+    emissions = sequencer.apply(ItemDelta(item_id="m", native_item_id="m", delta="x", content_index=0, kind="text"))
     assert [(type(data), synthetic) for data, synthetic in emissions] == [(ItemStarted, True), (ItemDelta, False)]
 
 
 def test_an_order_rebuilt_from_the_log_closes_what_was_open() -> None:
-    order, told = Sequencer(), Told()
-    told.tell(order.start_turn([user("itm_u")]))
-    told.tell(order.apply(ItemDelta(item_id="m", native_item_id="m", delta="half", content_index=0, kind="text")))
-    told.tell(order.apply(PermissionRequested(permission_id="p", action="bash", status="requested")))
+    sequencer, recorded = Sequencer(), Recorded()
+    recorded.emit(sequencer.start_turn([user("itm_u")]))
+    recorded.emit(
+        sequencer.apply(ItemDelta(item_id="m", native_item_id="m", delta="half", content_index=0, kind="text"))
+    )
+    recorded.emit(sequencer.apply(PermissionRequested(permission_id="p", action="bash", status="requested")))
     from everyagent.model.decoding import UnknownData, decode_event
 
     again = Sequencer()
-    for body in told.bodies:
+    for body in recorded.bodies:
         data = decode_event(body).data
         assert not isinstance(data, UnknownData)
         again.observe(data)
-    told.tell(again.end_turn("error", "The daemon was restarted."))
-    assert told.violations() == []
+    recorded.emit(again.end_turn("error", "The daemon was restarted."))
+    assert recorded.violations() == []

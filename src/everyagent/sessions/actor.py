@@ -1,75 +1,129 @@
-"""One live session: its turns, its agent, its asks. Everything that happens to it happens here, in order.
+"""One live session: takes one input at a time, commits what its machine decides, carries out the effects.
 
-The lock is the mailbox: commands and frames pass it first come, first served. It is never held while an agent
-is talked to, so an agent that is busy talking can always be heard.
+The lock is the mailbox: inputs pass it first come, first served. It is never held while an agent is talked to,
+so frames of a busy agent are always received.
 """
 
 import asyncio
-from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeAlias, assert_never
 
 import anyio
-import msgspec
 from msgspec.structs import replace
 
-from everyagent.agents.adapter import Adapter, Change, Conversation, Death, Heard, NativeSession
-from everyagent.errors import AgentFailed
-from everyagent.log.log import Input, Receipt, SessionRecord
+from everyagent.agents.adapter import Adapter, Conversation, Death, Heard
+from everyagent.errors import AgentFailed, EveryagentError, KeyReused, StorageFull
+from everyagent.log.log import Append, Input, SessionRecord
 from everyagent.logs import get_logger
 from everyagent.model.asks import Answer, ToolAnswer
-from everyagent.model.events import PermissionRequested, SessionEnded, SessionStatus, ToolRequested
-from everyagent.model.ids import new_id
-from everyagent.model.sessions import SendMessage
-from everyagent.sessions.agent_link import Ear, Link
-from everyagent.sessions.machine import endings
-from everyagent.sessions.machine.asks import ask_id_of
-from everyagent.sessions.machine.messages import prompt_of, user_item
+from everyagent.model.events import PermissionRequested, ToolRequested
+from everyagent.sessions.agent_link import AgentLink, ConversationListener
+from everyagent.sessions.machine.active_turn import ActiveTurn
+from everyagent.sessions.machine.effects import (
+    BeginNext,
+    ChangeAgent,
+    CloseAgent,
+    FinishTurn,
+    InterruptAgent,
+    InterruptSubagent,
+    PassAnswer,
+    PromptAgent,
+    RestartAgent,
+    SteerAgent,
+)
+from everyagent.sessions.machine.inputs import (
+    AgentDied,
+    AgentReady,
+    Batch,
+    ClientNeeded,
+    CommandFailed,
+    FramesReceived,
+    Hibernate,
+    NextTurn,
+    NoMoreTurns,
+    PromptFailed,
+    Recover,
+    RestartNeeded,
+    SessionInput,
+    ShutDown,
+    Terminate,
+)
+from everyagent.sessions.machine.machine import Decision, Machine
 from everyagent.sessions.machine.projection import Projection
-from everyagent.sessions.machine.sequencer import Emission, Sequencer
-from everyagent.sessions.machine.session_update import Update
-from everyagent.sessions.machine.step import Step
-from everyagent.sessions.machine.turn import Turn
-from everyagent.sessions.machine.writer import Journal
-from everyagent.sessions.refusals import cannot_steer, cannot_stop_one, closed_ask
+from everyagent.sessions.machine.sequencer import Sequencer
+from everyagent.sessions.machine.state import SessionState
+from everyagent.sessions.refusals import AskNotOpen, cannot_stop_one, closed_ask, session_lost
 from everyagent.sessions.session_context import SessionContext
-from everyagent.sessions.tool_calls import Waiting
+from everyagent.sessions.tool_calls import OpenCalls
 
+#: Makes a batch of the projection and the row as they are just before it is decided; None: nothing shall happen.
+Plan: TypeAlias = Callable[[Projection | None, SessionRecord], Batch | None]
+AgentCommand: TypeAlias = SteerAgent | PassAnswer | ChangeAgent | InterruptSubagent
 logger = get_logger(__name__)
 
 
 class Actor:
+    """`failure` is why the session was lost: memory and log may differ, so it must be loaded again.
+
+    `reloaded_at` is when that was done, if it was.
+    """
+
+    __slots__ = (
+        "_calls",
+        "_context",
+        "_interrupted",
+        "_link",
+        "_lock",
+        "_machine",
+        "_room",
+        "_talk",
+        "_uncommitted",
+        "failure",
+        "idle_since",
+        "reloaded_at",
+        "users",
+    )
+
     def __init__(
         self,
         record: SessionRecord,
         adapter: Adapter,
         context: SessionContext,
-        inputs: Sequence[Input],
-        view: Projection | None = None,
+        queue: Sequence[Input],
+        projection: Projection | None = None,
     ) -> None:
         self.users = 0
         self.idle_since = anyio.current_time()
-        self._log = context.log
-        self._policy = context.policy
-        self._spawn = context.spawn
-        self._launch_for = context.launch_for
-        self._counts = context.counts
-        self._journal = Journal(record, context, self._disown, view)
-        self._link = Link(adapter, self, context.policy)
-        self._inputs = deque(inputs)
-        self._turn: Turn | None = None
-        self._waiting = Waiting()
+        self.reloaded_at: float | None = None
+        self.failure: Exception | None = None
+        self._context = context
+        self._machine = Machine(
+            SessionState(record, queue, context.prices),
+            title=adapter.title,
+            capabilities=adapter.capabilities,
+            limits=context.limits,
+            projection=projection,
+        )
+        self._link = AgentLink(adapter, self, context.limits)
+        self._calls = OpenCalls()
         self._lock = asyncio.Lock()
         self._talk = asyncio.Lock()
-        self._restart_when_idle = False
-        self._ending = False
+        self._uncommitted = 0
+        self._room: asyncio.Event | None = None
+        self._interrupted: tuple[ActiveTurn, asyncio.Event] | None = None
 
     @property
     def record(self) -> SessionRecord:
-        return self._journal.record
+        return self._machine.state.record
 
     @property
     def adapter(self) -> Adapter:
         return self._link.adapter
+
+    @property
+    def projected(self) -> bool:
+        return self._machine.projection is not None
 
     @property
     def live(self) -> bool:
@@ -77,322 +131,340 @@ class Actor:
 
     @property
     def idle(self) -> bool:
-        return not self._journal.busy and not self._inputs and not self._lock.locked() and not self._talk.locked()
+        state = self._machine.state
+        waits = self._lock.locked() or self._talk.locked() or self.failure is not None
+        return not (state.busy or state.queue or waits)
 
-    # -- commands -------------------------------------------------------------------------------------------
+    # -- inputs ---------------------------------------------------------------------------------------------
 
-    async def send(self, message: SendMessage, receipt: Callable[[str], Receipt] | None) -> str:
-        """Take a message in: durable when this returns. Its turn comes by itself."""
-        item_id = new_id("itm_")
-        body = msgspec.json.encode(message)
-        kept = receipt(item_id) if receipt else None
-        async with self._lock:
-            self._journal.refuse_if_ended()
-            conversation = self._link.conversation
-            steered = message.delivery == "steer" and self._turn is not None and conversation is not None
-            if steered:
-                if not self.adapter.capabilities.steering:
-                    raise cannot_steer(self.adapter.title)
-                step = self._journal.begin("from_client", body)
-                step.tell(self._journal.order.say(user_item(item_id, message)))
-                step.receipt = kept
-                await self._journal.write(step)
-            else:
-                input = Input(item_id=item_id, body=body)
-                await self._log.enqueue(self.record.number, input, kept)
-                self._inputs.append(input)
-        if steered and conversation:
-            await self._told(conversation.steer(prompt_of(item_id, message)))
-        else:
-            self._spawn(self.advance)
-        return item_id
+    async def submit(self, command: Batch | Plan) -> Decision | None:
+        """Take a command of a client: durable when this returns. A refused one changes nothing."""
+        try:
+            async with self._lock:
+                if self.failure:
+                    raise session_lost()
+                batch = command if isinstance(command, Batch) else command(self._machine.projection, self.record)
+                if batch is None:
+                    return None
+                decision, done = await self._take_batch(batch)
+        except AskNotOpen as refused:
+            raise await closed_ask(self._context.log, self.record.number, refused.ask_id) from None
+        if done:
+            await done.wait()
+        return decision
 
-    async def cancel(self) -> bool:
-        """Stop the running turn, or the one about to begin; False if there is none. How it ended, the log tells."""
-        async with self._lock:
-            turn = self._turn or await self._start_turn()
-            if not turn:
-                return False
-            turn.cancelled = True
-            conversation = self._link.conversation if turn.prompted else None
-            if not conversation:
-                step = self._journal.begin("from_client", {"request": "cancel"})
-                step.tell(self._journal.order.end_turn("interrupted", "The turn was cancelled."))
-                self._turn_over(step)
-                await self._journal.write(step, patient=True)
-        if conversation:
-            self._spawn(self._link.interrupt, conversation, turn.over)
-        else:
-            self._spawn(self.advance)
-        return True
+    async def _take_batch(self, batch: Batch) -> tuple[Decision, asyncio.Event | None]:
+        before = self._machine.snapshot()
+        try:
+            decision = self._machine.decide(batch, self._context.clock.micros())
+        except EveryagentError:  # refused before anything was changed
+            raise
+        except Exception as error:
+            self._fail(error)
+            raise
+        try:
+            await self._commit(decision)
+        except (StorageFull, KeyReused):
+            self._machine.restore(before)
+            raise
+        except Exception as error:
+            self._fail(error)
+            raise
+        return decision, self._carry_out(decision)
 
     async def cancel_subagent(self, item_id: str) -> bool:
         """Stop the sub-agent that this call started; False if it does not run. The turn goes on."""
         if not self.adapter.capabilities.subagent_interrupt:
             raise cannot_stop_one(self.adapter.title)
-        key, conversation = self._journal.order.key_of(item_id), self._link.conversation
-        return bool(key and conversation and self._turn and await conversation.interrupt_subagent(key))
-
-    async def update(self, plan: Callable[[SessionRecord], Update | None]) -> None:
-        """`plan` sees the session's row as it is just before the step."""
-        async with self._lock:
-            self._journal.refuse_if_ended()
-            if (update := plan(self.record)) is None:
-                return
-            step = self._journal.begin("from_client", {"request": "update", "changes": update.updated})
-            step.tell([Emission(update.updated, True)])
-            step.change(config=update.config)
-            await self._journal.write(step)
-            conversation = self._link.conversation if update.change != Change() else None
-        if conversation and await self._told(conversation.change(update.change)) is False:
-            self._restart_when_idle = True
-            self._spawn(self.hibernate, True)
-
-    async def answer(self, ask_id: str, answer: Answer) -> None:
-        """The first answer counts; it is on disk before the agent hears it."""
-        async with self._lock:
-            asks = self._journal.order.asks
-            ask = asks.pending(ask_id)
-            if ask is None:
-                raise await closed_ask(self._log, self.record.number, ask_id)
-            resolution = asks.resolve(ask_id, answer)
-            step = self._journal.begin("from_client", msgspec.json.encode(answer))
-            step.tell([Emission(resolution, True)])
-            if len(asks) == 1:
-                self._journal.set_status(step, "running" if self._turn else "idle")
-            await self._journal.write(step)
-            asks.forget(resolution)
-        await self._pass_on(ask_id, ask.key, answer)
-
-    async def _pass_on(self, ask_id: str, key: str, answer: Answer) -> None:
-        """To whoever asked; after it is on disk."""
-        conversation = self._link.conversation
-        if not self._waiting.answered(ask_id, answer) and conversation and not isinstance(answer, ToolAnswer):
-            await self._told(conversation.answer(key, answer))
+        state, conversation = self._machine.state, self._link.conversation
+        key = state.sequencer.key_of(item_id)
+        return bool(key and conversation and state.turn and await conversation.interrupt_subagent(key))
 
     async def ask(self, request: PermissionRequested | ToolRequested) -> Answer | None:
         """Ask the client on the daemon's own account. None if no turn runs, or the turn ended first."""
         async with self._lock:
-            if not self._turn:
+            decision = await self._take(ClientNeeded(request))
+            if decision is None or decision.ask_id is None:
                 return None
-            step = self._journal.begin("from_agent", {"ask": request})
-            emissions = self._journal.order.apply(request)
-            step.tell(emissions)
-            self._journal.settle(step)
-            await self._journal.write(step, patient=True)
-            asked = next(data for data, _ in emissions if isinstance(data, type(request)))
-            waiting = self._waiting.wait_for(ask_id_of(asked))
-        return await waiting
+            answer = self._calls.wait_for(decision.ask_id)
+        return await answer
+
+    async def next_turn(self) -> None:
+        """Begin the next turn, if a message waits and no turn runs."""
+        async with self._lock:
+            await self._take(NextTurn())
+
+    async def hibernate(self, restart: bool = False) -> None:
+        """Let the idle agent go; the next message resumes it."""
+        async with self._talk:
+            async with self._lock:
+                decision = await self._take(Hibernate(restart))
+                conversation = self._link.drop() if decision and decision.accepted else None
+            await self._link.close(conversation, force=False)
 
     async def terminate(self) -> None:
         """End the agent and everything it started, then the session. Idempotent."""
         await self._stop(force=True)
         async with self._lock:
-            if self._journal.ended:
-                return
-            step = self._journal.begin("from_client", {"request": "terminate"})
-            step.tell(self._journal.order.end_turn("terminated", "The session was terminated."))
-            step.tell([Emission(SessionEnded(reason="terminated", terminated_by="daemon"), True)])
-            self._session_over(step)
-            self._turn_over(step)
-            await self._journal.write(step, patient=True)
+            if await self._take(Terminate()) is None:
+                raise session_lost()
 
     async def shut_down(self) -> None:
-        """The daemon stops. A running turn is told as interrupted; the session goes on with the next daemon."""
-        had_agent = self.live
-        await self._stop(force=self._turn is not None)
+        """The daemon stops. A running turn ends as interrupted; the session goes on with the next daemon."""
+        await self._stop(force=self._machine.state.turn is not None)
         async with self._lock:
-            if not self._journal.ended and (self._turn or had_agent):
-                step = self._journal.begin("daemon", {"cause": "daemon_stopped"})
-                step.tell(self._journal.order.end_turn("interrupted", "The daemon was stopped."))
-                self._turn_over(step, "hibernated")
-                step.change(live=False)
-                await self._journal.write(step)
+            await self._take(ShutDown())
 
-    async def recover(self, order: Sequencer) -> None:
-        """Tell the end of what another daemon left open; `order` has observed the open turn."""
+    async def recover(self, observed: Sequencer, failure: Exception | None) -> None:
+        """End what was open when the session was loaded; `observed` has seen the open turn."""
         async with self._lock:
-            self._journal.order = order
-            step = self._journal.begin("daemon", {"cause": "daemon_restarted"})
-            step.tell(endings.restarted(order))
-            self._journal.settle(step, "hibernated")
-            step.change(live=False)
-            await self._journal.write(step, patient=True)
+            await self._take(Recover(observed, None if failure is None else str(failure) or type(failure).__name__))
+        if self.failure:
+            raise self.failure
 
-    # -- turns ----------------------------------------------------------------------------------------------
-
-    async def advance(self) -> None:
-        """Start the next turn, if there is a message and no turn is running."""
+    async def received(self, listener: ConversationListener, frames: Sequence[Heard]) -> None:
         async with self._lock:
-            turn = None if self._turn else await self._start_turn()
-        if turn:
-            await self._prompt(turn)
+            if self._link.listens_to(listener):
+                self._post(FramesReceived(frames))
+        while self._uncommitted > self._context.limits.max_waiting_events and not self.failure:
+            self._room = self._room or asyncio.Event()
+            await self._room.wait()
 
-    async def _start_turn(self) -> Turn | None:
-        """Told and on disk before the agent hears of it. The lock is held."""
-        if self._ending or not self._inputs:
-            return None
-        input = self._inputs.popleft()
-        message = msgspec.json.decode(input.body, type=SendMessage)
-        self._turn = turn = Turn(prompt_of(input.item_id, message))
-        step = self._journal.begin("from_client", input.body)
-        step.tell(self._journal.order.start_turn([user_item(input.item_id, message)]))
-        step.taken.append(input.item_id)
-        self._journal.settle(step)
-        await self._journal.write(step, patient=True)
-        return turn
-
-    async def _prompt(self, turn: Turn) -> None:
-        try:
-            async with self._talk:
-                conversation = await self._awake(turn)
-                if conversation and turn.prompt and turn is self._turn:
-                    turn.prompted = True
-                    await conversation.prompt(turn.prompt)
-        except Exception as error:  # noqa: BLE001 - whatever went wrong, the turn must end
-            await self._turn_failed(turn, error)
-
-    async def _awake(self, turn: Turn) -> Conversation | None:
-        """The live agent; started or resumed if it was not there. None if the turn is over by then."""
-        if self._link.conversation:
-            return self._link.conversation
-        record = await self._log.session(self.record.session_id)
-        launch = await self._launch_for(replace(record, native_session_id=self._journal.native_session_id))
-        conversation = await self._link.open(launch)
+    async def died(self, listener: ConversationListener, death: Death) -> None:
         async with self._lock:
-            wanted = turn is self._turn and not self._ending
-            if conversation and wanted:
-                self._link.conversation = conversation
-                step = self._journal.listen()
-                step.change(live=True)
-                self._journal.commit(step)
-        if wanted:
-            return conversation
-        self._link.drop()
-        await self._link.close(conversation)
-
-    async def _turn_failed(self, turn: Turn, error: Exception) -> None:
-        async with self._lock:
-            if turn is not self._turn or self._ending:
-                return
-            logger.warning("an agent did not take its turn", session=self.record.session_id, exc_info=error)
-            step = self._journal.begin("daemon", {"cause": "prompt_failed", "detail": str(error)})
-            step.tell(endings.not_started(self._journal.order, error, cancelled=turn.cancelled))
-            self._turn_over(step)
-            self._journal.commit(step)
-        self._spawn(self.advance)
-
-    async def _again(self, turn: Turn, delay: float) -> None:
-        await anyio.sleep(delay)
-        if turn is self._turn:
-            await self._prompt(turn)
-
-    def _turn_over(self, step: Step, rest: SessionStatus = "idle") -> None:
-        """After the events that end a turn are told."""
-        if self._turn:
-            self._turn.over.set()
-            self._turn = None
-        self.idle_since = anyio.current_time()
-        self._journal.settle(step, rest)
-        self._waiting.release(self._journal.order.asks)
-
-    def _session_over(self, step: Step) -> None:
-        """After `session.ended` was told: no turn comes any more."""
-        self._ending = True
-        self._journal.end(step)
-        step.taken.extend(input.item_id for input in self._inputs)
-        self._inputs.clear()
-
-    # -- the agent ------------------------------------------------------------------------------------------
-
-    async def heard(self, ear: Ear, batch: Sequence[Heard]) -> None:
-        async with self._lock:
-            if not self._link.hears(ear) or self._journal.ended:
-                return
-            turn = self._turn
-            step = self._journal.listen()
-            for said in batch:
-                step.cause(said.frame.direction, said.frame.body, said.frame.form)
-                if turn and not turn.heard:
-                    turn.heard = any(not isinstance(draft, NativeSession) for draft in said.drafts)
-                if self._journal.take_in(step, said):
-                    self._session_over(step)
-            if turn and not self._journal.order.turn_id:
-                self._turn_over(step)
-                self._spawn(self._after_turn)
-            elif self._journal.order.turn_id and not turn:
-                self._turn = Turn(None)
-            self._journal.settle(step)
-            self._journal.commit(step)
-        await self._journal.room()
-
-    async def died(self, ear: Ear, death: Death) -> None:
-        async with self._lock:
-            if not self._link.hears(ear):
-                return
-            self._link.drop()
-            if self._ending:
-                return
-            self._counts.deaths[self.adapter.name] += 1
-            turn = self._turn
-            step = self._journal.begin("daemon", {"cause": "agent_exited", "death": death})
-            step.change(live=False)
-            if turn and death.history_lost and turn.may_go_on(death):
-                step.native(None)
-                step.tell([Emission(endings.history_lost(), True)])
-                self._spawn(self._again, turn, 0)
-            elif turn and turn.tries < self._policy.retries and turn.worth_a_try(death):
-                turn.tries += 1
-                delay = self._policy.retry_delay * 2 ** (turn.tries - 1)
-                step.tell([Emission(endings.retrying(death, turn.tries, self._policy.retries, delay), True)])
-                self._spawn(self._again, turn, delay)
-            else:
-                step.tell(endings.death(self._journal.order, death, cancelled=bool(turn and turn.cancelled)))
-                self._turn_over(step, "hibernated")
-            self._journal.commit(step)
-        self._spawn(self.advance)
-
-    async def _told(self, telling: Awaitable[bool | None]) -> bool | None:
-        """Whatever an agent does not take is told in the log: the command itself is done."""
-        try:
-            return await telling
-        except AgentFailed as error:
-            async with self._lock:
-                if not self._journal.ended:
-                    step = self._journal.begin("daemon", {"cause": "command_failed", "detail": str(error)})
-                    step.tell([Emission(endings.failure(error), True)])
-                    self._journal.commit(step)
-
-    async def _after_turn(self) -> None:
-        if self._restart_when_idle:
-            await self.hibernate(True)
-        await self.advance()
-
-    async def hibernate(self, for_change: bool = False) -> None:
-        """Let the idle agent go, the next message resumes it; for a change that needs it, though messages wait."""
-        async with self._talk:
-            async with self._lock:
-                if self._journal.busy or self._ending or not self.live or (self._inputs and not for_change):
-                    return
-                conversation = self._link.drop()
-                self._restart_when_idle = False
-                step = self._journal.begin("daemon", {"cause": "restart" if for_change else "idle"})
-                self._journal.settle(step, "hibernated")
-                step.change(live=False)
-                await self._journal.write(step, patient=True)
-            await self._link.close(conversation, force=False)
+            if self._link.listens_to(listener):
+                self._link.drop()
+                decision = self._post(AgentDied(death))
+                if decision and decision.append:
+                    self._context.counts.deaths[self.adapter.name] += 1
 
     async def _stop(self, *, force: bool) -> None:
         """No turn begins any more, and the agent is gone, also one that was just starting."""
         async with self._lock:
-            self._ending = True
+            await self._take(NoMoreTurns())
             conversation = self._link.conversation
         await self._link.close(conversation, force=force)
-        with anyio.move_on_after(self._policy.close_limit):
+        await self._until_silent()
+
+    async def discard(self) -> None:
+        """End the agent of a session that was lost."""
+        self._calls.close()
+        await self._link.close(self._link.drop())
+        await self._until_silent()
+
+    async def _until_silent(self) -> None:
+        """Until nobody talks to the agent."""
+        with anyio.move_on_after(self._context.limits.close_limit):
             async with self._talk:
                 return
 
-    def _disown(self) -> None:
-        """Another daemon has taken the session over: this one must not speak for it any more."""
-        self._ending = True
-        self._spawn(self._link.close, self._link.drop())
+    # -- deciding and committing, with the lock held --------------------------------------------------------
+
+    def _decide(self, input: SessionInput) -> Decision | None:
+        """None if the session is lost, or lost by this."""
+        if self.failure:
+            return None
+        try:
+            return self._machine.decide(input, self._context.clock.micros())
+        except Exception as error:  # noqa: BLE001 - the state may be half changed, so the session is loaded again
+            self._fail(error)
+            return None
+
+    async def _take(self, input: SessionInput) -> Decision | None:
+        """Decide, commit, carry out. None if the session is lost."""
+        decision = self._decide(input)
+        if decision is None:
+            return None
+        try:
+            await self._commit(decision)
+        except Exception as error:  # noqa: BLE001 - whatever it was, the log does not have what memory has
+            self._fail(error)
+            return None
+        self._carry_out(decision)
+        return decision
+
+    def _post(self, input: SessionInput) -> Decision | None:
+        """The same without waiting for the commit; the effects follow it."""
+        decision = self._decide(input)
+        if decision is None:
+            return None
+        if decision.append is None:
+            self._carry_out(decision)
+            return decision
+        self._uncommitted += len(decision.append.events)
+        self._append(decision, decision.append).add_done_callback(partial(self._committed, decision))
+        return decision
+
+    async def _commit(self, decision: Decision) -> None:
+        if decision.append is None:
+            return
+        done = self._append(decision, decision.append)
+        try:
+            await asyncio.wait((done,))
+        except asyncio.CancelledError:  # whoever waits goes away, but the commit and its effects do not
+            self._uncommitted += len(decision.append.events)
+            done.add_done_callback(partial(self._committed, decision))
+            raise
+        done.result()
+
+    def _append(self, decision: Decision, append: Append) -> "asyncio.Future[None]":
+        transaction, counts, agent = decision.transaction, self._context.counts, self.record.agent
+        counts.events[agent] += len(append.events)
+        for reason in transaction.stop_reasons:
+            counts.turns[agent, reason] += 1
+        if transaction.unparsed:
+            counts.unknown_frames[agent] += transaction.unparsed
+            counts.unknown_samples[agent].extend(transaction.samples)
+        return self._context.log.append(append, patient=decision.patient)
+
+    def _committed(self, decision: Decision, done: "asyncio.Future[None]") -> None:
+        if decision.append:
+            self._uncommitted -= len(decision.append.events)
+        if self._room:
+            self._room.set()
+            self._room = None
+        error = None if done.cancelled() else done.exception()
+        if isinstance(error, Exception):
+            self._fail(error)
+        elif decision.effects and not self.failure:
+            self._carry_out(decision)
+
+    def _fail(self, error: Exception) -> None:
+        """What memory has is not what the log has: nothing more is decided on it."""
+        if self.failure is None:
+            self.failure = error
+            if self._room:
+                self._room.set()
+            self._context.lost(self)
+
+    # -- effects --------------------------------------------------------------------------------------------
+
+    def _carry_out(self, decision: Decision) -> asyncio.Event | None:
+        """Starts the effects of a committed decision. The event is set when the agent has taken its commands."""
+        spawn, commands = self._context.spawn, list[AgentCommand]()
+        for effect in decision.effects:
+            match effect:
+                case PromptAgent():
+                    spawn(self._prompt, effect.turn, effect.delay)
+                case PassAnswer():
+                    if not self._calls.answered(effect.ask_id, effect.answer):
+                        commands.append(effect)
+                case SteerAgent() | ChangeAgent() | InterruptSubagent():
+                    commands.append(effect)
+                case InterruptAgent():
+                    self._interrupt(effect.turn)
+                case FinishTurn():
+                    self.idle_since = asyncio.get_running_loop().time()
+                    if self._interrupted and self._interrupted[0] is effect.turn:
+                        self._interrupted[1].set()
+                        self._interrupted = None
+                    spawn(self._after_turn)
+                case BeginNext():
+                    spawn(self.next_turn)
+                case RestartAgent():
+                    spawn(self.hibernate, True)
+                case CloseAgent():
+                    spawn(self._link.close, self._link.conversation)
+                case _:
+                    assert_never(effect)
+        self._calls.release(self._machine.state.sequencer.asks)
+        if not commands:
+            return None
+        done = asyncio.Event()
+        spawn(self._command_agent, commands, done)
+        return done
+
+    async def _prompt(self, turn: ActiveTurn, delay: float) -> None:
+        """Give the turn to the agent, started or resumed if it does not run."""
+        machine, projections = self._machine, self._context.projections
+        try:
+            await anyio.sleep(delay)
+            if turn is machine.state.turn and machine.projection and projections:
+                await projections.turn_begins(machine.projection, self.record.session_id)
+            async with self._talk:
+                await self._give(turn)
+        except Exception as error:
+            if turn is machine.state.turn:
+                logger.warning("an agent did not take its turn", session=self.record.session_id, exc_info=error)
+            async with self._lock:
+                self._post(PromptFailed(turn, error))
+
+    async def _give(self, turn: ActiveTurn) -> None:
+        link, opened = self._link, None
+        if turn is not self._machine.state.turn:
+            return
+        if link.conversation is None:
+            opened = await self._open()
+            if opened is None:
+                return
+        async with self._lock:
+            decision = self._post(AgentReady(turn)) if link.listening else None
+            wanted = decision is not None and decision.accepted
+            if wanted and opened:
+                link.conversation = opened
+        conversation = link.conversation
+        if wanted and conversation and turn.prompt:
+            await conversation.prompt(turn.prompt)
+        elif opened:
+            link.drop()
+            await link.close(opened)
+
+    async def _open(self) -> Conversation | None:
+        """A new conversation; None if it died at once, which is reported by itself."""
+        context, projections = self._context, self._context.projections
+        record = await context.log.session(self.record.session_id)
+        # What the agent called its session last may not be committed yet.
+        record = replace(record, native_session_id=self._machine.state.position.native_session_id)
+        launch = await context.launch_for(record)
+        if self.projected and projections:
+            launch = await projections.launch(record, launch)
+        return await self._link.open(launch)
+
+    async def _command_agent(self, commands: Sequence[AgentCommand], done: asyncio.Event) -> None:
+        """Commands that the agent does not take are reported in the log."""
+        try:
+            for command in commands:
+                try:
+                    await self._command(command)
+                except AgentFailed as error:
+                    async with self._lock:
+                        self._post(CommandFailed(error))
+        finally:
+            done.set()
+
+    async def _command(self, command: AgentCommand) -> None:
+        conversation = self._link.conversation
+        if conversation is None:
+            return
+        match command:
+            case SteerAgent():
+                await conversation.steer(command.prompt)
+            case PassAnswer():
+                if not isinstance(command.answer, ToolAnswer):
+                    await conversation.answer(command.key, command.answer)
+            case ChangeAgent():
+                if not await conversation.change(command.change):
+                    async with self._lock:
+                        self._post(RestartNeeded())
+            case InterruptSubagent():
+                await self.cancel_subagent(command.item_id)
+            case _:
+                assert_never(command)
+
+    def _interrupt(self, turn: ActiveTurn) -> None:
+        if self._interrupted is None or self._interrupted[0] is not turn:
+            self._interrupted = (turn, asyncio.Event())
+        if self._link.conversation:
+            self._context.spawn(self._link.interrupt, self._link.conversation, self._interrupted[1])
+
+    async def _after_turn(self) -> None:
+        """What follows a turn, and then the next turn."""
+        session_id, projections = self.record.session_id, self._context.projections
+        if self.projected and projections:
+            try:
+                await projections.turn_over(session_id)
+            except Exception:
+                logger.exception("work after a turn failed; the session goes on", session=session_id)
+        if self._machine.state.restart_wanted:
+            await self.hibernate(restart=True)
+        await self.next_turn()

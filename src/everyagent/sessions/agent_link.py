@@ -1,4 +1,4 @@
-"""A session's link to its agent: one conversation at a time, opened and closed within limits."""
+"""The connection of a session to its agent: one conversation at a time, opened and closed within limits."""
 
 import asyncio
 from collections.abc import Sequence
@@ -18,69 +18,77 @@ if TYPE_CHECKING:
 logger = get_logger(__name__)
 
 
-class Hearer(Protocol):
-    """The actor, as the ears of its conversations know it."""
+class AgentEvents(Protocol):
+    """The session's actor, as the listeners of its conversations know it."""
 
-    async def heard(self, ear: "Ear", batch: Sequence[Heard]) -> None: ...
-    async def died(self, ear: "Ear", death: Death) -> None: ...
+    async def received(self, listener: "ConversationListener", frames: Sequence[Heard]) -> None: ...
+    async def died(self, listener: "ConversationListener", death: Death) -> None: ...
 
 
-class Ear:
-    """The listener of one conversation. What comes through an earlier one's is not heard."""
+class ConversationListener:
+    """The listener of one conversation. The actor ignores listeners of earlier conversations."""
 
-    def __init__(self, hearer: Hearer) -> None:
-        self._hearer = hearer
+    __slots__ = ("_events", "dead")
+
+    def __init__(self, events: AgentEvents) -> None:
+        self._events = events
         self.dead = False
 
     async def heard(self, batch: Sequence[Heard]) -> None:
-        await self._hearer.heard(self, batch)
+        await self._events.received(self, batch)
 
     async def died(self, death: Death) -> None:
         self.dead = True
-        await self._hearer.died(self, death)
+        await self._events.died(self, death)
 
 
-class Link:
-    def __init__(self, adapter: Adapter, hearer: Hearer, policy: Limits) -> None:
+class AgentLink:
+    __slots__ = ("_events", "_limits", "_listener", "_shell", "adapter", "conversation")
+
+    def __init__(self, adapter: Adapter, events: AgentEvents, limits: Limits) -> None:
         self.adapter = adapter
         self.conversation: Conversation | None = None
-        self._hearer = hearer
-        self._policy = policy
-        self._ear: Ear | None = None
+        self._events = events
+        self._limits = limits
+        self._listener: ConversationListener | None = None
         self._shell: RestrictedShell | None = None
 
-    def hears(self, ear: Ear) -> bool:
-        return ear is self._ear
+    @property
+    def listening(self) -> bool:
+        """A conversation is open, or being opened."""
+        return self._listener is not None
+
+    def listens_to(self, listener: ConversationListener) -> bool:
+        return listener is self._listener
 
     async def open(self, launch: Launch) -> Conversation | None:
-        """A new conversation, not yet kept. None if it died before it was open: `died` tells of that."""
-        self._ear = ear = Ear(self._hearer)
+        """A new conversation, not yet kept. None if it died before it was open: `died` reports that."""
+        self._listener = listener = ConversationListener(self._events)
         try:
-            with anyio.fail_after(self._policy.open_limit):
-                conversation = await self.adapter.open(await self._shelled(launch), ear)
+            with anyio.fail_after(self._limits.open_limit):
+                conversation = await self.adapter.open(await self._with_shell(launch), listener)
         except BaseException:
             self.drop()
             raise
-        return None if ear.dead else conversation
+        return None if listener.dead else conversation
 
     def drop(self) -> Conversation | None:
-        """Hear no more of it; it may still have to be closed."""
-        conversation, self.conversation, self._ear = self.conversation, None, None
-        self._leave_shell()
+        """Stop listening to the conversation; it may still have to be closed."""
+        conversation, self.conversation, self._listener = self.conversation, None, None
+        self._close_shell()
         return conversation
 
-    async def _shelled(self, launch: Launch) -> Launch:
-        """With the shell that keeps commands to the session's hosts, for an agent that needs one."""
+    async def _with_shell(self, launch: Launch) -> Launch:
+        """With the shell that limits commands to the session's hosts, for an agent that needs one."""
         if launch.hosts is None or (await self.adapter.catalog()).sandbox != "shell":
             return launch
-        from everyagent.runtime.restricted_shell import (
-            RestrictedShell,
-        )  # loaded where it is needed: few sessions are limited
+        # loaded on demand: few sessions are limited
+        from everyagent.runtime.restricted_shell import RestrictedShell
 
         self._shell = await RestrictedShell.open(launch.hosts, launch.scratch / "shell")
         return replace(launch, shell=self._shell)
 
-    def _leave_shell(self) -> None:
+    def _close_shell(self) -> None:
         if self._shell:
             self._shell.close()
             self._shell = None
@@ -89,16 +97,16 @@ class Link:
         if conversation is None:
             return
         try:
-            with anyio.fail_after(self._policy.close_limit):
+            with anyio.fail_after(self._limits.close_limit):
                 await conversation.close(force=force)
         except (AgentFailed, TimeoutError) as error:
             logger.error("an agent did not close", agent=self.adapter.name, error=str(error))
         if conversation is self.conversation:
-            self._leave_shell()
+            self._close_shell()
 
     async def interrupt(self, conversation: Conversation, over: asyncio.Event) -> None:
-        """Ask politely; if the turn is not over in time, end the agent. If that fails too, it is dead to us."""
-        with anyio.move_on_after(self._policy.interrupt_grace):
+        """Ask for the turn to be stopped; if it is not over in time, end the agent, and give it up if that fails."""
+        with anyio.move_on_after(self._limits.interrupt_grace):
             try:
                 await conversation.interrupt()
             except AgentFailed as error:
@@ -106,7 +114,7 @@ class Link:
             await over.wait()
         if not over.is_set():
             logger.warning("a turn did not stop, so its agent is ended", agent=self.adapter.name)
-            ear = self._ear
+            listener = self._listener
             await self.close(conversation)
-            if ear and not over.is_set():
-                await self._hearer.died(ear, Death(expected=True))
+            if listener and not over.is_set():
+                await self._events.died(listener, Death(expected=True))

@@ -1,4 +1,4 @@
-"""What the daemon has counted since it started; `/metrics` and `/v1/agents` show it."""
+"""Counters since the daemon started, for `/metrics` and `/v1/agents`."""
 
 from collections import Counter, defaultdict, deque
 

@@ -1,4 +1,4 @@
-"""How sessions come to be: created, or forked from another."""
+"""Creates sessions, and forks them from others."""
 
 import os
 import re
@@ -25,11 +25,11 @@ from everyagent.sessions.launch.launcher import Launcher
 from everyagent.sessions.launch.secrets import redacted
 from everyagent.sessions.launch.tool_policies import enforceable
 from everyagent.sessions.machine.sequencer import Emission
-from everyagent.sessions.machine.step import Scribe
+from everyagent.sessions.machine.transaction import Position, Transaction
 
 _SESSION_ID = re.compile(r"[A-Za-z0-9._~:-]{1,128}")
 InfoReceipt = Callable[[SessionInfo], Receipt]
-#: What is kept with a session in the transaction that makes it.
+#: The receipt that is stored with a new session, made from its row.
 RecordReceipt = Callable[[SessionRecord], Receipt | None]
 
 
@@ -76,10 +76,10 @@ class Creation:
         cause: dict[str, object] = {"request": "create", "agent": agent, "config": config}
         if view is not None:
             cause["view"] = msgspec.Raw(view.document)
-        step = Scribe(record, self._clock).begin()
-        step.cause("from_client", msgspec.json.encode(cause))
-        step.tell([Emission(SessionStarted(metadata=_started(agent, choice)), True)])
-        return await self._write(record, step.finish(), receipt, view)
+        transaction = Transaction(Position(record), self._clock.micros())
+        transaction.begin_frame("from_client", msgspec.json.encode(cause))
+        transaction.emit([Emission(SessionStarted(metadata=_started(agent, choice)), True)])
+        return await self._write(record, transaction.finish(), receipt, view)
 
     async def fork(self, session_id: str, request: ForkSession, receipt: RecordReceipt | None) -> SessionInfo:
         """A new session with this one's past up to a sequence; its agent is seeded with the transcript."""

@@ -1,10 +1,13 @@
-"""The limits that sessions live by."""
+"""Time limits and bounds of live sessions."""
 
 from msgspec import Struct
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """Times are seconds. `max_waiting_events` may be on their way to the disk before an agent is read no further."""
+    """Times are seconds. An agent is not read while more than `max_waiting_events` are being committed.
+
+    A session that was lost is loaded again after `reload_delay`, then after twice that, up to `reload_delay_most`.
+    """
 
     idle_timeout: float = 600.0
     interrupt_grace: float = 10.0
@@ -14,3 +17,5 @@ class Limits(Struct, frozen=True, kw_only=True):
     retry_delay: float = 0.5
     max_waiting_events: int = 4000
     sweep_every: float = 1.0
+    reload_delay: float = 0.1
+    reload_delay_most: float = 5.0

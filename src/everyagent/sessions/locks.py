@@ -1,4 +1,4 @@
-"""One at a time, by name: for what several parts of a daemon do to the same thing."""
+"""Locks by name, which are there only while they are used."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 
 class Locks:
-    """A lock is there as long as somebody holds it or waits for it."""
+    """A lock exists while somebody holds it or waits for it."""
 
     def __init__(self) -> None:
         self._locks: dict[str, asyncio.Lock] = {}

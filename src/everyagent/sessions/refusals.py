@@ -1,4 +1,4 @@
-"""Why a command is refused, in words that say what to do instead."""
+"""Errors of refused commands. Each says what to do instead."""
 
 import msgspec
 
@@ -9,10 +9,30 @@ from everyagent.errors import (
     OffsetOutOfRange,
     SessionHasEnded,
     StorageFull,
+    Unavailable,
     UnsupportedChoice,
 )
 from everyagent.log.log import Log
 from everyagent.model.parts import Json
+
+
+class AskNotOpen(EveryagentError):
+    """An ask that is answered is not open; `closed_ask` finds out why."""
+
+    def __init__(self, ask_id: str) -> None:
+        super().__init__(f"The ask {ask_id!r} is not open.")
+        self.ask_id = ask_id
+
+
+def session_lost() -> Unavailable:
+    return Unavailable(
+        "The session's last events could not be written to the log, so it is being loaded again. Nothing was "
+        "acknowledged; try again."
+    )
+
+
+def shutting_down() -> Unavailable:
+    return Unavailable("The daemon is shutting down. Try again when it is back.")
 
 
 def session_ended(session_id: str) -> SessionHasEnded:
@@ -46,7 +66,7 @@ def offset_outside(offset: int, head: int) -> OffsetOutOfRange:
 
 
 async def closed_ask(log: Log, session: int, ask_id: str) -> EveryagentError:
-    """An ask that is not open: answered before, or never asked."""
+    """The error for an ask that is not open: answered before, or never asked."""
     record = await log.ask(session, ask_id)
     if record is None or record.answer is None:
         return AskNotFound(f"This session has no ask {ask_id!r}. GET /asks lists the open ones.", askId=ask_id)

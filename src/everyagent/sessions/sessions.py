@@ -1,4 +1,4 @@
-"""The facade: everything a client can ask of sessions, in the words of the API. Every face calls this."""
+"""The facade of all sessions: one method for each request of an API. Every API calls this."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
@@ -20,6 +20,7 @@ from everyagent.log.log import (
 )
 from everyagent.model.asks import Answer, ToolAnswer
 from everyagent.model.events import SessionStatus
+from everyagent.model.ids import new_id
 from everyagent.model.parts import Json
 from everyagent.model.sessions import (
     AskInfo,
@@ -41,9 +42,10 @@ from everyagent.sessions.launch.agents import Agents
 from everyagent.sessions.launch.attachments import checked
 from everyagent.sessions.launch.config import config_of
 from everyagent.sessions.launch.launcher import Launcher
+from everyagent.sessions.machine.inputs import CANCEL, answer_batch, message_batch
 from everyagent.sessions.machine.messages import queued
-from everyagent.sessions.machine.projected_sessions import ProjectedSessions
-from everyagent.sessions.machine.session_update import update_of
+from everyagent.sessions.machine.session_update import update_batch
+from everyagent.sessions.projected import ProjectedSessions
 from everyagent.sessions.refusals import closed_ask, disk_full, offset_outside, session_ended
 from everyagent.sessions.services import Services
 from everyagent.sessions.supervisor import Supervisor
@@ -88,7 +90,7 @@ class Sessions:
         return sum(actor.live for actor in self._supervisor.actors())
 
     async def close(self) -> None:
-        """End every agent and tell what was cut; from then on sessions can be read, and no more."""
+        """End every agent and every turn. From then on sessions can be read, and no more."""
         await self._supervisor.close()
 
     # -- sessions -------------------------------------------------------------------------------------------
@@ -121,7 +123,7 @@ class Sessions:
         await self._writable(session_id)
         async with self._supervisor.hold(session_id) as actor:
             catalog = await actor.adapter.catalog()
-            await actor.update(lambda record: update_of(record, request, actor.adapter, catalog))
+            await actor.submit(lambda _, record: update_batch(record, request, actor.adapter, catalog))
         return await self.get(session_id)
 
     async def terminate(self, session_id: str) -> None:
@@ -130,29 +132,32 @@ class Sessions:
                 await actor.terminate()
 
     async def delete(self, session_id: str) -> None:
-        """End it, then forget it: its events are gone."""
+        """End it, then delete it with all its events."""
         await self.terminate(session_id)
         await self._supervisor.forget(session_id)
         await self._log.delete(session_id)
 
-    # -- talking --------------------------------------------------------------------------------------------
+    # -- messages, turns and asks ---------------------------------------------------------------------------
 
     async def send(self, session_id: str, message: SendMessage, receipt: Callable[[str], Receipt] | None = None) -> str:
         self._refuse_if_full()
         message = checked(message)
         await self._writable(session_id)
+        item_id = new_id("itm_")
+        batch = message_batch(item_id, message, receipt(item_id) if receipt else None)
         async with self._supervisor.hold(session_id) as actor:
-            return await actor.send(message, receipt)
+            await actor.submit(batch)
+        return item_id
 
     async def queue(self, session_id: str) -> Sequence[QueuedMessage]:
-        """What waits for its turn, next first."""
+        """The messages that wait for their turn, next first."""
         record = await self._log.session(session_id)
         return [message for input in await self._log.inputs(record.number) for message in queued(input)]
 
     async def stream_turn(
         self, session_id: str, message: SendMessage, receipt: Callable[[str], Receipt] | None = None, *, raw: bool
     ) -> AsyncIterator[EventChunk | None]:
-        """Taken in when this returns; then the events of the turn it gets."""
+        """The message is durable when this returns; then come the events of its turn."""
         record = await self._log.session(session_id)
         item_id = await self.send(session_id, replace(message, delivery="queue"), receipt)
         return self._tails.turn(record.number, record.last_sequence, item_id, raw=raw)
@@ -163,14 +168,20 @@ class Sessions:
         return self._tails.turn(record.number, 0, item_id, raw=raw)
 
     async def cancel(self, session_id: str) -> bool:
+        """Stop the running turn, or the one that is about to begin; False if there is none."""
         await self._writable(session_id)
-        actor = self._supervisor.live(session_id)
-        return await actor.cancel() if actor else False
+        if not self._supervisor.live(session_id):
+            return False
+        async with self._supervisor.hold(session_id) as actor:
+            decision = await actor.submit(CANCEL)
+        return decision is not None and decision.stopped
 
     async def cancel_subagent(self, session_id: str, item_id: str) -> bool:
         await self._writable(session_id)
-        actor = self._supervisor.live(session_id)
-        return await actor.cancel_subagent(item_id) if actor else False
+        if not self._supervisor.live(session_id):
+            return False
+        async with self._supervisor.hold(session_id) as actor:
+            return await actor.cancel_subagent(item_id)
 
     async def asks(self, session_id: str | None, *, pending: bool) -> "list[AskInfo]":
         session = (await self._log.session(session_id)).number if session_id else None
@@ -189,24 +200,25 @@ class Sessions:
         ]
 
     async def answer(self, session_id: str, ask_id: str, answer: Answer) -> None:
+        """The first answer counts; it is on disk before the agent gets it."""
         self._refuse_if_full()
-        actor = self._supervisor.live(session_id)
-        if actor is None:
+        if not self._supervisor.live(session_id):
             raise await closed_ask(self._log, (await self._log.session(session_id)).number, ask_id)
-        await actor.answer(ask_id, answer)
+        async with self._supervisor.hold(session_id) as actor:
+            await actor.submit(answer_batch(ask_id, answer))
 
     async def tools(self, session_id: str) -> "list[CustomTool]":
-        """The custom tools its client carries out."""
+        """The custom tools that its client carries out."""
         return config_of(await self._log.session(session_id)).tools
 
     def tools_token(self, session_id: str) -> str:
         return self._launcher.tools_token(session_id)
 
     async def call_tool(self, session_id: str, name: str, input: Json) -> ToolAnswer:
-        actor = self._supervisor.live(session_id)
-        if actor is None:
+        if not self._supervisor.live(session_id):
             return ToolAnswer(output="The session is not running.", is_error=True)
-        return await call_tool(actor.ask, config_of(actor.record).tool_policies, name, input)
+        async with self._supervisor.hold(session_id) as actor:
+            return await call_tool(actor.ask, config_of(actor.record).tool_policies, name, input)
 
     # -- reading --------------------------------------------------------------------------------------------
 

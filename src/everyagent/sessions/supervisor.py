@@ -1,4 +1,4 @@
-"""Which sessions are live: starts actors, lets idle ones go, picks up what a dead daemon left behind."""
+"""Which sessions are live: loads them, recovers what was open, lets idle ones go."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -8,7 +8,7 @@ import anyio
 import anyio.abc
 
 from everyagent.clock import Clock
-from everyagent.errors import Unavailable
+from everyagent.errors import LogFenced, SessionNotFound, UnknownAgent
 from everyagent.log.log import EventQuery, Log, SessionRecord
 from everyagent.logs import get_logger
 from everyagent.model.decoding import UnknownData, decode_event
@@ -17,9 +17,10 @@ from everyagent.sessions.actor import Actor
 from everyagent.sessions.launch.agents import Agents
 from everyagent.sessions.launch.launcher import Launcher
 from everyagent.sessions.limits import Limits
-from everyagent.sessions.machine.projected_actor import ProjectedActor
+from everyagent.sessions.locks import Locks
 from everyagent.sessions.machine.projection import Projections
 from everyagent.sessions.machine.sequencer import Sequencer
+from everyagent.sessions.refusals import shutting_down
 from everyagent.sessions.session_context import SessionContext
 
 logger = get_logger(__name__)
@@ -41,25 +42,31 @@ class Supervisor:
         self._log = log
         self._agents = agents
         self._tasks = tasks
-        self._views = views
-        self._policy = policy
-        self._world = SessionContext(log, clock, policy, agents.counts, self._spawn, launcher.launch_for, prices)
+        self._projections = views
+        self._limits = policy
+        self._context = SessionContext(
+            log, clock, policy, agents.counts, self._spawn, launcher.launch_for, prices, views, self._lost
+        )
         self._actors: dict[str, Actor] = {}
-        self._loading: dict[str, asyncio.Lock] = {}
+        self._loading = Locks()
+        self._reloading: set[str] = set()
         self._closing = False
 
-    def live(self, session_id: str) -> Actor | None:
-        return self._actors.get(session_id)
+    def live(self, session_id: str) -> bool:
+        """Whether the session is in memory."""
+        return session_id in self._actors
 
     def actors(self) -> list[Actor]:
         return list(self._actors.values())
 
     @asynccontextmanager
     async def hold(self, session_id: str) -> AsyncGenerator[Actor]:
-        """The session's actor, brought to life if need be; it stays while it is held."""
-        actor = self._actors.get(session_id) or await self._load(session_id)
-        if self._closing:  # asked after the wait: what was loaded meanwhile is not shut down by anybody
-            raise Unavailable("The daemon is shutting down. Try again when it is back.")
+        """The session's actor, loaded if need be; it stays in memory while it is held."""
+        actor = self._actors.get(session_id)
+        if actor is None or actor.failure:
+            actor = await self._load(session_id)
+        if self._closing:  # checked after the load: nobody shuts down an actor that was loaded meanwhile
+            raise shutting_down()
         actor.users += 1
         try:
             yield actor
@@ -67,88 +74,125 @@ class Supervisor:
             actor.users -= 1
 
     async def _load(self, session_id: str) -> Actor:
-        lock = self._loading.setdefault(session_id, asyncio.Lock())
-        async with lock:
-            actor = self._actors.get(session_id)
-            if actor is None:
-                record = await self._log.claim(session_id)
-                actor = self._actors[session_id] = await self._actor(record)
-                self._loading.pop(session_id, None)
+        """Load the session and end what was open in it, before anything else can happen to it."""
+        async with self._loading.hold(session_id):
+            lost = self._actors.get(session_id)
+            if lost and not lost.failure:
+                return lost
+            if lost:
+                await lost.discard()
+            record = await self._log.claim(session_id)
+            queue = await self._log.inputs(record.number)
+            projection = await self._projections.open(record) if self._projections else None
+            actor = Actor(record, self._agents.adapter(record.agent), self._context, queue, projection)
+            if record.live or record.open_turn:
+                await actor.recover(await self._observed(record), lost.failure if lost else None)
+            actor.reloaded_at = anyio.current_time() if lost else None
+            self._actors[session_id] = actor
+            if queue and not self._closing:
+                self._spawn(actor.next_turn)
             return actor
 
-    async def _actor(self, record: SessionRecord) -> Actor:
-        inputs = await self._log.inputs(record.number)
-        adapter = self._agents.adapter(record.agent)
-        view = await self._views.open(record) if self._views else None
-        if view is None or self._views is None:
-            return Actor(record, adapter, self._world, inputs)
-        return ProjectedActor(record, adapter, self._world, inputs, view, self._views)
-
-    async def forget(self, session_id: str) -> None:
-        """It has ended, and will be deleted."""
-        if self._views:
-            await self._views.going(session_id)
-        self._actors.pop(session_id, None)
-
-    def _spawn(self, function: Callable[..., object], *args: object) -> None:
-        self._tasks.start_soon(self._guarded, function, args)
-
-    async def _guarded(self, function: Callable[..., object], args: tuple[object, ...]) -> None:
-        """One session's fault must not end the others: it is logged, and the daemon goes on."""
-        try:
-            await function(*args)  # pyright: ignore[reportGeneralTypeIssues]
-        except Exception:
-            logger.exception("a session's task failed")
-
-    # -- life and rest --------------------------------------------------------------------------------------
-
-    async def recover(self) -> None:
-        """Tell the end of every turn that a dead daemon left open, then go on with what was queued."""
-        for record in await self._log.unfinished():
-            try:
-                await self._recover(record)
-            except Exception:
-                logger.exception("a session could not be recovered", session=record.session_id)
-
-    async def _recover(self, record: SessionRecord) -> None:
-        if record.agent not in self._agents.names():
-            return
-        async with self.hold(record.session_id) as actor:
-            record = actor.record
-            if record.live or record.open_turn:
-                await actor.recover(await self._observed(record))
-            self._spawn(actor.advance)
-
     async def _observed(self, record: SessionRecord) -> Sequencer:
-        order = Sequencer()
+        """A sequencer that has seen the events of the open turn."""
+        sequencer = Sequencer()
         after = record.open_turn - 1
         while record.open_turn:
             page = await self._log.events(EventQuery(session=record.number, after=after, limit=1000))
             for stored in page.events:
                 data = decode_event(stored.body).data
                 if not isinstance(data, UnknownData):
-                    order.observe(data)
+                    sequencer.observe(data)
             if not page.more:
                 break
             after = page.events[-1].sequence
-        return order
+        return sequencer
+
+    async def forget(self, session_id: str) -> None:
+        """The session has ended, and will be deleted."""
+        if self._projections:
+            await self._projections.going(session_id)
+        self._actors.pop(session_id, None)
+
+    def _spawn(self, function: Callable[..., object], *args: object) -> None:
+        self._tasks.start_soon(self._guarded, function, args)
+
+    async def _guarded(self, function: Callable[..., object], args: tuple[object, ...]) -> None:
+        """A fault in one session is logged, and does not end the others."""
+        try:
+            await function(*args)  # pyright: ignore[reportGeneralTypeIssues]
+        except Exception:
+            logger.exception("a session's task failed")
+
+    # -- recovery -------------------------------------------------------------------------------------------
+
+    async def recover(self) -> None:
+        """Load every session that a dead daemon left unfinished. One that cannot be loaded now is tried again."""
+        for record in await self._log.unfinished():
+            if record.agent in self._agents.names() and not await self._loaded(record.session_id):
+                self._start_reloading(record.session_id, self._limits.reload_delay)
+
+    def _lost(self, actor: Actor) -> None:
+        """Memory and log of a session may differ: it is loaded again, unless another daemon has it now."""
+        session_id, error = actor.record.session_id, actor.failure
+        logger.error("a session was lost, because its events were not committed", session=session_id, exc_info=error)
+        if self._closing:
+            return
+        if isinstance(error, LogFenced):
+            if self._actors.get(session_id) is actor:
+                del self._actors[session_id]
+            self._spawn(actor.discard)
+        else:
+            most = self._limits.reload_delay_most
+            again = actor.reloaded_at is not None and asyncio.get_running_loop().time() - actor.reloaded_at < most
+            self._start_reloading(session_id, most if again else 0)
+
+    def _start_reloading(self, session_id: str, delay: float) -> None:
+        if session_id not in self._reloading:
+            self._reloading.add(session_id)
+            self._spawn(self._reload, session_id, delay)
+
+    async def _reload(self, session_id: str, delay: float) -> None:
+        """A session that is lost again as soon as it is loaded must not keep the daemon busy: it waits first."""
+        try:
+            await anyio.sleep(delay)
+            delay = self._limits.reload_delay
+            while not self._closing and not await self._loaded(session_id):
+                await anyio.sleep(delay)
+                delay = min(2 * delay, self._limits.reload_delay_most)
+        finally:
+            self._reloading.discard(session_id)
+
+    async def _loaded(self, session_id: str) -> bool:
+        """Whether the session is loaded, or never will be."""
+        try:
+            async with self.hold(session_id):
+                return True
+        except (SessionNotFound, UnknownAgent):
+            self._actors.pop(session_id, None)
+            return True
+        except Exception as error:
+            logger.warning("a session could not be loaded, and is tried again", session=session_id, exc_info=error)
+            return False
+
+    # -- rest and end ---------------------------------------------------------------------------------------
 
     async def sweep(self) -> None:
-        """For ever: agents that were idle for long go, actors without an agent or work are forgotten."""
+        """For ever: hibernate agents that were idle for long, forget actors without an agent or work."""
         while True:
-            await anyio.sleep(self._policy.sweep_every)
+            await anyio.sleep(self._limits.sweep_every)
             for session_id, actor in list(self._actors.items()):
                 if not actor.idle or actor.users:
                     continue
                 if not actor.live:
                     del self._actors[session_id]
-                elif anyio.current_time() - actor.idle_since > self._policy.idle_timeout:
+                elif anyio.current_time() - actor.idle_since > self._limits.idle_timeout:
                     self._spawn(actor.hibernate)
 
     async def close(self) -> None:
-        """End every agent, tell what was cut; nothing new is taken."""
+        """End every agent and every turn; nothing new is taken."""
         self._closing = True
         async with anyio.create_task_group() as tasks:
             for actor in self._actors.values():
-                tasks.start_soon(self._guarded, actor.shut_down, ())
+                tasks.start_soon(self._guarded, actor.discard if actor.failure else actor.shut_down, ())
         self._actors.clear()

@@ -1,4 +1,4 @@
-"""Calls of a session's custom tools: permitted, then carried out by the client, whose answers they wait for."""
+"""Calls of a session's custom tools: permitted first, then carried out by the client."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -16,8 +16,10 @@ AskClient: TypeAlias = Callable[[PermissionRequested | ToolRequested], Awaitable
 _UNANSWERED = "No turn is running that could answer this call."
 
 
-class Waiting:
-    """Asks of the daemon's own that wait for the client's answer."""
+class OpenCalls:
+    """The daemon's own asks that wait for the client's answer."""
+
+    __slots__ = ("_waiting",)
 
     def __init__(self) -> None:
         self._waiting: dict[str, asyncio.Future[Answer | None]] = {}
@@ -27,20 +29,25 @@ class Waiting:
         return waiting
 
     def answered(self, ask_id: str, answer: Answer | None) -> bool:
-        """False if it was not the daemon who asked."""
+        """False if it was the agent that asked."""
         waiting = self._waiting.pop(ask_id, None)
         if waiting and not waiting.done():
             waiting.set_result(answer)
         return waiting is not None
 
     def release(self, asks: Asks) -> None:
-        """Let go of those that were closed without an answer."""
+        """End the wait for asks that were closed without an answer."""
         for ask_id in [ask_id for ask_id in self._waiting if not asks.pending(ask_id)]:
+            self.answered(ask_id, None)
+
+    def close(self) -> None:
+        """End the wait for all of them."""
+        for ask_id in list(self._waiting):
             self.answered(ask_id, None)
 
 
 async def call_tool(ask: AskClient, policies: ToolPolicies, name: str, input: Json) -> ToolAnswer:
-    """As the policies have it: refused, or asked for first, or handed to the client at once."""
+    """Denied, or asked for first, or handed to the client at once, as the policies demand."""
     match policies.custom_verdict(name):
         case "deny":
             return _failed(refusal(name))

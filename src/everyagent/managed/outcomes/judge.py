@@ -20,8 +20,8 @@ from everyagent.model.ids import new_id
 from everyagent.model.sessions import CreateSession, SendMessage
 from everyagent.sessions import Sessions
 from everyagent.sessions.launch.config import config_of
-from everyagent.sessions.machine.messages import Entry, Submission
-from everyagent.sessions.machine.projected_actor import Batch
+from everyagent.sessions.machine.inputs import Batch
+from everyagent.sessions.machine.messages import InputMessage, Submission
 from everyagent.sessions.machine.projection import Projection
 
 #: The metadata key with which a judge's session names the judged one.
@@ -134,7 +134,7 @@ class OutcomeJudge:
             item=item,
         )
         text = f"Your work was judged and is not good enough yet:\n\n{verdict.explanation}\n\nImprove it."
-        entry = Entry(item_id=item, message=SendMessage(message=text)) if item else None
+        entry = InputMessage(item_id=item, message=SendMessage(message=text)) if item else None
         await self._submit(session_id, outcome, _batch(evaluated, Submission(entries=[entry]) if entry else None))
 
     async def _submit(self, session_id: str, outcome: SessionOutcome, batch: Batch) -> bool:
@@ -177,7 +177,7 @@ def _failed(session_id: str, error: Exception) -> Judgement:
 
 def _batch(command: Evaluating | Evaluated, submission: Submission | None = None) -> Batch:
     cause = msgspec.json.encode(CommandFrame(managed=command))
-    return Batch(cause=cause, direction="daemon", submission=submission)
+    return Batch(frame=cause, direction="daemon", submission=submission)
 
 
 def _evaluates(view: ProjectionRecord, outcome: SessionOutcome) -> bool:

@@ -48,12 +48,12 @@ from everyagent.model.items import Item
 from everyagent.model.parts import ImagePart, Object, ReasoningPart, StatusPart, TextPart
 
 _frames = msgspec.json.Decoder(CommandFrame)
-#: Daemon's notes in frames after which what was asked stays open.
-_GOING_DOWN = ("daemon_stopped", "daemon_restarted")
+#: Causes after which open asks wait for the next agent.
+_GOING_DOWN = ("daemon_stopped", "daemon_restarted", "commit_failed")
 
 
 class Projector:
-    """The `View` of a managed session."""
+    """The `Projection` of a managed session."""
 
     def __init__(self, session_id: str, state: bytes, document: bytes) -> None:
         self._teller = teller = Teller(session_id, state)
@@ -65,7 +65,6 @@ class Projector:
         self._actions = Actions(teller, self._tools, self._statuses)
         self._outcomes = Outcomes(teller)
         self._turns = Turns(teller, self._statuses, self._tools, self._threads, self._outcomes, spans)
-        self._before = self._document
         self._arriving: list[SentEvent] = []
         self._updates: dict[str, object] = {}
         self._archived_at: int | None = None
@@ -106,7 +105,7 @@ class Projector:
 
     # -- frames ---------------------------------------------------------------------------------------------
 
-    def heard(self, direction: FrameDirection, body: bytes, at: int) -> None:
+    def begin_frame(self, direction: FrameDirection, body: bytes, at: int) -> None:
         self._teller.begin(at)
         self._actions.answered = set()
         self._actions.parking = False
@@ -191,7 +190,7 @@ class Projector:
 
     # -- events ---------------------------------------------------------------------------------------------
 
-    def told(self, data: EventData) -> None:
+    def event(self, data: EventData) -> None:
         self._teller.dirty = True
         match data:
             case universal.ItemStarted():
@@ -295,7 +294,7 @@ class Projector:
             if (value := getattr(data, name)) is not msgspec.UNSET:
                 self._updates[name] = value
 
-    def settle(self) -> None:
+    def end_frame(self) -> None:
         for sent in self._arriving:
             processed = isinstance(sent.event, UserDefineOutcome)
             number = self._teller.echo(sent.event, processed=processed)
@@ -314,14 +313,19 @@ class Projector:
 
     def take(self) -> ProjectionStep | None:
         document = None if self._document is self._kept else msgspec.json.encode(self._document)
-        self._before, self._kept = self._kept, self._document
+        self._kept = self._document
         archived, self._archived_at = self._archived_at, None
         return self._teller.take(document, archived)
 
-    def undo(self) -> None:
-        self._teller.undo()
-        self._kept = self._before
-        self._set_document(self._before)
+    def snapshot(self) -> tuple[bytes, Document]:
+        return self._teller.taken, self._kept
+
+    def restore(self, snapshot: object) -> None:
+        state, document = cast("tuple[bytes, Document]", snapshot)
+        self._teller.restore(state)
+        self._kept = document
+        self._set_document(document)
+        self._archived_at = None
         self._actions.reset()
 
 

@@ -79,13 +79,13 @@ async def _rebuild(log: Log, session_id: str) -> Rebuilt:
         if projector is None:
             projector = Projector(session_id, msgspec.json.encode(State()), _first_document(frame))
         at = _micros(frame.time)
-        projector.heard(frame.direction, msgspec.json.encode(frame.body), at)
+        projector.begin_frame(frame.direction, msgspec.json.encode(frame.body), at)
         while waiting is not None and waiting.sequence <= max(frame.sequences, default=0):
             data = decode_event(waiting.body).data
             if not isinstance(data, UnknownData):
-                projector.told(data)
+                projector.event(data)
             waiting = await anext(events, None)
-        projector.settle()
+        projector.end_frame()
         step = projector.take()
         if step is not None:
             gathered.append(step)

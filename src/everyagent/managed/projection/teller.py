@@ -24,14 +24,17 @@ class OnThread(msgspec.Struct, frozen=True):
 
 
 class Teller:
-    """`state` is what the events told so far amount to; `echoes` are the client's events of the latest frame, by id."""
+    """`state` is the state after all events so far, `taken` the same as it was encoded last.
+
+    `echoes` are the client's events of the latest frame, by id.
+    """
 
     def __init__(self, session_id: str, state: bytes) -> None:
         self.session_id = session_id
         self.state: State = _decode_state(state)
         self.at: int = 0
         self.time = ""
-        self._taken = self._before = state
+        self.taken = state
         self._head = self.state.head
         self._events: list[NewEvent] = []
         self._superseded: list[int] = []
@@ -75,14 +78,13 @@ class Teller:
         return self.state.head
 
     def take(self, document: bytes | None, archived_at: int | None) -> ProjectionStep | None:
-        self._before = self._taken
         if not self.dirty:
             return None
-        self._taken = _encode(self.state)
+        self.taken = _encode(self.state)
         step = ProjectionStep(
             expected=self._head,
             status=self.state.status,
-            state=self._taken,
+            state=self.taken,
             hidden=self.state.hidden,
             events=self._events,
             superseded=self._superseded,
@@ -93,9 +95,10 @@ class Teller:
         self._clear()
         return step
 
-    def undo(self) -> None:
-        self._taken = self._before
-        self.state = _decode_state(self._taken)
+    def restore(self, state: bytes) -> None:
+        """Forget everything since this was the encoded state."""
+        self.taken = state
+        self.state = _decode_state(state)
         self._head = self.state.head
         self._clear()
 

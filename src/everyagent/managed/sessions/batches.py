@@ -28,8 +28,8 @@ from everyagent.managed.sessions.prompts import system_text
 from everyagent.model.asks import Answer, ToolAnswer, ToolImage
 from everyagent.model.ids import new_id
 from everyagent.model.sessions import SendMessage
-from everyagent.sessions.machine.messages import Entry, Submission
-from everyagent.sessions.machine.projected_actor import Batch
+from everyagent.sessions.machine.inputs import Batch
+from everyagent.sessions.machine.messages import InputMessage, Submission
 
 #: What each kind of action is answered by.
 _ANSWERED_BY: dict[str, type[ClientEvent]] = {
@@ -83,7 +83,7 @@ class Planner:
         self._view = view
         self._session_id = session_id
         self._sent: list[SentEvent] = []
-        self._entries: list[Entry] = []
+        self._entries: list[InputMessage] = []
         self._answers: dict[str, tuple[str, Answer]] = {}
         self._answered: dict[str, Action] = {}
         self._confirmed: set[str] = set()
@@ -91,18 +91,18 @@ class Planner:
         self._interrupt = False
         self._subagents: list[str] = []
 
-    def plan(self, said: Sequence[Said], told: Callable[[], Receipt | None]) -> Batch:
+    def plan(self, said: Sequence[Said], receipt: Callable[[], Receipt | None]) -> Batch:
         for index, each in enumerate(said):
             self._add(index, each)
         resumes = self._resume()
         queued = [sent for sent in self._sent if sent.item]
         return Batch(
-            cause=_encoded(Sent(events=self._sent, resumes=resumes)),
-            interrupt=self._interrupt,
+            frame=_encoded(Sent(events=self._sent, resumes=resumes)),
+            interrupt="The turn was interrupted." if self._interrupt else None,
             subagents=self._subagents,
             answers=list(self._answers.values()),
             submission=_submission(self._entries, queued) if self._entries else None,
-            told=told,
+            receipt=receipt,
         )
 
     def _add(self, index: int, said: Said) -> None:
@@ -110,7 +110,7 @@ class Planner:
         match event:
             case UserMessage() | UserDefineOutcome():
                 self._refuse_over_budget()
-                entry = Entry(item_id=new_id("itm_"), message=said.message or SendMessage(message=""))
+                entry = InputMessage(item_id=new_id("itm_"), message=said.message or SendMessage(message=""))
                 self._entries.append(entry)
                 self._sent.append(SentEvent(event=event, item=entry.item_id))
             case UserInterrupt():
@@ -167,7 +167,7 @@ class Planner:
         if before.item:
             entry = self._entries[-1]
             message = replace(entry.message, message=f"{entry.message.message}\n\n{text}")
-            self._entries[-1] = Entry(item_id=entry.item_id, message=message)
+            self._entries[-1] = InputMessage(item_id=entry.item_id, message=message)
         elif before.answers in self._answers:
             ask_id, answer = self._answers[before.answers]
             if isinstance(answer, ToolAnswer):
@@ -184,7 +184,7 @@ class Planner:
         if not parked or parked - set(self._answered) or self._interrupt:
             return None
         text = _RESUMED + "\n\n".join((*state.notes, *self._notes))
-        entry = Entry(item_id=new_id("itm_"), message=SendMessage(message=text))
+        entry = InputMessage(item_id=new_id("itm_"), message=SendMessage(message=text))
         self._entries.insert(0, entry)
         return entry.item_id
 
@@ -217,7 +217,7 @@ def _answered_by(action: Action) -> type[ClientEvent]:
     return UserToolConfirmation if action.unconfirmed else _ANSWERED_BY[action.kind]
 
 
-def _submission(entries: list[Entry], sent: list[SentEvent]) -> Submission:
+def _submission(entries: list[InputMessage], sent: list[SentEvent]) -> Submission:
     managed = msgspec.Raw(msgspec.json.encode(Sent(events=sent))) if sent else None
     return Submission(entries=entries, managed=managed)
 

@@ -22,9 +22,9 @@ from everyagent.managed.sessions.shape import EventListQuery, EventTail, Session
 from everyagent.managed.sessions.streams import Streams
 from everyagent.model.asks import ToolImage
 from everyagent.model.sessions import SendMessage
-from everyagent.sessions.machine.projected_actor import Batch
-from everyagent.sessions.machine.projected_sessions import ProjectedSessions
+from everyagent.sessions.machine.inputs import Batch
 from everyagent.sessions.machine.projection import Projection
+from everyagent.sessions.projected import ProjectedSessions
 
 
 class Talking:

@@ -18,7 +18,7 @@ from everyagent.managed.resources.environments.networking import limited
 from everyagent.managed.resources.environments.shape import Environment
 from everyagent.managed.sessions.presentation import document_of
 from everyagent.managed.workspace.workspace import Prepared
-from everyagent.sessions.machine.projected_actor import Batch
+from everyagent.sessions.machine.inputs import Batch
 from everyagent.sessions.machine.projection import Projection
 
 _UNLIMITED = "The network of this session is not limited: its commands reach what the daemon's machine reaches."
@@ -95,7 +95,7 @@ class ManagedViews:
     async def _tell(self, session_id: str, errors: Sequence[SessionFailure]) -> None:
         if errors:
             cause = msgspec.json.encode(CommandFrame(managed=Troubled(errors=[*errors])))
-            await self._viewed.submit(session_id, lambda _: Batch(cause=cause, direction="daemon"))
+            await self._viewed.submit(session_id, lambda _: Batch(frame=cause, direction="daemon"))
 
 
 def _failure(message: str) -> SessionFailure:

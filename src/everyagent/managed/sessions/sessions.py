@@ -22,7 +22,7 @@ from everyagent.managed.sessions.updates import Changing
 from everyagent.managed.workspace.store import ResourceStore
 from everyagent.model.parts import Object
 from everyagent.sessions import Sessions
-from everyagent.sessions.machine.projected_actor import Batch
+from everyagent.sessions.machine.inputs import Batch
 
 
 class ManagedSessions:
@@ -117,7 +117,7 @@ _BACK = "back_"
 
 def _archiving(session_id: str, view: Projector) -> Batch:
     _refuse_if_running(session_id, view.state.status, "archived")
-    return Batch(cause=msgspec.json.encode(CommandFrame(managed=Archived())), late=True)
+    return Batch(frame=msgspec.json.encode(CommandFrame(managed=Archived())), late=True)
 
 
 def _refuse_if_running(session_id: str, status: str, what: str) -> None:

@@ -14,7 +14,7 @@ from everyagent.managed.projection.naming import event_id, thread_id
 from everyagent.managed.projection.teller import OnThread
 from everyagent.managed.sessions.presentation import subagents_of
 from everyagent.managed.sessions.previews import Previews
-from everyagent.sessions.machine.projected_sessions import ProjectedSessions
+from everyagent.sessions.projected import ProjectedSessions
 
 _wrapped = msgspec.json.Decoder(OnThread)
 

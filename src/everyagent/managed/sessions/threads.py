@@ -16,8 +16,8 @@ from everyagent.managed.sessions.conversation import Talking
 from everyagent.managed.sessions.presentation import threads_of
 from everyagent.managed.sessions.shape import EventListQuery, EventTail, SessionThread, ThreadEvents, ThreadListQuery
 from everyagent.managed.sessions.streams import on_thread
-from everyagent.sessions.machine.projected_actor import Batch
-from everyagent.sessions.machine.projected_sessions import ProjectedSessions
+from everyagent.sessions.machine.inputs import Batch
+from everyagent.sessions.projected import ProjectedSessions
 
 
 class SessionThreads:
@@ -45,7 +45,7 @@ class SessionThreads:
             raise Conflict(f"The thread {thread_id} is {thread.status}. Interrupt it first.")
         if thread.archived_at is None:
             cause = msgspec.json.encode(CommandFrame(managed=ThreadArchived(thread=thread_id)))
-            await self._viewed.submit(session_id, lambda _: Batch(cause=cause))
+            await self._viewed.submit(session_id, lambda _: Batch(frame=cause))
         return await self.retrieve(session_id, thread_id)
 
     async def events(self, session_id: str, thread_id: str, asked: ThreadEvents) -> tuple[JoinedPage, str | None]:

@@ -20,7 +20,7 @@ from everyagent.model.parts import Object
 from everyagent.model.prices import Prices
 from everyagent.sessions.launch.config import config_of
 from everyagent.sessions.launch.tool_policies import enforceable
-from everyagent.sessions.machine.projected_actor import Batch
+from everyagent.sessions.machine.inputs import Batch
 
 
 class Changing:
@@ -50,7 +50,7 @@ class Changing:
         if not changes and not told:
             return None
         return Batch(
-            cause=msgspec.json.encode(CommandFrame(managed=SessionChanged(**changes))),  # pyright: ignore[reportArgumentType]
+            frame=msgspec.json.encode(CommandFrame(managed=SessionChanged(**changes))),  # pyright: ignore[reportArgumentType]
             updated=SessionUpdated(**told) if told else None,  # pyright: ignore[reportArgumentType]
             config=self._config(record, agent, self_hosted=view.document.self_hosted) if agent else None,
             restart=agent is not None,

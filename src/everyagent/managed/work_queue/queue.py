@@ -27,7 +27,7 @@ from everyagent.managed.work_queue.shape import (
     shown,
 )
 from everyagent.model.ids import new_id
-from everyagent.sessions.machine.projected_sessions import ProjectedSessions
+from everyagent.sessions.projected import ProjectedSessions
 
 KIND = "work"
 NO_HEARTBEAT = "NO_HEARTBEAT"

@@ -10,7 +10,7 @@ from everyagent.model.decoding import UnknownData, decode_event
 from everyagent.model.events import SessionEnded, SessionStarted, SessionUpdated
 from everyagent.model.parts import Json
 from everyagent.sessions.machine.sequencer import Emission, Sequencer
-from everyagent.sessions.machine.step import Scribe
+from everyagent.sessions.machine.transaction import Position, Transaction
 
 
 def retell(
@@ -20,20 +20,19 @@ def retell(
 
     What was open at the cut is closed, so that the fork starts at rest.
     """
-    scribe = Scribe(record, clock)
-    step = scribe.begin()
-    step.cause("from_client", cause)
+    step = Transaction(Position(record), clock.micros())
+    step.begin_frame("from_client", cause)
     order = Sequencer()
     for stored in past:
         data = decode_event(stored.body).data
         match data:
             case SessionStarted():
-                step.tell([Emission(replace(data, metadata=metadata), True)])
+                step.emit([Emission(replace(data, metadata=metadata), True)])
             case UnknownData() | SessionEnded():
                 break
             case _:
                 order.observe(data)
-                step.tell([Emission(data, True)])
-    step.tell(order.end_turn("interrupted", "The session was forked here."))
-    step.tell([Emission(SessionUpdated(status="idle"), True)])
+                step.emit([Emission(data, True)])
+    step.emit(order.end_turn("interrupted", "The session was forked here."))
+    step.emit([Emission(SessionUpdated(status="idle"), True)])
     return step.finish()

@@ -1,6 +1,6 @@
 """The open asks of a session: each `*.requested` gets exactly one `*.resolved`."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeAlias, assert_never
 
 from msgspec import convert
@@ -19,16 +19,20 @@ from everyagent.model.events import (
 
 Request: TypeAlias = PermissionRequested | QuestionRequested | ToolRequested
 Resolution: TypeAlias = PermissionResolved | QuestionResolved | ToolResolved
+#: Finds the universal id of an item by the adapter's key for it.
+ItemIds: TypeAlias = Callable[[str | None], str | None]
 
 
 class PendingAsk(NamedTuple):
-    """`key` is the adapter's name for it, `request` what clients saw."""
+    """`key` is the adapter's name for it; `request` is the event that clients see."""
 
     key: str
     request: Request
 
 
 class Asks:
+    __slots__ = ("_ids", "_pending")
+
     def __init__(self, ids: Callable[[str], str]) -> None:
         self._ids = ids
         self._pending: dict[str, PendingAsk] = {}
@@ -39,21 +43,26 @@ class Asks:
     def pending(self, ask_id: str) -> PendingAsk | None:
         return self._pending.get(ask_id)
 
-    def open(self, data: Request, items: Mapping[str, str]) -> Request | None:
+    def copy(self) -> "Asks":
+        twin = Asks(self._ids)
+        twin._pending = {**self._pending}
+        return twin
+
+    def open(self, data: Request, known: ItemIds) -> Request | None:
         """The request under its universal id; None if that ask is open already."""
         key = ask_id_of(data)
         if any(ask.key == key for ask in self._pending.values()):
             return None
-        request = _with_id(data, self._ids(_PREFIXES[kind_of(data)]), items)
+        request = _with_id(data, self._ids(_PREFIXES[kind_of(data)]), known)
         self._pending[ask_id_of(request)] = PendingAsk(key, request)
         return request
 
     def resolve(self, ask_id: str, answer: Answer) -> Resolution:
-        """The event an answer makes. The ask stays open until `forget`: it must be on disk first."""
+        """The event that an answer makes. The ask stays open until `forget`."""
         return resolution(self._pending[ask_id].request, answer)
 
     def resolved_by_agent(self, data: Resolution) -> Resolution | None:
-        """An ask that the agent withdrew or settled itself, under its universal id; None if it is not open."""
+        """The resolution of an ask by the agent itself, under its universal id; None if it is not open."""
         key = ask_id_of(data)
         for ask_id, ask in self._pending.items():
             if ask.key == key:
@@ -69,8 +78,8 @@ class Asks:
     def observe(self, request: Request) -> None:
         self._pending[ask_id_of(request)] = PendingAsk(ask_id_of(request), request)
 
-    def forget(self, data: Request | Resolution) -> None:
-        self._pending.pop(ask_id_of(data), None)
+    def forget(self, data: Request | Resolution) -> PendingAsk | None:
+        return self._pending.pop(ask_id_of(data), None)
 
 
 _PREFIXES: dict[AskKind, str] = {"permission": "perm_", "question": "ques_", "tool": "tool_"}
@@ -101,7 +110,7 @@ def ask_id_of(data: Request | Resolution) -> str:
 
 
 def answer_of(data: Resolution) -> Answer:
-    """The answer that a resolution tells of."""
+    """The answer that a resolution contains."""
     match data:
         case PermissionResolved():
             return PermissionAnswer(reply=data.reply or "reject", message=data.message)
@@ -172,7 +181,7 @@ def _abandoned(request: Request, why: str) -> Resolution:
 
 
 def _resolved_as(request: Request, data: Resolution) -> Resolution:
-    """The agent's resolution with everything its request told."""
+    """The agent's resolution, with all fields of its request."""
     match request, data:
         case PermissionRequested(), PermissionResolved():
             return replace(_permission(request), status=data.status, reply=data.reply, message=data.message)
@@ -190,12 +199,12 @@ def _resolved_as(request: Request, data: Resolution) -> Resolution:
             return _abandoned(request, "The agent resolved it as something else than it asked.")
 
 
-def _with_id(data: Request, ask_id: str, items: Mapping[str, str]) -> Request:
+def _with_id(data: Request, ask_id: str, known: ItemIds) -> Request:
     match data:
         case PermissionRequested():
-            return replace(data, permission_id=ask_id, item_id=items.get(data.item_id or ""))
+            return replace(data, permission_id=ask_id, item_id=known(data.item_id))
         case QuestionRequested():
-            return replace(data, question_id=ask_id, item_id=items.get(data.item_id or ""))
+            return replace(data, question_id=ask_id, item_id=known(data.item_id))
         case ToolRequested():
             return replace(data, tool_id=ask_id)
         case _:

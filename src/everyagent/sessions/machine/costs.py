@@ -1,6 +1,6 @@
-"""Fills in what a request or a turn used and cost where its agent does not say: from its requests, by the prices.
+"""Computes the usage and cost of requests and turns that the agent did not report.
 
-One for each live session; the scribe asks it.
+One for each live session; its transactions use it.
 """
 
 from msgspec import UNSET
@@ -12,7 +12,9 @@ from everyagent.model.usage import Usage
 
 
 class Costs:
-    """`_cost` is None when a request of the turn has a cost that nobody knows."""
+    """`_cost` is None when the cost of a request of the turn is unknown."""
+
+    __slots__ = ("_agent", "_cost", "_model", "_priced", "_prices", "_requests", "_used")
 
     def __init__(self, prices: Prices, agent: str, model: str | None) -> None:
         self._prices = prices
@@ -26,8 +28,8 @@ class Costs:
         self._requests = 0
         self._priced = False
 
-    def told(self, data: EventData) -> EventData:
-        """The event as it is told."""
+    def completed(self, data: EventData) -> EventData:
+        """The event with its usage and cost, as far as they can be known."""
         match data:
             case TurnStarted():
                 self._reset()

@@ -1,4 +1,4 @@
-"""How things end, told in events: one terminal story for a dead agent, a restarted daemon, a failed start."""
+"""The events that end a turn after a failure: of the agent, of the daemon, of a commit, of a start."""
 
 from everyagent.agents.adapter import Death
 from everyagent.errors import AgentNotInstalled, AgentNotLoggedIn
@@ -14,23 +14,23 @@ def _how(death: Death) -> str:
     return f"The agent's process ended with exit code {death.exit_code}."
 
 
-def death(order: Sequencer, death: Death, *, cancelled: bool) -> list[Emission]:
-    """The agent is gone and stays so; whatever it left open is closed."""
+def death(sequencer: Sequencer, death: Death, *, cancelled: bool) -> list[Emission]:
+    """The agent is gone; everything that it left open is closed."""
     if cancelled:
-        return order.end_turn("interrupted", "The turn was cancelled.")
+        return sequencer.end_turn("interrupted", "The turn was cancelled.")
     if death.expected:
-        return order.end_turn("interrupted", "The agent was stopped.")
+        return sequencer.end_turn("interrupted", "The agent was stopped.")
     how = _how(death)
     message = f"{how} The next message resumes the session."
     code = death.code or "agent_crashed"
     error = Error(message=message, code=code, exit_code=death.exit_code, stderr=death.stderr)
-    return [Emission(error, True), *order.end_turn("error", how, error=how)]
+    return [Emission(error, True), *sequencer.end_turn("error", how, error=how)]
 
 
 def retrying(death: Death, attempt: int, most: int, delay: float) -> Error:
-    """It died before it said anything, so the same message is sent to a new one."""
+    """The agent died before any output, so the same message is sent to a new one."""
     return Error(
-        message=f"{_how(death)} It had not said anything yet, so it is started again.",
+        message=f"{_how(death)} It had not sent any output yet, so it is started again.",
         code=death.code or "agent_crashed",
         exit_code=death.exit_code,
         stderr=death.stderr,
@@ -60,22 +60,37 @@ def failure(error: Exception) -> Error:
     return Error(message=str(error) or "The agent did not answer in time.", code=code)
 
 
-def not_started(order: Sequencer, error: Exception, *, cancelled: bool) -> list[Emission]:
+def not_started(sequencer: Sequencer, error: Exception, *, cancelled: bool) -> list[Emission]:
     """The agent never took the turn, perhaps because it was ended to cancel it."""
     if cancelled:
-        return order.end_turn("interrupted", "The turn was cancelled.")
-    told = failure(error)
+        return sequencer.end_turn("interrupted", "The turn was cancelled.")
+    failed = failure(error)
     if isinstance(error, AgentNotInstalled):
-        told = Error(message=str(error), code="internal", details={"agent_not_installed": True})
-    return [Emission(told, True), *order.end_turn("error", "The agent did not take the turn.", error=told.message)]
+        failed = Error(message=str(error), code="internal", details={"agent_not_installed": True})
+    return [
+        Emission(failed, True),
+        *sequencer.end_turn("error", "The agent did not take the turn.", error=failed.message),
+    ]
 
 
-def restarted(order: Sequencer) -> list[Emission]:
+def restarted(sequencer: Sequencer) -> list[Emission]:
     """The daemon died while a turn ran, and the agent with it."""
-    if not order.turn_id:
-        return order.close("The daemon was restarted.")
+    if not sequencer.turn_id:
+        return sequencer.close("The daemon was restarted.")
     message = "The daemon was restarted while this turn ran, so the turn was cut. The next message resumes the session."
     return [
         Emission(Error(message=message, code="internal", details={"daemon_restarted": True}), True),
-        *order.end_turn("error", "The daemon was restarted.", error="The daemon was restarted while this turn ran."),
+        *sequencer.end_turn(
+            "error", "The daemon was restarted.", error="The daemon was restarted while this turn ran."
+        ),
     ]
+
+
+def commit_failed(sequencer: Sequencer, detail: str) -> list[Emission]:
+    """The log did not take the session's events, so the session was loaded again from the log."""
+    why = "The session's events could not be written to the log."
+    message = (
+        f"{why} Its agent was ended, and what it did since is lost. The next message resumes the session. ({detail})"
+    )
+    error = Error(message=message, code="internal", details={"commit_failed": True})
+    return [Emission(error, True), *sequencer.end_turn("error", why, error=why)]

@@ -1,4 +1,4 @@
-"""A client's message, as the agent gets it and as the item it becomes."""
+"""Messages of clients: as they wait, as the agent gets them, and as the items that they become."""
 
 import msgspec
 from msgspec import Struct
@@ -10,32 +10,38 @@ from everyagent.model.parts import ContentPart, FileRefPart, ImagePart, TextPart
 from everyagent.model.sessions import Attachment, QueuedMessage, SendMessage
 
 
-class Entry(Struct, frozen=True, kw_only=True):
-    """A message, and the item it will be."""
+class InputMessage(Struct, frozen=True, kw_only=True):
+    """A message, and the id of the item that it becomes."""
 
     item_id: str
     message: SendMessage
 
 
 class Submission(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Messages that are one turn; `managed` is for the view, which hears of it when the turn begins."""
+    """Messages that make one turn. `managed` is for the projection, which reads it when the turn begins."""
 
-    entries: list[Entry]
+    entries: list[InputMessage]
     managed: msgspec.Raw | None = None
 
+    def as_input(self) -> Input:
+        """As it waits in the log: a single message as it is, anything else whole."""
+        first = self.entries[0]
+        plain = len(self.entries) == 1 and self.managed is None
+        return Input(item_id=first.item_id, body=msgspec.json.encode(first.message if plain else self))
 
-class _Waiting(Struct, frozen=True):
-    """A submission, or a message that came another way."""
 
-    entries: list[Entry] | None = None
+class _Stored(Struct, frozen=True):
+    """A submission, or a single message without entries."""
+
+    entries: list[InputMessage] | None = None
 
 
-def entries_of(input: Input) -> list[Entry]:
+def entries_of(input: Input) -> list[InputMessage]:
     """The messages of one turn."""
-    waiting = msgspec.json.decode(input.body, type=_Waiting)
-    if waiting.entries is not None:
-        return waiting.entries
-    return [Entry(item_id=input.item_id, message=msgspec.json.decode(input.body, type=SendMessage))]
+    stored = msgspec.json.decode(input.body, type=_Stored)
+    if stored.entries is not None:
+        return stored.entries
+    return [InputMessage(item_id=input.item_id, message=msgspec.json.decode(input.body, type=SendMessage))]
 
 
 def queued(input: Input) -> list[QueuedMessage]:

@@ -1,4 +1,4 @@
-"""An item that has started and not yet completed: what its deltas add up to."""
+"""An item that has started and not yet completed, with the text of its deltas so far."""
 
 from collections.abc import Iterator
 
@@ -30,18 +30,18 @@ class OpenItem:
         return "".join("".join(pieces) for (_, of_kind), pieces in self._grown.items() if of_kind == kind)
 
     def missing(self, final: Item) -> Iterator[ItemDelta]:
-        """Deltas that make up for what the agent did not stream of its final text."""
+        """Deltas for the part of the final text that the agent did not stream."""
         yield from self._remainder(final, "text", text_of(final), _last_index(final, TextPart))
         if self._joined("reasoning"):
             yield from self._remainder(final, "reasoning", reasoning_of(final), _last_index(final, ReasoningPart))
 
     def _remainder(self, final: Item, kind: DeltaKind, whole: str, index: int) -> Iterator[ItemDelta]:
-        told = self._joined(kind)
-        if len(whole) > len(told) and whole.startswith(told):
+        streamed = self._joined(kind)
+        if len(whole) > len(streamed) and whole.startswith(streamed):
             delta = ItemDelta(
                 item_id=final.item_id,
                 native_item_id=final.native_item_id,
-                delta=whole[len(told) :],
+                delta=whole[len(streamed) :],
                 content_index=index,
                 kind=kind,
             )
@@ -49,16 +49,16 @@ class OpenItem:
             yield delta
 
     def settled(self, final: Item) -> Item:
-        """The final item, its text as the deltas told it: what was streamed cannot be taken back."""
+        """The final item with the text of its deltas: streamed text cannot be taken back."""
         text, reasoning = self._joined("text"), self._joined("reasoning")
         if text_of(final) == text and (not reasoning or reasoning_of(final) == reasoning):
             return final
         kept = [part for part in final.content if not isinstance(part, TextPart | ReasoningPart)]
-        return replace(final, content=[*_told(text, reasoning), *kept])
+        return replace(final, content=[*_streamed(text, reasoning), *kept])
 
     def failed(self, why: str) -> Item:
-        """As far as it came."""
-        parts = [*_told(self._joined("text"), self._joined("reasoning")), *self.item.content]
+        """The item as far as it came, failed."""
+        parts = [*_streamed(self._joined("text"), self._joined("reasoning")), *self.item.content]
         output, arguments = self._joined("tool_output"), self._joined("tool_input")
         content: list[ContentPart] = []
         for part in parts:
@@ -72,7 +72,7 @@ class OpenItem:
         return replace(self.item, status="failed", content=content, error=why)
 
 
-def _told(text: str, reasoning: str) -> Iterator[ContentPart]:
+def _streamed(text: str, reasoning: str) -> Iterator[ContentPart]:
     if reasoning:
         yield ReasoningPart(text=reasoning, visibility="public")
     if text:

@@ -1,6 +1,6 @@
-"""A second telling of a session: what the session tells it, and where views come from. `managed/` has the one there is.
+"""Projections of a session's events: the contract with the sessions. `managed/` has the one implementation.
 
-A view is a pure function of the session's frames and events, frame by frame: told again, it tells the same bytes.
+A projection is a pure function of the session's frames and events, frame by frame: made again, it has the same bytes.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from everyagent.model.events import EventData
 
 
 class Projection(Protocol):
-    """Frame by frame: `heard`, then `told` for each event made from it (but deltas), then `settle`."""
+    """Frame by frame: `begin_frame`, then `event` for each event made from it (but deltas), then `end_frame`."""
 
     @property
     def blocked(self) -> bool:
@@ -22,45 +22,51 @@ class Projection(Protocol):
 
     @property
     def overspent(self) -> bool:
-        """The running turn must end now."""
+        """The running turn must be stopped now."""
         ...
 
     def granted(self) -> Sequence[str]:
-        """Open asks whose answer is yes, as a client said before."""
+        """Open asks that a client has already allowed."""
         ...
 
-    def heard(self, direction: FrameDirection, body: bytes, at: int) -> None: ...
+    def begin_frame(self, direction: FrameDirection, body: bytes, at: int) -> None: ...
 
-    def told(self, data: EventData) -> None: ...
+    def event(self, data: EventData) -> None: ...
 
-    def settle(self) -> None: ...
+    def end_frame(self) -> None: ...
 
     def take(self) -> ProjectionStep | None:
-        """What the frames since the last `take` add to the view, if anything."""
+        """The events and changes of the frames since the last `take`, if there are any."""
         ...
 
-    def undo(self) -> None:
-        """What was taken last was not written."""
+    def snapshot(self) -> object:
+        """The state after the last `take`."""
+        ...
+
+    def restore(self, snapshot: object) -> None:
+        """Forget everything since the snapshot: it was not committed."""
         ...
 
 
 class Projections(Protocol):
+    """Opens projections, and is called when something happens to sessions that have one."""
+
     async def open(self, record: SessionRecord) -> Projection | None:
-        """The view of a session that has one, as it stands in the log."""
+        """The projection of a session as it is in the log; None if it has none."""
         ...
 
     async def launch(self, record: SessionRecord, launch: Launch) -> Launch:
-        """How the agent of a session with a view is started: with what belongs to that session."""
+        """The launch of the session's agent, with everything that the projection adds to it."""
         ...
 
     async def turn_begins(self, view: Projection, session_id: str) -> None:
-        """A turn of a session with a view is told, and its agent about to hear of it."""
+        """A turn is committed; its agent gets the prompt after this. Raising fails the turn."""
         ...
 
     async def turn_over(self, session_id: str) -> None:
-        """A turn of a session with a view has ended, and is on disk."""
+        """A turn has ended, and that is committed. The next one begins after this."""
         ...
 
     async def going(self, session_id: str) -> None:
-        """A session has ended and will be deleted now: what else belongs to it goes, too."""
+        """A session has ended and is about to be deleted, with all that belongs to it."""
         ...

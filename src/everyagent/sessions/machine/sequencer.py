@@ -1,9 +1,10 @@
-"""Holds what adapters draft to the order rules of `docs/invariants.md`, and gives universal ids.
+"""Brings the drafts of adapters into the order that `docs/invariants.md` demands, and gives universal ids.
 
-Pure but for the ids it makes: drafts in, event data out. One for each live session, used by its actor.
+Pure but for the ids it makes: drafts in, event data out. Each live session's machine has one.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from typing import NamedTuple, TypeAlias, TypeVar, assert_never
 
 from msgspec.structs import replace
@@ -34,14 +35,14 @@ from everyagent.model.parts import ReasoningPart, TextPart, ToolCallPart, ToolRe
 from everyagent.sessions.machine.asks import Asks
 from everyagent.sessions.machine.open_item import OpenItem
 
-#: So many items and calls are remembered, for what refers back to them.
+#: So many items and calls are remembered, for events that refer back to them.
 REMEMBERED = 4096
 #: An item whose deltas outgrow this is closed and goes on as another one.
 MAX_ITEM_CHARS = 64 * 1024 * 1024
 
 
 class Emission(NamedTuple):
-    """Event data that keeps the rules, and whether the daemon made it up."""
+    """Event data that keeps the order rules, and whether the daemon made it up."""
 
     data: EventData
     synthetic: bool
@@ -51,29 +52,53 @@ Emissions: TypeAlias = Sequence[Emission]
 
 
 class Sequencer:
+    """Native keys of items are scoped by turn: `_items` are the running turn's, `_earlier` those of turns before.
+
+    An item whose key was used in an earlier turn is a new item; parents, sub-agents and asks find earlier ones, too.
+    """
+
+    __slots__ = ("_calls", "_earlier", "_ids", "_items", "_open", "_speaker", "asks", "turn_id")
+
     def __init__(self, ids: Callable[[str], str] = new_id) -> None:
         self._ids = ids
         self._items: dict[str, str] = {}
+        self._earlier: dict[str, str] = {}
         self._open: dict[str, OpenItem] = {}
         self._calls: dict[str, str | None] = {}
         self._speaker: str | None = None
         self.asks = Asks(ids)
         self.turn_id: str | None = None
 
-    # -- what the daemon does -------------------------------------------------------------------------------
+    def copy(self) -> "Sequencer":
+        """Open items are shared."""
+        twin = copy(self)
+        twin._items, twin._earlier, twin._calls = {**self._items}, {**self._earlier}, {**self._calls}
+        twin._open = {**self._open}
+        twin.asks = self.asks.copy()
+        return twin
+
+    # -- events of the daemon -------------------------------------------------------------------------------
 
     def start_turn(self, inputs: Sequence[Item]) -> list[Emission]:
         """A turn for these user messages, which get their items at once."""
-        self.turn_id = self._ids("turn_")
+        turn_id = self._new_turn()
         self._speaker = None
-        started = TurnStarted(turn_id=self.turn_id, input_item_ids=[item.item_id for item in inputs])
+        started = TurnStarted(turn_id=turn_id, input_item_ids=[item.item_id for item in inputs])
         emissions = [Emission(started, True)]
         for item in inputs:
             emissions += self.say(item)
         return emissions
 
+    def _new_turn(self) -> str:
+        self._earlier.update(self._items)
+        while len(self._earlier) > REMEMBERED:
+            del self._earlier[next(iter(self._earlier))]
+        self._items = {key: opened.item.item_id for key, opened in self._open.items()}
+        self.turn_id = turn_id = self._ids("turn_")
+        return turn_id
+
     def say(self, item: Item) -> list[Emission]:
-        """A whole item of the daemon's own, with its universal id."""
+        """A complete item of the daemon's own, with its universal id."""
         self._items[item.item_id] = item.item_id
         return list(self._complete(item, synthetic=True))
 
@@ -93,10 +118,15 @@ class Sequencer:
         return emissions
 
     def key_of(self, item_id: str) -> str | None:
-        """What the adapter calls an item."""
-        return next((key for key, universal in self._items.items() if universal == item_id), None)
+        """The adapter's key for an item."""
+        known = (*self._items.items(), *self._earlier.items())
+        return next((key for key, universal in known if universal == item_id), None)
 
-    # -- what the agent says --------------------------------------------------------------------------------
+    def _known(self, key: str | None) -> str | None:
+        """The universal id of an item that the adapter refers to."""
+        return (self._items.get(key) or self._earlier.get(key)) if key else None
+
+    # -- drafts of the agent --------------------------------------------------------------------------------
 
     def apply(self, data: EventData, *, synthetic: bool = False) -> Emissions:
         if type(data) is ItemDelta:
@@ -110,7 +140,7 @@ class Sequencer:
             case ItemCompleted():
                 yield from self._complete(data.item, synthetic)
             case PermissionRequested() | QuestionRequested() | ToolRequested():
-                request = self.asks.open(data, self._items)
+                request = self.asks.open(data, self._known)
                 if request:
                     yield Emission(request, synthetic)
             case PermissionResolved() | QuestionResolved() | ToolResolved():
@@ -119,18 +149,16 @@ class Sequencer:
                     yield Emission(resolution, synthetic)
             case TurnStarted():
                 if not self.turn_id:
-                    self.turn_id = self._ids("turn_")
-                    yield Emission(TurnStarted(turn_id=self.turn_id, input_item_ids=[]), synthetic)
+                    yield Emission(TurnStarted(turn_id=self._new_turn(), input_item_ids=[]), synthetic)
             case TurnEnded():
                 if self.turn_id:
                     yield from self.close(data.error or "The turn ended before this did.")
                     yield Emission(replace(data, turn_id=self.turn_id), synthetic)
                     self.turn_id = None
             case ModelResponded():
-                subagent = self._items.get(data.subagent) if data.subagent else None
-                yield Emission(replace(data, turn_id=self.turn_id, subagent=subagent), synthetic)
+                yield Emission(replace(data, turn_id=self.turn_id, subagent=self._known(data.subagent)), synthetic)
             case Error() if data.subagent:
-                yield Emission(replace(data, subagent=self._items.get(data.subagent)), synthetic)
+                yield Emission(replace(data, subagent=self._known(data.subagent)), synthetic)
             case SessionEnded():
                 yield from self.end_turn("terminated", "The agent ended the session.")
                 yield Emission(data, synthetic)
@@ -209,8 +237,8 @@ class Sequencer:
     def _universal(self, item: Item) -> Item:
         """The item as it starts: universal ids, a parent where the rules want one, no text yet."""
         item_id = self._items.get(item.item_id) or self._ids("itm_")
-        parent = self._items.get(item.parent_id) if item.parent_id else None
-        subagent = self._items.get(item.subagent) if item.subagent else None
+        parent = self._known(item.parent_id)
+        subagent = self._known(item.subagent)
         content = item.content
         match item.kind:
             case "tool_call":
@@ -240,7 +268,7 @@ class Sequencer:
         )
 
     def _missing_call(self, item: Item) -> Iterator[Emission]:
-        """A result whose call was never told gets one."""
+        """A result whose call is unknown gets a call."""
         if item.kind != "tool_result":
             return
         for part in item.content:
@@ -254,7 +282,7 @@ class Sequencer:
     # -- after a restart ------------------------------------------------------------------------------------
 
     def observe(self, data: EventData) -> None:
-        """Take in an event that is in the log already: after the last turn's, the state is what it was."""
+        """Follow an event that is in the log already: after the open turn's events, the state is as it was."""
         match data:
             case TurnStarted():
                 self.turn_id = data.turn_id
@@ -287,7 +315,7 @@ def _keep(memory: dict[str, T], key: str, value: T) -> None:
 
 
 def _stub(delta: ItemDelta) -> Item:
-    """What a delta tells of an item that nobody announced."""
+    """The start of an item that only a delta announced."""
     item = Item(
         item_id=delta.item_id,
         native_item_id=delta.native_item_id,

@@ -1,9 +1,9 @@
-"""A request to change a session: what it makes of the row, what clients are told, and what the agent is. Pure."""
+"""Turns a request to change a session into a batch. Pure."""
 
 from collections.abc import Iterable
 
 import msgspec
-from msgspec import UNSET, Struct
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from everyagent.agents.adapter import Adapter, Catalog, Change
@@ -14,18 +14,11 @@ from everyagent.sessions.launch.agents import choose
 from everyagent.sessions.launch.allowed_hosts import refuse_unkept
 from everyagent.sessions.launch.config import config_of
 from everyagent.sessions.launch.tool_policies import enforceable
+from everyagent.sessions.machine.inputs import Batch
 
 
-class Update(Struct, frozen=True, kw_only=True):
-    """`updated` is told, `change` is for the agent, and `config` what the row has of it beside."""
-
-    updated: SessionUpdated
-    change: Change
-    config: bytes
-
-
-def update_of(record: SessionRecord, request: UpdateSession, adapter: Adapter, catalog: Catalog) -> Update | None:
-    """None if nothing would be another."""
+def update_batch(record: SessionRecord, request: UpdateSession, adapter: Adapter, catalog: Catalog) -> Batch | None:
+    """None if nothing changes."""
     model = record.model if request.model is UNSET else request.model
     keep_variant = request.model is UNSET or request.variant is not UNSET
     choice = choose(
@@ -58,7 +51,12 @@ def update_of(record: SessionRecord, request: UpdateSession, adapter: Adapter, c
         updated, change = replace(updated, tool_policies=policies), replace(change, policies=policies)
     if updated == SessionUpdated():
         return None
-    return Update(updated=updated, change=change, config=msgspec.json.encode(config))
+    return Batch(
+        frame=msgspec.json.encode({"request": "update", "changes": updated}),
+        updated=updated,
+        change=None if change == Change() else change,
+        config=msgspec.json.encode(config),
+    )
 
 
 _ROW = frozenset(SessionRecord.__struct_fields__)

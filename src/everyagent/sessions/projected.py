@@ -1,4 +1,4 @@
-"""Sessions that have a view, as the face that shows it needs them."""
+"""Sessions that have a projection, for the API that shows it."""
 
 from collections.abc import AsyncIterator, Callable
 
@@ -11,7 +11,7 @@ from everyagent.log.log import EventPage, EventQuery, JoinedPage, Log, SessionRe
 from everyagent.log.projections import PROJECTION, NewProjection, ProjectionQuery, ProjectionRecord, ProjectionStep
 from everyagent.model.sessions import CreateSession, SessionInfo
 from everyagent.sessions.creation import Creation, RecordReceipt
-from everyagent.sessions.machine.projected_actor import Batch, ProjectedActor
+from everyagent.sessions.machine.inputs import Batch
 from everyagent.sessions.machine.projection import Projection
 from everyagent.sessions.refusals import disk_full
 from everyagent.sessions.supervisor import Supervisor
@@ -31,16 +31,20 @@ class ProjectedSessions:
         return await self._creation.create(session_id, request, receipt, view)
 
     async def submit(self, session_id: str, plan: Callable[[Projection], Batch]) -> None:
-        """`plan` sees the view as it is just before the step; it may refuse by raising."""
-        await self.change(session_id, lambda view, _: plan(view))
+        """`plan` sees the projection as it is just before the batch is decided; it may refuse by raising."""
+        await self.change(session_id, lambda projection, _: plan(projection))
 
     async def change(self, session_id: str, plan: Callable[[Projection, SessionRecord], Batch | None]) -> None:
-        """The same for what depends on the session's row as well. None: nothing shall happen."""
+        """The same for a plan that depends on the session's row as well. None: nothing shall happen."""
+
+        def planned(projection: Projection | None, record: SessionRecord) -> Batch | None:
+            if projection is None:
+                raise NotFound(f"There is no managed session {session_id!r}.")
+            return plan(projection, record)
+
         self._refuse_if_full()
         async with self._supervisor.hold(session_id) as actor:
-            if not isinstance(actor, ProjectedActor):
-                raise NotFound(f"There is no managed session {session_id!r}.")
-            await actor.submit(plan)
+            await actor.submit(planned)
 
     async def find(self, session_id: str) -> tuple[SessionRecord, ProjectionRecord]:
         view = await self.log.view(session_id)

@@ -1,0 +1,28 @@
+"""The running turn of a session."""
+
+from everyagent.agents.adapter import Death, Prompt
+
+
+class ActiveTurn:
+    """`prompt` is None for a turn that the agent began by itself.
+
+    `prompted`: the agent was given the prompt; `responded`: it has sent something since.
+    """
+
+    __slots__ = ("cancelled", "prompt", "prompted", "responded", "tries", "turn_id")
+
+    def __init__(self, turn_id: str | None, prompt: Prompt | None) -> None:
+        self.turn_id = turn_id
+        self.prompt = prompt
+        self.prompted = prompt is None
+        self.responded = False
+        self.cancelled = False
+        self.tries = 0
+
+    def may_go_on(self, death: Death) -> bool:
+        """Whether a new agent may be given the same prompt after this death."""
+        return self.prompt is not None and not self.cancelled and not death.expected
+
+    def worth_a_try(self, death: Death) -> bool:
+        """Whether another try may succeed: there was no output yet, and no known reason for the failure."""
+        return self.may_go_on(death) and not self.responded and death.code in (None, "network")

@@ -1,0 +1,152 @@
+"""Everything that can happen to a session: the inputs of its machine."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from everyagent.agents.adapter import Change, Death, Heard
+from everyagent.log.log import FrameDirection, Receipt
+from everyagent.model.asks import Answer
+from everyagent.model.events import PermissionRequested, SessionUpdated, ToolRequested
+from everyagent.model.sessions import SendMessage
+from everyagent.sessions.machine.active_turn import ActiveTurn
+from everyagent.sessions.machine.messages import InputMessage, Submission
+from everyagent.sessions.machine.sequencer import Sequencer
+
+
+class Batch(Struct, frozen=True, kw_only=True):
+    """One command of a client, or of the daemon for one: all of it is one transaction, or none of it happens.
+
+    `frame` is the request as it is recorded; without `recorded` only if events are made from it.
+    `interrupt` is the reason to stop the running turn; with `interrupt_next` also one that is about to begin.
+    `subagents` are the calls whose sub-agents are stopped alone.
+    `updated` is emitted; `config` is the row's new one; `change` is applied to the live agent, if it can be;
+    `restart`: the agent must be started again to know of it.
+    `late`: the batch is taken even after the session's end.
+    `receipt` is called when all events are emitted; what it returns is stored with them.
+    """
+
+    frame: bytes
+    direction: FrameDirection = "from_client"
+    recorded: bool = True
+    interrupt: str | None = None
+    interrupt_next: bool = False
+    subagents: Sequence[str] = ()
+    answers: Sequence[tuple[str, Answer]] = ()
+    submission: Submission | None = None
+    updated: SessionUpdated | None = None
+    config: bytes | None = None
+    change: Change | None = None
+    restart: bool = False
+    late: bool = False
+    receipt: Callable[[], Receipt | None] | None = None
+
+
+#: A client's request to cancel the running turn.
+CANCEL = Batch(frame=b'{"request":"cancel"}', recorded=False, interrupt="The turn was cancelled.", interrupt_next=True)
+
+
+def message_batch(item_id: str, message: SendMessage, receipt: Receipt | None) -> Batch:
+    """A client's message. It is recorded as a frame when its turn begins, not when it has to wait."""
+    return Batch(
+        frame=msgspec.json.encode(message),
+        recorded=False,
+        submission=Submission(entries=[InputMessage(item_id=item_id, message=message)]),
+        receipt=lambda: receipt,
+    )
+
+
+def answer_batch(ask_id: str, answer: Answer) -> Batch:
+    return Batch(frame=msgspec.json.encode(answer), answers=[(ask_id, answer)])
+
+
+class FramesReceived(Struct, frozen=True):
+    """The agent sent frames."""
+
+    frames: Sequence[Heard]
+
+
+class AgentReady(Struct, frozen=True):
+    """The agent runs and can be given this turn's prompt."""
+
+    turn: ActiveTurn
+
+
+class AgentDied(Struct, frozen=True):
+    death: Death
+
+
+class PromptFailed(Struct, frozen=True):
+    """The agent did not start, or did not take the prompt."""
+
+    turn: ActiveTurn
+    error: Exception
+
+
+class CommandFailed(Struct, frozen=True):
+    """The agent did not take a command that is committed already."""
+
+    error: Exception
+
+
+class RestartNeeded(Struct, frozen=True):
+    """The agent cannot apply a change while it runs."""
+
+
+class ClientNeeded(Struct, frozen=True):
+    """The daemon itself asks the client: for permission, or to carry out a custom tool."""
+
+    request: PermissionRequested | ToolRequested
+
+
+class NextTurn(Struct, frozen=True):
+    """Begin the next waiting turn, if none runs."""
+
+
+class Hibernate(Struct, frozen=True):
+    """Let the idle agent go; with `restart` though messages wait."""
+
+    restart: bool = False
+
+
+class NoMoreTurns(Struct, frozen=True):
+    """The session is about to be terminated, or the daemon to stop."""
+
+
+class Terminate(Struct, frozen=True):
+    """The agent is gone; end the session."""
+
+
+class ShutDown(Struct, frozen=True):
+    """The agent is gone, because the daemon stops; the session goes on with the next daemon."""
+
+
+class Recover(Struct, frozen=True):
+    """The session was loaded with an open turn or a live agent, which nobody runs any more.
+
+    `observed` has seen the events of the open turn. `failure` is why the daemon lost the session; None: it was
+    restarted.
+    """
+
+    observed: Sequencer
+    failure: str | None = None
+
+
+SessionInput: TypeAlias = (
+    Batch
+    | FramesReceived
+    | AgentReady
+    | AgentDied
+    | PromptFailed
+    | CommandFailed
+    | RestartNeeded
+    | ClientNeeded
+    | NextTurn
+    | Hibernate
+    | NoMoreTurns
+    | Terminate
+    | ShutDown
+    | Recover
+)

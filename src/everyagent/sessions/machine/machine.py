@@ -1,0 +1,468 @@
+"""The session machine: decides what every input means for a session. No I/O, no waiting, no clock.
+
+Its actor gives it one input at a time, commits the transaction that it decides on, then carries out the effects.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias, assert_never
+
+import msgspec
+
+from everyagent.agents.adapter import Capabilities, Death, Heard, NativeSession, Prompt, Synthetic
+from everyagent.log.log import Append, FrameDirection
+from everyagent.model.asks import Answer, PermissionAnswer
+from everyagent.model.events import (
+    PermissionRequested,
+    SessionEnded,
+    SessionStatus,
+    SessionUpdated,
+    ToolRequested,
+)
+from everyagent.sessions.limits import Limits
+from everyagent.sessions.machine import endings
+from everyagent.sessions.machine.active_turn import ActiveTurn
+from everyagent.sessions.machine.asks import Resolution, ask_id_of
+from everyagent.sessions.machine.effects import (
+    BeginNext,
+    ChangeAgent,
+    CloseAgent,
+    Effect,
+    FinishTurn,
+    InterruptAgent,
+    InterruptSubagent,
+    PassAnswer,
+    PromptAgent,
+    RestartAgent,
+    SteerAgent,
+)
+from everyagent.sessions.machine.inputs import (
+    AgentDied,
+    AgentReady,
+    Batch,
+    ClientNeeded,
+    CommandFailed,
+    FramesReceived,
+    Hibernate,
+    NextTurn,
+    NoMoreTurns,
+    PromptFailed,
+    Recover,
+    RestartNeeded,
+    SessionInput,
+    ShutDown,
+    Terminate,
+)
+from everyagent.sessions.machine.messages import InputMessage, Submission, entries_of, prompt_of, user_item
+from everyagent.sessions.machine.projection import Projection
+from everyagent.sessions.machine.sequencer import Emission
+from everyagent.sessions.machine.state import SessionState
+from everyagent.sessions.machine.transaction import Transaction
+from everyagent.sessions.refusals import AskNotOpen, cannot_steer, cannot_stop_one, session_ended
+
+_GRANTED = b'{"cause":"granted_before"}'
+_OVERSPENT = b'{"cause":"budget_reached"}'
+_YES = PermissionAnswer(reply="once")
+
+
+Snapshot: TypeAlias = tuple[SessionState, object]
+
+
+class Decision:
+    """`append` is committed first, if there is one; `patient`: a full disk is waited out. Then come the effects.
+
+    `accepted`: the agent is wanted, or was let go. `stopped`: a turn was stopped, or will be. `ask_id` is the ask that
+    was opened.
+    """
+
+    __slots__ = ("accepted", "append", "ask_id", "effects", "patient", "stopped", "transaction")
+
+    def __init__(self, transaction: Transaction) -> None:
+        self.transaction = transaction
+        self.append: Append | None = None
+        self.effects: list[Effect] = []
+        self.patient = True
+        self.accepted = False
+        self.stopped = False
+        self.ask_id: str | None = None
+
+
+class Machine:
+    """`state` is changed in place. A batch that is refused raises before anything is changed."""
+
+    __slots__ = ("_capabilities", "_limits", "_title", "projection", "state")
+
+    def __init__(
+        self,
+        state: SessionState,
+        *,
+        title: str,
+        capabilities: Capabilities,
+        limits: Limits,
+        projection: Projection | None = None,
+    ) -> None:
+        self.state = state
+        self.projection = projection
+        self._title = title
+        self._capabilities = capabilities
+        self._limits = limits
+
+    def decide(self, input: SessionInput, now: int) -> Decision:
+        """`now` is in microseconds."""
+        transaction = Transaction(self.state.position, now, self.projection)
+        decision = Decision(transaction)
+        self._decide(input, decision)
+        transaction.end_frame()
+        if not transaction.empty:
+            decision.append = append = transaction.finish()
+            if append.changes:
+                self.state.record = append.changes.applied_to(self.state.record)
+        return decision
+
+    def snapshot(self) -> Snapshot:
+        """Taken before a client's command, which may be refused by the log."""
+        return self.state.copy(), self.projection.snapshot() if self.projection else None
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """The decisions since the snapshot are not committed."""
+        self.state, of_projection = snapshot
+        if self.projection:
+            self.projection.restore(of_projection)
+
+    def _decide(self, input: SessionInput, decision: Decision) -> None:
+        match input:
+            case FramesReceived():
+                self._receive(input.frames, decision)
+            case Batch():
+                self._submit(input, decision)
+            case NextTurn():
+                self._begin_next(decision)
+            case AgentReady():
+                self._agent_ready(input.turn, decision)
+            case AgentDied():
+                self._agent_died(input.death, decision)
+            case PromptFailed():
+                self._prompt_failed(input, decision)
+            case CommandFailed():
+                self._command_failed(input.error, decision)
+            case ClientNeeded():
+                self._ask_client(input.request, decision)
+            case RestartNeeded():
+                self._restart(decision)
+            case Hibernate():
+                self._hibernate(input.restart, decision)
+            case NoMoreTurns():
+                self.state.ending = True
+            case Terminate():
+                self._terminate(decision)
+            case ShutDown():
+                self._shut_down(decision)
+            case Recover():
+                self._recover(input, decision)
+            case _:
+                assert_never(input)
+
+    # -- commands of clients --------------------------------------------------------------------------------
+
+    def _submit(self, batch: Batch, decision: Decision) -> None:
+        state, transaction = self.state, decision.transaction
+        resolved = self._resolved_by(batch)
+        steered = self._is_steered(batch.submission)
+        if batch.interrupt_next:
+            self._begin_next(decision)
+        stopped = state.turn if batch.interrupt else None
+        decision.patient = decision.stopped = stopped is not None
+        transaction.begin_frame(batch.direction, batch.frame, optional=not batch.recorded)
+        self._answer(resolved, decision)
+        if batch.updated:
+            transaction.emit([Emission(batch.updated, True)])
+        if batch.config:
+            transaction.change(config=batch.config)
+        if batch.change and state.live:
+            decision.effects.append(ChangeAgent(batch.change))
+        if batch.restart or (batch.change and not state.live):
+            self._restart(decision)
+        decision.effects += [InterruptSubagent(call) for call in batch.subagents]
+        if stopped:
+            self._interrupt(stopped, batch.interrupt or "", decision)
+        if batch.submission:
+            self._place(batch.submission, decision, steered=steered)
+        transaction.end_frame()
+        if state.queue and not state.turn and not stopped:
+            decision.effects.append(BeginNext())
+        transaction.receipt = batch.receipt() if batch.receipt else None
+
+    def _resolved_by(self, batch: Batch) -> list[tuple[Resolution, Answer]]:
+        """The resolutions of the asks that a batch answers. Raises if the batch is refused."""
+        if batch.subagents and not self._capabilities.subagent_interrupt:
+            raise cannot_stop_one(self._title)
+        asks = self.state.sequencer.asks
+        for ask_id, _ in batch.answers:
+            if not asks.pending(ask_id):
+                raise AskNotOpen(ask_id)
+        if self.state.ended and not batch.late:
+            raise session_ended(self.state.record.session_id)
+        return [(asks.resolve(ask_id, answer), answer) for ask_id, answer in batch.answers]
+
+    def _is_steered(self, submission: Submission | None) -> bool:
+        """Whether it goes into the running turn. Raises if the agent cannot take it there."""
+        wanted = submission is not None and submission.entries[0].message.delivery == "steer"
+        if not wanted or not self.state.turn or not self.state.live:
+            return False
+        if not self._capabilities.steering:
+            raise cannot_steer(self._title)
+        return True
+
+    def _answer(self, resolved: Sequence[tuple[Resolution, Answer]], decision: Decision) -> None:
+        asks = self.state.sequencer.asks
+        for resolution, answer in resolved:
+            decision.transaction.emit([Emission(resolution, True)])
+            ask_id = ask_id_of(resolution)
+            if ask := asks.forget(resolution):
+                decision.effects.append(PassAnswer(ask_id, ask.key, answer))
+        if resolved and not len(asks):
+            self._set_status("running" if self.state.turn else "idle", decision)
+
+    def _place(self, submission: Submission, decision: Decision, *, steered: bool) -> None:
+        """The one rule of where a message goes: into the running turn, into the queue, or into a turn of its own."""
+        state, transaction = self.state, decision.transaction
+        if steered:
+            (entry,) = submission.entries
+            transaction.emit(state.sequencer.say(user_item(entry.item_id, entry.message)))
+            decision.effects.append(SteerAgent(prompt_of(entry.item_id, entry.message)))
+        elif state.turn or state.queue or state.ending or decision.stopped or self._blocked:
+            waiting = submission.as_input()
+            transaction.inputs.append(waiting)
+            state.queue.append(waiting)
+        else:
+            self._begin_turn(submission.entries, decision)
+
+    def _interrupt(self, turn: ActiveTurn, why: str, decision: Decision) -> None:
+        """A turn that the agent was not given yet ends at once; any other is for the agent to stop."""
+        turn.cancelled = True
+        if turn.prompted and self.state.live:
+            decision.effects.append(InterruptAgent(turn))
+            return
+        decision.transaction.emit(self.state.sequencer.end_turn("interrupted", why))
+        decision.effects = [effect for effect in decision.effects if not isinstance(effect, PromptAgent)]
+        self._finish_turn(decision)
+
+    def _restart(self, decision: Decision) -> None:
+        """An agent that starts right now may have missed the change: it is restarted after its turn."""
+        if self.state.live or self.state.turn:
+            self.state.restart_wanted = True
+            decision.effects.append(RestartAgent())
+
+    # -- turns ----------------------------------------------------------------------------------------------
+
+    @property
+    def _blocked(self) -> bool:
+        return self.projection is not None and self.projection.blocked
+
+    def _begin_next(self, decision: Decision) -> None:
+        state, transaction = self.state, decision.transaction
+        if state.turn or state.ending or not state.queue or self._blocked:
+            return
+        waiting = state.queue.pop(0)
+        transaction.begin_frame("from_client", waiting.body)
+        transaction.taken_inputs.append(waiting.item_id)
+        self._begin_turn(entries_of(waiting), decision)
+
+    def _begin_turn(self, entries: Sequence[InputMessage], decision: Decision) -> None:
+        prompts = [prompt_of(entry.item_id, entry.message) for entry in entries]
+        prompt = Prompt(
+            item_id=entries[0].item_id,
+            text="\n\n".join(each.text for each in prompts),
+            attachments=[attachment for each in prompts for attachment in each.attachments],
+        )
+        sequencer = self.state.sequencer
+        emissions = sequencer.start_turn([user_item(entry.item_id, entry.message) for entry in entries])
+        self.state.turn = turn = ActiveTurn(sequencer.turn_id, prompt)
+        decision.transaction.emit(emissions)
+        self._settle(decision)
+        decision.effects.append(PromptAgent(turn))
+
+    def _finish_turn(self, decision: Decision, rest: SessionStatus = "idle") -> None:
+        """The events that end the turn, if there is one, are emitted."""
+        if self.state.turn:
+            decision.effects.append(FinishTurn(self.state.turn))
+            self.state.turn = None
+        elif self.state.queue:
+            decision.effects.append(BeginNext())
+        self._settle(decision, rest)
+
+    def _prompt_failed(self, failed: PromptFailed, decision: Decision) -> None:
+        turn, error = failed.turn, failed.error
+        if turn is not self.state.turn or self.state.ending:
+            return
+        self._note({"cause": "prompt_failed", "detail": str(error)}, decision)
+        decision.transaction.emit(endings.not_started(self.state.sequencer, error, cancelled=turn.cancelled))
+        self._finish_turn(decision)
+
+    # -- the agent ------------------------------------------------------------------------------------------
+
+    def _receive(self, frames: Sequence[Heard], decision: Decision) -> None:
+        state, transaction = self.state, decision.transaction
+        if state.ended:
+            return
+        sequencer, turn = state.sequencer, state.turn
+        for received in frames:
+            frame = received.frame
+            transaction.begin_frame(frame.direction, frame.body, frame.form)
+            for draft in received.drafts:
+                if isinstance(draft, NativeSession):
+                    transaction.set_native_session(draft.id)
+                    continue
+                synthetic = isinstance(draft, Synthetic)
+                data = draft.data if synthetic else draft
+                transaction.emit(sequencer.apply(data, synthetic=synthetic))
+                if turn:
+                    turn.responded = True
+                if isinstance(data, SessionEnded):
+                    self._end_session(decision)
+                    self._finish_turn(decision)
+                    decision.effects.append(CloseAgent())
+                    return
+            if sequencer.turn_id != (turn.turn_id if turn else None):
+                turn = self._follow_turn(decision)
+        self._settle(decision)
+        if self.projection:
+            self._heed_projection(self.projection, decision)
+
+    def _follow_turn(self, decision: Decision) -> ActiveTurn | None:
+        """The agent ended the turn, or began one by itself, or both."""
+        state = self.state
+        if state.turn:
+            self._finish_turn(decision)
+        if state.sequencer.turn_id:
+            state.turn = ActiveTurn(state.sequencer.turn_id, None)
+        return state.turn
+
+    def _heed_projection(self, projection: Projection, decision: Decision) -> None:
+        """Stop a turn that is over its budget, and give the answers that a client gave before."""
+        state, transaction = self.state, decision.transaction
+        transaction.end_frame()
+        if projection.overspent and state.turn and not state.turn.cancelled:
+            transaction.begin_frame("daemon", _OVERSPENT)
+            self._interrupt(state.turn, "The turn was interrupted.", decision)
+        for ask_id in projection.granted():
+            if state.sequencer.asks.pending(ask_id):
+                transaction.begin_frame("daemon", _GRANTED)
+                self._answer([(state.sequencer.asks.resolve(ask_id, _YES), _YES)], decision)
+
+    def _agent_ready(self, turn: ActiveTurn, decision: Decision) -> None:
+        state = self.state
+        if turn is not state.turn or state.ending or turn.prompt is None:
+            return
+        decision.accepted = turn.prompted = True
+        if not state.live:
+            state.live = True
+            decision.transaction.change(live=True)
+
+    def _agent_died(self, death: Death, decision: Decision) -> None:
+        state, turn, transaction = self.state, self.state.turn, decision.transaction
+        state.live = state.restart_wanted = False
+        if state.ending:
+            return
+        self._note({"cause": "agent_exited", "death": death}, decision)
+        transaction.change(live=False)
+        retries = self._limits.retries
+        if turn and death.history_lost and turn.may_go_on(death):
+            transaction.set_native_session(None)
+            transaction.emit([Emission(endings.history_lost(), True)])
+            decision.effects.append(PromptAgent(turn))
+        elif turn and turn.tries < retries and turn.worth_a_try(death):
+            turn.tries += 1
+            delay = self._limits.retry_delay * 2 ** (turn.tries - 1)
+            transaction.emit([Emission(endings.retrying(death, turn.tries, retries, delay), True)])
+            decision.effects.append(PromptAgent(turn, delay))
+        else:
+            transaction.emit(endings.death(state.sequencer, death, cancelled=turn is not None and turn.cancelled))
+            self._finish_turn(decision, "hibernated")
+
+    def _command_failed(self, error: Exception, decision: Decision) -> None:
+        if not self.state.ended:
+            self._note({"cause": "command_failed", "detail": str(error)}, decision)
+            decision.transaction.emit([Emission(endings.failure(error), True)])
+
+    def _ask_client(self, request: PermissionRequested | ToolRequested, decision: Decision) -> None:
+        if not self.state.turn:
+            return
+        self._note({"ask": request}, decision, "from_agent")
+        emissions = self.state.sequencer.apply(request)
+        decision.transaction.emit(emissions)
+        self._settle(decision)
+        decision.ask_id = next((ask_id_of(data) for data, _ in emissions if isinstance(data, type(request))), None)
+
+    def _hibernate(self, restart: bool, decision: Decision) -> None:
+        state = self.state
+        unprompted = state.turn is not None and not state.turn.prompted and not len(state.sequencer.asks)
+        busy = state.busy and not (restart and unprompted)
+        if busy or state.ending or not state.live or (state.queue and not restart):
+            return
+        decision.accepted = True
+        state.live = state.restart_wanted = False
+        self._note({"cause": "restart" if restart else "idle"}, decision)
+        self._settle(decision, "hibernated")
+        decision.transaction.change(live=False)
+
+    # -- the end of the session, or of the daemon -----------------------------------------------------------
+
+    def _end_session(self, decision: Decision) -> None:
+        """`session.ended` is emitted: nothing follows it, and no message gets a turn any more."""
+        state = self.state
+        state.ending, state.status = True, "ended"
+        decision.transaction.change(status="ended", live=False)
+        decision.transaction.taken_inputs.extend(waiting.item_id for waiting in state.queue)
+        state.queue.clear()
+
+    def _terminate(self, decision: Decision) -> None:
+        if self.state.ended:
+            return
+        self._note({"request": "terminate"}, decision, "from_client")
+        decision.transaction.emit(self.state.sequencer.end_turn("terminated", "The session was terminated."))
+        decision.transaction.emit([Emission(SessionEnded(reason="terminated", terminated_by="daemon"), True)])
+        self.state.turn = None
+        self._end_session(decision)
+
+    def _shut_down(self, decision: Decision) -> None:
+        state = self.state
+        if state.ended or not (state.turn or state.record.live):
+            return
+        decision.patient = False
+        self._note({"cause": "daemon_stopped"}, decision)
+        decision.transaction.emit(state.sequencer.end_turn("interrupted", "The daemon was stopped."))
+        state.turn = None
+        self._settle(decision, "hibernated")
+        decision.transaction.change(live=False)
+
+    def _recover(self, recover: Recover, decision: Decision) -> None:
+        self.state.sequencer = sequencer = recover.observed
+        decision.patient = False
+        if recover.failure is None:
+            self._note({"cause": "daemon_restarted"}, decision)
+            decision.transaction.emit(endings.restarted(sequencer))
+        else:
+            self._note({"cause": "commit_failed", "detail": recover.failure}, decision)
+            decision.transaction.emit(endings.commit_failed(sequencer, recover.failure))
+            decision.effects.append(FinishTurn())
+        self._settle(decision, "hibernated")
+        decision.transaction.change(live=False)
+
+    # -- frames and statuses --------------------------------------------------------------------------------
+
+    def _note(self, note: Mapping[str, object], decision: Decision, direction: FrameDirection = "daemon") -> None:
+        """A frame of the daemon's own: the cause of the events that follow."""
+        decision.transaction.begin_frame(direction, msgspec.json.encode(note))
+
+    def _settle(self, decision: Decision, rest: SessionStatus = "idle") -> None:
+        """Emit the status if it changed; it is `rest` when no turn runs."""
+        state = self.state
+        if len(state.sequencer.asks):
+            self._set_status("waiting", decision)
+        else:
+            self._set_status("running" if state.sequencer.turn_id else rest, decision)
+
+    def _set_status(self, status: SessionStatus, decision: Decision) -> None:
+        if status != self.state.status and not self.state.ended:
+            self.state.status = status
+            decision.transaction.emit([Emission(SessionUpdated(status=status), True)])

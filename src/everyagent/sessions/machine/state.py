@@ -1,0 +1,48 @@
+"""The state of a live session, as its machine keeps it in memory."""
+
+from collections.abc import Sequence
+from copy import copy
+
+from everyagent.log.log import Input, SessionRecord
+from everyagent.model.events import SessionStatus
+from everyagent.model.prices import UNPRICED, Prices
+from everyagent.sessions.machine.active_turn import ActiveTurn
+from everyagent.sessions.machine.sequencer import Sequencer
+from everyagent.sessions.machine.transaction import Position
+
+
+class SessionState:
+    """`record` is the session's row as it is once all decisions so far are committed.
+
+    `queue` are the messages that wait. `live`: an agent runs. `ending`: no turn begins any more.
+    """
+
+    __slots__ = ("ending", "live", "position", "queue", "record", "restart_wanted", "sequencer", "status", "turn")
+
+    def __init__(self, record: SessionRecord, queue: Sequence[Input] = (), prices: Prices = UNPRICED) -> None:
+        self.record = record
+        self.position = Position(record, prices)
+        self.sequencer = Sequencer()
+        self.status: SessionStatus = record.status
+        self.queue = [*queue]
+        self.turn: ActiveTurn | None = None
+        self.live = False
+        self.ending = False
+        self.restart_wanted = False
+
+    @property
+    def ended(self) -> bool:
+        return self.status == "ended"
+
+    @property
+    def busy(self) -> bool:
+        """A turn runs or an ask is open: the agent must stay."""
+        return self.sequencer.turn_id is not None or len(self.sequencer.asks) > 0
+
+    def copy(self) -> "SessionState":
+        """A copy that a refused client command does not change. Open items are shared: no command touches them."""
+        twin = copy(self)
+        twin.position = self.position.copy()
+        twin.sequencer = self.sequencer.copy()
+        twin.queue = [*self.queue]
+        return twin

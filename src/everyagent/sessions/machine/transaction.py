@@ -1,0 +1,255 @@
+"""One transaction of a session: numbers and encodes its events, and gathers all that commits with them."""
+
+from copy import copy
+
+import msgspec
+
+from everyagent.clock import rfc3339
+from everyagent.log.log import (
+    Append,
+    ClosedAsk,
+    FrameDirection,
+    FrameForm,
+    Input,
+    NewAsk,
+    NewEvent,
+    NewFrame,
+    Receipt,
+    SessionChanges,
+    SessionRecord,
+)
+from everyagent.model.events import (
+    TYPE_NUMBERS,
+    Envelope,
+    EventData,
+    ItemCompleted,
+    ItemDelta,
+    PermissionRequested,
+    PermissionResolved,
+    QuestionRequested,
+    QuestionResolved,
+    SessionUpdated,
+    StopReason,
+    ToolRequested,
+    ToolResolved,
+    TurnEnded,
+    TurnStarted,
+    Unparsed,
+)
+from everyagent.model.ids import new_id
+from everyagent.model.items import Item
+from everyagent.model.parts import FileRefPart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
+from everyagent.model.prices import UNPRICED, Prices
+from everyagent.model.sessions import UnknownFrame
+from everyagent.sessions.counts import SAMPLES
+from everyagent.sessions.machine.asks import answer_of, ask_id_of, kind_of
+from everyagent.sessions.machine.costs import Costs
+from everyagent.sessions.machine.projection import Projection
+from everyagent.sessions.machine.sequencer import Emissions
+
+_encode = msgspec.json.Encoder().encode
+_DELTA = TYPE_NUMBERS[ItemDelta.type]
+#: Full-text search indexes so much of an item's text.
+SEARCHABLE_CHARS = 32 * 1024
+#: The sample of an unknown frame is cut to this.
+SAMPLE_BYTES = 2048
+
+
+class Position:
+    """The end of a session's log as its owner knows it, and the totals of its row. Transactions move it on."""
+
+    __slots__ = (
+        "at",
+        "cost_usd",
+        "costs",
+        "epoch",
+        "frame",
+        "head",
+        "native_session_id",
+        "session",
+        "session_id",
+        "usage",
+    )
+
+    def __init__(self, record: SessionRecord, prices: Prices = UNPRICED) -> None:
+        self.costs = Costs(prices, record.agent, record.model)
+        self.session = record.number
+        self.session_id = record.session_id
+        self.epoch = record.epoch
+        self.head = record.last_sequence
+        self.frame = record.last_frame
+        self.native_session_id = record.native_session_id
+        self.usage = record.usage
+        self.cost_usd = record.cost_usd
+        self.at = record.last_at
+
+    def copy(self) -> "Position":
+        twin = copy(self)
+        twin.costs = copy(self.costs)
+        return twin
+
+
+class Transaction:
+    """Everything that commits at once: begin a frame, emit the events made from it, then finish.
+
+    A projection of the session is given the same frames and events, and adds its own step.
+    """
+
+    def __init__(self, position: Position, now: int, projection: "Projection | None" = None) -> None:
+        position.at = at = max(position.at, now)
+        self._position = position
+        self._projection = projection
+        self._at = at
+        self._time = rfc3339(at)
+        self._expected = position.head
+        self._frames: list[NewFrame] = []
+        self._frame: tuple[FrameDirection, FrameForm, bytes, int] | None = None
+        self._optional = False
+        self._asks: list[NewAsk] = []
+        self._closed_asks: list[ClosedAsk] = []
+        self._changes: dict[str, object] = {}
+        self.events: list[NewEvent] = []
+        self.inputs: list[Input] = []
+        self.taken_inputs: list[str] = []
+        self.receipt: Receipt | None = None
+        self.stop_reasons: list[StopReason] = []
+        self.unparsed = 0
+        self.samples: list[UnknownFrame] = []
+
+    def begin_frame(
+        self, direction: FrameDirection, body: bytes, form: FrameForm = "json", *, optional: bool = False
+    ) -> None:
+        """The events that follow are made from this frame. An `optional` one is kept only if there are any."""
+        self.end_frame()
+        self._position.frame += 1
+        self._frame = (direction, form, body, self._position.head + 1)
+        self._optional = optional
+        if self._projection:
+            self._projection.begin_frame(direction, body, self._at)
+
+    def end_frame(self) -> None:
+        """All events of the current frame are emitted."""
+        if not self._frame:
+            return
+        position = self._position
+        direction, form, body, first = self._frame
+        self._frame = None
+        if self._optional and position.head < first:
+            position.frame -= 1
+        else:
+            self._frames.append(NewFrame(position.frame, direction, form, body, first, position.head))
+        if self._projection:
+            self._projection.end_frame()
+
+    def change(self, **changes: object) -> None:
+        """New values for the session's row."""
+        self._changes.update(changes)
+
+    def set_native_session(self, native_session_id: str | None) -> None:
+        if native_session_id != self._position.native_session_id:
+            self._position.native_session_id = native_session_id
+            self._changes["native_session_id"] = native_session_id
+
+    def emit(self, emissions: Emissions) -> None:
+        position, time, events = self._position, self._time, self.events
+        for data, synthetic in emissions:
+            if type(data) is not ItemDelta:
+                data = position.costs.completed(data)
+            position.head = sequence = position.head + 1
+            body = _encode(
+                Envelope(
+                    event_id=new_id("evt_"),
+                    sequence=sequence,
+                    time=time,
+                    session_id=position.session_id,
+                    native_session_id=position.native_session_id,
+                    source="daemon" if synthetic else "agent",
+                    synthetic=synthetic,
+                    type=data.type,
+                    data=data,
+                )
+            )
+            if type(data) is ItemDelta:
+                events.append(NewEvent(sequence, _DELTA, position.frame, body))
+            else:
+                self._note(data, sequence)
+                if self._projection:
+                    self._projection.event(data)
+                text = _searchable(data.item) if isinstance(data, ItemCompleted) else None
+                events.append(NewEvent(sequence, TYPE_NUMBERS[data.type], position.frame, body, text))
+
+    def _note(self, data: EventData, sequence: int) -> None:
+        """Changes of the session's row and its asks that an event implies."""
+        match data:
+            case PermissionRequested() | QuestionRequested() | ToolRequested():
+                self._asks.append(NewAsk(ask_id_of(data), kind_of(data), sequence, _encode(data)))
+            case PermissionResolved() | QuestionResolved() | ToolResolved():
+                self._closed_asks.append(ClosedAsk(ask_id_of(data), _encode(answer_of(data)), sequence))
+            case TurnStarted():
+                self.change(open_turn=sequence)
+            case TurnEnded():
+                self.change(open_turn=0)
+                self.stop_reasons.append(data.stop_reason)
+                if data.usage:
+                    self._position.usage += data.usage
+                    self.change(usage=self._position.usage)
+                if data.cost_usd:
+                    self._position.cost_usd += data.cost_usd
+                    self.change(cost_usd=self._position.cost_usd)
+            case Unparsed():
+                self.unparsed += 1
+                if len(self.samples) < SAMPLES:
+                    self.samples.append(self._sample(data, sequence))
+            case SessionUpdated():
+                self.change(**{name: value for name in _UPDATED if (value := getattr(data, name)) is not msgspec.UNSET})
+            case _:
+                return
+
+    def _sample(self, data: Unparsed, sequence: int) -> UnknownFrame:
+        frame = self._frame[2][:SAMPLE_BYTES].decode("utf-8", "backslashreplace") if self._frame else ""
+        return UnknownFrame(
+            session_id=self._position.session_id, sequence=sequence, time=self._time, error=data.error, frame=frame
+        )
+
+    @property
+    def empty(self) -> bool:
+        """Nothing is to be committed."""
+        return not (self._frames or self.events or self._changes or self.inputs or self.taken_inputs or self.receipt)
+
+    def finish(self) -> Append:
+        self.end_frame()
+        return Append(
+            session=self._position.session,
+            epoch=self._position.epoch,
+            expected=self._expected,
+            at=self._at,
+            events=self.events,
+            frames=self._frames,
+            changes=SessionChanges(**self._changes) if self._changes else None,  # pyright: ignore[reportArgumentType]
+            asks=self._asks,
+            closed_asks=self._closed_asks,
+            inputs=self.inputs,
+            taken_inputs=self.taken_inputs,
+            receipt=self.receipt,
+            view=self._projection.take() if self._projection else None,
+        )
+
+
+_UPDATED = tuple(name for name in SessionUpdated.__struct_fields__ if name != "tool_policies")  # those are in `config`
+
+
+def _searchable(item: Item) -> str | None:
+    words: list[str] = []
+    for part in item.content:
+        match part:
+            case TextPart() | ReasoningPart():
+                words.append(part.text)
+            case ToolCallPart():
+                words.append(f"{part.name} {part.arguments}")
+            case ToolResultPart():
+                words.append(part.output)
+            case FileRefPart():
+                words.append(f"{part.path} {part.diff or ''}")
+            case _:
+                continue
+    return "\n".join(words)[:SEARCHABLE_CHARS] or None
