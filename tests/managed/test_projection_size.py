@@ -46,9 +46,9 @@ def work_of(number: int) -> Iterator[EventData]:
 
 def steps_of(view: Projector, events: Iterator[EventData], at: int = START) -> Iterator[ProjectionStep]:
     for number, data in enumerate(events):
-        view.heard("from_agent", b"{}", at + number)
-        view.told(data)
-        view.settle()
+        view.begin_frame("from_agent", b"{}", at + number)
+        view.event(data)
+        view.end_frame()
         if step := view.take():
             yield step
 
