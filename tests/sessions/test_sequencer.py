@@ -41,6 +41,37 @@ def user(item_id: str) -> Item:
     )
 
 
+def message(key: str, text: str) -> Item:
+    """An assistant's message under the agent's own key."""
+    return Item(
+        item_id=key,
+        native_item_id=key,
+        parent_id=None,
+        kind="message",
+        role="assistant",
+        status="completed",
+        content=[TextPart(text=text)],
+    )
+
+
+def tool_item(kind: str, key: str, call_id: str, subagent: str | None = None) -> Item:
+    part = (
+        ToolCallPart(name="bash", arguments="{}", call_id=call_id)
+        if kind == "tool_call"
+        else ToolResultPart(call_id=call_id, output="done")
+    )
+    return Item(
+        item_id=key,
+        native_item_id=key,
+        parent_id=None,
+        kind=kind,  # pyright: ignore[reportArgumentType]
+        role="assistant" if kind == "tool_call" else "tool",
+        status="completed",
+        content=[part],
+        subagent=subagent,
+    )
+
+
 @st.composite
 def items(draw: st.DrawFn) -> Item:
     kind = draw(st.sampled_from(["message", "tool_call", "tool_result", "status", "system"]))
@@ -136,17 +167,8 @@ def test_any_drafts_in_any_order_become_a_stream_that_keeps_the_rules(turns: lis
 def test_what_was_not_streamed_comes_as_one_delta_before_the_item_completes() -> None:
     sequencer = Sequencer()
     sequencer.start_turn([user("itm_u")])
-    whole = Item(
-        item_id="m",
-        native_item_id="m",
-        parent_id=None,
-        kind="message",
-        role="assistant",
-        status="completed",
-        content=[TextPart(text="Hello")],
-    )
     sequencer.apply(ItemDelta(item_id="m", native_item_id="m", delta="Hel", content_index=0, kind="text"))
-    emissions = sequencer.apply(ItemCompleted(item=whole))
+    emissions = sequencer.apply(ItemCompleted(item=message("m", "Hello")))
     assert [type(data) for data, _ in emissions] == [ItemDelta, ItemCompleted]
     assert emissions[0].synthetic
     assert isinstance(emissions[0].data, ItemDelta)
@@ -175,4 +197,50 @@ def test_an_order_rebuilt_from_the_log_closes_what_was_open() -> None:
         assert not isinstance(data, UnknownData)
         again.observe(data)
     recorded.emit(again.end_turn("error", "The daemon was restarted."))
+    assert recorded.violations() == []
+
+
+def completed(emissions: Emissions) -> list[Item]:
+    return [data.item for data, _ in emissions if isinstance(data, ItemCompleted)]
+
+
+def test_an_item_whose_native_id_was_used_in_an_earlier_turn_is_a_new_item() -> None:
+    """Some models' APIs number their messages from 1 in every turn."""
+    sequencer, recorded = Sequencer(), Recorded()
+    ids: list[str] = []
+    for number, text in enumerate(("first", "second", "third")):
+        recorded.emit(sequencer.start_turn([user(f"itm_user{number}")]))
+        started = sequencer.apply(ItemStarted(item=message("1", text)))
+        delta = sequencer.apply(ItemDelta(item_id="1", native_item_id="1", delta=text, content_index=0, kind="text"))
+        whole = sequencer.apply(ItemCompleted(item=message("1", text)))
+        again = sequencer.apply(ItemCompleted(item=message("1", text)))
+        assert completed(again) == [], "within a turn it is the same item"
+        (item,) = completed(whole)
+        assert item.content == [TextPart(text=text)]
+        ids.append(item.item_id)
+        for emissions in (started, delta, whole):
+            recorded.emit(emissions)
+        recorded.emit(sequencer.apply(TurnEnded(turn_id="", stop_reason="end_turn")))
+        late = ItemDelta(item_id="1", native_item_id="1", delta="late", content_index=0, kind="text")
+        assert not sequencer.apply(late), "a late delta of an ended turn starts nothing"
+    assert len(set(ids)) == 3
+    assert recorded.violations() == []
+
+
+def test_a_result_finds_the_call_of_an_earlier_turn_and_so_does_a_sub_agent() -> None:
+    sequencer, recorded = Sequencer(), Recorded()
+    recorded.emit(sequencer.start_turn([user("itm_user1")]))
+    recorded.emit(asked := sequencer.apply(ItemCompleted(item=message("1", "I start it"))))
+    recorded.emit(called := sequencer.apply(ItemCompleted(item=tool_item("tool_call", "2", "call"))))
+    recorded.emit(sequencer.end_turn("end_turn", ""))
+    recorded.emit(sequencer.start_turn([user("itm_user2")]))
+    inside = sequencer.apply(ItemCompleted(item=tool_item("tool_call", "3", "inner", subagent="2")))
+    result = sequencer.apply(ItemCompleted(item=tool_item("tool_result", "4", "call")))
+    for emissions in (inside, result):
+        recorded.emit(emissions)
+    (call,) = completed(called)
+    assert [item.parent_id for item in completed(result)] == [completed(asked)[0].item_id]
+    assert [item.subagent for item in completed(inside)] == [call.item_id]
+    assert sequencer.key_of(call.item_id) == "2"
+    recorded.emit(sequencer.end_turn("end_turn", ""))
     assert recorded.violations() == []
