@@ -9,7 +9,7 @@ from bench.figure import Figure, Standard, Unmeasured
 from bench.machine import load_average
 from bench.plan import Plan
 from everyagent.agents.adapter import NativeSession, Synthetic
-from everyagent.agents.amp.decode import Decoder
+from everyagent.agents.amp.decode import AmpDecoder
 from everyagent.clock import SystemClock
 from everyagent.log.log import SessionRecord
 from everyagent.runtime.framing import Line
@@ -62,7 +62,7 @@ def _micros(cases: list[list[Line]]) -> float:
     """As an actor does it, from the line to the bytes that are stored; each case is a session."""
     began = time.process_time()
     for lines in cases:
-        decoder, order = Decoder(), Sequencer()
+        decoder, order = AmpDecoder(), Sequencer()
         record = SessionRecord(
             number=1, session_id="s", agent="amp", created_at=0, updated_at=0, config=b"{}", secrets=None
         )

@@ -317,11 +317,11 @@ class Projector:
         archived, self._archived_at = self._archived_at, None
         return self._teller.take(document, archived)
 
-    def snapshot(self) -> tuple[bytes, Document]:
+    def snapshot(self) -> tuple[bytes, SessionDocument]:
         return self._teller.taken, self._kept
 
     def restore(self, snapshot: object) -> None:
-        state, document = cast("tuple[bytes, Document]", snapshot)
+        state, document = cast("tuple[bytes, SessionDocument]", snapshot)
         self._teller.restore(state)
         self._kept = document
         self._set_document(document)

@@ -29,4 +29,4 @@ def _part(attachment: Attachment, folder: Path) -> dict[str, object]:
         kind = _TEXT if words else mime
         url = Path(attachment.path).as_uri() if attachment.path else f"data:{kind};base64,{attachment.data or ''}"
         return encode.file(url, kind, name)
-    return encode.text(attached_files.told(attachment, folder))
+    return encode.text(attached_files.mention(attachment, folder))
