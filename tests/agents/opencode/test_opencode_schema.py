@@ -81,7 +81,7 @@ def test_every_native_event_is_mapped_or_ignored_on_purpose(schema: Document) ->
 
 
 def test_every_native_part_is_mapped(schema: Document) -> None:
-    assert schema.types("OpencodePart") == set(PARTS)
+    assert schema.types("Part") == set(PARTS)
 
 
 def test_the_document_lists_every_event_and_part_as_it_is_decoded() -> None:
