@@ -112,6 +112,8 @@ class LineConversation:
         decode, after = self._protocol.decode, self._protocol.after
         async with aclosing(self.process.lines()) as batches:
             async for lines in batches:
+                if self.fault:
+                    return  # what an agent says while it is ended is not the turn's own end
                 await self._hear([decode(line) for line in lines if line.body])
                 if after:
                     await after()
