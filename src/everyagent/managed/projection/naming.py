@@ -52,20 +52,20 @@ def _id(prefix: str, *source: object) -> str:
     return prefix + b32encode(digest).decode().lower()
 
 
-class ToolName(NamedTuple):
+class ManagedToolName(NamedTuple):
     name: str
     server: str | None
 
 
-def tool_name(native: str, server: str | None) -> ToolName:
+def tool_name(native: str, server: str | None) -> ManagedToolName:
     """The toolset's name for a native tool; for an MCP tool its name and its server."""
     if native.startswith(_MCP_PREFIX):
         named, _, tool = native.removeprefix(_MCP_PREFIX).partition("__")
-        return ToolName(tool or native, server or named)
+        return ManagedToolName(tool or native, server or named)
     if server:
-        return ToolName(native, server)
+        return ManagedToolName(native, server)
     plain = "".join(character for character in native.lower() if character.isalnum())
-    return ToolName(_TOOLSET_NAMES.get(plain, native), None)
+    return ManagedToolName(_TOOLSET_NAMES.get(plain, native), None)
 
 
 def as_input(value: Json) -> Object:

@@ -41,7 +41,7 @@ _EARLY_MICROS = 120 * 1_000_000
 logger = get_logger(__name__)
 
 
-class SessionSecrets(msgspec.Struct, frozen=True, kw_only=True):
+class VaultSecrets(msgspec.Struct, frozen=True, kw_only=True):
     """The secrets of a session's vaults: variables by name, bearer tokens by the URL of their MCP server.
 
     `problems` names the vaults that are missing.
@@ -138,7 +138,7 @@ class CredentialStore:
             validated_at=rfc3339(self._clock.micros()),
         )
 
-    async def given_by(self, vault_ids: Sequence[str]) -> SessionSecrets:
+    async def given_by(self, vault_ids: Sequence[str]) -> VaultSecrets:
         """The secrets for a session. The first vault wins for each key; OAuth tokens close to expiry are renewed."""
         env: dict[str, str] = {}
         bearers: dict[str, str] = {}
@@ -159,7 +159,7 @@ class CredentialStore:
                     case Oauth(mcp_server_url=url) as auth:
                         record = (await self._renew(record))[0] if self._ends_soon(auth) else record
                         bearers.setdefault(url, self._opened(record).value)
-        return SessionSecrets(env=env, bearers=bearers, problems=problems)
+        return VaultSecrets(env=env, bearers=bearers, problems=problems)
 
     async def _renew(self, record: Record) -> tuple[Record, RefreshOutcome]:
         """The credential with a new access token. A refresh token may be good for one use, so the requests for one
