@@ -1,4 +1,4 @@
-"""Disks that fail: SQLite VFSes that lose power, run full, or break now and then."""
+"""SQLite VFSes that simulate power loss, a full disk and I/O errors."""
 
 import itertools
 import random
@@ -13,7 +13,7 @@ SECTOR = 512
 
 
 class Image:
-    """A file as the disk has it: what was synced, and what was only written."""
+    """A file's synced content and its writes that were not synced."""
 
     def __init__(self) -> None:
         self.synced = bytearray()
@@ -25,7 +25,7 @@ class Image:
         self.pending = []
 
     def after_power_cut(self, chance: random.Random) -> bytes:
-        """Unsynced writes are there, or not, or in part, in no order one could rely on."""
+        """The content after a power cut: each unsynced write is kept, lost or torn at random."""
         image = bytearray(self.synced)
         for offset, data in self.pending:
             fate = chance.random()

@@ -1,4 +1,4 @@
-"""Appends to a log as fast as it can and says what was acknowledged; run, and killed, by test_kill.py."""
+"""A program that appends to a log and prints acknowledged sequences, until test_kill.py kills it."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""A full disk is waited out, a broken one is told of; nothing is acknowledged that is not there."""
+"""The log on a full or broken disk acknowledges nothing that is not stored."""
 
 import asyncio
 import errno
@@ -180,7 +180,7 @@ async def test_a_broken_disk_never_acknowledges_what_is_not_there(
     assert not log.full
 
 
-async def test_a_disk_that_stays_broken_is_told_of_and_nothing_is_changed(log: SqliteLog, disk: FaultyDisk) -> None:
+async def test_a_disk_that_stays_broken_gives_an_error_and_changes_nothing(log: SqliteLog, disk: FaultyDisk) -> None:
     session = await new_session(log)
 
     def broken(_operation: str) -> None:

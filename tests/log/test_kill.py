@@ -1,4 +1,4 @@
-"""A process killed while it writes loses nothing it had acknowledged."""
+"""A writer that is killed loses no acknowledged event."""
 
 import random
 import subprocess
@@ -33,7 +33,7 @@ async def test_nothing_acknowledged_is_lost_when_the_writer_is_killed(tmp_path: 
 
 
 def killed_at_work(folder: Path, after: float) -> int:
-    """The last sequence that the process said was acknowledged."""
+    """The last sequence that the process printed as acknowledged."""
     target = Path(__file__).with_name("kill_target.py")
     with subprocess.Popen([sys.executable, str(target), str(folder)], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None

@@ -1,4 +1,4 @@
-"""What was acknowledged survives a power cut, wherever it comes."""
+"""Acknowledged events survive a power cut at any moment."""
 
 import random
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ def disk() -> Iterator[FaultyDisk]:
 
 @pytest.fixture(autouse=True)
 def busy_checkpoints(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that cuts come in the middle of them, too."""
+    """Small limits, so that power cuts also hit checkpoints."""
     monkeypatch.setattr(checkpoint, "WORTHWHILE_PAGES", 20)
     monkeypatch.setattr(writer, "LARGE_PAGES", 60)
 
@@ -68,7 +68,7 @@ async def cuts_while_writing(disk: FaultyDisk, folder: Path, *, synchronous: str
 
 
 def survivors(cut: Cut, folder: Path) -> list[int]:
-    """The sequences that are there when the machine comes up again; the database must be whole."""
+    """The sequences in the log after the power cut. The database must pass its integrity check."""
     folder.mkdir()
     for name, content in cut.files.items():
         (folder / name).write_bytes(content)
@@ -110,8 +110,8 @@ async def test_the_log_goes_on_after_a_power_cut(disk: FaultyDisk, tmp_path: Pat
         await log.close()
 
 
-async def test_these_power_cuts_do_lose_what_was_not_synced(disk: FaultyDisk, tmp_path: Path) -> None:
-    """The other tests would notice: without a sync at each commit, acknowledged events are lost."""
+async def test_the_simulated_power_cuts_lose_data_that_was_not_synced(disk: FaultyDisk, tmp_path: Path) -> None:
+    """Shows that the other tests can fail: without a sync at each commit, acknowledged events are lost."""
     cuts = await cuts_while_writing(disk, tmp_path / "data", synchronous="normal")
     found = [survivors(cut, tmp_path / f"cut-{number}") for number, cut in enumerate(cuts)]
     assert any(len(each) < cut.acknowledged for each, cut in zip(found, cuts, strict=True))

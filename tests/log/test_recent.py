@@ -1,4 +1,4 @@
-"""The newest chunks in memory: shared, joined, bounded."""
+"""The cache of the newest chunks: shared, joined and bounded."""
 
 from everyagent.log.chunk import EventChunk
 from everyagent.log.log import StoredEvent

@@ -1,4 +1,4 @@
-"""The log on SQLite, held to the contract of every log."""
+"""The conformance suite, run on the SQLite log."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What is SQLite's own: the folder, its lock and version, blobs, leftovers, receipts' age, pages' weight."""
+"""Storage of the SQLite log: folder lock, schema version, blobs, deletion, receipts, page size, checkpoints."""
 
 import asyncio
 import time
@@ -66,7 +66,7 @@ def count(folder: Path, table: str) -> int:
         connection.close()
 
 
-async def test_a_folder_has_one_owner_and_its_name_is_told(log: SqliteLog, tmp_path: Path) -> None:
+async def test_a_folder_has_one_owner_and_the_error_names_it(log: SqliteLog, tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match=r"in use by another everyagent \(process \d+\)"):
         await SqliteLog.open(tmp_path, SystemClock())
     await log.close()
@@ -165,7 +165,7 @@ async def test_blobs_that_nobody_refers_to_are_swept_at_the_start(tmp_path: Path
     await log.close()
 
 
-async def test_what_a_deleted_session_leaves_is_removed_bit_by_bit_also_after_a_restart(tmp_path: Path) -> None:
+async def test_the_data_of_a_deleted_session_is_removed_in_steps_also_after_a_restart(tmp_path: Path) -> None:
     log = await SqliteLog.open(tmp_path, SystemClock())
     kept, doomed = await new_session(log, "kept"), await new_session(log, "doomed")
     head = 1

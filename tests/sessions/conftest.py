@@ -16,7 +16,7 @@ from tests.waiting import LIMIT_SECONDS
 
 
 class Talk:
-    """One session, and what a client would do with it."""
+    """One session, used as a client would."""
 
     def __init__(self, sessions: Sessions, session_id: str) -> None:
         self.sessions = sessions
@@ -44,7 +44,7 @@ class Talk:
         return await self.until(lambda info: info.status in ("idle", "hibernated") and not info.queued_messages)
 
     async def say(self, text: str) -> list[Envelope[EventData]]:
-        """Send it, and wait for the end of its turn; the events since."""
+        """Sends a message, waits for the end of its turn, and returns the events since."""
         before = (await self.info()).event_count
         await self.send(text)
         await self.until(lambda info: info.event_count > before)
@@ -63,7 +63,7 @@ Opened = Callable[..., AbstractAsyncContextManager[Sessions]]
 
 @pytest.fixture
 def opened(tmp_path: Path) -> Opened:
-    """A daemon's sessions on one data folder; may be opened again after it was closed."""
+    """Opens the sessions of a data folder; they may be closed and opened again."""
 
     @asynccontextmanager
     async def open_sessions(**limits: float) -> AsyncGenerator[Sessions]:

@@ -1,4 +1,4 @@
-"""Sessions whose commands may reach some hosts: what is refused before anything is begun."""
+"""Checks of `allowedHosts` when a session is created."""
 
 import pytest
 from msgspec.structs import replace
@@ -13,19 +13,19 @@ ITSELF = replace(HELPLESS, sandbox="own", sandbox_modes=["bypass", "plan"])
 SHELLED = replace(HELPLESS, sandbox="shell")
 
 
-async def test_hosts_are_kept_by_their_plain_names() -> None:
+async def test_hosts_are_normalised_to_plain_names() -> None:
     written = ["https://Example.org:443/x", "example.org", "*.example.com"]
     assert await keepable(written, "plan", "Agent", ITSELF) == ["example.org", "*.example.com"]
     assert await keepable([], "bypass", "Agent", ITSELF) == []
     assert await keepable(None, "default", "Agent", HELPLESS) is None
 
 
-async def test_what_names_no_host_is_refused_by_its_name() -> None:
+async def test_an_invalid_host_is_refused_and_named() -> None:
     with pytest.raises(BadRequest, match=r"'not one' names no host\. Write it as in example\.org"):
         await keepable(["example.org", "not one"], "bypass", "Agent", ITSELF)
 
 
-async def test_an_agent_that_cannot_be_kept_to_them_is_not_begun() -> None:
+async def test_an_agent_that_cannot_limit_hosts_is_refused() -> None:
     with pytest.raises(UnsupportedChoice, match=r"Agent cannot be kept to some hosts\. Leave `allowedHosts` out"):
         await keepable([], "default", "Agent", HELPLESS)
     with pytest.raises(UnsupportedChoice, match="in the permission mode 'default'") as refused:
@@ -33,7 +33,7 @@ async def test_an_agent_that_cannot_be_kept_to_them_is_not_begun() -> None:
     assert refused.value.facts["choices"] == ["bypass", "plan"]
 
 
-async def test_nor_on_a_machine_that_cannot_keep_it(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_machine_that_cannot_limit_hosts_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(restricted_shell, "unavailable_reason", lambda: "There is no program nsenter.")
     with pytest.raises(UnsupportedChoice, match="This machine cannot keep commands to some hosts: There is no program"):
         await keepable([], "default", "Agent", SHELLED)

@@ -1,4 +1,4 @@
-"""Exports: readable, complete, streamed, and deaf to whatever the text inside them tries."""
+"""Exports to Markdown, HTML and JSON lines: complete, streamed, and safe for hostile text."""
 
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -73,7 +73,7 @@ def said(text: str, role: str = "assistant") -> Item:
 
 
 def everywhere(text: str) -> list[Event]:
-    """A session in which this text is in every place a text can be."""
+    """A session with this text in every field that holds text."""
     item = replace(
         said(text),
         name=text,
@@ -145,20 +145,20 @@ def test_markdown_reads_like_the_conversation():
         "Session ended: terminated",
     ],
 )
-def test_everything_that_happened_is_told(export, expected: str):
+def test_every_event_is_exported(export, expected: str):
     assert expected in "".join(export(INFO, sample_session()))
 
 
-def test_what_a_sub_agent_did_is_nested_in_markdown():
+def test_items_of_a_sub_agent_are_nested_in_markdown():
     text = "".join(markdown.export(INFO, sample_session()))
     assert "> **Tool** `shell/bash`\n>\n> ```json\n" in text
 
 
-def test_what_a_sub_agent_did_is_nested_in_html():
+def test_items_of_a_sub_agent_are_nested_in_html():
     assert '<article class="called deep1">' in "".join(html.export(INFO, sample_session()))
 
 
-def test_a_question_nobody_answered_is_told_in_the_end():
+def test_an_unanswered_question_is_exported_at_the_end():
     asked = PermissionRequested(permission_id="p", action="rm", status="requested")
     text = "".join(markdown.export(INFO, stamped([SessionStarted(), asked, *spoken(said("later"))])))
     assert text.index("later") < text.index("not answered")
@@ -180,7 +180,7 @@ hostile_pieces = st.sampled_from([*TICKS, *TAGS, *BLOCKS, *SPACE, "\\", "word"])
 
 
 @given(st.lists(hostile_pieces, max_size=24).map("".join))
-def test_no_markdown_becomes_a_tag_or_swallows_what_follows(text: str):
+def test_markdown_neither_becomes_a_tag_nor_hides_the_text_after_it(text: str):
     page = contained(text) + "\n\n## Behind\n"
     assert html_in(page) == set()
     assert "Behind" in headings(page)
@@ -205,13 +205,13 @@ def html_in(page: str) -> set[str]:
 
 
 def headings(page: str) -> set[str]:
-    """Of the top level alone: what is in a list, a quote or a fence is not where it was put."""
+    """The top-level headings, without those in lists, quotes and fences."""
     tokens = MarkdownIt("commonmark").enable("table").parse(page)
     return {tokens[i + 1].content for i, token in enumerate(tokens) if token.type == "heading_open" and not token.level}
 
 
 class Page(HTMLParser):
-    """Reads a page, holds every tag to its end tag, and keeps what there was."""
+    """Parses a page, checks that every tag is closed, and collects tags and text."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -265,7 +265,7 @@ def test_html_shows_an_image_that_came_with_its_bytes():
     assert '<img src="data:image/png;base64,iVBORw0KGgo=" alt="">' in page
 
 
-def test_html_does_not_embed_what_is_no_picture():
+def test_html_embeds_only_images():
     item = replace(said(""), content=[ImagePart(path="a.svg", mime="image/svg+xml", data="PHN2Zz4=")])
     assert "<img" not in "".join(html.export(INFO, stamped([ItemCompleted(item=item)])))
 
@@ -290,7 +290,7 @@ def test_an_export_from_stored_bytes_is_the_same_as_from_events(format: ExportFo
 
 
 @pytest.mark.parametrize("format", ["markdown", "html"])
-def test_a_part_or_event_that_nobody_knows_yet_is_shown_as_it_is(format: ExportFormat):
+def test_an_unknown_part_or_event_is_exported_as_json(format: ExportFormat):
     export = open_export(format, INFO)
     [event] = stamped([ItemCompleted(item=said("a hologram"))])
     body = msgspec.json.encode(event)

@@ -1,4 +1,4 @@
-"""Failures whose reason is known: told by their code, and not tried again."""
+"""Failures with a known reason have their own error code and are not retried."""
 
 from collections.abc import Awaitable, Callable
 
@@ -20,7 +20,7 @@ def _wrong_key(_: object) -> ProcessEnd:
     return ProcessEnd(code="auth")
 
 
-async def test_an_agent_whose_last_words_say_what_is_wrong_is_not_started_again(
+async def test_an_agent_whose_stderr_names_the_reason_is_not_started_again(
     opened: Opened, create: Create, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mock_driver, "_ended", _wrong_key)
@@ -32,7 +32,7 @@ async def test_an_agent_whose_last_words_say_what_is_wrong_is_not_started_again(
         assert [event.data.stop_reason for event in events if isinstance(event.data, TurnEnded)] == ["error"]
 
 
-async def test_an_agent_that_nobody_is_logged_in_to_is_an_error_of_its_own_code(
+async def test_a_missing_login_has_an_error_code_of_its_own(
     opened: Opened, create: Create, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def open(*_: object) -> None:

@@ -1,4 +1,4 @@
-"""How sessions live: turns, rests, deaths, restarts, changes."""
+"""Life of a session: turns, queue, hibernation, crashes, cancels, asks, changes, restarts and forks."""
 
 from collections.abc import Awaitable, Callable
 from functools import cached_property
@@ -75,9 +75,7 @@ async def test_an_idle_session_hibernates_and_the_next_message_resumes_it_native
         assert "turn: 2" in texts([*again])
 
 
-async def test_an_agent_that_dies_mid_turn_tells_one_story_and_the_session_goes_on(
-    opened: Opened, create: Create
-) -> None:
+async def test_a_crash_in_a_turn_gives_one_error_and_the_session_continues(opened: Opened, create: Create) -> None:
     async with opened() as sessions:
         talk = await create(sessions)
         events = await talk.say("words [crash]")
@@ -90,7 +88,7 @@ async def test_an_agent_that_dies_mid_turn_tells_one_story_and_the_session_goes_
         assert "hello again" in texts([*await talk.say("hello again")])
 
 
-async def test_an_agent_that_dies_before_it_said_anything_is_started_again_within_a_budget(
+async def test_an_agent_that_dies_before_any_output_is_started_again_within_a_budget(
     opened: Opened, create: Create
 ) -> None:
     async with opened() as sessions:
@@ -102,7 +100,7 @@ async def test_an_agent_that_dies_before_it_said_anything_is_started_again_withi
         assert [event.data.stop_reason for event in events if isinstance(event.data, TurnEnded)] == ["end_turn"]
 
 
-async def test_a_lost_native_history_is_told_and_replaced_by_the_transcript(
+async def test_a_lost_native_history_is_reported_and_replaced_by_the_transcript(
     opened: Opened, create: Create, tmp_path: Path
 ) -> None:
     async with opened(idle_timeout=0.1) as sessions:
@@ -131,7 +129,7 @@ async def test_cancel_stops_the_turn_and_keeps_the_session(opened: Opened, creat
         assert "hello" in texts([*await talk.say("hello")])
 
 
-async def test_a_turn_that_does_not_hear_the_interrupt_is_ended_by_force(opened: Opened, create: Create) -> None:
+async def test_a_turn_that_ignores_the_interrupt_is_ended_by_force(opened: Opened, create: Create) -> None:
     async with opened(interrupt_grace=0.3) as sessions:
         talk = await create(sessions)
         await talk.say("hello")
@@ -145,7 +143,7 @@ async def test_a_turn_that_does_not_hear_the_interrupt_is_ended_by_force(opened:
 
 
 class Unwilling(MockConversation):
-    """Takes a prompt for as long as it lives."""
+    """Does not return from `prompt` until it is closed."""
 
     async def prompt(self, prompt: Prompt) -> None:
         if prompt.text != "never taken":
@@ -166,13 +164,13 @@ class Unwilling(MockConversation):
 
 
 class Undying(MockConversation):
-    """Does not say that it has ended, however it is asked."""
+    """Cannot be closed."""
 
     async def close(self, *, force: bool = False) -> None:
         raise AgentFailed("It does not end.")
 
 
-async def test_a_cancelled_turn_is_interrupted_though_its_agent_never_took_it(
+async def test_a_cancelled_turn_is_interrupted_though_its_agent_never_accepted_it(
     opened: Opened, create: Create, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mock_adapter, "MockConversation", Unwilling)
@@ -205,7 +203,7 @@ async def test_a_cancelled_turn_ends_though_its_agent_does_not(
         assert check(await talk.events(), include_raw=True) == []
 
 
-async def test_an_ask_is_answered_once_and_a_second_answer_hears_of_the_first(opened: Opened, create: Create) -> None:
+async def test_an_ask_is_answered_once_and_a_second_answer_gets_the_first(opened: Opened, create: Create) -> None:
     async with opened() as sessions:
         talk = await create(sessions)
         await talk.send("[ask]")
@@ -310,7 +308,7 @@ async def test_a_change_that_only_a_restart_applies_restarts_the_idle_agent(
         assert "turn: 2" in told
 
 
-async def test_after_terminate_the_session_is_over_and_takes_nothing_more(opened: Opened, create: Create) -> None:
+async def test_a_terminated_session_has_ended_and_accepts_nothing(opened: Opened, create: Create) -> None:
     async with opened() as sessions:
         talk = await create(sessions)
         await talk.send("[slow seconds=60]")
@@ -346,7 +344,7 @@ async def test_a_restart_ends_the_open_turn_once_and_the_next_message_resumes(op
         assert check(events, include_raw=True) == []
 
 
-async def test_a_fork_has_the_past_up_to_its_cut_and_goes_its_own_way(opened: Opened, create: Create) -> None:
+async def test_a_fork_has_the_events_up_to_its_cut_and_continues_separately(opened: Opened, create: Create) -> None:
     async with opened() as sessions:
         talk = await create(sessions)
         await talk.say("the first thing")
@@ -364,9 +362,7 @@ async def test_a_fork_has_the_past_up_to_its_cut_and_goes_its_own_way(opened: Op
         assert "the third thing" not in texts([*await talk.events()])
 
 
-async def test_secrets_of_a_session_reach_its_agent_and_nobody_else(
-    opened: Opened, create: Create, tmp_path: Path
-) -> None:
+async def test_secrets_of_a_session_reach_only_its_agent(opened: Opened, create: Create, tmp_path: Path) -> None:
     async with opened() as sessions:
         talk = await create(sessions, env={"MY_SECRET": "hunter2-hunter2"})
         info = await talk.info()

@@ -1,4 +1,4 @@
-"""One at a time, by name."""
+"""Locks by name."""
 
 import asyncio
 
@@ -7,7 +7,7 @@ import anyio
 from everyagent.sessions.locks import Locks
 
 
-async def test_of_one_name_there_is_one_at_a_time_and_nothing_is_left_of_it() -> None:
+async def test_a_name_is_locked_once_at_a_time_and_forgotten_after_use() -> None:
     locks, inside, most = Locks(), 0, 0
 
     async def enter(name: str) -> None:
@@ -25,13 +25,13 @@ async def test_of_one_name_there_is_one_at_a_time_and_nothing_is_left_of_it() ->
     assert vars(locks) == {"_locks": {}, "_users": {}}
 
 
-async def test_another_name_waits_for_nobody() -> None:
+async def test_different_names_do_not_block_each_other() -> None:
     locks = Locks()
     async with locks.hold("one"), locks.hold("two"):
         pass
 
 
-async def test_whoever_gives_up_leaves_the_lock_to_the_next() -> None:
+async def test_a_cancelled_waiter_leaves_the_lock_to_the_next() -> None:
     locks = Locks()
     async with locks.hold("one"):
         with anyio.move_on_after(0.01):

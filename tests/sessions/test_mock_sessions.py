@@ -1,4 +1,4 @@
-"""The mock agent under the session machine: any prompts, any commands, any restarts."""
+"""The session machine with the mock agent: random prompts, commands and restarts."""
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Secrets: sealed at rest, bound to what they belong to, never shown."""
+"""Encryption of secrets: keys, rotation, binding to their owner, and errors."""
 
 import multiprocessing
 import stat
@@ -24,7 +24,7 @@ def path(tmp_path: Path) -> Path:
 
 @given(data=st.binary(max_size=2000), about=st.text(max_size=130))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_what_is_sealed_opens_again(path: Path, data: bytes, about: str):
+def test_sealed_data_can_be_opened(path: Path, data: bytes, about: str):
     vault = Vault.open(path)
     assert vault.unseal(vault.seal(data, about), about) == data
 
@@ -78,13 +78,13 @@ def _seal(path: Path) -> bytes:
     return Vault.open(path).seal(b"x", "s")
 
 
-def test_a_derived_key_is_the_same_each_time_and_another_for_each_purpose(path: Path):
+def test_a_derived_key_is_stable_and_differs_by_purpose(path: Path):
     vault = Vault.open(path)
     assert vault.derived(b"tools") == Vault.open(path).derived(b"tools")
     assert len({vault.derived(b"tools"), vault.derived(b"else"), path.read_bytes()}) == 3
 
 
-def test_a_secret_says_nothing_and_is_never_sealed_the_same_twice(path: Path):
+def test_sealed_data_does_not_contain_the_secret_and_differs_each_time(path: Path):
     vault = Vault.open(path)
     first, second = vault.seal(b"API_KEY=hunter2", "s"), vault.seal(b"API_KEY=hunter2", "s")
     assert first != second
@@ -109,7 +109,7 @@ def test_a_secret_changed_by_one_bit_does_not_open(path: Path, at: int, bit: int
 
 
 @pytest.mark.parametrize("sealed", [b"", b"\x01", b"\x01short", b"\x02" + bytes(40)])
-def test_what_was_never_sealed_is_a_clear_error(path: Path, sealed: bytes):
+def test_data_that_was_never_sealed_is_a_clear_error(path: Path, sealed: bytes):
     with pytest.raises(VaultError):
         Vault.open(path).unseal(sealed, "s")
 

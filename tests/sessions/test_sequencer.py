@@ -164,7 +164,7 @@ def test_any_drafts_in_any_order_become_a_stream_that_keeps_the_rules(turns: lis
     assert recorded.violations() == []
 
 
-def test_what_was_not_streamed_comes_as_one_delta_before_the_item_completes() -> None:
+def test_text_that_was_not_streamed_becomes_one_delta_before_item_completed() -> None:
     sequencer = Sequencer()
     sequencer.start_turn([user("itm_u")])
     sequencer.apply(ItemDelta(item_id="m", native_item_id="m", delta="Hel", content_index=0, kind="text"))
@@ -182,7 +182,7 @@ def test_a_delta_before_its_message_makes_a_stub() -> None:
     assert [(type(data), synthetic) for data, synthetic in emissions] == [(ItemStarted, True), (ItemDelta, False)]
 
 
-def test_an_order_rebuilt_from_the_log_closes_what_was_open() -> None:
+def test_a_sequencer_rebuilt_from_the_log_closes_open_items() -> None:
     sequencer, recorded = Sequencer(), Recorded()
     recorded.emit(sequencer.start_turn([user("itm_u")]))
     recorded.emit(

@@ -1,4 +1,4 @@
-"""One sub-agent is stopped alone: by the call that started it, whatever it is at, and its turn goes on."""
+"""Stopping one sub-agent while its turn continues."""
 
 from collections.abc import Awaitable, Callable
 
@@ -41,7 +41,7 @@ async def asked(talk: Talk, number: int) -> PermissionRequested:
             await anyio.sleep(0.01)
 
 
-async def test_the_others_and_the_turn_go_on(opened: Opened, create: Create) -> None:
+async def test_other_sub_agents_and_the_turn_continue(opened: Opened, create: Create) -> None:
     async with opened() as sessions:
         talk = await create(sessions)
         await talk.send(f'{FOREVER} [subagent command="echo the other one"] [hello]')
@@ -63,7 +63,7 @@ async def test_the_others_and_the_turn_go_on(opened: Opened, create: Create) -> 
         assert not await sessions.cancel_subagent(talk.id, "itm_nobody")
 
 
-async def test_what_it_asked_for_is_asked_no_more(opened: Opened, create: Create) -> None:
+async def test_asks_of_a_stopped_sub_agent_are_resolved(opened: Opened, create: Create) -> None:
     async with opened() as sessions:
         talk = await create(sessions, tool_policies=ToolPolicies(default="ask"))
         await talk.send("[subagent] [hello]")
@@ -78,7 +78,7 @@ async def test_what_it_asked_for_is_asked_no_more(opened: Opened, create: Create
         assert check(await talk.events(), include_raw=True) == []
 
 
-async def test_with_its_turn_it_is_stopped_as_ever(opened: Opened, create: Create) -> None:
+async def test_a_sub_agent_stops_with_its_turn(opened: Opened, create: Create) -> None:
     async with opened() as sessions:
         talk = await create(sessions)
         await talk.send(FOREVER)
@@ -90,7 +90,7 @@ async def test_with_its_turn_it_is_stopped_as_ever(opened: Opened, create: Creat
         assert check(events, include_raw=True) == []
 
 
-async def test_an_agent_that_cannot_stop_one_says_so(
+async def test_an_agent_that_cannot_stop_a_sub_agent_is_refused(
     opened: Opened, create: Create, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unable = replace(mock_adapter.CAPABILITIES, subagent_interrupt=False)

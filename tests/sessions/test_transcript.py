@@ -1,4 +1,4 @@
-"""Transcripts and the seeds made of them."""
+"""Transcripts of sessions, and the seeds made from them."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,7 +46,7 @@ def seed(*data: EventData, limit_chars: int = 24_000) -> str:
     return as_seed(transcript(stamped(data)), limit_chars)
 
 
-def test_a_result_knows_the_name_of_its_call():
+def test_a_result_has_the_name_of_its_call():
     call = ToolCallPart(name="bash", arguments="{}", call_id="c")
     result = ToolResultPart(call_id="c", output="ok", exit_code=0)
     called, returned = transcript(stamped([tool(call, "itm_2"), tool(result, "itm_3")]))
@@ -63,14 +63,14 @@ def test_depth_counts_the_sub_agents_above():
     assert [entry.depth for entry in entries] == [0, 1, 2, 0]
 
 
-def test_an_item_cut_short_says_what_there_was_and_why_it_ended():
+def test_an_interrupted_item_has_its_partial_text_and_the_reason():
     said, failed = transcript(stamped([message("half a sen", error="The turn was cancelled.")]))
     assert isinstance(said, Said)
     assert isinstance(failed, Failed)
     assert (said.text, failed.message) == ("half a sen", "The turn was cancelled.")
 
 
-def test_a_turn_that_ended_well_is_not_worth_a_word():
+def test_a_turn_that_ended_normally_adds_no_line():
     assert list(transcript(stamped([TurnEnded(turn_id="t", stop_reason="end_turn")]))) == []
     [cut] = transcript(stamped([TurnEnded(turn_id="t", stop_reason="interrupted", error="by you")]))
     assert isinstance(cut, Noted)
@@ -83,7 +83,7 @@ def test_event_types_that_are_not_transcribed_add_nothing():
     assert "item.delta" not in TRANSCRIBED
 
 
-def test_a_seed_tells_the_conversation_in_order():
+def test_a_seed_has_the_conversation_in_order():
     text = as_seed(transcript(sample_session()))
     places = [text.index(part) for part in ("Fix the failing test.", "[called task]", "[task returned]", "rain")]
     assert places == sorted(places)
@@ -96,7 +96,7 @@ def test_a_seed_leaves_out_reasoning_and_the_work_of_sub_agents_and_says_so():
     assert "Reasoning and the inner work of sub-agents are left out." in text
 
 
-def test_a_session_in_which_nothing_was_said_has_no_seed():
+def test_a_session_without_messages_has_no_seed():
     assert seed(SessionStarted()) == ""
 
 
