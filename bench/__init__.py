@@ -1,1 +1,1 @@
-"""What is fast, what is small, and by how much. `make bench`, or `python -m bench --help`."""
+"""Benchmarks of speed and memory. Run `make bench`, or `python -m bench --help`."""

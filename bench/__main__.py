@@ -1,4 +1,4 @@
-"""Runs the measurements and prints what came of them."""
+"""Command line of the benchmarks: runs them and prints the figures."""
 
 import argparse
 import sys
@@ -48,7 +48,7 @@ MEASUREMENTS: dict[str, Callable[[Plan], list[Figure]]] = {
 
 
 def main() -> int:
-    """Zero if everything could be measured, whatever the figures are."""
+    """The exit code: 0 if everything was measured, whatever the figures are."""
     asked = _arguments()
     if not sys.platform.startswith("linux"):
         print("The bench reads /proc and pins processes to cores: it needs Linux.", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""The daemon's own time for each message of Claude Code: decode, convert, encode, over every recorded exchange."""
+"""CPU time per message of Claude Code (decode, convert, encode) over all recorded exchanges."""
 
 import time
 from pathlib import Path
@@ -53,7 +53,7 @@ def _lines(folder: Path) -> list[Line]:
 
 
 def _micros(cases: list[list[Line]]) -> float:
-    """As an actor does it, from the line to the bytes that are stored; each case is a session."""
+    """Time from the native line to the encoded step, as in a session. Each case is one session."""
     began = time.process_time()
     for lines in cases:
         decoder, order = ClaudeDecoder(), Sequencer()

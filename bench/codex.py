@@ -1,4 +1,4 @@
-"""The daemon's own time for each message of Codex: route, decode, convert, encode, over every recorded exchange."""
+"""CPU time per message of Codex (route, decode, convert, encode) over all recorded exchanges."""
 
 import time
 from pathlib import Path
@@ -64,13 +64,13 @@ def _lines(folder: Path) -> list[Line]:
 
 
 def _opening(lines: list[Line]) -> set[int]:
-    """The ids of the requests that opened a thread."""
+    """Ids of the requests that opened a thread."""
     heads = [msgspec.json.decode(line.body, type=Opened) for line in lines if line.body.startswith(b'{"id"')]
     return {head.id for head in heads if head.result and head.result.thread is not None}
 
 
 def _micros(cases: list[list[Line]]) -> float:
-    """As an actor does it, from the line to the bytes that are stored; all threads of a case are one session."""
+    """Time from the native line to the encoded step. All threads of a case are one session."""
     openings = [_opening(lines) for lines in cases]
     began = time.process_time()
     for lines, opened in zip(cases, openings, strict=True):

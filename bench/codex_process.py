@@ -1,4 +1,4 @@
-"""What one Codex process weighs with twenty sessions on it, each with a turn behind it; the real program."""
+"""Memory of one real Codex process with twenty sessions, each after one turn."""
 
 from pathlib import Path
 

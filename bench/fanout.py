@@ -1,4 +1,4 @@
-"""One flood, many SSE readers."""
+"""Throughput of one flood to many SSE readers."""
 
 from bench.figure import Figure, Standard
 from bench.flood import Flooded
@@ -13,7 +13,7 @@ FULL = 0.93
 
 
 def measure(plan: Plan) -> list[Figure]:
-    """Alternating, so that a noisy minute spoils both alike."""
+    """Runs alternate, so that other load on the machine affects both."""
     floods: dict[int, list[Flooded]] = {readers: [] for readers in READERS}
     for repeat in range(plan.repeats):
         for readers, done in floods.items():

@@ -1,4 +1,4 @@
-"""A figure that was measured, and what it is held against."""
+"""A measured figure with its bar and its goal."""
 
 from statistics import median
 from typing import Literal, TypeAlias
@@ -9,7 +9,7 @@ Verdict: TypeAlias = Literal["goal", "ok", "below", ""]
 
 
 class Standard(Struct, frozen=True, kw_only=True):
-    """`bar` must be met, `goal` is where we want to be. `best` says which end of the scale is good."""
+    """`bar` must be met, `goal` is wanted. `best` tells whether small or large values are good."""
 
     bar: float
     goal: float
@@ -23,7 +23,7 @@ class Standard(Struct, frozen=True, kw_only=True):
 
 
 class Figure(Struct, frozen=True, kw_only=True):
-    """`samples` holds one value a repeat. `load` is the machine's load average when it was done."""
+    """`samples` holds one value per repeat. `load` is the machine's load average at the end."""
 
     what: str
     unit: str
@@ -46,4 +46,4 @@ class Figure(Struct, frozen=True, kw_only=True):
 
 
 class Unmeasured(Exception):
-    """It could not be measured here, or what was delivered was not what it should have been."""
+    """The figure could not be measured here, or the delivered data was wrong."""

@@ -1,4 +1,4 @@
-"""Native line in -> committed -> delivered to one SSE reader, the daemon on one core."""
+"""Throughput from native lines over the commit to one SSE reader, with the daemon on one core."""
 
 from bench.figure import Figure, Standard, Unmeasured
 from bench.machine import load_average
@@ -11,7 +11,7 @@ SIZE = 200
 
 
 class Flooded:
-    """One flood of a session, seen by its readers, with what it cost."""
+    """One flood of a session: the events of its readers and the CPU time."""
 
     def __init__(self, daemon: Served, session_id: str, events: int, readers: int, limit: float) -> None:
         head = daemon.warm(session_id)
@@ -27,7 +27,7 @@ class Flooded:
 
 
 def _checked(readers: Readers, events: int) -> int:
-    """Nobody may have less than everything, or anything twice."""
+    """Checks that each reader received every event once."""
     wrong = [reader.events for reader in readers.all if reader.events != events]
     if wrong:
         raise Unmeasured(f"{len(wrong)} readers got {wrong[0]:,} events or some other number, not {events:,}")

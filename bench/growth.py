@@ -1,4 +1,4 @@
-"""What a log of many events costs more than a small one: the same appends and pages on both, in turns."""
+"""Cost of appends and pages in a large log compared with a small one, in alternating runs."""
 
 import asyncio
 import random
@@ -41,7 +41,7 @@ _FRAME = b'{"type":"text","id":"msg_1_1","index":0,"text":" about twenty-four ch
 
 
 class Grown:
-    """A log of so many events, in sessions that all grow at the same time, in bursts."""
+    """A log of this many events in sessions that grow at the same time, in bursts."""
 
     def __init__(self, path: Path, events: int) -> None:
         self._path = path
@@ -69,7 +69,7 @@ class Grown:
             await log.close()
 
     async def open(self) -> None:
-        """With its file read through, so that the system has it in memory: the log is measured, not the disk."""
+        """Opens the log after reading its file, so that the log is measured and not the disk."""
         with (self._path / "everyagent.db").open("rb", buffering=0) as file:
             while file.read(1 << 20):
                 continue

@@ -1,4 +1,4 @@
-"""The inspector in a real Chromium: opening a long session, scrolling through it, keeping up with a flood."""
+"""The inspector in Chromium: opening a long session, scrolling, and following a flood."""
 
 import gzip
 from collections.abc import Generator
@@ -110,7 +110,7 @@ def _open(page: Page, url: str) -> float:
 
 
 def _flooded(page: Page, client: Client, session: str) -> float:
-    """The page shows the session while it is flooded; whatever else happens, the last delta must arrive."""
+    """The page shows the session during a flood. The last delta must arrive."""
     client.create(session, agent="mock", title=session)
     page.evaluate("to => { location.hash = to; }", f"#/session/{session}")
     page.wait_for_selector(".composer")

@@ -1,4 +1,4 @@
-"""How much later than the agent wrote it an SSE reader has it, at 1,000 events a second."""
+"""Latency from an agent's write to an SSE reader, at 1,000 events per second."""
 
 import re
 import socket
@@ -37,7 +37,7 @@ def measure(plan: Plan) -> list[Figure]:
 
 
 def _round(daemon: Served, session_id: str, plan: Plan) -> list[float]:
-    """In milliseconds, one for each event, in order."""
+    """The latency of each event in milliseconds, in order."""
     head = daemon.warm(session_id)
     events = plan.latency_seconds * RATE
     latencies: list[float] = []

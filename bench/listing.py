@@ -1,4 +1,4 @@
-"""Pages of 1,000 events over connections that stay open."""
+"""Throughput of pages of 1,000 events over persistent connections."""
 
 import re
 import selectors
@@ -41,10 +41,10 @@ def measure(plan: Plan) -> list[Figure]:
 
 
 class Page:
-    """One page that is asked for again and again."""
+    """One page that is requested repeatedly."""
 
     def __init__(self, daemon: Served, path: str, mark: bytes) -> None:
-        """`mark` is in each event once."""
+        """`mark` is a string that is in each event once."""
         self._address = daemon.address
         self._request = daemon.get(path)
         self._buffer = bytearray(1 << 20)
@@ -59,7 +59,7 @@ class Page:
             raise Unmeasured(f"the page has {events:,} events, not {EVENTS:,}")
 
     def rate(self, seconds: float) -> float:
-        """Pages a second, each connection asking for the next as soon as it has one. All have the same size."""
+        """Pages per second. Each connection requests the next page when it has one; all have the same size."""
         missing: dict[socket.socket, int] = {}
         pages = 0
         with ExitStack() as open_ones, selectors.DefaultSelector() as selector:
@@ -81,7 +81,7 @@ class Page:
 
 
 def _whole_size(answer: bytes) -> int:
-    """Of the answer that begins so, with its head; one more than there is, while that is not known."""
+    """The size of a response from its beginning, with its head. Larger than the buffer while it is unknown."""
     head, blank, _ = answer.partition(b"\r\n\r\n")
     length = _LENGTH.search(head)
     if not blank:

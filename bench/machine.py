@@ -1,4 +1,4 @@
-"""What the machine says of itself and of processes, by way of /proc; and which core a process runs on."""
+"""Reads CPU time, memory and load from /proc, and pins processes to cores."""
 
 import os
 import resource
@@ -11,7 +11,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Cores(NamedTuple):
-    """The daemon has one to itself; agents and the load share the other. The same one, where there is only one."""
+    """The core of the daemon and the core of agents and load. The same one on a machine with one core."""
 
     daemon: int
     load: int
@@ -24,7 +24,7 @@ def cores() -> Cores:
 
 @contextmanager
 def on_core(core: int) -> Generator[None]:
-    """This thread, and the processes that it starts meanwhile."""
+    """Pins this thread and the processes that it starts to a core."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {core})
     try:
@@ -34,7 +34,7 @@ def on_core(core: int) -> Generator[None]:
 
 
 def move(pid: int, core: int) -> None:
-    """A process with all its threads."""
+    """Pins a process with all its threads to a core."""
     for thread in Path(f"/proc/{pid}/task").iterdir():
         with suppress(ProcessLookupError):
             os.sched_setaffinity(int(thread.name), {core})
@@ -54,7 +54,7 @@ def cpu_seconds(*pids: int) -> float:
 
 
 def core_seconds(core: int) -> float:
-    """How long a core has been busy, with whatever."""
+    """Seconds in which a core was busy since boot."""
     for line in Path("/proc/stat").read_text().splitlines():
         name, *fields = line.split()
         if name == f"cpu{core}":
@@ -75,7 +75,7 @@ def load_average() -> float:
 
 
 def allow_many_files() -> None:
-    """As many as there may be, for this process and those it starts."""
+    """Raises the limit of open files for this process and its children."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
@@ -88,7 +88,7 @@ def processor() -> str:
 
 
 def _stat(pid: int) -> list[str] | None:
-    """The fields after the process's name, from its state on; None if it is gone."""
+    """The fields of `stat` from the state on, or None if the process has ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):

@@ -1,4 +1,4 @@
-"""The Managed Agents API: how soon a session runs, how fast its events are listed, what an open stream weighs."""
+"""The Managed Agents API: latency to running, throughput of lists, memory of an open stream."""
 
 import socket
 import time
@@ -25,7 +25,7 @@ _TOOLS = " ".join(["[tool name=made_up]"] * 100)
 
 
 class Managed:
-    """One managed session of the mock."""
+    """A managed session of the mock agent."""
 
     def __init__(self, daemon: Served) -> None:
         host, port = daemon.address
@@ -82,7 +82,7 @@ def measure(plan: Plan) -> list[Figure]:
 
 
 def _until_running(daemon: Served, session: Managed) -> float:
-    """From before the request to the event on a stream that was open, in milliseconds."""
+    """Milliseconds from the request to the event on an open stream."""
     times: list[float] = []
     with socket.create_connection(daemon.address, timeout=30.0) as reader:
         reader.sendall(daemon.get(f"{session.path}/events/stream"))

@@ -1,4 +1,4 @@
-"""What the daemon weighs when nothing happens, and what a session or a reader that waits adds to it."""
+"""Memory of an idle daemon, and per idle session and per idle reader."""
 
 import time
 
@@ -42,7 +42,7 @@ def _settled(daemon: Served) -> int:
 
 
 def _a_session(daemon: Served, count: int) -> float:
-    """Sessions without a message yet."""
+    """Bytes per session that has no message yet."""
     for number in range(FIRST):
         daemon.create(f"first-{number}")
     before = _settled(daemon)
@@ -52,7 +52,7 @@ def _a_session(daemon: Served, count: int) -> float:
 
 
 def _a_reader(daemon: Served, count: int) -> float:
-    """Readers that have everything of one session and wait for more."""
+    """Bytes per reader at the end of a stream."""
     daemon.create("read")
     head = daemon.client.session("read").event_count
     with reading(daemon, "read", head, FIRST) as readers:

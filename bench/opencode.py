@@ -1,4 +1,4 @@
-"""The daemon's own time for each event of OpenCode: route, decode, convert, encode, over every recorded exchange."""
+"""CPU time per event of OpenCode (route, decode, convert, encode) over all recorded exchanges."""
 
 import time
 from pathlib import Path
@@ -49,7 +49,7 @@ def measure(plan: Plan) -> list[Figure]:
 
 
 def _events(folder: Path) -> list[bytes]:
-    """As they come over the wire."""
+    """Recorded events in the form of the event stream."""
     rows = (folder / "frames.jsonl").read_bytes().splitlines()
     exchanges = [msgspec.json.decode(row, type=Exchange) for row in rows]
     return [b"data: " + bytes(exchange.msg) + b"\n\n" for exchange in exchanges if exchange.dir == "out"]
@@ -61,7 +61,7 @@ def _sessions(events: list[bytes]) -> list[str]:
 
 
 def _micros(cases: list[list[bytes]]) -> float:
-    """As an actor does it, from the stream to the bytes that are stored; each native session is one of ours."""
+    """Time from the event stream to the encoded step. Each native session is one session."""
     owners = [_sessions(events) for events in cases]
     began = time.process_time()
     for events, sessions in zip(cases, owners, strict=True):

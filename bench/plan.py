@@ -1,10 +1,10 @@
-"""How much of everything is measured: the real run, and a quick one."""
+"""Sizes and repeats of the full run and of the quick run."""
 
 from msgspec import Struct
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """`deliveries` is the sum over all readers of one fan-out; `log_events` is how far the log grows."""
+    """`deliveries` is the sum over all readers of one fan-out; `log_events` is the size of the large log."""
 
     repeats: int = 5
     flood_events: int = 200_000

@@ -1,4 +1,4 @@
-"""Many SSE readers in one thread that take what comes, count it, and keep none of it."""
+"""Many SSE readers in one thread that count events and discard them."""
 
 import selectors
 import socket
@@ -28,7 +28,7 @@ class Reader:
         self._carry = b""
 
     def take(self, buffer: bytearray, into: memoryview) -> int:
-        """Read once. `into` is the buffer after its first `CARRY` bytes."""
+        """Reads once. `into` is the buffer after its first `CARRY` bytes."""
         try:
             count = self.connection.recv_into(into)
         except ConnectionError as error:
@@ -45,7 +45,7 @@ class Reader:
 
 
 class Readers:
-    """All of one stream, all waiting at its end."""
+    """Readers of one stream, all at its end."""
 
     def __init__(self, served: Served, path: str) -> None:
         self._served = served
@@ -64,7 +64,7 @@ class Readers:
             self._selector.register(opened, selectors.EVENT_READ, reader)
 
     def drain(self, limit: float) -> int:
-        """Until each has the turn's last event. Returns the bytes that came."""
+        """Reads until each has the turn's last event. Returns the number of bytes."""
         buffer = bytearray(CARRY + PIECE)
         into = memoryview(buffer)[CARRY:]
         deadline = time.monotonic() + limit
@@ -97,7 +97,7 @@ def reading(served: Served, session_id: str, offset: int, count: int) -> Generat
 
 
 def _read_head(opened: socket.socket) -> None:
-    """The answer's head, and the first thing on any stream: how soon to come again."""
+    """Reads the response's head and the stream's `retry` line."""
     head = b""
     while b"retry: 1000\n\n\r\n" not in head:
         piece = opened.recv(1)

@@ -1,4 +1,4 @@
-"""The figures as a table for people, or as one JSON object."""
+"""Prints the figures as a table or as one JSON object."""
 
 import os
 import platform

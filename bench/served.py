@@ -1,4 +1,4 @@
-"""A daemon to measure: on a core of its own, with its data in a folder that goes away."""
+"""Starts a daemon on its own core with a temporary data folder."""
 
 import tempfile
 import time
@@ -20,7 +20,7 @@ def folder() -> Generator[Path]:
 
 
 class Served:
-    """A running daemon, and the client that tells it what to do."""
+    """A running daemon and its client."""
 
     def __init__(self, process: DaemonProcess, client: Client, directory: Path) -> None:
         self.pid = process.pid
@@ -30,7 +30,7 @@ class Served:
         self.address = (parts.hostname or "", parts.port or 0)
 
     def get(self, path: str) -> bytes:
-        """A request, as it goes over the wire."""
+        """The bytes of a request."""
         host, port = self.address
         return f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nAuthorization: Bearer {TOKEN}\r\n\r\n".encode()
 
@@ -38,7 +38,7 @@ class Served:
         self.client.create(session_id, agent="mock", directory=str(self._directory))
 
     def warm(self, session_id: str) -> int:
-        """A new session whose agent runs, away from the daemon's core. Returns its head."""
+        """Creates a session whose agent runs on the other core. Returns its head."""
         self.create(session_id)
         self.client.run_turn(session_id, "[hello]")
         for pid in descendants(self.pid):
@@ -47,7 +47,7 @@ class Served:
         return self.idle(session_id)
 
     def idle(self, session_id: str, limit: float = 30.0) -> int:
-        """Wait until the session's turn is over. Returns its head."""
+        """Waits for the end of the session's turn. Returns its head."""
         deadline = time.monotonic() + limit
         while time.monotonic() < deadline:
             session = self.client.session(session_id)
@@ -57,7 +57,7 @@ class Served:
         raise Unmeasured(f"the session {session_id} was still at work after {limit:.0f} s")
 
     def cpu(self) -> float:
-        """Seconds it has used, without its agents."""
+        """CPU seconds of the daemon, without its agents."""
         return cpu_seconds(self.pid)
 
     def agents_cpu(self) -> float:
@@ -65,7 +65,7 @@ class Served:
 
 
 class Busy:
-    """Who was busy, in seconds, from when this was made until it is stopped."""
+    """Measures CPU time of the daemon and of the cores from its creation to `stop`."""
 
     def __init__(self, daemon: Served) -> None:
         self._daemon = daemon
@@ -83,14 +83,14 @@ class Busy:
         return self._daemon.cpu(), load, core_seconds(cores().daemon), time.perf_counter()
 
     def __str__(self) -> str:
-        """How full the cores were; what others took of the daemon's, it could not have."""
+        """Use of the cores, and the share of the daemon's core that other processes took."""
         shares = f"daemon's core {self.daemon / self.seconds:.0%}, load's {self.load / self.seconds:.0%} busy"
         return f"{shares}, others took {self.others / self.seconds:.0%}"
 
 
 @contextmanager
 def served() -> Generator[Served]:
-    """The daemon runs on one core, this process on the other."""
+    """Starts a daemon on one core; this process runs on the other."""
     with folder() as path:
         process = DaemonProcess(path / "data")
         try:

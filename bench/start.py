@@ -1,4 +1,4 @@
-"""From the start of the process to the first 200 on `/v1/health`."""
+"""Time from the start of the process to the first 200 of `/v1/health`."""
 
 import socket
 import subprocess
@@ -19,7 +19,7 @@ TOKEN = "a-token-for-the-bench"
 
 
 def measure(plan: Plan) -> list[Figure]:
-    """Alternating, so that a noisy minute spoils both alike."""
+    """Runs alternate, so that other load on the machine affects both."""
     fresh: list[float] = []
     again: list[float] = []
     with folder() as path:
@@ -41,7 +41,7 @@ def measure(plan: Plan) -> list[Figure]:
 
 
 class Started:
-    """A daemon that is watched from the moment it starts. Ends with its `with` block."""
+    """A daemon that is timed from its start. It ends with the `with` block."""
 
     def __init__(self, data_dir: Path) -> None:
         self._port = _free_port()
@@ -82,7 +82,7 @@ class Started:
 
 
 def _use(url: str, directory: Path) -> None:
-    """Leaves something behind for the next start to find."""
+    """Creates data that the next start has to read."""
     with Client(url, TOKEN) as client:
         for _ in range(99):
             client.create(agent="mock", directory=str(directory))
