@@ -17,7 +17,7 @@ inspector: .venv/.inspector
 
 # Each test runs once. A test that fails by chance is mended, or listed in tests/quarantine.txt until it is.
 test: check .venv/.inspector
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest --durations 20 $(ARGS)
 
 check: .venv/.ready-dev
 	@$(BIN)/ruff format --check --quiet

@@ -19,7 +19,7 @@ from everyagent.agents import packages
 from everyagent.model.decoding import decode_event
 from everyagent.model.events import ItemCompleted, ItemDelta, TurnEnded
 from everyagent.model.items import Item, text_of
-from everyagent.testing.daemon import DaemonProcess
+from everyagent.testing.daemon import NO_TLS, DaemonProcess
 from everyagent.testing.rules import Rules
 
 
@@ -64,7 +64,9 @@ class Stage(ABC, Generic[M_co]):
 
     def call(self, method: str, path: str, body: object = None, *, expect: int | None = None) -> httpx2.Response:
         url = f"{self.daemon.url}/v1{path}"
-        answer = httpx2.request(method, url, json=body, headers=self.daemon.headers, timeout=LIMIT_SECONDS)
+        answer = httpx2.request(
+            method, url, json=body, headers=self.daemon.headers, timeout=LIMIT_SECONDS, verify=NO_TLS
+        )
         if expect is None:
             assert answer.is_success, answer.text
         else:

@@ -8,7 +8,7 @@ import anyio
 import httpx2
 from playwright.async_api import BrowserContext, ConsoleMessage, Locator, Page, expect
 
-from everyagent.testing.daemon import TOKEN, DaemonProcess
+from everyagent.testing.daemon import NO_TLS, TOKEN, DaemonProcess
 from tests.waiting import LIMIT_SECONDS
 
 expect.set_options(timeout=LIMIT_SECONDS * 1000)
@@ -31,7 +31,8 @@ class Daemon:
 
     def call(self, method: str, path: str, body: object = None) -> httpx2.Response:
         url = f"{self.url}/v1{path}"
-        answer = httpx2.request(method, url, json=body, headers=self.process.headers, timeout=LIMIT_SECONDS)
+        headers = self.process.headers
+        answer = httpx2.request(method, url, json=body, headers=headers, timeout=LIMIT_SECONDS, verify=NO_TLS)
         assert answer.is_success, answer.text
         return answer
 

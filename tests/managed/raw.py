@@ -6,7 +6,7 @@ from typing import cast
 
 import httpx2
 
-from everyagent.testing.daemon import TOKEN, DaemonProcess
+from everyagent.testing.daemon import NO_TLS, TOKEN, DaemonProcess
 from tests.waiting import LIMIT_SECONDS
 
 TOOLSET = {"type": "agent_toolset_20260401"}
@@ -24,7 +24,7 @@ LIMIT = LIMIT_SECONDS
 class Raw:
     def __init__(self, daemon: DaemonProcess) -> None:
         self._daemon = daemon
-        self._client = httpx2.Client(headers={"authorization": f"Bearer {TOKEN}"}, timeout=LIMIT)
+        self._client = httpx2.Client(headers={"authorization": f"Bearer {TOKEN}"}, timeout=LIMIT, verify=NO_TLS)
         self.session_id = ""
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ from everyagent.model.events import EventData, ModelResponded, SessionUpdated, T
 from everyagent.model.prices import Price, Prices
 from everyagent.model.usage import Usage
 from everyagent.sessions.machine.costs import Costs
-from everyagent.testing.daemon import TOKEN, DaemonProcess
+from everyagent.testing.daemon import NO_TLS, DaemonProcess
 from tests.managed.raw import TOOLSET, Event, Raw
 
 #: In cents. A word of the mock's costs more than the first, a turn of it less than the second.
@@ -37,9 +37,8 @@ def cost(raw: Raw) -> float:
 
 
 def refused(daemon: DaemonProcess, path: str, body: object) -> str:
-    answer = httpx2.post(
-        f"{daemon.url}/anthropic/v1{path}", json=body, headers={"authorization": f"Bearer {TOKEN}"}, timeout=60
-    )
+    url = f"{daemon.url}/anthropic/v1{path}"
+    answer = httpx2.post(url, json=body, headers=daemon.headers, timeout=60, verify=NO_TLS)
     assert answer.status_code == 400, answer.text
     return str(answer.json()["error"]["message"])
 

@@ -5,7 +5,7 @@ from collections.abc import Generator
 import httpx2
 import pytest
 
-from everyagent.testing.daemon import DaemonProcess
+from everyagent.testing.daemon import NO_TLS, DaemonProcess
 from tests.managed.raw import TOOLSET, WEATHER, Event, Raw, required
 
 JUNK = {"type": "base64", "media_type": "image/png", "data": "?"}
@@ -19,7 +19,8 @@ def raw(daemon: DaemonProcess) -> Generator[Raw]:
 
 
 def refusal(daemon: DaemonProcess, method: str, path: str, body: object = None) -> tuple[int, Event]:
-    answer = httpx2.request(method, f"{daemon.url}/anthropic/v1{path}", json=body, headers=daemon.headers, timeout=60)
+    url = f"{daemon.url}/anthropic/v1{path}"
+    answer = httpx2.request(method, url, json=body, headers=daemon.headers, timeout=60, verify=NO_TLS)
     return answer.status_code, answer.json()["error"]
 
 

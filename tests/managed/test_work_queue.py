@@ -13,7 +13,7 @@ from typing import cast
 import httpx2
 import pytest
 
-from everyagent.testing.daemon import DaemonProcess
+from everyagent.testing.daemon import NO_TLS, DaemonProcess
 from tests.agents.stage import daemon_of
 from tests.managed import parity
 from tests.managed.conftest import rebuilt
@@ -94,7 +94,7 @@ def token_of(work: Event) -> str:
 def ask(daemon: DaemonProcess, token: str, method: str, path: str, body: object = None) -> httpx2.Response:
     headers = [(b"authorization", f"Bearer {token}".encode())]
     url = f"{daemon.url}/anthropic/v1{path}"
-    return httpx2.request(method, url, headers=headers, json=body, timeout=LIMIT_SECONDS)
+    return httpx2.request(method, url, headers=headers, json=body, timeout=LIMIT_SECONDS, verify=NO_TLS)
 
 
 def status(daemon: DaemonProcess, token: str, method: str, path: str) -> int:

@@ -17,7 +17,7 @@ import msgspec
 import pytest
 from tests.waiting import LIMIT_SECONDS
 
-from everyagent.testing.daemon import DaemonProcess
+from everyagent.testing.daemon import NO_TLS, DaemonProcess
 from everyagent.testing.rules import Rules
 
 pytestmark = pytest.mark.anyio
@@ -102,7 +102,7 @@ async def until_killed(daemon: DaemonProcess, witnesses: list[Witness], chance: 
             return
 
     async with (
-        httpx2.AsyncClient(base_url=daemon.url, headers=daemon.headers, timeout=LIMIT_SECONDS) as client,
+        httpx2.AsyncClient(base_url=daemon.url, headers=daemon.headers, timeout=LIMIT_SECONDS, verify=NO_TLS) as client,
         anyio.create_task_group() as tasks,
     ):
         for witness in witnesses:
@@ -208,7 +208,9 @@ async def test_kill_9_loses_nothing_that_a_client_saw(tmp_path: Path, capfd: pyt
     daemon = DaemonProcess(tmp_path / "data", "--default-agent", "mock")
     witnesses = [Witness(session_id) for session_id in SESSIONS]
     daemon.start()
-    async with httpx2.AsyncClient(base_url=daemon.url, headers=daemon.headers, timeout=LIMIT_SECONDS) as client:
+    async with httpx2.AsyncClient(
+        base_url=daemon.url, headers=daemon.headers, timeout=LIMIT_SECONDS, verify=NO_TLS
+    ) as client:
         for session_id in SESSIONS:
             created = await client.post(f"/v1/sessions/{session_id}", json={"directory": str(tmp_path)})
             assert created.status_code == 200, created.text
@@ -218,7 +220,9 @@ async def test_kill_9_loses_nothing_that_a_client_saw(tmp_path: Path, capfd: pyt
         starts.append(daemon.start())
         if kill % PROGRESS_EVERY == 0:
             show(f"{kill:,} of {KILLS:,} kills, {events_seen(witnesses):,} events seen")
-    async with httpx2.AsyncClient(base_url=daemon.url, headers=daemon.headers, timeout=LIMIT_SECONDS) as client:
+    async with httpx2.AsyncClient(
+        base_url=daemon.url, headers=daemon.headers, timeout=LIMIT_SECONDS, verify=NO_TLS
+    ) as client:
         cut = sum([await check_session(client, witness) for witness in witnesses])
     assert cut > 0, "no turn was ever cut"
     daemon.kill()
