@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from everyagent.managed.managed import Managed
 
 T = TypeVar("T")
-#: As many as a daemon could be at when it died.
-_MOST = 10_000
+#: The maximum number of records of each kind that crash recovery handles.
+_RECOVERED = 10_000
 logger = get_logger(__name__)
 #: The prefix of the ids of managed sessions.
 _MANAGED = "sesn_"
@@ -55,7 +55,7 @@ class RunningDaemon(Struct, frozen=True, kw_only=True):
 
 
 class LazyManaged:
-    """The one `Managed` of a daemon, for the API and for the projections of its sessions; loaded with its first use."""
+    """The `Managed` services of a daemon, shared by the API and the session projections; loaded at the first use."""
 
     sessions: Sessions
 
@@ -88,18 +88,18 @@ class LazyManaged:
             await self._views.going(session_id)
 
     async def recover(self, log: SqliteLog, tasks: anyio.abc.TaskGroup) -> None:
-        """Resumes the evaluations, session creations and memory synchronizations that a dead daemon left unfinished."""
-        for view in await log.views(ProjectionQuery(statuses=["running"], limit=_MOST)):
+        """Continue what an earlier daemon left unfinished: outcome grading, session creation, memory commits."""
+        for view in await log.views(ProjectionQuery(statuses=["running"], limit=_RECOVERED)):
             tasks.start_soon(self._guarded, self.turn_over, view.session_id)
-        unfinished = await log.records.page(RecordQuery(kind="session_beginning", order="asc", limit=_MOST))
+        unfinished = await log.records.page(RecordQuery(kind="session_beginning", order="asc", limit=_RECOVERED))
         if unfinished:
             tasks.start_soon(self._guarded, self.managed.initial_events.recover, unfinished)
-        memory = await log.records.page(RecordQuery(kind="open_session_memory", order="asc", limit=_MOST))
+        memory = await log.records.page(RecordQuery(kind="open_session_memory", order="asc", limit=_RECOVERED))
         if memory:
             tasks.start_soon(self._guarded, self.managed.mounts.recover, memory)
 
     async def _guarded(self, function: Callable[[T], Awaitable[None]], what: T) -> None:
-        """Runs one recovery; its failure does not stop the others."""
+        """Log a failed recovery, so that the others continue."""
         try:
             await function(what)
         except Exception:

@@ -146,7 +146,7 @@ class FakeSessions:
         self.effects: list[str] = []
         self.gate: anyio.Event | None = None  # holds creations back while it is not set
         self.failure: Exception | None = None  # raised by the next creation
-        self.endless = True  # tails of sessions that have not ended go on
+        self.endless = True  # tails of sessions that have not ended stay open
 
     # -- hooks for tests ----------------------------------------------------------------------------------
 

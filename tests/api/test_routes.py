@@ -2,6 +2,7 @@
 
 import msgspec
 
+from everyagent.api.metrics import Metrics
 from tests.api.served import Served
 
 
@@ -80,3 +81,10 @@ async def test_metrics_count_requests_and_readers(served: Served) -> None:
     assert 'route="",status="404"} 1.0' in text
     assert 'everyagent_http_request_seconds_bucket{le="+Inf",method="GET",route="/v1/health"} 1.0' in text
     assert "everyagent_sse_readers 0.0" in text
+
+
+def test_unknown_methods_add_no_metrics_without_limit() -> None:
+    metrics = Metrics()
+    for number in range(100):
+        metrics.answered(f"METHOD{number}", "", 405, 0.1)
+    assert metrics.exposition().count(b"everyagent_http_requests_total{") == 1

@@ -126,7 +126,9 @@ def test_files_of_a_session(client: Client, tmp_path: Path):
     client.make_directory(session, "c")
     client.move_file(session, "a/b.txt", "c/d.txt")
     client.delete_file(session, "a", recursive=True)
-    assert [entry.name for entry in client.list_files(session)] == ["c"]
+    (tmp_path / "link").symlink_to("c")
+    entries = {entry.name: entry.entry_type for entry in client.list_files(session)}
+    assert entries == {"c": "directory", "link": "symlink"}
 
 
 def test_a_wrong_token_is_refused(daemon: RealDaemon):

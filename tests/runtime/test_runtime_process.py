@@ -4,7 +4,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from living import alive, wait_for_pid, wait_until
+from running_processes import alive, wait_for_pid, wait_until
 from tests.waiting import LIMIT_SECONDS
 
 from everyagent.errors import AgentFailed, AgentNotInstalled

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from living import alive, wait_for_pid, wait_until
+from running_processes import alive, wait_for_pid, wait_until
 
 from everyagent.runtime.process import Process
 from everyagent.runtime.reaper import Reaper

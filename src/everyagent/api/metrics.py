@@ -9,6 +9,8 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
+#: Other methods are counted together, so that clients cannot add label values without limit.
+METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 
@@ -37,6 +39,7 @@ class Metrics:
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a response. Called when its headers are sent: the length of a stream is not latency."""
+        method = method if method in METHODS else "other"
         request = (method, route, status)
         self._requests[request] = self._requests.get(request, 0) + 1
         histogram = self._latencies.get((method, route))

@@ -33,7 +33,7 @@ async def serve(
         server_header=False,
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
-    server = _Server(config, ready)
+    server = _UvicornServer(config, ready)
     try:
         await server.serve([listener])
     except anyio.get_cancelled_exc_class():
@@ -59,7 +59,7 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-class _Server(Server):
+class _UvicornServer(Server):
     def __init__(self, config: Config, ready: Callable[[], None]) -> None:
         super().__init__(config)
         self._ready = ready

@@ -12,8 +12,19 @@ app = App(
     version=__version__,
 )
 
-app.command("everyagent.cli.serve:serve", name="serve", help="Start the daemon.")
-app.command("everyagent.cli.run:run", name="run", help="Give an agent one task and show its turn in the terminal.")
+app.command(
+    "everyagent.cli.serve:serve",
+    name="serve",
+    help="Start the daemon.\n\n"
+    "Every option can also be set by an environment variable (EVERYAGENT_PORT for --port) or in config.toml.",
+)
+app.command(
+    "everyagent.cli.run:run",
+    name="run",
+    help="Give an agent one task and show its turn in the terminal.\n\n"
+    "The agent's messages go to stdout as they arrive; tool calls, reasoning and questions go to stderr. Uses the "
+    "running daemon. If none runs, starts one for this command. Ctrl-C stops the turn; a second Ctrl-C leaves.",
+)
 app.command(
     "everyagent.cli.sessions:app", name="sessions", help="List, follow, message, answer, stop and export sessions."
 )

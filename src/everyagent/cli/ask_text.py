@@ -7,7 +7,7 @@ from everyagent.model.asks import AskKind, Question
 from everyagent.model.parts import Json
 
 
-class _Request(msgspec.Struct):
+class _AskRequest(msgspec.Struct):
     """The fields of all kinds of ask requests."""
 
     action: str | None = None
@@ -19,11 +19,11 @@ class _Request(msgspec.Struct):
 
 
 def summary(request: Json) -> str:
-    asked = msgspec.convert(request, _Request)
+    asked = msgspec.convert(request, _AskRequest)
     match asked:
-        case _Request(questions=[_, *_]):
+        case _AskRequest(questions=[_, *_]):
             return one_line(" / ".join(question.prompt for question in asked.questions))
-        case _Request(prompt=str(prompt)):
+        case _AskRequest(prompt=str(prompt)):
             return one_line(prompt)
         case _:
             return f"{asked.tool or asked.name or asked.action}: {compact(asked.input)}"

@@ -15,7 +15,7 @@ class ExitCode(IntEnum):
 
 MEANINGS: dict[ExitCode, str] = {
     ExitCode.OK: "done",
-    ExitCode.FAILED: "the command failed; stderr gives the reason",
+    ExitCode.FAILED: "the command failed, and stderr gives the reason",
     ExitCode.USAGE: "wrong usage or an invalid setting",
     ExitCode.WAITING: "an agent waits for an answer and there is no terminal to prompt for it",
     ExitCode.NOT_FOUND: "no such session, ask or agent",
@@ -23,7 +23,7 @@ MEANINGS: dict[ExitCode, str] = {
     ExitCode.INTERRUPTED: "stopped by Ctrl-C",
 }
 
-EPILOGUE = "Exit codes: " + ", ".join(f"{code.value} {meaning}" for code, meaning in MEANINGS.items()) + "."
+EPILOGUE = "Exit codes: " + "; ".join(f"{code.value} {meaning}" for code, meaning in MEANINGS.items()) + "."
 
 
 class CommandFailed(Exception):

@@ -39,9 +39,6 @@ def run(
 ) -> int:
     """Give an agent one task and show its turn in the terminal.
 
-    The agent's messages go to stdout as they arrive; tool calls, reasoning and questions go to stderr. Uses the running
-    daemon. If none runs, starts one for this command. Ctrl-C stops the turn; a second Ctrl-C leaves.
-
     Parameters
     ----------
     agent

@@ -24,8 +24,6 @@ def serve(
 ) -> int:
     """Start the daemon.
 
-    Every option can also be set by an environment variable (EVERYAGENT_PORT for --port) or in config.toml.
-
     Parameters
     ----------
     host

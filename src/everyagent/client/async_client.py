@@ -16,7 +16,7 @@ from everyagent.client import calls
 from everyagent.client.call import ApiCall
 from everyagent.client.errors import ApiError, AskPending, Unreachable, api_error
 from everyagent.client.event_codec import AnyEvent
-from everyagent.client.tail import FeedPosition, Gap, SessionPosition, StreamPosition, Tail
+from everyagent.client.tail import FeedStreamPosition, Gap, SessionStreamPosition, StreamPosition, Tail
 from everyagent.client.transport import TransportSettings, finish, may_repeat, reason
 from everyagent.client.turn import Answer, Ask, Turn, TurnSelection, TurnSummary, ask_in
 from everyagent.model.sessions import Attachment
@@ -139,7 +139,7 @@ class AsyncClient:
         `follow=False` stops at the newest stored event.
         """
         if follow:
-            position = SessionPosition(offset, filtered=bool(types))
+            position = SessionStreamPosition(offset, filtered=bool(types))
             stream = self._tail(calls.tail(session_id, types=types, include_raw=include_raw), position)
             async with aclosing(stream):
                 async for event in stream:
@@ -155,7 +155,7 @@ class AsyncClient:
 
     async def feed(self, *, types: Sequence[str] = (), last_id: str | None = None) -> AsyncGenerator[AnyEvent, None]:
         """Yield the events of all sessions, from now on or after `last_id`. Never ends."""
-        stream = self._tail(calls.feed(types=types), FeedPosition(last_id))
+        stream = self._tail(calls.feed(types=types), FeedStreamPosition(last_id))
         async with aclosing(stream):
             async for event in stream:
                 yield event

@@ -8,7 +8,7 @@ FIRST = 0.05
 LONGEST = 5.0
 
 
-class Backoff:
+class RetryDelays:
     """Delays grow from 0.05 s to 5 s, each randomly shortened by up to half, so that clients do not retry in step.
 
     Before the first success, it gives up after `attempts` failures. After that, it gives up when the last success is

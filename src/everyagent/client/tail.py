@@ -8,7 +8,7 @@ from typing import Protocol
 
 import msgspec
 
-from everyagent.client.backoff import Backoff
+from everyagent.client.backoff import RetryDelays
 from everyagent.client.call import ApiCall, params
 from everyagent.client.errors import ClientError, Unreachable, api_error
 from everyagent.client.event_codec import AnyEvent, decode_any_event
@@ -38,7 +38,7 @@ class Gap(Exception):
     """The connection skipped an event; the client reads again from the last position."""
 
 
-class SessionPosition:
+class SessionStreamPosition:
     """The position by sequence number. Without a type filter, a missing sequence is a gap."""
 
     def __init__(self, offset: int, *, filtered: bool) -> None:
@@ -60,7 +60,7 @@ class SessionPosition:
         return event.type == "session.ended"
 
 
-class FeedPosition:
+class FeedStreamPosition:
     """The position by SSE id; None starts with the next event."""
 
     def __init__(self, last_id: str | None) -> None:
@@ -78,9 +78,9 @@ class FeedPosition:
 
 
 class Tail:
-    """Connect with `begin`, tell it what happened, hand on what `received` yields, until `done`."""
+    """The caller connects with `begin`, reports what happens on the connection, and yields events until `done`."""
 
-    def __init__(self, call: ApiCall[None], position: StreamPosition, backoff: Backoff, url: str) -> None:
+    def __init__(self, call: ApiCall[None], position: StreamPosition, backoff: RetryDelays, url: str) -> None:
         self.call = call
         self.done = False
         self._position = position

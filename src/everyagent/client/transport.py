@@ -3,7 +3,7 @@
 import httpx2
 import msgspec
 
-from everyagent.client.backoff import Backoff
+from everyagent.client.backoff import RetryDelays
 from everyagent.client.call import ApiCall, ApiResponse, T
 from everyagent.client.discovery import find_token, find_url, is_loopback
 from everyagent.client.errors import ClientError, api_error
@@ -36,8 +36,8 @@ class TransportSettings:
     def silence(self) -> httpx2.Timeout:
         return httpx2.Timeout(SILENCE, connect=CONNECT)
 
-    def backoff(self) -> Backoff:
-        return Backoff(attempts=self._attempts, patience=self._patience)
+    def backoff(self) -> RetryDelays:
+        return RetryDelays(attempts=self._attempts, patience=self._patience)
 
 
 def may_repeat(call: ApiCall[T], error: httpx2.TransportError) -> bool:

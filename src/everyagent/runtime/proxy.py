@@ -28,7 +28,7 @@ class ProxyRefusal(Exception):
         self.status = status
 
 
-class _Request(Struct, frozen=True, kw_only=True):
+class _ProxyRequest(Struct, frozen=True, kw_only=True):
     """`first` is the rewritten request head for the host; empty for a tunnel."""
 
     host: str
@@ -87,7 +87,7 @@ class Proxy:
         finally:
             there.close()
 
-    async def _request(self, reader: asyncio.StreamReader) -> _Request:
+    async def _request(self, reader: asyncio.StreamReader) -> _ProxyRequest:
         try:
             async with asyncio.timeout(HEAD_SECONDS):
                 head = await reader.readuntil(b"\r\n\r\n")
@@ -103,7 +103,7 @@ class Proxy:
             )
         return request
 
-    async def _connect(self, request: _Request) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def _connect(self, request: _ProxyRequest) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 next_proxy = _next_proxy(request)
@@ -114,7 +114,7 @@ class Proxy:
             ) from error
 
 
-def _parsed(head: bytes) -> _Request:
+def _parsed(head: bytes) -> _ProxyRequest:
     line, _, rest = head.partition(b"\r\n")
     try:
         method, target, version = line.decode("ascii").split(" ")
@@ -129,14 +129,14 @@ def _parsed(head: bytes) -> _Request:
             "400 Bad Request", "This is a proxy: send CONNECT, or a request with an absolute http:// URL."
         )
     if method == "CONNECT":
-        return _Request(host=host, port=port, tunnel=True, first=b"")
+        return _ProxyRequest(host=host, port=port, tunnel=True, first=b"")
     path = (address.path or "/") + (f"?{address.query}" if address.query else "")
     kept = [each for each in rest.split(b"\r\n") if each and not each.lower().startswith((b"proxy-", b"connection:"))]
     first = b"\r\n".join([f"{method} {path} {version}".encode(), *kept, b"Connection: close", b"", b""])
-    return _Request(host=host, port=port, tunnel=False, first=first)
+    return _ProxyRequest(host=host, port=port, tunnel=False, first=first)
 
 
-async def _straight(request: _Request) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def _straight(request: _ProxyRequest) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """Connect to a checked address: a host name must not resolve to the daemon's own machine."""
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(request.host, request.port, type=socket.SOCK_STREAM)
@@ -156,7 +156,7 @@ def _is_elsewhere(address: str) -> bool:
     return not (ip.is_loopback or ip.is_link_local or ip.is_unspecified or ip.is_multicast)
 
 
-def _next_proxy(request: _Request) -> SplitResult | None:
+def _next_proxy(request: _ProxyRequest) -> SplitResult | None:
     """The upstream proxy in the daemon's environment, if there is one for this host."""
     proxies = getproxies()
     written = proxies.get("https" if request.tunnel else "http") or proxies.get("all")
@@ -165,7 +165,7 @@ def _next_proxy(request: _Request) -> SplitResult | None:
     return urlsplit(written if "//" in written else f"http://{written}")
 
 
-async def _through(proxy: SplitResult, request: _Request) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def _through(proxy: SplitResult, request: _ProxyRequest) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     if proxy.scheme != "http" or not proxy.hostname:
         raise OSError(f"the daemon's upstream proxy is not an HTTP proxy: {proxy.scheme}")
     reader, writer = await asyncio.open_connection(proxy.hostname, proxy.port or 80, limit=HEAD_LIMIT)

@@ -91,7 +91,7 @@ def _status(entry: "os.DirEntry[str]") -> os.stat_result | None:
     try:
         return entry.stat(follow_symlinks=False)
     except FileNotFoundError:
-        return None  # gone since it was listed
+        return None  # removed since it was listed
 
 
 def _kind(status: os.stat_result) -> EntryType:

@@ -9,12 +9,26 @@ app = App(name="sessions", help="List, follow, message, answer, stop and export 
 app.command("everyagent.cli.sessions.list:list_sessions", name="list", help="List sessions, newest first.")
 app.command("everyagent.cli.sessions.show:show", name="show", help="Show a session and its pending asks.")
 app.command("everyagent.cli.sessions.tail:tail", name="tail", help="Print a session's events; -f follows new ones.")
-app.command("everyagent.cli.sessions.send:send", name="send", help="Send a message to a session.")
+app.command(
+    "everyagent.cli.sessions.send:send",
+    name="send",
+    help="Send a message. Returns when it is stored, and prints its item id.",
+)
 app.command("everyagent.cli.sessions.answer:answer", name="answer", help="Answer an ask of a session's agent.")
 app.command("everyagent.cli.sessions.cancel:cancel", name="cancel", help="Stop the running turn and keep the session.")
 app.command(
-    "everyagent.cli.sessions.terminate:terminate", name="terminate", help="End sessions and their agent processes."
+    "everyagent.cli.sessions.terminate:terminate",
+    name="terminate",
+    help="End sessions and all their processes. Their events are kept.",
 )
-app.command("everyagent.cli.sessions.fork:fork", name="fork", help="Copy a session and continue the copy separately.")
+app.command(
+    "everyagent.cli.sessions.fork:fork",
+    name="fork",
+    help="Copy a session and print the id of the copy, which continues separately.",
+)
 app.command("everyagent.cli.sessions.export:export", name="export", help="Export a session as Markdown, HTML or JSONL.")
-app.command("everyagent.cli.sessions.delete:delete", name="delete", help="Delete sessions and their events.")
+app.command(
+    "everyagent.cli.sessions.delete:delete",
+    name="delete",
+    help="Delete sessions and their events. This cannot be undone.",
+)
