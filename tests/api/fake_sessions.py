@@ -20,7 +20,6 @@ from everyagent.errors import (
     SessionNotFound,
     UnknownAgent,
 )
-from everyagent.log.chunk import EventChunk
 from everyagent.log.log import Receipt, StoredEvent
 from everyagent.log.records import Record, Records
 from everyagent.model.agents import Mode, Model
@@ -42,7 +41,7 @@ from everyagent.model.sessions import (
 )
 from everyagent.model.tools import CustomTool
 from everyagent.model.usage import Usage
-from everyagent.sessions import AgentInfo, EventsRequest, Installing, JoinedPage
+from everyagent.sessions import AgentInfo, EventChunk, EventsRequest, Installing, JoinedPage
 from everyagent.sessions.counts import Counts
 from everyagent.sessions.launch.secrets import Vault
 from everyagent.sessions.services import Services

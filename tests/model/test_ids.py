@@ -2,6 +2,7 @@
 
 import itertools
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -33,3 +34,11 @@ def test_ids_increase_when_the_clock_goes_back(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(time, "time_ns", lambda: now - 3600 * 10**9)
     after = [maker.new("evt_") for _ in range(3)]
     assert [*before, *after] == sorted({*before, *after})
+
+
+def test_ids_made_by_several_threads_differ():
+    maker = IdMaker()
+    with ThreadPoolExecutor(4) as threads:
+        made = list(threads.map(lambda _: [maker.new("evt_") for _ in range(5000)], range(8)))
+    assert len({each for ids in made for each in ids}) == 8 * 5000
+    assert all(ids == sorted(ids) for ids in made)

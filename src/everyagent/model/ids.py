@@ -1,7 +1,9 @@
 """Prefixed ids that sort by creation time."""
 
 import secrets
+import threading
 import time
+from itertools import count
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
@@ -15,24 +17,24 @@ def _base32(number: int, width: int) -> str:
 
 
 class IdMaker:
-    """Makes strictly increasing ids.
+    """Makes unique ids, from any thread; those of one thread are strictly increasing.
 
     `evt_` + 10 characters of milliseconds + 6 of a counter + 10 random ones that are the same for all ids of a maker.
     """
 
     def __init__(self) -> None:
         self._suffix = _base32(secrets.randbits(50), 10)
-        self._millis = 0
-        self._head = ""
-        self._count = 0
+        self._lock = threading.Lock()
+        self._millisecond = (0, "", count().__next__)  # replaced as a whole; its counter is atomic
 
     def new(self, prefix: str) -> str:
         millis = time.time_ns() // 1_000_000
-        if millis > self._millis:
-            self._millis, self._head, self._count = millis, _base32(millis, 10), 0
-        else:
-            self._count += 1
-        return f"{prefix}{self._head}{self._count:06x}{self._suffix}"
+        if millis > self._millisecond[0]:
+            with self._lock:
+                if millis > self._millisecond[0]:
+                    self._millisecond = (millis, _base32(millis, 10), count().__next__)
+        _, head, number = self._millisecond
+        return f"{prefix}{head}{number():06x}{self._suffix}"
 
 
 _maker = IdMaker()

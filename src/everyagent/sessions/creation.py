@@ -1,5 +1,6 @@
 """Creates sessions, and forks them from others."""
 
+import asyncio
 import os
 import re
 from collections.abc import Callable
@@ -10,13 +11,13 @@ from msgspec.structs import replace
 
 from everyagent.clock import Clock
 from everyagent.errors import BadRequest, OffsetOutOfRange
-from everyagent.log.log import Append, EventQuery, Log, Receipt, SessionRecord, StoredEvent
+from everyagent.log.log import Append, EventQuery, Log, Receipt, SessionRecord
 from everyagent.log.projections import NewProjection
 from everyagent.model.events import SessionStarted
 from everyagent.model.ids import new_id
 from everyagent.model.parts import Json
 from everyagent.model.sessions import CreateSession, ForkOrigin, ForkSession, SessionInfo
-from everyagent.sessions.history.fork import retell
+from everyagent.sessions.history.fork import Fork
 from everyagent.sessions.history.info import info_of
 from everyagent.sessions.launch.agents import Agents, Choice, choose
 from everyagent.sessions.launch.allowed_hosts import keepable
@@ -28,6 +29,8 @@ from everyagent.sessions.machine.sequencer import Emission
 from everyagent.sessions.machine.transaction import Position, Transaction
 
 _SESSION_ID = re.compile(r"[A-Za-z0-9._~:-]{1,128}")
+#: Events that a worker thread encodes at a time for a fork.
+FORK_SLICE = 1000
 InfoReceipt = Callable[[SessionInfo], Receipt]
 #: The receipt that is stored with a new session, made from its row.
 RecordReceipt = Callable[[SessionRecord], Receipt | None]
@@ -106,18 +109,21 @@ class Creation:
         record = self._record(_checked_id(request.session_id), agent, choice, config, secrets)
         title = origin.title if request.title is None else request.title
         record = replace(record, title=title, metadata=origin.metadata)
-        past = await self._past(origin.number, cut)
         metadata = _started(agent, choice)
         metadata["forked_from"] = {"session_id": session_id, "sequence": cut}
         cause = msgspec.json.encode({"request": "fork", "session_id": session_id, "sequence": cut})
-        return await self._write(record, retell(record, past, metadata, cause, self._clock), receipt)
+        fork = Fork(record, metadata, cause, self._clock)
+        return await self._write(record, await self._forked(origin.number, cut, fork), receipt)
 
-    async def _past(self, session: int, cut: int) -> list[StoredEvent]:
-        past: list[StoredEvent] = []
-        while len(past) < cut:
-            page = await self._log.events(EventQuery(session=session, after=len(past), limit=cut - len(past)))
-            past += page.events
-        return past
+    async def _forked(self, session: int, cut: int, fork: Fork) -> Append:
+        """Encoded in slices by worker threads: a long past would stop the event loop for seconds."""
+        after, more = 0, True
+        while more and after < cut:
+            limit = min(FORK_SLICE, cut - after)
+            page = await self._log.events(EventQuery(session=session, after=after, limit=limit))
+            more = await asyncio.to_thread(fork.add, page.events)
+            after = page.events[-1].sequence
+        return await asyncio.to_thread(fork.finish)
 
     async def _write(
         self, record: SessionRecord, append: Append, receipt: RecordReceipt | None, view: NewProjection | None = None

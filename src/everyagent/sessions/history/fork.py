@@ -1,4 +1,4 @@
-"""A session's past, told again as another session's: what a fork begins with."""
+"""The first events of a fork: those of its origin, encoded again for the new session."""
 
 from collections.abc import Iterable
 
@@ -13,26 +13,34 @@ from everyagent.sessions.machine.sequencer import Emission, Sequencer
 from everyagent.sessions.machine.transaction import Position, Transaction
 
 
-def retell(
-    record: SessionRecord, past: Iterable[StoredEvent], metadata: dict[str, Json], cause: bytes, clock: Clock
-) -> Append:
-    """The events keep their sequences; their envelopes are the new session's, and all are the daemon's telling.
+class Fork:
+    """Takes the origin's events in slices, one call at a time, from any thread.
 
-    What was open at the cut is closed, so that the fork starts at rest.
+    The events keep their sequences; their envelopes are the new session's, with the daemon as their source.
     """
-    step = Transaction(Position(record), clock.micros())
-    step.begin_frame("from_client", cause)
-    order = Sequencer()
-    for stored in past:
-        data = decode_event(stored.body).data
-        match data:
-            case SessionStarted():
-                step.emit([Emission(replace(data, metadata=metadata), True)])
-            case UnknownData() | SessionEnded():
-                break
-            case _:
-                order.observe(data)
-                step.emit([Emission(data, True)])
-    step.emit(order.end_turn("interrupted", "The session was forked here."))
-    step.emit([Emission(SessionUpdated(status="idle"), True)])
-    return step.finish()
+
+    def __init__(self, record: SessionRecord, metadata: dict[str, Json], cause: bytes, clock: Clock) -> None:
+        self._metadata = metadata
+        self._sequencer = Sequencer()
+        self._step = Transaction(Position(record), clock.micros())
+        self._step.begin_frame("from_client", cause)
+
+    def add(self, past: Iterable[StoredEvent]) -> bool:
+        """False at an event that a fork cannot have: those before it are all its past."""
+        for stored in past:
+            data = decode_event(stored.body).data
+            match data:
+                case SessionStarted():
+                    self._step.emit([Emission(replace(data, metadata=self._metadata), True)])
+                case UnknownData() | SessionEnded():
+                    return False
+                case _:
+                    self._sequencer.observe(data)
+                    self._step.emit([Emission(data, True)])
+        return True
+
+    def finish(self) -> Append:
+        """Closes what is open, so that the fork is idle."""
+        self._step.emit(self._sequencer.end_turn("interrupted", "The session was forked here."))
+        self._step.emit([Emission(SessionUpdated(status="idle"), True)])
+        return self._step.finish()
