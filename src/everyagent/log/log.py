@@ -1,4 +1,4 @@
-"""What a log is: the contract that SQLite meets today and PostgreSQL later.
+"""The `Log` protocol: sessions, their events and all that is committed with them, on any storage.
 
 Called by `sessions/` alone. `testing/log_conformance.py` holds every implementation to it.
 """
@@ -240,9 +240,12 @@ class TailPair(NamedTuple):
 
 
 class Log(Protocol):
-    """All methods are called from one event loop. Nothing is visible to a reader before it is committed.
+    """Durable storage of sessions. All methods are called from one event loop, which none of them blocks.
 
-    Errors: `SessionNotFound`, `SessionExists`, `LogConflict`, `LogFenced`, `StorageFull`, `CommitFailed`, `KeyReused`.
+    Every write is one transaction: it is whole on disk when its call returns, or nothing of it is there. No reader
+    (page, tail or feed) sees an uncommitted write. A write that raises has changed nothing, but `CommitFailed` leaves
+    it open: read the session again to know. Any write may raise `StorageFull` or `CommitFailed`, any call
+    `Unavailable`; a session that is not there is `SessionNotFound`; a receipt whose key was used is `KeyReused`.
     """
 
     async def create(
@@ -253,15 +256,25 @@ class Log(Protocol):
         receipt: Receipt | None = None,
         view: "NewProjection | None" = None,
     ) -> SessionRecord:
-        """A new session with its first events (from sequence 1); `record.number` is ignored and given anew."""
+        """Makes a session with its first events, numbered from 1, and its projection, if it has one.
+
+        Returns the record with its new `number`, which rises with each session and is never used again. Raises
+        `SessionExists` if the id is taken.
+        """
         ...
 
     async def claim(self, session_id: str) -> SessionRecord:
-        """Take the session over: its epoch rises, whoever held it before is fenced off."""
+        """Takes the session over and returns its record: its epoch rises by 1, and appends with an older epoch raise
+        `LogFenced` from now on."""
         ...
 
     def append(self, append: Append, *, patient: bool = False) -> "Future[None]":
-        """Commit it, in the order of the calls. Done means on disk.
+        """Commits one step of a session; the future is done when it is on disk. Must not wait before it is queued.
+
+        Appends are committed in the order of the calls, and many may share a transaction: one that is refused does
+        not touch the others. `LogConflict` if `expected` is not the session's last sequence or a frame's number is
+        not new, `LogFenced` if the epoch is not the session's; both name the head. `AskNotFound`, `AskClosed` or
+        `Conflict` for an ask or input that does not fit. Readers see the events before the future is done.
 
         With `patient`, a full disk is waited out (agent output must not be lost); otherwise it is
         `StorageFull` at once. Any other failure to commit (I/O error, database locked by another program) is
@@ -269,8 +282,14 @@ class Log(Protocol):
         """
         ...
 
-    async def enqueue(self, session: int, input: Input, receipt: Receipt | None = None) -> None: ...
-    async def inputs(self, session: int) -> list[Input]: ...
+    async def enqueue(self, session: int, input: Input, receipt: Receipt | None = None) -> None:
+        """Adds a message to the session's queue. Raises `Conflict` if one with its item id waits already."""
+        ...
+
+    async def inputs(self, session: int) -> list[Input]:
+        """The queue, oldest first."""
+        ...
+
     async def session(self, session_id: str) -> SessionRecord: ...
     async def session_by_number(self, number: int) -> SessionRecord: ...
     async def sessions(self, query: SessionQuery) -> list[SessionRecord]:
@@ -278,13 +297,19 @@ class Log(Protocol):
         ...
 
     async def unfinished(self) -> list[SessionRecord]:
-        """What a daemon that died left behind: sessions with a live process, an open turn or queued inputs."""
+        """Sessions with a live process, an open turn or queued inputs, oldest first: what a crash left behind."""
         ...
 
-    async def delete(self, session_id: str) -> None: ...
-    async def events(self, query: EventQuery) -> EventPage: ...
+    async def delete(self, session_id: str) -> None:
+        """Removes the session with all that is its own. Its tails end, and the feed leaves it out."""
+        ...
+
+    async def events(self, query: EventQuery) -> EventPage:
+        """At most `limit` events in the order asked for, fewer if they are big; `more` if others follow."""
+        ...
+
     async def joined(self, session_id: str, query: EventQuery, *, view: bool = False) -> JoinedPage:
-        """The same by the session's id (`query.session` is not looked at), and quicker; or what its view shows."""
+        """The same by the session's id (`query.session` is ignored), and quicker; or of its projection."""
         ...
 
     async def view(self, session_id: str) -> "ProjectionRecord":
@@ -296,30 +321,48 @@ class Log(Protocol):
         ...
 
     async def rewrite_projection(self, session: int, step: "ProjectionStep", times: Sequence[int]) -> None:
-        """Put a whole view, made anew, in place of what is there; `times` are those of its events."""
+        """Replaces a whole projection by `step`, which has all its events; `times` are those of the events."""
         ...
 
-    async def frames(self, session: int, after: int, limit: int) -> tuple[list[FrameInfo], bool]: ...
-    async def asks(self, session: int | None, *, pending: bool) -> list[AskRecord]: ...
+    async def frames(self, session: int, after: int, limit: int) -> tuple[list[FrameInfo], bool]:
+        """At most `limit` frames after a number, and whether there are more."""
+        ...
+
+    async def asks(self, session: int | None, *, pending: bool) -> list[AskRecord]:
+        """Asks of one session or of all, in the order they were asked; only those without an answer if `pending`."""
+        ...
+
     async def ask(self, session: int, ask_id: str) -> AskRecord | None: ...
-    async def receipt(self, key: str) -> Receipt | None: ...
-    async def keep_receipt(self, receipt: Receipt) -> None: ...
-    async def search(self, text: str, session: int | None, limit: int) -> list[SearchHit]: ...
+    async def receipt(self, key: str) -> Receipt | None:
+        """None if the key was not used in the last 24 hours."""
+        ...
+
+    async def keep_receipt(self, receipt: Receipt) -> None:
+        """Keeps the first answer to a key. Raises `KeyReused` if the key came with another fingerprint."""
+        ...
+
+    async def search(self, text: str, session: int | None, limit: int) -> list[SearchHit]:
+        """Events whose `text` has every word of the query, best first; the last word may be the start of one."""
+        ...
 
     def tail(self, session: int, after: int) -> "AsyncIterator[EventChunk | None]":
-        """Everything after `after`, then live, without end; None when nothing came for 10 seconds.
+        """Every event after `after` in order, without gap or repeat, then live; None after 10 seconds without any.
 
-        Subscribe, mark, replay, live: no gap, no repeat. A reader holds a position and one chunk, no queue.
-        Ends when the session is deleted or the log is closed.
+        A reader holds a position and one chunk, no queue: a slow one costs no memory. Readers at the same place
+        share one chunk. Ends when the session is deleted or the log is closed. The first step raises
+        `SessionNotFound`, or `OffsetOutOfRange` for a position beyond the head.
         """
         ...
 
     def paired_tail(self, session: int, after: int, view_after: int) -> "AsyncIterator[TailPair | None]":
-        """A session's events and its view's together: never what the view tells before what it was made from."""
+        """The tails of a session and of its projection: no event of the projection before those it was made from."""
         ...
 
     def feed(self, after: FeedPosition | None) -> "AsyncIterator[EventChunk | None]":
-        """The same for all sessions, in commit order; from now on if `after` is None."""
+        """The events of all sessions, each commit whole, in the order of the commits; from now on if `after` is None.
+
+        Commit numbers rise and are never used again. Deleted sessions and projections are left out.
+        """
         ...
 
     def head(self, session: int) -> int | None:
@@ -327,12 +370,12 @@ class Log(Protocol):
         ...
 
     async def reseal(self, anew: Callable[[bytes, str], bytes]) -> int:
-        """Every sealed value of sessions and records as `anew(sealed, id)` gives it, all or none; how many they are."""
+        """Replaces every sealed value of sessions and records by `anew(sealed, id)`, all or none; returns how many."""
         ...
 
     @property
     def records(self) -> Records:
-        """The documents in the same storage."""
+        """The JSON documents in the same storage."""
         ...
 
     @property
@@ -340,4 +383,6 @@ class Log(Protocol):
         """The disk was full at the last commit, and still is as far as we know."""
         ...
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        """Commits what was appended before, if it can, and ends all tails. Closing twice is no error."""
+        ...

@@ -35,7 +35,7 @@ from everyagent.log.sqlite.database import BUSY_SECONDS, Database
 from everyagent.log.sqlite.frames import frame_page
 from everyagent.log.sqlite.lock import FolderLock
 from everyagent.log.sqlite.migrations import migrate
-from everyagent.log.sqlite.readers import Readers
+from everyagent.log.sqlite.readers import ReaderThreads
 from everyagent.log.sqlite.records_store import SqliteRecords
 from everyagent.log.sqlite.replay import SqliteStorage
 from everyagent.log.sqlite.search import find_text
@@ -63,7 +63,7 @@ class SqliteLog:
         self._blobs = opened.blobs
         self._clock = clock
         self._loop = asyncio.get_running_loop()
-        self._readers = Readers(opened.database)
+        self._readers = ReaderThreads(opened.database)
         self._checkpointer = Checkpointer(opened.database)
         self._writer = Writer(opened.connection, opened.blobs, clock, self._checkpointer, self._settle)
         self._recent = Recent(recent_bytes, self._writer.last_commit)

@@ -16,7 +16,7 @@ THREADS = 4
 T = TypeVar("T")
 
 
-class Readers:
+class ReaderThreads:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="log-reader")

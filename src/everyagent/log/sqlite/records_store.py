@@ -12,12 +12,12 @@ from everyagent.errors import RecordNotFound
 from everyagent.log.blobs import Blobs
 from everyagent.log.records import Change, Record, RecordQuery, Uploaded
 from everyagent.log.sqlite import records
-from everyagent.log.sqlite.readers import Readers
+from everyagent.log.sqlite.readers import ReaderThreads
 from everyagent.log.sqlite.writer import Writer
 
 
 class SqliteRecords:
-    def __init__(self, writer: Writer, readers: Readers, blobs: Blobs) -> None:
+    def __init__(self, writer: Writer, readers: ReaderThreads, blobs: Blobs) -> None:
         self._writer = writer
         self._readers = readers
         self._blobs = blobs

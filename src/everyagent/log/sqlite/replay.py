@@ -8,7 +8,7 @@ from everyagent.log.chunk import EventChunk
 from everyagent.log.log import FeedPosition
 from everyagent.log.sqlite.connection import Connection
 from everyagent.log.sqlite.pages import PageShape, Span, read_page, session_head
-from everyagent.log.sqlite.readers import Readers
+from everyagent.log.sqlite.readers import ReaderThreads
 from everyagent.log.sqlite.rows import key
 from everyagent.log.tail import FeedMark, FeedReplay, Replay
 
@@ -20,7 +20,7 @@ FEED_COMMITS = 200
 class SqliteStorage:
     """The `Storage` of `tail.py`."""
 
-    def __init__(self, readers: Readers, blobs: Blobs) -> None:
+    def __init__(self, readers: ReaderThreads, blobs: Blobs) -> None:
         self._readers = readers
         self._blobs = blobs
 
