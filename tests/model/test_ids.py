@@ -38,7 +38,11 @@ def test_ids_increase_when_the_clock_goes_back(monkeypatch: pytest.MonkeyPatch):
 
 def test_ids_made_by_several_threads_differ():
     maker = IdMaker()
+
+    def make(_: int) -> list[str]:
+        return [maker.new("evt_") for _ in range(5000)]
+
     with ThreadPoolExecutor(4) as threads:
-        made = list(threads.map(lambda _: [maker.new("evt_") for _ in range(5000)], range(8)))
+        made = list(threads.map(make, range(8)))
     assert len({each for ids in made for each in ids}) == 8 * 5000
     assert all(ids == sorted(ids) for ids in made)
