@@ -278,6 +278,6 @@ def test_no_secret_of_the_session_is_in_its_log(session: AmpSession) -> None:
 def test_terminate_leaves_no_process(session: AmpSession) -> None:
     session.model.script.add(call("shell_command", SLEEP))
     session.create().send("Sleep")
-    session.until(lambda: session.processes("knock.py"))
+    session.until(lambda: session.processes("hook_client.py"))
     session.terminate()
-    session.until(lambda: not session.agents() + session.processes("knock.py"))
+    session.until(lambda: not session.agents() + session.processes("hook_client.py"))
