@@ -183,6 +183,10 @@ def when_live(input: SessionInput) -> Choice:
     return lambda session: input if session.state.live else None
 
 
+def always(input: SessionInput) -> Choice:
+    return lambda _: input
+
+
 UPDATED = Batch(frame=b"{}", updated=SessionUpdated(title="new"), change=Change(model="other"), restart=True)
 CHOICES: st.SearchStrategy[Choice] = st.one_of(
     st.sampled_from(["hello", "again"]).map(send),
@@ -191,11 +195,7 @@ CHOICES: st.SearchStrategy[Choice] = st.one_of(
     st.booleans().map(answer),
     st.just(for_turn(AgentReady)),
     st.just(for_turn(lambda turn: PromptFailed(turn, AgentFailed("no")))),
-    st.builds(
-        lambda expected, lost: when_live(AgentDied(Death(expected=expected, history_lost=lost, exit_code=1))),
-        st.booleans(),
-        st.booleans(),
-    ),
+    st.builds(Death, expected=st.booleans(), history_lost=st.booleans()).map(AgentDied).map(when_live),
     st.sampled_from(
         [
             CANCEL,
@@ -207,7 +207,7 @@ CHOICES: st.SearchStrategy[Choice] = st.one_of(
             CommandFailed(AgentFailed("no")),
             ClientNeeded(ToolRequested(tool_id="call_1", name="tool", input={}, status="requested")),
         ]
-    ).map(lambda input: lambda _: input),
+    ).map(always),
     st.just(redirect),
 )
 ENDS = st.sampled_from([[NoMoreTurns(), Terminate()], [NoMoreTurns(), ShutDown()], [Terminate()]])

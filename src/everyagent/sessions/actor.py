@@ -326,7 +326,7 @@ class Actor:
         error = None if done.cancelled() else done.exception()
         if isinstance(error, Exception):
             self._fail(error)
-        elif decision.effects and not self.failure:
+        else:
             self._carry_out(decision)
 
     def _fail(self, error: Exception) -> None:
@@ -341,6 +341,8 @@ class Actor:
 
     def _carry_out(self, decision: Decision) -> asyncio.Event | None:
         """Starts the effects of a committed decision. The event is set when the agent has taken its commands."""
+        if self.failure:
+            return None
         spawn, commands = self._context.spawn, list[AgentCommand]()
         for effect in decision.effects:
             match effect:
