@@ -8,6 +8,7 @@ from typing import Any
 
 import anyio
 import anyio.abc
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -107,6 +108,7 @@ class Stage:
         self.agent = Agent(self.log)
         self.failures: list[BaseException] = []
         self._tasks = tasks
+        self._deferred: list[tuple[Callable[..., Any], tuple[object, ...]]] = []
         context = SessionContext(
             self.log,  # pyright: ignore[reportArgumentType]
             SystemClock(),
@@ -121,7 +123,10 @@ class Stage:
         self.actor = Actor(RECORD, self.agent, context, [])  # pyright: ignore[reportArgumentType]
 
     def spawn(self, function: Callable[..., Any], *args: object) -> None:
-        self._tasks.start_soon(self._guarded, function, args)
+        if asyncio.current_task():
+            self._tasks.start_soon(self._guarded, function, args)
+        else:
+            self._deferred.append((function, args))
 
     async def _guarded(self, function: Callable[..., Any], args: tuple[object, ...]) -> None:
         try:
@@ -150,6 +155,12 @@ class Stage:
     def receive(self, drafts: Sequence[EventData]) -> None:
         if self.agent.listener:
             self.spawn(self.agent.listener.heard, [Heard(Frame("from_agent", b"{}"), drafts)])
+
+    def start_deferred(self) -> None:
+        """Effects of commits that nobody waits for come from a callback, which cannot start tasks."""
+        while self._deferred:
+            function, args = self._deferred.pop(0)
+            self.spawn(function, *args)
 
     def do(self, step: str) -> None:
         match step:
@@ -181,6 +192,7 @@ async def drive(steps: Sequence[str]) -> Stage:
         for step in (*steps, *["commit"] * 50):
             stage.do(step)
             await asyncio.sleep(0)  # the callbacks of a commit come first
+            stage.start_deferred()
             await anyio.wait_all_tasks_blocked()
         tasks.cancel_scope.cancel()
     assert stage.failures == []
@@ -195,10 +207,8 @@ def test_every_effect_is_carried_out_after_its_commit(steps: list[str]) -> None:
     assert not stage.agent.lost
 
 
-@settings(max_examples=100, deadline=None)
-@given(st.lists(STEPS, max_size=12), st.lists(STEPS, max_size=12))
-def test_no_effect_follows_a_failed_commit(before: list[str], after: list[str]) -> None:
-    stage = asyncio.run(drive(["send", *before, "fail", *after, "send", "fail"]))
-    if stage.actor.failure:
-        assert stage.agent.lost
-        assert not stage.actor.idle
+@pytest.mark.parametrize("steps", ["fail", "commit ask fail", "commit ask steer fail", "commit send end fail send"])
+def test_no_effect_follows_a_failed_commit(steps: str) -> None:
+    stage = asyncio.run(drive(["send", *steps.split()]))
+    assert stage.agent.lost
+    assert not stage.actor.idle

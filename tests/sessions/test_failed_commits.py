@@ -14,7 +14,6 @@ import pytest
 from everyagent.config import Settings
 from everyagent.daemon import sessions_of
 from everyagent.errors import StorageFull, Unavailable
-from everyagent.log.sqlite import database
 from everyagent.log.sqlite.log import SqliteLog
 from everyagent.model.events import Envelope, Error, EventData, TurnEnded, TurnStarted
 from everyagent.model.sessions import CreateSession
@@ -81,7 +80,7 @@ def errors(events: list[Envelope[EventData]], name: str) -> list[Error]:
 
 
 async def test_a_foreign_transaction_outlasts_the_busy_timeout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database, "BUSY_MILLIS", 50)
+    monkeypatch.setattr(SqliteLog, "open", partial(SqliteLog.open, busy_seconds=0.05))
     async with daemon(tmp_path) as sessions:
         talk = await new_talk(sessions, tmp_path)
         await talk.send(SLOW)

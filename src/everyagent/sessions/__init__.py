@@ -1,4 +1,4 @@
-"""Live sessions: turns, asks, resume, hibernation; and the facade that every API face calls."""
+"""Live sessions: turns, asks, resume, hibernation; and the facade that every API calls."""
 
 from everyagent.log.chunk import EventChunk
 from everyagent.log.log import JoinedPage, Receipt

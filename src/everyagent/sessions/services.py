@@ -1,4 +1,4 @@
-"""What a daemon stands on: one data folder, and what is kept in it beside the sessions. `managed/` builds on it."""
+"""Services of a daemon that everything above the sessions uses: its folder, records, vault, clock and locks."""
 
 from pathlib import Path
 

@@ -51,6 +51,8 @@ class Supervisor:
         self._loading = Locks()
         self._reloading: set[str] = set()
         self._closing = False
+        self._deferred: asyncio.Queue[tuple[Callable[..., object], tuple[object, ...]]] = asyncio.Queue()
+        tasks.start_soon(self._start_deferred)
 
     def live(self, session_id: str) -> bool:
         """Whether the session is in memory."""
@@ -115,7 +117,15 @@ class Supervisor:
         self._actors.pop(session_id, None)
 
     def _spawn(self, function: Callable[..., object], *args: object) -> None:
-        self._tasks.start_soon(self._guarded, function, args)
+        if asyncio.current_task():
+            self._tasks.start_soon(self._guarded, function, args)
+        else:  # in the callback of a commit, where anyio starts no tasks
+            self._deferred.put_nowait((function, args))
+
+    async def _start_deferred(self) -> None:
+        while True:
+            function, args = await self._deferred.get()
+            self._tasks.start_soon(self._guarded, function, args)
 
     async def _guarded(self, function: Callable[..., object], args: tuple[object, ...]) -> None:
         """A fault in one session is logged, and does not end the others."""

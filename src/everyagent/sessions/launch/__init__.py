@@ -1,1 +1,1 @@
-"""What a session's agent is started with: choices, config, secrets, policies."""
+"""Everything that a session's agent is started with: choices, configuration, secrets, policies."""

@@ -1,4 +1,4 @@
-"""The agents this daemon knows, and what each offers."""
+"""The agents of a daemon, with their models, modes and capabilities."""
 
 import time
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Whether an agent's commands can be kept to some hosts. If not, nothing is begun that promises it."""
+"""Checks that an agent's commands can be limited to some hosts. A session that cannot be limited is refused."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Attachments of a message, checked before the message is taken in."""
+"""Checks the attachments of a message before the message is taken."""
 
 import base64
 import mimetypes

@@ -1,4 +1,4 @@
-"""What a session was created with, beyond its row: kept as JSON that the log does not read."""
+"""The configuration of a session beyond its row, as JSON that the log does not read."""
 
 import msgspec
 from msgspec import Struct

@@ -1,4 +1,4 @@
-"""What an agent is told when it is started or resumed for a session."""
+"""Makes the launch of an agent: everything that it needs to start or resume a session."""
 
 import hashlib
 import hmac

@@ -1,4 +1,4 @@
-"""Whether an agent can be held to a session's tool policies. If not, nothing is begun with them: never silence."""
+"""Checks that an agent can enforce a session's tool policies. Policies that it cannot enforce are refused."""
 
 from collections.abc import Sequence
 

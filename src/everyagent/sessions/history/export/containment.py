@@ -1,4 +1,4 @@
-"""Markdown that somebody else wrote, made safe to stand inside ours: its tags are text, its fences are closed."""
+"""Makes foreign Markdown safe inside an export: its tags become text, its fences are closed."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What an export is: an opening, something for most events, a closing; never the whole session in memory."""
+"""The contract of exports: an opening, a piece for each event, a closing; never the whole session in memory."""
 
 from collections.abc import Iterable, Iterator
 from typing import Literal, Protocol, TypeAlias, assert_never

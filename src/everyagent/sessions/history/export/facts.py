@@ -1,4 +1,4 @@
-"""What stands at the head of an export, and how foreign text is made fit to show."""
+"""The head of an export, and the cleaning of foreign text."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""A session as one HTML page: no scripts, nothing loaded, light or dark as the reader has it."""
+"""Exports a session as one HTML page without scripts or external files, in light or dark colours."""
 
 from collections.abc import Iterable, Iterator
 from html import escape

@@ -1,4 +1,4 @@
-"""The events as they are stored, one a line."""
+"""Exports the events as they are stored, one a line."""
 
 from collections.abc import Iterable, Iterator
 

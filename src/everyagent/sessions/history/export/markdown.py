@@ -1,4 +1,4 @@
-"""A session as Markdown."""
+"""Exports a session as Markdown."""
 
 import re
 from collections.abc import Iterable, Iterator

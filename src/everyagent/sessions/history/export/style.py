@@ -1,4 +1,4 @@
-"""How the HTML export looks."""
+"""The style sheet of the HTML export."""
 
 STYLE = """
 :root {

@@ -1,4 +1,4 @@
-"""What a transcript is made of."""
+"""The entries of a transcript."""
 
 from typing import TypeAlias
 

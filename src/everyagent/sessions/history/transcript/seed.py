@@ -1,4 +1,4 @@
-"""What a fresh agent is told when its own history is gone: the conversation so far, as plain text."""
+"""The conversation so far as plain text, for an agent that has no history of its own."""
 
 from collections import deque
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Events in, entries out: pure, one by one, and without the deltas."""
+"""Turns events into entries of a transcript, one by one. Pure; it does not need the deltas."""
 
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias, assert_never
