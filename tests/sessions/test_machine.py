@@ -28,6 +28,7 @@ from everyagent.model.sessions import SendMessage
 from everyagent.sessions.limits import Limits
 from everyagent.sessions.machine.active_turn import ActiveTurn
 from everyagent.sessions.machine.asks import ask_id_of
+from everyagent.sessions.machine.decision import Decision
 from everyagent.sessions.machine.effects import FinishTurn, InterruptAgent, PromptAgent, SteerAgent
 from everyagent.sessions.machine.inputs import (
     CANCEL,
@@ -48,7 +49,7 @@ from everyagent.sessions.machine.inputs import (
     answer_batch,
     message_batch,
 )
-from everyagent.sessions.machine.machine import Decision, Machine
+from everyagent.sessions.machine.machine import Machine
 from everyagent.sessions.machine.messages import InputMessage, Submission
 from everyagent.sessions.machine.sequencer import Emission
 from everyagent.sessions.machine.state import SessionState

@@ -10,46 +10,18 @@ from functools import partial
 from typing import TypeAlias, assert_never
 
 import anyio
-from msgspec.structs import replace
 
-from everyagent.agents.adapter import Adapter, Conversation, Death, Heard
+from everyagent.agents.adapter import Adapter, Death, Heard
 from everyagent.errors import AgentFailed, EveryagentError, KeyReused, StorageFull
 from everyagent.log.log import Append, Input, SessionRecord
 from everyagent.logs import get_logger
-from everyagent.model.asks import Answer, ToolAnswer
+from everyagent.model.asks import Answer
 from everyagent.model.events import PermissionRequested, ToolRequested
-from everyagent.sessions.agent_link import AgentLink, ConversationListener
+from everyagent.sessions.agent_link import AgentCommand, AgentLink, ConversationListener
+from everyagent.sessions.machine import effects, inputs
 from everyagent.sessions.machine.active_turn import ActiveTurn
-from everyagent.sessions.machine.effects import (
-    BeginNext,
-    ChangeAgent,
-    CloseAgent,
-    FinishTurn,
-    InterruptAgent,
-    InterruptSubagent,
-    PassAnswer,
-    PromptAgent,
-    RestartAgent,
-    SteerAgent,
-)
-from everyagent.sessions.machine.inputs import (
-    AgentDied,
-    AgentReady,
-    Batch,
-    ClientNeeded,
-    CommandFailed,
-    FramesReceived,
-    Hibernate,
-    NextTurn,
-    NoMoreTurns,
-    PromptFailed,
-    Recover,
-    RestartNeeded,
-    SessionInput,
-    ShutDown,
-    Terminate,
-)
-from everyagent.sessions.machine.machine import Decision, Machine
+from everyagent.sessions.machine.decision import Decision
+from everyagent.sessions.machine.machine import Machine
 from everyagent.sessions.machine.projection import Projection
 from everyagent.sessions.machine.sequencer import Sequencer
 from everyagent.sessions.machine.state import SessionState
@@ -58,32 +30,12 @@ from everyagent.sessions.session_context import SessionContext
 from everyagent.sessions.tool_calls import OpenCalls
 
 #: Makes a batch of the projection and the row as they are just before it is decided; None: nothing shall happen.
-Plan: TypeAlias = Callable[[Projection | None, SessionRecord], Batch | None]
-AgentCommand: TypeAlias = SteerAgent | PassAnswer | ChangeAgent | InterruptSubagent
+Plan: TypeAlias = Callable[[Projection | None, SessionRecord], inputs.Batch | None]
 logger = get_logger(__name__)
 
 
 class Actor:
-    """`failure` is why the session was lost: memory and log may differ, so it must be loaded again.
-
-    `reloaded_at` is when that was done, if it was.
-    """
-
-    __slots__ = (
-        "_calls",
-        "_context",
-        "_interrupted",
-        "_link",
-        "_lock",
-        "_machine",
-        "_room",
-        "_talk",
-        "_uncommitted",
-        "failure",
-        "idle_since",
-        "reloaded_at",
-        "users",
-    )
+    """`failure` is why the session was lost and must be loaded again; `reloaded_at` is when that was done."""
 
     def __init__(
         self,
@@ -135,15 +87,13 @@ class Actor:
         waits = self._lock.locked() or self._talk.locked() or self.failure is not None
         return not (state.busy or state.queue or waits)
 
-    # -- inputs ---------------------------------------------------------------------------------------------
-
-    async def submit(self, command: Batch | Plan) -> Decision | None:
+    async def submit(self, command: inputs.Batch | Plan) -> Decision | None:
         """Take a command of a client: durable when this returns. A refused one changes nothing."""
         try:
             async with self._lock:
                 if self.failure:
                     raise session_lost()
-                batch = command if isinstance(command, Batch) else command(self._machine.projection, self.record)
+                batch = command if isinstance(command, inputs.Batch) else command(self._machine.projection, self.record)
                 if batch is None:
                     return None
                 decision, done = await self._take_batch(batch)
@@ -153,7 +103,7 @@ class Actor:
             await done.wait()
         return decision
 
-    async def _take_batch(self, batch: Batch) -> tuple[Decision, asyncio.Event | None]:
+    async def _take_batch(self, batch: inputs.Batch) -> tuple[Decision, asyncio.Event | None]:
         before = self._machine.snapshot()
         try:
             decision = self._machine.decide(batch, self._context.clock.micros())
@@ -183,7 +133,7 @@ class Actor:
     async def ask(self, request: PermissionRequested | ToolRequested) -> Answer | None:
         """Ask the client on the daemon's own account. None if no turn runs, or the turn ended first."""
         async with self._lock:
-            decision = await self._take(ClientNeeded(request))
+            decision = await self._take(inputs.ClientNeeded(request))
             if decision is None or decision.ask_id is None:
                 return None
             answer = self._calls.wait_for(decision.ask_id)
@@ -192,13 +142,13 @@ class Actor:
     async def next_turn(self) -> None:
         """Begin the next turn, if a message waits and no turn runs."""
         async with self._lock:
-            await self._take(NextTurn())
+            await self._take(inputs.NextTurn())
 
     async def hibernate(self, restart: bool = False) -> None:
         """Let the idle agent go; the next message resumes it."""
         async with self._talk:
             async with self._lock:
-                decision = await self._take(Hibernate(restart))
+                decision = await self._take(inputs.Hibernate(restart))
                 conversation = self._link.drop() if decision and decision.accepted else None
             await self._link.close(conversation, force=False)
 
@@ -206,26 +156,28 @@ class Actor:
         """End the agent and everything it started, then the session. Idempotent."""
         await self._stop(force=True)
         async with self._lock:
-            if await self._take(Terminate()) is None:
+            if await self._take(inputs.Terminate()) is None:
                 raise session_lost()
 
     async def shut_down(self) -> None:
         """The daemon stops. A running turn ends as interrupted; the session goes on with the next daemon."""
         await self._stop(force=self._machine.state.turn is not None)
         async with self._lock:
-            await self._take(ShutDown())
+            await self._take(inputs.ShutDown())
 
     async def recover(self, observed: Sequencer, failure: Exception | None) -> None:
         """End what was open when the session was loaded; `observed` has seen the open turn."""
         async with self._lock:
-            await self._take(Recover(observed, None if failure is None else str(failure) or type(failure).__name__))
+            await self._take(
+                inputs.Recover(observed, None if failure is None else str(failure) or type(failure).__name__)
+            )
         if self.failure:
             raise self.failure
 
     async def received(self, listener: ConversationListener, frames: Sequence[Heard]) -> None:
         async with self._lock:
             if self._link.listens_to(listener):
-                self._post(FramesReceived(frames))
+                self._post(inputs.FramesReceived(frames))
         while self._uncommitted > self._context.limits.max_waiting_events and not self.failure:
             self._room = self._room or asyncio.Event()
             await self._room.wait()
@@ -234,14 +186,14 @@ class Actor:
         async with self._lock:
             if self._link.listens_to(listener):
                 self._link.drop()
-                decision = self._post(AgentDied(death))
+                decision = self._post(inputs.AgentDied(death))
                 if decision and decision.append:
                     self._context.counts.deaths[self.adapter.name] += 1
 
     async def _stop(self, *, force: bool) -> None:
         """No turn begins any more, and the agent is gone, also one that was just starting."""
         async with self._lock:
-            await self._take(NoMoreTurns())
+            await self._take(inputs.NoMoreTurns())
             conversation = self._link.conversation
         await self._link.close(conversation, force=force)
         await self._until_silent()
@@ -258,9 +210,7 @@ class Actor:
             async with self._talk:
                 return
 
-    # -- deciding and committing, with the lock held --------------------------------------------------------
-
-    def _decide(self, input: SessionInput) -> Decision | None:
+    def _decide(self, input: inputs.SessionInput) -> Decision | None:
         """None if the session is lost, or lost by this."""
         if self.failure:
             return None
@@ -270,7 +220,7 @@ class Actor:
             self._fail(error)
             return None
 
-    async def _take(self, input: SessionInput) -> Decision | None:
+    async def _take(self, input: inputs.SessionInput) -> Decision | None:
         """Decide, commit, carry out. None if the session is lost."""
         decision = self._decide(input)
         if decision is None:
@@ -283,7 +233,7 @@ class Actor:
         self._carry_out(decision)
         return decision
 
-    def _post(self, input: SessionInput) -> Decision | None:
+    def _post(self, input: inputs.SessionInput) -> Decision | None:
         """The same without waiting for the commit; the effects follow it."""
         decision = self._decide(input)
         if decision is None:
@@ -337,8 +287,6 @@ class Actor:
                 self._room.set()
             self._context.lost(self)
 
-    # -- effects --------------------------------------------------------------------------------------------
-
     def _carry_out(self, decision: Decision) -> asyncio.Event | None:
         """Starts the effects of a committed decision. The event is set when the agent has taken its commands."""
         if self.failure:
@@ -346,26 +294,26 @@ class Actor:
         spawn, commands = self._context.spawn, list[AgentCommand]()
         for effect in decision.effects:
             match effect:
-                case PromptAgent():
+                case effects.PromptAgent():
                     spawn(self._prompt, effect.turn, effect.delay)
-                case PassAnswer():
+                case effects.PassAnswer():
                     if not self._calls.answered(effect.ask_id, effect.answer):
                         commands.append(effect)
-                case SteerAgent() | ChangeAgent() | InterruptSubagent():
+                case effects.SteerAgent() | effects.ChangeAgent() | effects.InterruptSubagent():
                     commands.append(effect)
-                case InterruptAgent():
+                case effects.InterruptAgent():
                     self._interrupt(effect.turn)
-                case FinishTurn():
+                case effects.FinishTurn():
                     self.idle_since = asyncio.get_running_loop().time()
                     if self._interrupted and self._interrupted[0] is effect.turn:
                         self._interrupted[1].set()
                         self._interrupted = None
                     spawn(self._after_turn)
-                case BeginNext():
+                case effects.BeginNext():
                     spawn(self.next_turn)
-                case RestartAgent():
+                case effects.RestartAgent():
                     spawn(self.hibernate, True)
-                case CloseAgent():
+                case effects.CloseAgent():
                     spawn(self._link.close, self._link.conversation)
                 case _:
                     assert_never(effect)
@@ -389,18 +337,20 @@ class Actor:
             if turn is machine.state.turn:
                 logger.warning("an agent did not take its turn", session=self.record.session_id, exc_info=error)
             async with self._lock:
-                self._post(PromptFailed(turn, error))
+                self._post(inputs.PromptFailed(turn, error))
 
     async def _give(self, turn: ActiveTurn) -> None:
         link, opened = self._link, None
         if turn is not self._machine.state.turn:
             return
         if link.conversation is None:
-            opened = await self._open()
+            # The agent's own name for its session may not be committed yet.
+            native_id = self._machine.state.position.native_session_id
+            opened = await link.open(await self._context.launch(self.record.session_id, native_id, self.projected))
             if opened is None:
                 return
         async with self._lock:
-            decision = self._post(AgentReady(turn)) if link.listening else None
+            decision = self._post(inputs.AgentReady(turn)) if link.listening else None
             wanted = decision is not None and decision.accepted
             if wanted and opened:
                 link.conversation = opened
@@ -411,17 +361,6 @@ class Actor:
             link.drop()
             await link.close(opened)
 
-    async def _open(self) -> Conversation | None:
-        """A new conversation; None if it died at once, which is reported by itself."""
-        context, projections = self._context, self._context.projections
-        record = await context.log.session(self.record.session_id)
-        # What the agent called its session last may not be committed yet.
-        record = replace(record, native_session_id=self._machine.state.position.native_session_id)
-        launch = await context.launch_for(record)
-        if self.projected and projections:
-            launch = await projections.launch(record, launch)
-        return await self._link.open(launch)
-
     async def _command_agent(self, commands: Sequence[AgentCommand], done: asyncio.Event) -> None:
         """Commands that the agent does not take are reported in the log."""
         try:
@@ -430,28 +369,16 @@ class Actor:
                     await self._command(command)
                 except AgentFailed as error:
                     async with self._lock:
-                        self._post(CommandFailed(error))
+                        self._post(inputs.CommandFailed(error))
         finally:
             done.set()
 
     async def _command(self, command: AgentCommand) -> None:
-        conversation = self._link.conversation
-        if conversation is None:
-            return
-        match command:
-            case SteerAgent():
-                await conversation.steer(command.prompt)
-            case PassAnswer():
-                if not isinstance(command.answer, ToolAnswer):
-                    await conversation.answer(command.key, command.answer)
-            case ChangeAgent():
-                if not await conversation.change(command.change):
-                    async with self._lock:
-                        self._post(RestartNeeded())
-            case InterruptSubagent():
-                await self.cancel_subagent(command.item_id)
-            case _:
-                assert_never(command)
+        if isinstance(command, effects.InterruptSubagent):
+            await self.cancel_subagent(command.item_id)
+        elif not await self._link.command(command):
+            async with self._lock:
+                self._post(inputs.RestartNeeded())
 
     def _interrupt(self, turn: ActiveTurn) -> None:
         if self._interrupted is None or self._interrupted[0] is not turn:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias, assert_never
 
 import anyio
 from msgspec.structs import replace
@@ -10,11 +10,15 @@ from msgspec.structs import replace
 from everyagent.agents.adapter import Adapter, Conversation, Death, Heard, Launch
 from everyagent.errors import AgentFailed
 from everyagent.logs import get_logger
+from everyagent.model.asks import ToolAnswer
 from everyagent.sessions.limits import Limits
+from everyagent.sessions.machine.effects import ChangeAgent, InterruptSubagent, PassAnswer, SteerAgent
 
 if TYPE_CHECKING:
     from everyagent.runtime.restricted_shell import RestrictedShell
 
+ConversationCommand: TypeAlias = SteerAgent | PassAnswer | ChangeAgent
+AgentCommand: TypeAlias = ConversationCommand | InterruptSubagent
 logger = get_logger(__name__)
 
 
@@ -103,6 +107,23 @@ class AgentLink:
             logger.error("an agent did not close", agent=self.adapter.name, error=str(error))
         if conversation is self.conversation:
             self._close_shell()
+
+    async def command(self, command: ConversationCommand) -> bool:
+        """Pass a command on. False: the agent must be restarted for it."""
+        conversation = self.conversation
+        if conversation is None:
+            return True
+        match command:
+            case SteerAgent():
+                await conversation.steer(command.prompt)
+            case PassAnswer():
+                if not isinstance(command.answer, ToolAnswer):
+                    await conversation.answer(command.key, command.answer)
+            case ChangeAgent():
+                return await conversation.change(command.change)
+            case _:
+                assert_never(command)
+        return True
 
     async def interrupt(self, conversation: Conversation, over: asyncio.Event) -> None:
         """Ask for the turn to be stopped; if it is not over in time, end the agent, and give it up if that fails."""

@@ -3,6 +3,8 @@
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from msgspec.structs import replace
+
 from everyagent.agents.adapter import Launch
 from everyagent.clock import Clock
 from everyagent.log.log import Log, SessionRecord
@@ -30,3 +32,11 @@ class SessionContext(NamedTuple):
     prices: Prices
     projections: Projections | None
     lost: "Callable[[Actor], None]"
+
+    async def launch(self, session_id: str, native_session_id: str | None, projected: bool) -> Launch:
+        """The launch of a session's agent, as the session is now."""
+        record = replace(await self.log.session(session_id), native_session_id=native_session_id)
+        launch = await self.launch_for(record)
+        if projected and self.projections:
+            launch = await self.projections.launch(record, launch)
+        return launch

@@ -4,55 +4,27 @@ Its actor gives it one input at a time, commits the transaction that it decides 
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias, assert_never
+from typing import assert_never
 
 import msgspec
 
-from everyagent.agents.adapter import Capabilities, Death, Heard, NativeSession, Prompt, Synthetic
-from everyagent.log.log import Append, FrameDirection
+from everyagent.agents.adapter import Capabilities, Death, Heard, NativeSession, Synthetic
+from everyagent.log.log import FrameDirection
 from everyagent.model.asks import Answer, PermissionAnswer
-from everyagent.model.events import (
-    PermissionRequested,
-    SessionEnded,
-    SessionStatus,
-    SessionUpdated,
-    ToolRequested,
-)
+from everyagent.model.events import PermissionRequested, SessionEnded, SessionStatus, SessionUpdated, ToolRequested
 from everyagent.sessions.limits import Limits
-from everyagent.sessions.machine import endings
+from everyagent.sessions.machine import effects, endings, inputs
 from everyagent.sessions.machine.active_turn import ActiveTurn
 from everyagent.sessions.machine.asks import Resolution, ask_id_of
-from everyagent.sessions.machine.effects import (
-    BeginNext,
-    ChangeAgent,
-    CloseAgent,
-    Effect,
-    FinishTurn,
-    InterruptAgent,
-    InterruptSubagent,
-    PassAnswer,
-    PromptAgent,
-    RestartAgent,
-    SteerAgent,
+from everyagent.sessions.machine.decision import Decision, Snapshot
+from everyagent.sessions.machine.messages import (
+    InputMessage,
+    Submission,
+    entries_of,
+    joined_prompt,
+    prompt_of,
+    user_item,
 )
-from everyagent.sessions.machine.inputs import (
-    AgentDied,
-    AgentReady,
-    Batch,
-    ClientNeeded,
-    CommandFailed,
-    FramesReceived,
-    Hibernate,
-    NextTurn,
-    NoMoreTurns,
-    PromptFailed,
-    Recover,
-    RestartNeeded,
-    SessionInput,
-    ShutDown,
-    Terminate,
-)
-from everyagent.sessions.machine.messages import InputMessage, Submission, entries_of, prompt_of, user_item
 from everyagent.sessions.machine.projection import Projection
 from everyagent.sessions.machine.sequencer import Emission
 from everyagent.sessions.machine.state import SessionState
@@ -62,28 +34,6 @@ from everyagent.sessions.refusals import AskNotOpen, cannot_steer, cannot_stop_o
 _GRANTED = b'{"cause":"granted_before"}'
 _OVERSPENT = b'{"cause":"budget_reached"}'
 _YES = PermissionAnswer(reply="once")
-
-
-Snapshot: TypeAlias = tuple[SessionState, object]
-
-
-class Decision:
-    """`append` is committed first, if there is one; `patient`: a full disk is waited out. Then come the effects.
-
-    `accepted`: the agent is wanted, or was let go. `stopped`: a turn was stopped, or will be. `ask_id` is the ask that
-    was opened.
-    """
-
-    __slots__ = ("accepted", "append", "ask_id", "effects", "patient", "stopped", "transaction")
-
-    def __init__(self, transaction: Transaction) -> None:
-        self.transaction = transaction
-        self.append: Append | None = None
-        self.effects: list[Effect] = []
-        self.patient = True
-        self.accepted = False
-        self.stopped = False
-        self.ask_id: str | None = None
 
 
 class Machine:
@@ -106,7 +56,7 @@ class Machine:
         self._capabilities = capabilities
         self._limits = limits
 
-    def decide(self, input: SessionInput, now: int) -> Decision:
+    def decide(self, input: inputs.SessionInput, now: int) -> Decision:
         """`now` is in microseconds."""
         transaction = Transaction(self.state.position, now, self.projection)
         decision = Decision(transaction)
@@ -128,42 +78,40 @@ class Machine:
         if self.projection:
             self.projection.restore(of_projection)
 
-    def _decide(self, input: SessionInput, decision: Decision) -> None:
+    def _decide(self, input: inputs.SessionInput, decision: Decision) -> None:
         match input:
-            case FramesReceived():
+            case inputs.FramesReceived():
                 self._receive(input.frames, decision)
-            case Batch():
+            case inputs.Batch():
                 self._submit(input, decision)
-            case NextTurn():
+            case inputs.NextTurn():
                 self._begin_next(decision)
-            case AgentReady():
+            case inputs.AgentReady():
                 self._agent_ready(input.turn, decision)
-            case AgentDied():
+            case inputs.AgentDied():
                 self._agent_died(input.death, decision)
-            case PromptFailed():
+            case inputs.PromptFailed():
                 self._prompt_failed(input, decision)
-            case CommandFailed():
+            case inputs.CommandFailed():
                 self._command_failed(input.error, decision)
-            case ClientNeeded():
+            case inputs.ClientNeeded():
                 self._ask_client(input.request, decision)
-            case RestartNeeded():
+            case inputs.RestartNeeded():
                 self._restart(decision)
-            case Hibernate():
+            case inputs.Hibernate():
                 self._hibernate(input.restart, decision)
-            case NoMoreTurns():
+            case inputs.NoMoreTurns():
                 self.state.ending = True
-            case Terminate():
+            case inputs.Terminate():
                 self._terminate(decision)
-            case ShutDown():
+            case inputs.ShutDown():
                 self._shut_down(decision)
-            case Recover():
+            case inputs.Recover():
                 self._recover(input, decision)
             case _:
                 assert_never(input)
 
-    # -- commands of clients --------------------------------------------------------------------------------
-
-    def _submit(self, batch: Batch, decision: Decision) -> None:
+    def _submit(self, batch: inputs.Batch, decision: Decision) -> None:
         state, transaction = self.state, decision.transaction
         resolved = self._resolved_by(batch)
         steered = self._is_steered(batch.submission)
@@ -178,20 +126,20 @@ class Machine:
         if batch.config:
             transaction.change(config=batch.config)
         if batch.change and state.live:
-            decision.effects.append(ChangeAgent(batch.change))
+            decision.effects.append(effects.ChangeAgent(batch.change))
         if batch.restart or (batch.change and not state.live):
             self._restart(decision)
-        decision.effects += [InterruptSubagent(call) for call in batch.subagents]
+        decision.effects += [effects.InterruptSubagent(call) for call in batch.subagents]
         if stopped:
             self._interrupt(stopped, batch.interrupt or "", decision)
         if batch.submission:
             self._place(batch.submission, decision, steered=steered)
         transaction.end_frame()
         if state.queue and not state.turn and not stopped:
-            decision.effects.append(BeginNext())
+            decision.effects.append(effects.BeginNext())
         transaction.receipt = batch.receipt() if batch.receipt else None
 
-    def _resolved_by(self, batch: Batch) -> list[tuple[Resolution, Answer]]:
+    def _resolved_by(self, batch: inputs.Batch) -> list[tuple[Resolution, Answer]]:
         """The resolutions of the asks that a batch answers. Raises if the batch is refused."""
         if batch.subagents and not self._capabilities.subagent_interrupt:
             raise cannot_stop_one(self._title)
@@ -216,9 +164,8 @@ class Machine:
         asks = self.state.sequencer.asks
         for resolution, answer in resolved:
             decision.transaction.emit([Emission(resolution, True)])
-            ask_id = ask_id_of(resolution)
             if ask := asks.forget(resolution):
-                decision.effects.append(PassAnswer(ask_id, ask.key, answer))
+                decision.effects.append(effects.PassAnswer(ask_id_of(resolution), ask.key, answer))
         if resolved and not len(asks):
             self._set_status("running" if self.state.turn else "idle", decision)
 
@@ -228,7 +175,7 @@ class Machine:
         if steered:
             (entry,) = submission.entries
             transaction.emit(state.sequencer.say(user_item(entry.item_id, entry.message)))
-            decision.effects.append(SteerAgent(prompt_of(entry.item_id, entry.message)))
+            decision.effects.append(effects.SteerAgent(prompt_of(entry.item_id, entry.message)))
         elif state.turn or state.queue or state.ending or decision.stopped or self._blocked:
             waiting = submission.as_input()
             transaction.inputs.append(waiting)
@@ -240,19 +187,17 @@ class Machine:
         """A turn that the agent was not given yet ends at once; any other is for the agent to stop."""
         turn.cancelled = True
         if turn.prompted and self.state.live:
-            decision.effects.append(InterruptAgent(turn))
+            decision.effects.append(effects.InterruptAgent(turn))
             return
         decision.transaction.emit(self.state.sequencer.end_turn("interrupted", why))
-        decision.effects = [effect for effect in decision.effects if not isinstance(effect, PromptAgent)]
+        decision.effects = [effect for effect in decision.effects if not isinstance(effect, effects.PromptAgent)]
         self._finish_turn(decision)
 
     def _restart(self, decision: Decision) -> None:
         """An agent that starts right now may have missed the change: it is restarted after its turn."""
         if self.state.live or self.state.turn:
             self.state.restart_wanted = True
-            decision.effects.append(RestartAgent())
-
-    # -- turns ----------------------------------------------------------------------------------------------
+            decision.effects.append(effects.RestartAgent())
 
     @property
     def _blocked(self) -> bool:
@@ -268,37 +213,29 @@ class Machine:
         self._begin_turn(entries_of(waiting), decision)
 
     def _begin_turn(self, entries: Sequence[InputMessage], decision: Decision) -> None:
-        prompts = [prompt_of(entry.item_id, entry.message) for entry in entries]
-        prompt = Prompt(
-            item_id=entries[0].item_id,
-            text="\n\n".join(each.text for each in prompts),
-            attachments=[attachment for each in prompts for attachment in each.attachments],
-        )
         sequencer = self.state.sequencer
         emissions = sequencer.start_turn([user_item(entry.item_id, entry.message) for entry in entries])
-        self.state.turn = turn = ActiveTurn(sequencer.turn_id, prompt)
+        self.state.turn = turn = ActiveTurn(sequencer.turn_id, joined_prompt(entries))
         decision.transaction.emit(emissions)
         self._settle(decision)
-        decision.effects.append(PromptAgent(turn))
+        decision.effects.append(effects.PromptAgent(turn))
 
     def _finish_turn(self, decision: Decision, rest: SessionStatus = "idle") -> None:
         """The events that end the turn, if there is one, are emitted."""
         if self.state.turn:
-            decision.effects.append(FinishTurn(self.state.turn))
+            decision.effects.append(effects.FinishTurn(self.state.turn))
             self.state.turn = None
         elif self.state.queue:
-            decision.effects.append(BeginNext())
+            decision.effects.append(effects.BeginNext())
         self._settle(decision, rest)
 
-    def _prompt_failed(self, failed: PromptFailed, decision: Decision) -> None:
+    def _prompt_failed(self, failed: inputs.PromptFailed, decision: Decision) -> None:
         turn, error = failed.turn, failed.error
         if turn is not self.state.turn or self.state.ending:
             return
         self._note({"cause": "prompt_failed", "detail": str(error)}, decision)
         decision.transaction.emit(endings.not_started(self.state.sequencer, error, cancelled=turn.cancelled))
         self._finish_turn(decision)
-
-    # -- the agent ------------------------------------------------------------------------------------------
 
     def _receive(self, frames: Sequence[Heard], decision: Decision) -> None:
         state, transaction = self.state, decision.transaction
@@ -320,7 +257,7 @@ class Machine:
                 if isinstance(data, SessionEnded):
                     self._end_session(decision)
                     self._finish_turn(decision)
-                    decision.effects.append(CloseAgent())
+                    decision.effects.append(effects.CloseAgent())
                     return
             if sequencer.turn_id != (turn.turn_id if turn else None):
                 turn = self._follow_turn(decision)
@@ -369,12 +306,12 @@ class Machine:
         if turn and death.history_lost and turn.may_go_on(death):
             transaction.set_native_session(None)
             transaction.emit([Emission(endings.history_lost(), True)])
-            decision.effects.append(PromptAgent(turn))
+            decision.effects.append(effects.PromptAgent(turn))
         elif turn and turn.tries < retries and turn.worth_a_try(death):
             turn.tries += 1
             delay = self._limits.retry_delay * 2 ** (turn.tries - 1)
             transaction.emit([Emission(endings.retrying(death, turn.tries, retries, delay), True)])
-            decision.effects.append(PromptAgent(turn, delay))
+            decision.effects.append(effects.PromptAgent(turn, delay))
         else:
             transaction.emit(endings.death(state.sequencer, death, cancelled=turn is not None and turn.cancelled))
             self._finish_turn(decision, "hibernated")
@@ -405,8 +342,6 @@ class Machine:
         self._settle(decision, "hibernated")
         decision.transaction.change(live=False)
 
-    # -- the end of the session, or of the daemon -----------------------------------------------------------
-
     def _end_session(self, decision: Decision) -> None:
         """`session.ended` is emitted: nothing follows it, and no message gets a turn any more."""
         state = self.state
@@ -435,7 +370,7 @@ class Machine:
         self._settle(decision, "hibernated")
         decision.transaction.change(live=False)
 
-    def _recover(self, recover: Recover, decision: Decision) -> None:
+    def _recover(self, recover: inputs.Recover, decision: Decision) -> None:
         self.state.sequencer = sequencer = recover.observed
         decision.patient = False
         if recover.failure is None:
@@ -444,11 +379,9 @@ class Machine:
         else:
             self._note({"cause": "commit_failed", "detail": recover.failure}, decision)
             decision.transaction.emit(endings.commit_failed(sequencer, recover.failure))
-            decision.effects.append(FinishTurn())
+            decision.effects.append(effects.FinishTurn())
         self._settle(decision, "hibernated")
         decision.transaction.change(live=False)
-
-    # -- frames and statuses --------------------------------------------------------------------------------
 
     def _note(self, note: Mapping[str, object], decision: Decision, direction: FrameDirection = "daemon") -> None:
         """A frame of the daemon's own: the cause of the events that follow."""
@@ -456,11 +389,9 @@ class Machine:
 
     def _settle(self, decision: Decision, rest: SessionStatus = "idle") -> None:
         """Emit the status if it changed; it is `rest` when no turn runs."""
-        state = self.state
-        if len(state.sequencer.asks):
-            self._set_status("waiting", decision)
-        else:
-            self._set_status("running" if state.sequencer.turn_id else rest, decision)
+        sequencer = self.state.sequencer
+        unasked = "running" if sequencer.turn_id else rest
+        self._set_status("waiting" if len(sequencer.asks) else unasked, decision)
 
     def _set_status(self, status: SessionStatus, decision: Decision) -> None:
         if status != self.state.status and not self.state.ended:

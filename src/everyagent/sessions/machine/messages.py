@@ -1,5 +1,7 @@
 """Messages of clients: as they wait, as the agent gets them, and as the items that they become."""
 
+from collections.abc import Sequence
+
 import msgspec
 from msgspec import Struct
 
@@ -53,6 +55,15 @@ def queued(input: Input) -> list[QueuedMessage]:
 
 def prompt_of(item_id: str, message: SendMessage) -> Prompt:
     return Prompt(item_id=item_id, text=message.message, attachments=message.attachments)
+
+
+def joined_prompt(entries: Sequence[InputMessage]) -> Prompt:
+    """The prompt of a turn for all its messages."""
+    return Prompt(
+        item_id=entries[0].item_id,
+        text="\n\n".join(entry.message.message for entry in entries),
+        attachments=[attachment for entry in entries for attachment in entry.message.attachments],
+    )
 
 
 def user_item(item_id: str, message: SendMessage) -> Item:

@@ -1,0 +1,29 @@
+"""The decision of a session machine on one input."""
+
+from typing import TypeAlias
+
+from everyagent.log.log import Append
+from everyagent.sessions.machine.effects import Effect
+from everyagent.sessions.machine.state import SessionState
+from everyagent.sessions.machine.transaction import Transaction
+
+Snapshot: TypeAlias = tuple[SessionState, object]
+
+
+class Decision:
+    """`append` is committed first, if there is one; `patient`: a full disk is waited out. Then come the effects.
+
+    `accepted`: the agent is wanted, or was let go. `stopped`: a turn was stopped, or will be. `ask_id` is the ask that
+    was opened.
+    """
+
+    __slots__ = ("accepted", "append", "ask_id", "effects", "patient", "stopped", "transaction")
+
+    def __init__(self, transaction: Transaction) -> None:
+        self.transaction = transaction
+        self.append: Append | None = None
+        self.effects: list[Effect] = []
+        self.patient = True
+        self.accepted = False
+        self.stopped = False
+        self.ask_id: str | None = None
