@@ -30,7 +30,7 @@ from everyagent.runtime.reaper import Reaper
 from everyagent.sessions import Agents, Sessions
 from everyagent.sessions.creation import Creation
 from everyagent.sessions.launch.launcher import Launcher
-from everyagent.sessions.launch.secrets import Vault
+from everyagent.sessions.launch.secrets import SecretVault
 from everyagent.sessions.limits import Limits
 from everyagent.sessions.machine.projection import Projection, Projections
 from everyagent.sessions.services import Services
@@ -131,7 +131,7 @@ async def sessions_of(
                 adapters(tasks) if adapters else known_adapters(tasks, settings.data_dir / "agents", reaper),
                 fetched=lambda agent: _fetched(settings.data_dir / "agents" / agent),
             )
-            vault = Vault.open(settings.data_dir / "vault.key")
+            vault = SecretVault.open(settings.data_dir / "vault.key")
             services = Services(
                 folder=settings.data_dir,
                 records=log.records,

@@ -43,7 +43,7 @@ from everyagent.model.tools import CustomTool
 from everyagent.model.usage import Usage
 from everyagent.sessions import AgentInfo, EventChunk, EventsRequest, Installing, JoinedPage
 from everyagent.sessions.counts import Counts
-from everyagent.sessions.launch.secrets import Vault
+from everyagent.sessions.launch.secrets import SecretVault
 from everyagent.sessions.services import Services
 
 MODES = [Mode(id="default", name="Default", description="Ask for what matters.")]
@@ -131,7 +131,7 @@ class FakeSessions:
         self.services = Services(
             folder=directory,
             records=cast(Records, NoRecords()),
-            vault=Vault(directory / "vault.key", bytes(32)),
+            vault=SecretVault(directory / "vault.key", bytes(32)),
             clock=SystemClock(),
             default_agent="mock",
         )

@@ -7,7 +7,7 @@ from everyagent.model.events import EventData, ItemCompleted, SessionStarted, Tu
 from everyagent.model.items import Item
 from everyagent.model.parts import TextPart, ToolCallPart, ToolResultPart
 from everyagent.sessions.history.transcript import TRANSCRIBED, as_seed, transcript
-from everyagent.sessions.history.transcript.entries import Called, Failed, Noted, Returned, Said
+from everyagent.sessions.history.transcript.entries import Called, Failed, MessageEntry, Noted, Returned
 from everyagent.testing.sample import sample_session, stamped
 
 
@@ -65,7 +65,7 @@ def test_depth_counts_the_sub_agents_above():
 
 def test_an_interrupted_item_has_its_partial_text_and_the_reason():
     said, failed = transcript(stamped([message("half a sen", error="The turn was cancelled.")]))
-    assert isinstance(said, Said)
+    assert isinstance(said, MessageEntry)
     assert isinstance(failed, Failed)
     assert (said.text, failed.message) == ("half a sen", "The turn was cancelled.")
 

@@ -16,8 +16,8 @@ SILENCE_LIMIT = 60.0
 def main() -> int:
     given = sys.stdin.buffer.read()  # all of it: some agents fail if a hook does not read its input
     try:
-        gate, token, *words = sys.argv[1:]
-        verdict = ask(gate, token, "".join(f"{word}\n" for word in words).encode() + given)
+        address, token, *words = sys.argv[1:]
+        verdict = ask(address, token, "".join(f"{word}\n" for word in words).encode() + given)
     except (OSError, ValueError) as error:
         return reject(f"Nobody can be asked for permission: everyagent's daemon is away ({error}).")
     if verdict == b"allow":
@@ -26,11 +26,11 @@ def main() -> int:
     return reject(words or "Nobody can be asked for permission: everyagent's daemon went away.")
 
 
-def ask(gate: str, token: str, given: bytes) -> bytes:
+def ask(address: str, token: str, given: bytes) -> bytes:
     """The daemon's answer; empty if it went away before it gave one."""
     with socket.socket(socket.AF_UNIX) as daemon:
         daemon.settimeout(CONNECT_LIMIT)
-        daemon.connect(gate)
+        daemon.connect(address)
         daemon.sendall(b"%s %d\n%s" % (token.encode(), len(given), given))
         daemon.settimeout(SILENCE_LIMIT)
         received = b""

@@ -55,12 +55,12 @@ class HookServer:
     async def open(self) -> Path:
         """The socket's path, which is short: systems allow about a hundred characters."""
         async with self._opening:
-            if not self._folders or not (self._folders[-1] / "gate").exists():
+            if not self._folders or not (self._folders[-1] / "hook").exists():
                 folder = Path(tempfile.mkdtemp(prefix="everyagent-"))
                 self._folders.append(folder)
-                listener = await anyio.create_unix_listener(folder / "gate", mode=0o600)
-                self._tasks.start_soon(self._serve, listener, folder / "gate")
-            return self._folders[-1] / "gate"
+                listener = await anyio.create_unix_listener(folder / "hook", mode=0o600)
+                self._tasks.start_soon(self._serve, listener, folder / "hook")
+            return self._folders[-1] / "hook"
 
     def admit(self, answerer: Answerer, on_fault: OnFault | None = None) -> str:
         """The token by which hooks of this session are known from now on.

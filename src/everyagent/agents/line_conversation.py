@@ -73,19 +73,19 @@ class LineConversation:
             finally:
                 self._over.set()
 
-    async def tell(self, frame: bytes) -> None:
+    async def send(self, frame: bytes) -> None:
         """Write a line, which must end with a line feed. Raises `AgentFailed`."""
         await self.process.write(frame)
         self.note(Heard(Frame("to_agent", frame[:-1]), ()))
 
-    async def tell_or_die(self, frame: bytes) -> None:
+    async def send_or_die(self, frame: bytes) -> None:
         """For a frame that begins something: if the agent ends instead, the report of its death is enough.
 
         Raises `AgentFailed` if the agent lives on, or its death was reported before.
         """
         over = self._over.is_set()
         try:
-            await self.tell(frame)
+            await self.send(frame)
         except AgentFailed:
             with anyio.move_on_after(DEATH_LIMIT):
                 await self.process.wait()
@@ -119,10 +119,10 @@ class LineConversation:
                     await after()
         await self._hear([])
 
-    async def _hear(self, said: Sequence[Heard]) -> None:
+    async def _hear(self, decoded: Sequence[Heard]) -> None:
         noted, self._noted = self._noted, []
-        if noted or said:
-            await self._listener.heard([*noted, *said])
+        if noted or decoded:
+            await self._listener.heard([*noted, *decoded])
 
     async def _end(self) -> Death:
         try:

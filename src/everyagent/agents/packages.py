@@ -141,10 +141,10 @@ class _Answer(Struct, frozen=True):
 def _reason(error: subprocess.CalledProcessError) -> str:
     """npm's own error message, without stack traces."""
     try:
-        said = msgspec.json.decode(str(error.stdout), type=_Answer).error.summary
+        summary = msgspec.json.decode(str(error.stdout), type=_Answer).error.summary
     except msgspec.MsgspecError:
-        said = str(error.stderr)
-    return said.strip().rstrip(".") or f"it ended with exit code {error.returncode}"
+        summary = str(error.stderr)
+    return summary.strip().rstrip(".") or f"it ended with exit code {error.returncode}"
 
 
 def npm() -> list[str]:

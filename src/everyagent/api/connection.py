@@ -21,7 +21,7 @@ class _Pipeline(list[object]):
         self.insert(0, request)
 
 
-class Connection(HttpToolsProtocol):
+class HttpConnection(HttpToolsProtocol):
     """One client's connection."""
 
     on_lost: Callable[[], None] | None = None

@@ -9,7 +9,7 @@ from uvicorn.config import Config
 from uvicorn.server import Server
 
 from everyagent.api.app import Application
-from everyagent.api.connection import Connection
+from everyagent.api.connection import HttpConnection
 
 _GRACE_SECONDS = 5
 
@@ -23,7 +23,7 @@ async def serve(
     """
     config = Config(
         app,
-        http=Connection,
+        http=HttpConnection,
         ws="none",
         lifespan="off",
         loop="none",

@@ -7,7 +7,7 @@ from cyclopts import App, Parameter
 
 from everyagent.cli.daemon_connection import connect_without_sessions
 from everyagent.cli.daemon_options import DEFAULT_OPTIONS, DaemonOptions
-from everyagent.cli.exit_codes import EPILOGUE, CommandFailed, ExitCode
+from everyagent.cli.exit_codes import EPILOGUE, CliFailure, ExitCode
 from everyagent.cli.output import print_json, print_table, say
 from everyagent.cli.progress import waiting
 from everyagent.client.calls.agents import AgentSummary
@@ -41,7 +41,7 @@ def install(
         Install again, even if the agent is installed already.
     """
     if not agents:
-        raise CommandFailed("No agent named. Example: everyagent agents install claude codex amp", ExitCode.USAGE)
+        raise CliFailure("No agent named. Example: everyagent agents install claude codex amp", ExitCode.USAGE)
     infos = anyio.run(_install, options, agents, reinstall, backend_options={"use_uvloop": True})
     if options.json:
         print_json(infos)

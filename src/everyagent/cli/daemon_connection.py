@@ -12,7 +12,7 @@ from msgspec import Struct, structs
 
 from everyagent import logs
 from everyagent.cli.daemon_options import DaemonOptions
-from everyagent.cli.exit_codes import CommandFailed, ExitCode
+from everyagent.cli.exit_codes import CliFailure, ExitCode
 from everyagent.client import AsyncClient, ClientError
 from everyagent.config import Settings
 
@@ -81,4 +81,4 @@ async def _run(settings: Settings, *, task_status: TaskStatus["RunningDaemon"]) 
     from everyagent import daemon
 
     await daemon.run(settings, ready=task_status.started)
-    raise CommandFailed("Stopped by a signal.", ExitCode.INTERRUPTED)
+    raise CliFailure("Stopped by a signal.", ExitCode.INTERRUPTED)

@@ -9,7 +9,7 @@ import msgspec
 
 from everyagent import config, daemon, logs
 from everyagent.agents.adapter import AgentState
-from everyagent.cli.exit_codes import CommandFailed, ExitCode
+from everyagent.cli.exit_codes import CliFailure, ExitCode
 from everyagent.config import Settings
 
 _VALUED = frozenset({"host", "port", "data-dir", "token", "default-agent", "idle-timeout", "prices", "log-format"})
@@ -44,20 +44,20 @@ def start(options: Mapping[str, object]) -> int:
     return ExitCode.OK
 
 
-def _start_failure(settings: Settings, error: BaseException) -> CommandFailed:
+def _start_failure(settings: Settings, error: BaseException) -> CliFailure:
     """Explain an `OSError` at the start, and what the user can do."""
     match error:
         case BaseExceptionGroup(exceptions=(first, *_)):
             return _start_failure(settings, first)
         case OSError(filename=str(file)):
-            return CommandFailed(f"Cannot use {file}: {error.strerror}. Choose another folder with --data-dir.")
+            return CliFailure(f"Cannot use {file}: {error.strerror}. Choose another folder with --data-dir.")
         case OSError(errno=errno.EADDRINUSE):
-            return CommandFailed(
+            return CliFailure(
                 f"Port {settings.port} on {settings.host} is in use, perhaps by another everyagent. "
                 "Stop that program, or choose another port with --port (0 chooses a free one)."
             )
         case _:
-            return CommandFailed(f"Cannot listen on {settings.host}, port {settings.port}: {error}.")
+            return CliFailure(f"Cannot listen on {settings.host}, port {settings.port}: {error}.")
 
 
 async def _serve(settings: Settings, json: bool) -> None:

@@ -1,6 +1,6 @@
 """Maps exceptions to an error message and an exit code."""
 
-from everyagent.cli.exit_codes import CommandFailed, ExitCode
+from everyagent.cli.exit_codes import CliFailure, ExitCode
 from everyagent.config import ConfigError
 from everyagent.errors import EveryagentError, NotFound
 
@@ -15,7 +15,7 @@ def explain(error: BaseException) -> tuple[str, ExitCode] | None:
     match error:
         case BaseExceptionGroup():
             return _explain_group(error)
-        case CommandFailed():
+        case CliFailure():
             return str(error), error.code
         case BrokenPipeError():
             return OUTPUT_CLOSED

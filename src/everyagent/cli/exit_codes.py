@@ -26,7 +26,7 @@ MEANINGS: dict[ExitCode, str] = {
 EPILOGUE = "Exit codes: " + "; ".join(f"{code.value} {meaning}" for code, meaning in MEANINGS.items()) + "."
 
 
-class CommandFailed(Exception):
+class CliFailure(Exception):
     """An expected failure: printed as a message, without a traceback."""
 
     def __init__(self, message: str, code: ExitCode = ExitCode.FAILED) -> None:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from everyagent.cli.exit_codes import CommandFailed, ExitCode
+from everyagent.cli.exit_codes import CliFailure, ExitCode
 
 
 def main() -> NoReturn:
@@ -17,7 +17,7 @@ def run(words: Sequence[str]) -> int:
         code = _run(list(words))
         sys.stdout.flush()
         return code
-    except CommandFailed as failure:
+    except CliFailure as failure:
         return _fail(str(failure), failure.code)
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
@@ -47,7 +47,7 @@ def _run(words: list[str]) -> int:
     try:
         result = app(words, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
-        raise CommandFailed(f"{error}\nSee `{help_for(words)}`.", ExitCode.USAGE) from error
+        raise CliFailure(f"{error}\nSee `{help_for(words)}`.", ExitCode.USAGE) from error
     return result if isinstance(result, int) else ExitCode.OK
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from everyagent.cli.exit_codes import CommandFailed, ExitCode
+from everyagent.cli.exit_codes import CliFailure, ExitCode
 from everyagent.model.policies import ServerPolicies, ToolPolicies, Verdict
 
 ALL = "all"
@@ -16,7 +16,7 @@ def tool_policies(named: Mapping[Verdict, Sequence[str]]) -> ToolPolicies:
     for verdict, names in named.items():
         for name in names:
             if name in seen:
-                raise CommandFailed(
+                raise CliFailure(
                     f"{name} was given twice. Use one of --allow, --ask and --deny for a tool.", ExitCode.USAGE
                 )
             seen.add(name)

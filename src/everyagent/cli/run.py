@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from everyagent.cli.daemon_connection import connect
 from everyagent.cli.daemon_options import DEFAULT_OPTIONS, DaemonOptions
-from everyagent.cli.exit_codes import CommandFailed, ExitCode
+from everyagent.cli.exit_codes import CliFailure, ExitCode
 from everyagent.cli.policy_flags import tool_policies
 from everyagent.cli.terminal_turn import TerminalTurn
 from everyagent.client import ApiError, AsyncClient
@@ -74,7 +74,7 @@ def run(
     """
     text = sys.stdin.read() if prompt == "-" else prompt
     if not text.strip():
-        raise CommandFailed("The prompt is empty.", ExitCode.USAGE)
+        raise CliFailure("The prompt is empty.", ExitCode.USAGE)
 
     async def run_task() -> int:
         async with connect(options) as connection:
@@ -97,7 +97,7 @@ def run(
                     raise
             else:
                 if known.agent != agent:
-                    raise CommandFailed(f"Session {session} belongs to {known.agent}, not to {agent}.", ExitCode.USAGE)
+                    raise CliFailure(f"Session {session} belongs to {known.agent}, not to {agent}.", ExitCode.USAGE)
                 return session, False
         info = await client.create(
             session,

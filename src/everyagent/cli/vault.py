@@ -29,11 +29,11 @@ def rotate(*, data_dir: Path | None = None) -> None:
 
 async def _rotate(folder: Path) -> int:
     from everyagent.log.sqlite.log import SqliteLog
-    from everyagent.sessions.launch.secrets import Vault
+    from everyagent.sessions.launch.secrets import SecretVault
 
     log = await SqliteLog.open(folder, SystemClock())
     try:
-        vault = Vault.rotate(folder / "vault.key")
+        vault = SecretVault.rotate(folder / "vault.key")
         count = await log.reseal(lambda sealed, about: vault.seal(vault.unseal(sealed, about), about))
         vault.forget_older()
     finally:

@@ -1,4 +1,4 @@
-"""Big bodies as files, named by what is in them. The database says who refers to which."""
+"""Content-addressed files for large bodies. The database records which rows refer to which file."""
 
 import hashlib
 import os
@@ -19,7 +19,7 @@ class Blobs:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def put(self, body: bytes) -> bytes:
-        """Its digest, once file and folder are on disk: a row may then refer to it."""
+        """Stores a body and returns its digest. File and folder are synced to disk, so a row may refer to it."""
         digest = hashlib.sha256(body).digest()
         path = self._path(digest)
         if not path.exists():
@@ -37,7 +37,7 @@ class Blobs:
         return digest
 
     def adopt(self, path: Path, digest: bytes) -> None:
-        """The same for bytes that a file of this folder holds, on disk already; that file is gone then."""
+        """Like `put`, for a file of this folder that is synced already. The file is moved."""
         if self._path(digest).exists():
             path.unlink(missing_ok=True)
         else:
@@ -45,7 +45,7 @@ class Blobs:
         sync_folder(self._folder)
 
     def draft(self) -> Path:
-        """A new name for a file to adopt later. If nobody does, it is swept away at the next start."""
+        """A new path for a file to `adopt` later. A file that is never adopted is deleted at the next start."""
         return self._folder / f"{uuid.uuid4().hex}.draft"
 
     def open(self, digest: bytes) -> BinaryIO:
@@ -58,7 +58,7 @@ class Blobs:
         self._path(digest).unlink(missing_ok=True)
 
     def sweep(self, referred: Collection[bytes]) -> None:
-        """Removes what a crash left between a file and the row that would have referred to it."""
+        """Deletes files to which no row refers, as a crash leaves them."""
         kept = {digest.hex() for digest in referred}
         for path in self._folder.iterdir():
             if path.name not in kept:

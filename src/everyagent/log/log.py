@@ -27,10 +27,10 @@ Order: TypeAlias = Literal["asc", "desc"]
 
 
 class NewEvent(Struct, frozen=True, gc=False):
-    """`body` is the encoded envelope, stored and sent as it is; it ends in `"raw":null}`.
+    """`body` is the encoded envelope, stored and sent unchanged; it ends in `"raw":null}`.
 
     `type` is its number in `TYPE_NUMBERS`; `frame` the number of the frame it was made from, 0 for none;
-    `text` is what full-text search shall find it by.
+    `text` is indexed for full-text search.
     """
 
     sequence: int
@@ -75,7 +75,7 @@ class Input(Struct, frozen=True, kw_only=True):
 
 
 class Receipt(Struct, frozen=True, kw_only=True):
-    """What was answered to the request that first came with this Idempotency-Key."""
+    """The response to the first request with this Idempotency-Key."""
 
     key: str
     fingerprint: str
@@ -87,8 +87,8 @@ class Receipt(Struct, frozen=True, kw_only=True):
 class SessionRecord(Struct, frozen=True, kw_only=True):
     """The session's row. `number` is the log's own short name for it.
 
-    `config` is encoded JSON the log does not read; `secrets` is sealed. `open_turn` is the sequence of the
-    `turn.started` that has no `turn.ended` yet, or 0. `live` says that a process was started for it.
+    `config` is encoded JSON that the log does not read; `secrets` is encrypted. `open_turn` is the sequence of the
+    `turn.started` that has no `turn.ended` yet, or 0. `live`: a process was started for the session.
     """
 
     number: int
@@ -119,7 +119,7 @@ class SessionRecord(Struct, frozen=True, kw_only=True):
 
 
 class SessionChanges(Struct, frozen=True, kw_only=True):
-    """New values for the session's row, committed with the events that tell of them."""
+    """New values for the session's row, committed with the events that report them."""
 
     status: SessionStatus | UnsetType = UNSET
     native_session_id: str | UnsetType | None = UNSET

@@ -1,4 +1,4 @@
-"""A session's second telling: events of another shape, written in one transaction with those they are made from.
+"""Projections of sessions: events of another schema, committed together with the events they are derived from.
 
 The log keeps them as it keeps events, under a number of their own; it knows nothing of what they say.
 """
@@ -14,7 +14,7 @@ from everyagent.log.log import NewEvent
 PROJECTION: Final = 1 << 30
 #: Types from here on are left out of a view's pages, unless they are asked for.
 HIDDEN: Final = 61
-#: The type of an event that was told again.
+#: The type of an event that a later one replaced.
 SUPERSEDED: Final = 62
 
 
@@ -30,7 +30,7 @@ class NewProjection(Struct, frozen=True, kw_only=True):
 
 
 class ProjectionStep(Struct, kw_only=True):
-    """What one step adds to a view. `expected` is the view's head before it; `hidden` counts what pages leave out."""
+    """The changes of one step to a view. `expected` is its head before them; `hidden` counts events not in pages."""
 
     expected: int
     status: str

@@ -9,7 +9,7 @@ from everyagent.log.projections import PROJECTION
 
 #: Small chunks that a reader lacks are handed to it in pieces of about this size.
 JOINED_BYTES = 64 << 10
-#: What an event costs in memory beside its body.
+#: Memory that an event takes in addition to its body, in bytes.
 _EVENT_OVERHEAD = 200
 
 
@@ -25,7 +25,7 @@ class _Ring:
 
 
 class Recent:
-    """What is not here is in the database; a reader that misses something reads it there."""
+    """A cache of committed chunks. A reader that does not find a chunk here reads it from the database."""
 
     def __init__(self, budget: int, commit: int) -> None:
         self.commit = commit
@@ -61,7 +61,7 @@ class Recent:
         return None if ring is None else ring.head
 
     def after(self, session: int, sequence: int) -> EventChunk | None:
-        """What follows `sequence`, up to the head where that is little; the same object for every reader there."""
+        """The events after `sequence`, small chunks joined up to `JOINED_BYTES`; one object for all readers there."""
         ring = self._rings.get(session)
         chunk = None if ring is None else ring.chunks.get(sequence)
         if ring is None or chunk is None or chunk.last == ring.head or chunk.size >= JOINED_BYTES:
@@ -77,7 +77,7 @@ class Recent:
         return made
 
     def edge(self, session: int, sequence: int) -> int | None:
-        """Where the first kept chunk after `sequence` begins: a replay that ends there goes on with shared chunks."""
+        """The position before the first kept chunk after `sequence`. A replay that ends there continues with chunks."""
         ring = self._rings.get(session)
         return None if ring is None else next((before for before in ring.chunks if before > sequence), None)
 
@@ -94,5 +94,5 @@ class Recent:
 
 
 def _cost(chunk: EventChunk) -> int:
-    """Its bodies, and once more as they are sent."""
+    """Estimated memory: the bodies, the same as they are sent, and a constant for each event."""
     return 2 * chunk.size + _EVENT_OVERHEAD * len(chunk.events)

@@ -1,4 +1,4 @@
-"""What records are: JSON documents by kind and id, for whatever stands beside the sessions in the same storage.
+"""The `Records` protocol: JSON documents by kind and id, in the same storage as the sessions.
 
 Called by `managed/`. `testing/log_rules/recording.py` holds every implementation to it.
 """
@@ -32,7 +32,7 @@ class Record(Struct, frozen=True, kw_only=True):
 
 
 class Uploaded(NamedTuple):
-    """Bytes that are on disk already, and wait for a record to own them."""
+    """Bytes on disk that do not belong to a record yet."""
 
     path: Path
     digest: bytes
@@ -40,7 +40,7 @@ class Uploaded(NamedTuple):
 
 
 class Insert(Struct, frozen=True, kw_only=True):
-    """A new record; its uploads are kept as long as it is there, and so are blobs that another record has, too."""
+    """A new record. Its uploads, and blobs that it shares with other records, are kept until it is deleted."""
 
     kind: str
     id: str
@@ -53,7 +53,7 @@ class Insert(Struct, frozen=True, kw_only=True):
 
 
 class Replace(Struct, frozen=True, kw_only=True):
-    """New values for a record, if its version is still `version`; unset stays as it is."""
+    """New values for a record, if its version is still `version`. Unset fields do not change."""
 
     kind: str
     id: str
@@ -65,7 +65,7 @@ class Replace(Struct, frozen=True, kw_only=True):
 
 
 class Delete(Struct, frozen=True, kw_only=True):
-    """It goes with everything that belongs to it."""
+    """Deletes a record and everything that belongs to it."""
 
     kind: str
     id: str
@@ -95,7 +95,7 @@ class Records(Protocol):
     """Errors: `RecordNotFound`, `RecordExists` (its id or key is taken), `RecordChanged`, `StorageFull`."""
 
     async def write(self, *changes: Change) -> list[Record]:
-        """All of them or none, on disk; what each inserted or replaced record is now (deleted ones are left out)."""
+        """Commits all changes or none. Returns the inserted and replaced records."""
         ...
 
     async def find(self, kind: str, id: str) -> Record: ...
@@ -104,13 +104,13 @@ class Records(Protocol):
         ...
 
     async def count(self, kind: str, parent: str) -> int:
-        """Those that are not archived."""
+        """The number of records that are not archived."""
         ...
 
     def upload(self, pieces: AsyncIterator[bytes]) -> AbstractAsyncContextManager[Uploaded]:
-        """Put on disk piece by piece; gone again after the block unless a record was inserted with it."""
+        """Writes bytes to disk in pieces. They are deleted after the block unless a record was inserted with them."""
         ...
 
     async def blob(self, digest: bytes) -> BinaryIO:
-        """Open for reading, and so though its record be deleted meanwhile; `RecordNotFound` if it is gone."""
+        """Opens a blob, which stays readable if its record is deleted. Raises `RecordNotFound` if it is gone."""
         ...

@@ -8,7 +8,7 @@ ALL_SESSIONS = 0
 
 
 class Signal:
-    """Fires once, at the next commit; until then it beats, so that a silent stream shows that it lives."""
+    """Fires once, at the next commit. Until then it sends heartbeats, which keep an idle stream alive."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, heartbeat: float) -> None:
         self.fired = False
@@ -42,7 +42,7 @@ class Signal:
 
 
 class Signals:
-    """A signal lives as long as a reader holds it: a session nobody reads costs nothing."""
+    """Signals by session. A signal exists while a reader holds it, so a session without readers costs nothing."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, heartbeat: float) -> None:
         self.closed = False

@@ -1,7 +1,7 @@
 """Readers of the log: replay, then live. A reader is a position and at most one chunk, never a queue.
 
-Whatever is not in memory is replayed from storage; where both have it, the position decides, so nothing is
-missed and nothing comes twice.
+Events that are not in memory are replayed from storage. The position decides what comes next, so no event is missed
+or repeated.
 """
 
 from collections import deque
@@ -37,7 +37,7 @@ class FeedReplay(NamedTuple):
 
 
 class Storage(Protocol):
-    """Where readers find what is no longer, or not yet, in memory. Pages are bounded in bytes."""
+    """Access to events that are not in memory. Pages are bounded in bytes."""
 
     async def replay(self, session: int, after: int, until: int | None) -> Replay:
         """Raises `SessionNotFound`."""
@@ -109,7 +109,7 @@ class SessionTail(AsyncIterator[EventChunk | None]):
 
 
 class PairedTail(AsyncIterator[TailPair | None]):
-    """A session and its view, whose commits fire the session's signal, too."""
+    """Reads a session and its view together. Commits of the view fire the session's signal."""
 
     def __init__(self, events: SessionTail, view: SessionTail) -> None:
         self._events = events

@@ -92,7 +92,7 @@ class Managed:
             return True
 
     async def list_files(self, asked: FileListQuery) -> FilePage:
-        """Collects the outputs of the session that is asked for first."""
+        """Collects the outputs of the session first, if one is given."""
         if asked.scope_id is not None:
             await self.workspaces.outputs.collect(asked.scope_id)
         return await self.files.list(asked)

@@ -7,14 +7,14 @@ from msgspec import Struct, field
 from everyagent.clock import Clock
 from everyagent.log.records import Records
 from everyagent.model.prices import UNPRICED, Prices
-from everyagent.sessions.launch.secrets import Vault
+from everyagent.sessions.launch.secrets import SecretVault
 from everyagent.sessions.locks import Locks
 
 
 class Services(Struct, frozen=True, kw_only=True):
     folder: Path
     records: Records
-    vault: Vault
+    vault: SecretVault
     clock: Clock
     default_agent: str
     prices: Prices = UNPRICED

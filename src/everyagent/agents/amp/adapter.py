@@ -21,23 +21,23 @@ class AmpAdapter(ProgramAdapter):
 
     def __init__(self, around: AdapterContext) -> None:
         super().__init__(around)
-        self._gate = HookServer(around.tasks)
+        self._hook_server = HookServer(around.tasks)
 
     async def open(self, launch: Launch, listener: Listener) -> AmpConversation:
         start = partial(self._start, launch, self._program.located())
-        conversation = AmpConversation(launch, listener, self._tasks, self._gate, start)
+        conversation = AmpConversation(launch, listener, self._tasks, self._hook_server, start)
         await conversation.begin()
         return conversation
 
     async def close(self) -> None:
-        await self._gate.close()
+        await self._hook_server.close()
         await super().close()
 
     async def _start(self, launch: Launch, binary: str, conversation: AmpConversation) -> Process:
         environment = launching.environment(launch, self._environment)
-        door = launching.HookAddress(socket=await self._gate.open(), token=conversation.token)
+        address = launching.HookAddress(socket=await self._hook_server.open(), token=conversation.token)
         mode, policies = conversation.mode, conversation.policies
-        files = await to_thread.run_sync(launching.prepare, launch, environment, mode, policies, door)
+        files = await to_thread.run_sync(launching.prepare, launch, environment, mode, policies, address)
         return await Process.start(
             launching.argv(binary, launch, files, conversation.thread),
             directory=launch.directory,

@@ -66,7 +66,7 @@ class AmpAsks:
         self._note = note
         self._pending: dict[str, _Pending] = {}
 
-    async def knocked(self, body: bytes) -> str | None:
+    async def decide_call(self, body: bytes) -> str | None:
         """The reason for a denial, or None to allow. Cancelled when the hook that waits for it has gone."""
         try:
             standing, tool, given = body.split(b"\n", 2)

@@ -26,7 +26,7 @@ _SECRET = b"authToken="
 
 _heads = msgspec.json.Decoder(wire.AmpHead)
 _inits = msgspec.json.Decoder(wire.AmpInit)
-_said = msgspec.json.Decoder(wire.AmpMessageLine)
+_messages = msgspec.json.Decoder(wire.AmpMessageLine)
 _results = msgspec.json.Decoder(wire.AmpResult)
 
 
@@ -89,7 +89,7 @@ class AmpDecoder:
         return (NativeSession(self.thread),)
 
     def assistant(self, body: bytes) -> Sequence[Draft]:
-        frame = _said.decode(body)
+        frame = _messages.decode(body)
         drafts = list(self._turn())
         task, message = self._task(frame.parent_tool_use_id), None
         if parts := items.parts(frame.message.content):
@@ -109,7 +109,7 @@ class AmpDecoder:
         return [*drafts, *self._stopped(frame.message.stop_reason)]
 
     def user(self, body: bytes) -> Sequence[Draft]:
-        frame = _said.decode(body)
+        frame = _messages.decode(body)
         drafts: list[Draft] = []
         words: list[str] = []
         for block in frame.message.content:
@@ -133,11 +133,11 @@ class AmpDecoder:
         frame = _results.decode(body)
         self.finished = True
         if not self.in_turn:
-            return () if not frame.is_error else (failures.told(frame.error),)
+            return () if not frame.is_error else (failures.error_of(frame.error),)
         if frame.error.startswith(failures.CANCELLED):
             return (self._ended("interrupted"),)
         if frame.is_error:
-            error = failures.told(frame.error)
+            error = failures.error_of(frame.error)
             return (error, self._ended("error", error))
         return (self._ended("end_turn"),)
 

@@ -35,14 +35,14 @@ class AmpConversation:
         launch: Launch,
         listener: Listener,
         tasks: TaskSupervisor,
-        gate: HookServer,
+        hook_server: HookServer,
         start: "Callable[[AmpConversation], Awaitable[Process]]",
     ) -> None:
         self.thread = launch.native_session_id
         self._launch = launch
         self._listener = listener
         self._tasks = tasks
-        self._gate = gate
+        self._hook_server = hook_server
         self._start = start
         self._preface = [] if self.thread else [words for words in (launch.system_prompt, launch.seed) if words]
         self._permission_mode, self._agent_mode = launch.permission_mode, launch.agent_mode
@@ -54,12 +54,12 @@ class AmpConversation:
             find=self._find,
             note=self._note,
         )
-        self.token = gate.admit(self._asks.knocked, self._failed)
+        self.token = hook_server.admit(self._asks.decide_call, self._failed)
         self._started_under = launch.policies
         self._run: AmpProcess | None = None
         self._running = anyio.Lock()
         self._closing = False
-        self._told_of_death = False
+        self._death_reported = False
         self._turns_ended = 0
 
     @property
@@ -75,7 +75,7 @@ class AmpConversation:
         try:
             await self._ready()
         except BaseException:
-            self._gate.dismiss(self.token)
+            self._hook_server.dismiss(self.token)
             raise
 
     # -- commands -----------------------------------------------------------------------------------------------------
@@ -125,7 +125,7 @@ class AmpConversation:
             run = self._run
         if run:
             await run.lines.close(force=force)
-        await self._tell_of_death(Death(expected=True))
+        await self._report_death(Death(expected=True))
 
     def _may_keep(self, policies: ToolPolicies | UnsetType) -> bool:
         if policies is UNSET:
@@ -143,7 +143,7 @@ class AmpConversation:
                 return self._run
             if self._run:
                 await self._run.gone()
-            if self._closing or self._told_of_death:
+            if self._closing or self._death_reported:
                 raise AgentFailed(_GONE)
             self._started_under = self.policies
             process = await self._start(self)
@@ -161,12 +161,12 @@ class AmpConversation:
         self.thread = run.decoder.thread or self.thread
         self._asks.give_up(_LEFT)
         if not run.decoder.finished or death.expected or run.lines.fault:
-            await self._tell_of_death(death)
+            await self._report_death(death)
 
-    async def _tell_of_death(self, death: Death) -> None:
-        if not self._told_of_death:
-            self._told_of_death = True
-            self._gate.dismiss(self.token)
+    async def _report_death(self, death: Death) -> None:
+        if not self._death_reported:
+            self._death_reported = True
+            self._hook_server.dismiss(self.token)
             self._asks.give_up(_LEFT)
             await self._listener.died(death)
 
@@ -181,7 +181,7 @@ class AmpConversation:
     async def _say(self, run: AmpProcess, content: list[dict[str, object]], *, steer: bool) -> None:
         words = [str(block["text"]) for block in content if block["type"] == "text"]
         run.decoder.prompted(words)
-        await run.lines.tell_or_die(encode.prompt(content, steer=steer))
+        await run.lines.send_or_die(encode.prompt(content, steer=steer))
 
     async def _content(self, prompt: Prompt, preface: list[str]) -> list[dict[str, object]]:
         folder = self._launch.scratch / "attachments" / prompt.item_id

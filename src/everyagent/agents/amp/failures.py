@@ -37,7 +37,7 @@ def code_of(words: str) -> ErrorCode | None:
     return next((code for part, code in _BY_WORDS if part in lower), None)
 
 
-def told(words: str) -> Error:
+def error_of(words: str) -> Error:
     code = code_of(words) or "internal"
     return Error(message=remedied(words) if code == "auth" else words, code=code)
 

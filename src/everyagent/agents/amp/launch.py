@@ -70,7 +70,7 @@ def environment(launch: Launch, source: Mapping[str, str]) -> dict[str, str]:
 
 
 def prepare(
-    launch: Launch, environment: Mapping[str, str], mode: str, policies: ToolPolicies, door: HookAddress
+    launch: Launch, environment: Mapping[str, str], mode: str, policies: ToolPolicies, address: HookAddress
 ) -> AmpFiles:
     """Write the files of a session. Raises `AgentNotLoggedIn`, and `AgentFailed` if its mode cannot be enforced."""
     user = settings.of_user(environment)
@@ -80,7 +80,7 @@ def prepare(
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     delegates: dict[Standing, Path] = {standing: folder / standing for standing in get_args(Standing)}
     for standing, path in delegates.items():
-        _write(path, _script(standing, door).encode(), mode=0o700)
+        _write(path, _script(standing, address).encode(), mode=0o700)
     made = settings.for_session(user, delegates, TOOLS_SERVER, policies)
     _write(folder / "settings.json", msgspec.json.encode(made))
     servers = _servers(launch)
@@ -100,9 +100,9 @@ def folder_of(launch: Launch) -> Path:
     return launch.scratch / "amp"
 
 
-def _script(standing: Standing, door: HookAddress) -> str:
+def _script(standing: Standing, hook: HookAddress) -> str:
     """A script that runs the hook with its arguments, because Amp accepts only a program's path. Amp's key is unset."""
-    command = shlex.join([sys.executable, "-I", "-S", hook_client.__file__, str(door.socket), door.token, standing])
+    command = shlex.join([sys.executable, "-I", "-S", hook_client.__file__, str(hook.socket), hook.token, standing])
     return f'#!/bin/sh\nunset AMP_API_KEY\nexec {command} "$AGENT_TOOL_NAME"\n'
 
 

@@ -79,8 +79,8 @@ def input_of(input: Raw) -> wire.AmpToolInput:
 def _returned(content: str, call: AmpCall) -> _Returned:
     match call.name:
         case name if name in SHELLS:
-            told = _decoded(_commands, content)
-            return _Returned(told.output, told.exitCode) if told else _Returned(content)
+            parsed = _decoded(_commands, content)
+            return _Returned(parsed.output, parsed.exitCode) if parsed else _Returned(content)
         case "create_file":
             return _Returned(content, parts=_written(call))
         case "edit_file":
@@ -99,18 +99,18 @@ def _written(call: AmpCall) -> list[ContentPart]:
 
 
 def _edited(content: str, path: str) -> _Returned:
-    told = _decoded(_edits, content)
-    if not told or not path:
+    parsed = _decoded(_edits, content)
+    if not parsed or not path:
         return _Returned(content)
-    fenced = told.diff.removeprefix("```diff\n").removesuffix("```")
+    fenced = parsed.diff.removeprefix("```diff\n").removesuffix("```")
     return _Returned(fenced, parts=[FileRefPart(path=path, action="patch", diff=_headed(path, path, fenced))])
 
 
 def _patched(content: str) -> _Returned:
-    told = _decoded(_patches, content)
-    if not told:
+    parsed = _decoded(_patches, content)
+    if not parsed:
         return _Returned(content)
-    return _Returned(told.summary or content, parts=[_file(file) for file in told.files])
+    return _Returned(parsed.summary or content, parts=[_file(file) for file in parsed.files])
 
 
 def _file(file: wire.PatchedFile) -> FileRefPart:
@@ -145,27 +145,27 @@ def _source(diff: str | None) -> str | None:
 
 
 def _read(content: str) -> _Returned:
-    told = _decoded(_reads, content)
-    if not told:
+    parsed = _decoded(_reads, content)
+    if not parsed:
         return _Returned(content)
-    if told.isImage:
-        mime = told.imageInfo.mimeType if told.imageInfo else None
-        return _Returned("", parts=[ImagePart(path=told.absolutePath, mime=mime, data=told.content)])
-    file = [] if told.isDirectory else [FileRefPart(path=told.absolutePath, action="read")]
-    return _Returned(told.content, parts=[*file])
+    if parsed.isImage:
+        mime = parsed.imageInfo.mimeType if parsed.imageInfo else None
+        return _Returned("", parts=[ImagePart(path=parsed.absolutePath, mime=mime, data=parsed.content)])
+    file = [] if parsed.isDirectory else [FileRefPart(path=parsed.absolutePath, action="read")]
+    return _Returned(parsed.content, parts=[*file])
 
 
 def _other(content: str) -> _Returned:
     """MCP tools return a list of parts; other tools an object or plain text."""
     if content.startswith("[{"):
         try:
-            told = _mcp.decode(content)
+            parsed = _mcp.decode(content)
         except msgspec.MsgspecError:
             return _Returned(content)
         images: list[ContentPart] = [
-            ImagePart(path="image", mime=part.mimeType, data=part.data) for part in told if part.type == "image"
+            ImagePart(path="image", mime=part.mimeType, data=part.data) for part in parsed if part.type == "image"
         ]
-        return _Returned("\n".join(part.text for part in told if part.type == "text"), parts=images)
+        return _Returned("\n".join(part.text for part in parsed if part.type == "text"), parts=images)
     if content.startswith("{"):
         try:
             return _Returned(content, parts=[JsonPart(json=msgspec.json.decode(content))])

@@ -55,8 +55,8 @@ class AmpProcess:
         """The cause is in the last line of its stderr."""
         if death.code == "auth":
             words = self.lines.process.last_error_line
-            told = failures.NO_LOGIN if self.decoder.wants_login or not words else failures.remedied(words)
-            death = replace(death, message=told)
+            message = failures.NO_LOGIN if self.decoder.wants_login or not words else failures.remedied(words)
+            death = replace(death, message=message)
         try:
             await self._over(self, death)
         finally:

@@ -121,9 +121,9 @@ class ClaudeDecoder:
 
     def assistant(self, frame: wire.ClaudeAssistant) -> Sequence[Draft]:
         if not frame.is_api_error_message:
-            return self._messages.said(frame)
+            return self._messages.whole(frame)
         self._failure_reported = True
-        return (failures.told(frame, _text(frame.message)),)
+        return (failures.final(frame, _text(frame.message)),)
 
     def user(self, frame: wire.ClaudeUser) -> Sequence[Draft]:
         """Messages of the session are items already, so the agent's echo of them is ignored."""
@@ -254,9 +254,9 @@ def _typed(shape: type[F], handle: Callable[[ClaudeDecoder, F], Sequence[Draft]]
     return lambda self, body: handle(self, decoder.decode(body))
 
 
-def _notice(shape: type[F], tell: Callable[[F], Sequence[Draft]]) -> Handler:
+def _notice(shape: type[F], make: Callable[[F], Sequence[Draft]]) -> Handler:
     decoder = msgspec.json.Decoder(shape)
-    return lambda _, body: tell(decoder.decode(body))
+    return lambda _, body: make(decoder.decode(body))
 
 
 def _sentence(name: str) -> Handler:

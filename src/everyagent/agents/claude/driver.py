@@ -44,7 +44,7 @@ class ClaudeConversation:
         """Send the first frame. If that fails, the process is ended and no death is reported."""
         try:
             hooks = policies.HOOKS if policies.needs_hook(self._launch.policies) else None
-            await self._lines.tell_or_die(encode.initialize(self._request_id(), self._launch.system_prompt, hooks))
+            await self._lines.send_or_die(encode.initialize(self._request_id(), self._launch.system_prompt, hooks))
         except BaseException:
             await self._lines.process.stop(0)
             raise
@@ -54,25 +54,25 @@ class ClaudeConversation:
     async def prompt(self, prompt: Prompt) -> None:
         content = await self._content(prompt, self._seed)
         self._decoder.prompt = str(uuid.uuid4())
-        await self._lines.tell_or_die(encode.prompt(self._decoder.prompt, content))
+        await self._lines.send_or_die(encode.prompt(self._decoder.prompt, content))
         self._seed = None
 
     async def steer(self, prompt: Prompt) -> None:
-        await self._lines.tell(encode.prompt(str(uuid.uuid4()), await self._content(prompt, None)))
+        await self._lines.send(encode.prompt(str(uuid.uuid4()), await self._content(prompt, None)))
 
     async def answer(self, ask_key: str, answer: Answer) -> None:
         ask = self._decoder.asks.pop(ask_key, None)
         if ask is None:
             raise AgentFailed("The agent no longer waits for this answer.")
-        await self._lines.tell(encode.answer(ask_key, ask, answer))
+        await self._lines.send(encode.answer(ask_key, ask, answer))
 
     async def interrupt(self) -> None:
-        await self._lines.tell(encode.interrupt(self._request_id()))
+        await self._lines.send(encode.interrupt(self._request_id()))
 
     async def interrupt_subagent(self, call: str) -> bool:
         task = self._decoder.tasks.get(call)
         if task:
-            await self._lines.tell(encode.stop_task(self._request_id(), task))
+            await self._lines.send(encode.stop_task(self._request_id(), task))
         return task is not None
 
     async def change(self, change: Change) -> bool:
@@ -123,7 +123,7 @@ class ClaudeConversation:
         request_id = self._request_id()
         reply = self._replies[request_id] = asyncio.get_running_loop().create_future()
         try:
-            await self._lines.tell(frame(request_id))
+            await self._lines.send(frame(request_id))
             with anyio.fail_after(REPLY_LIMIT):
                 answered = await reply
         except TimeoutError:
@@ -156,7 +156,7 @@ class ClaudeConversation:
     async def _reply(self, frame: bytes) -> None:
         """Failures are only logged: an agent that no longer reads is ending, and its death is reported."""
         try:
-            await self._lines.tell(frame)
+            await self._lines.send(frame)
         except AgentFailed as failure:
             logger.info("claude code did not accept a reply", error=failure.detail)
 

@@ -50,7 +50,7 @@ def retrying(frame: wire.ApiRetry) -> Error:
     )
 
 
-def told(frame: wire.ClaudeAssistant, text: str) -> Error:
+def final(frame: wire.ClaudeAssistant, text: str) -> Error:
     """The failure that ends a turn, in the agent's words, with a remedy if there is one."""
     code = code_of(frame.api_error or frame.error, frame.api_error_status, text)
     return failure(text, code, frame.api_error_status)

@@ -167,16 +167,16 @@ class ClaudeMessages:
 
     # -- whole blocks ---------------------------------------------------------------------------------------------
 
-    def said(self, frame: wire.ClaudeAssistant) -> Sequence[Draft]:
+    def whole(self, frame: wire.ClaudeAssistant) -> Sequence[Draft]:
         voice = self._voices.get(frame.parent_tool_use_id)
         content = frame.message.content
         blocks = [wire.ClaudeBlock(type="text", text=content)] if isinstance(content, str) else content
         if voice is not None and voice.native == frame.message.id:
             voice.aborted = voice.aborted or frame.aborted
-            return [draft for block in blocks for draft in self._told(voice, block, frame.parent_tool_use_id)]
+            return [draft for block in blocks for draft in self._block(voice, block, frame.parent_tool_use_id)]
         return self._unstreamed(frame, blocks)
 
-    def _told(self, voice: StreamedMessage, block: wire.ClaudeBlock, speaker: str | None) -> Sequence[Draft]:
+    def _block(self, voice: StreamedMessage, block: wire.ClaudeBlock, speaker: str | None) -> Sequence[Draft]:
         if block.type.endswith("tool_use"):
             return self._call(block, voice.key, speaker)
         if block.type.endswith("tool_result"):

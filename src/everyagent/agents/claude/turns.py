@@ -38,8 +38,8 @@ def error(frame: wire.ClaudeResult) -> Error:
 
 
 def complaint(frame: wire.ClaudeResult) -> str:
-    said = [frame.result, *frame.errors]
-    words = [each for each in said if each and not each.startswith(_DIAGNOSTIC)]
+    texts = [frame.result, *frame.errors]
+    words = [each for each in texts if each and not each.startswith(_DIAGNOSTIC)]
     return "\n".join(words) or "The agent ended the turn without an answer that could be read."
 
 

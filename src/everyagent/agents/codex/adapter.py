@@ -19,20 +19,20 @@ class CodexAdapter(ProgramAdapter):
     def __init__(self, around: AdapterContext) -> None:
         super().__init__(around)
         self._servers = SharedServers(self._start, around.tasks)
-        self._gate = HookServer(around.tasks)
+        self._hook_server = HookServer(around.tasks)
 
     async def open(self, launch: Launch, listener: Listener) -> CodexConversation:
         binary = self._program.located()
         environment = launching.environment(launch.env, self._environment)
         key = ServerKey.of(launching.argv(binary, environment), environment)
         own = launching.own_servers(environment)
-        conversation = CodexConversation(launch, listener, self._tasks, self._reaper, self._gate, own)
+        conversation = CodexConversation(launch, listener, self._tasks, self._reaper, self._hook_server, own)
         await self._servers.open(key, conversation)
         return conversation
 
     async def close(self) -> None:
         await self._servers.close()
-        await self._gate.close()
+        await self._hook_server.close()
         await super().close()
 
     async def _start(self, key: ServerKey) -> AppServer:

@@ -43,13 +43,13 @@ def parse(prompt: str, names: frozenset[str]) -> list[Directive | str]:
         directive, end = _directive(prompt, found) if found[1] in names else (None, found.end())
         position = end
         if directive:
-            steps += _said(prompt[start : found.start()])
+            steps += _text(prompt[start : found.start()])
             steps.append(directive)
             start = end
-    return steps + _said(prompt[start:])
+    return steps + _text(prompt[start:])
 
 
-def _said(text: str) -> list[Directive | str]:
+def _text(text: str) -> list[Directive | str]:
     stripped = text.strip()
     return [stripped] if stripped else []
 

@@ -27,30 +27,30 @@ class MockConversation:
     async def begin(self, launch: Launch) -> None:
         """Send the first frame. If that fails, the process is ended and no death is reported."""
         try:
-            await self._lines.tell(encode.start(launch))
+            await self._lines.send(encode.start(launch))
         except BaseException:
             await self._lines.process.stop(0)
             raise
 
     async def prompt(self, prompt: Prompt) -> None:
-        await self._lines.tell_or_die(encode.prompt(prompt))
+        await self._lines.send_or_die(encode.prompt(prompt))
 
     async def steer(self, prompt: Prompt) -> None:
-        await self._lines.tell(encode.steer(prompt))
+        await self._lines.send(encode.steer(prompt))
 
     async def answer(self, ask_key: str, answer: Answer) -> None:
-        await self._lines.tell(encode.answer(ask_key, answer))
+        await self._lines.send(encode.answer(ask_key, answer))
 
     async def interrupt(self) -> None:
-        await self._lines.tell(encode.interrupt())
+        await self._lines.send(encode.interrupt())
 
     async def interrupt_subagent(self, call: str) -> bool:
         if call in self._helped:
-            await self._lines.tell(encode.interrupt_subagent(call))
+            await self._lines.send(encode.interrupt_subagent(call))
         return call in self._helped
 
     async def change(self, change: Change) -> bool:
-        await self._lines.tell(encode.change(change))
+        await self._lines.send(encode.change(change))
         return True
 
     async def close(self, *, force: bool = False) -> None:

@@ -5,13 +5,13 @@
 
 import { connect } from "node:net"
 
-const GATE = process.env.EVERYAGENT_GATE
-const TOKEN = process.env.EVERYAGENT_GATE_TOKEN
+const SOCKET = process.env.EVERYAGENT_HOOK_SOCKET
+const TOKEN = process.env.EVERYAGENT_HOOK_TOKEN
 const SILENCE_LIMIT = 60_000
 const OURS = [
   "OPENCODE_SERVER_PASSWORD",
-  "EVERYAGENT_GATE",
-  "EVERYAGENT_GATE_TOKEN",
+  "EVERYAGENT_HOOK_SOCKET",
+  "EVERYAGENT_HOOK_TOKEN",
   "npm_config_@opencode-ai:registry",
 ]
 
@@ -26,14 +26,14 @@ function askFirst(rule) {
 function ask(message) {
   return new Promise((resolve) => {
     const away = (why) => resolve(`reject Nobody can be asked for permission: everyagent's daemon is away (${why}).`)
-    const gate = connect(GATE)
+    const daemon = connect(SOCKET)
     let answer = ""
-    gate.setTimeout(SILENCE_LIMIT, () => gate.destroy(new Error("it is silent")))
-    gate.on("error", (error) => away(error.message))
-    gate.on("data", (piece) => (answer += piece))
-    gate.on("close", () => (answer.trim() ? resolve(answer.trim()) : away("it went")))
+    daemon.setTimeout(SILENCE_LIMIT, () => daemon.destroy(new Error("it is silent")))
+    daemon.on("error", (error) => away(error.message))
+    daemon.on("data", (piece) => (answer += piece))
+    daemon.on("close", () => (answer.trim() ? resolve(answer.trim()) : away("it went")))
     const body = JSON.stringify(message)
-    gate.write(`${TOKEN} ${Buffer.byteLength(body)}\n${body}`)
+    daemon.write(`${TOKEN} ${Buffer.byteLength(body)}\n${body}`)
   })
 }
 
@@ -48,7 +48,7 @@ async function hooks() {
 }
 
 export default async () => ({
-  ...(GATE ? await hooks() : {}),
+  ...(SOCKET ? await hooks() : {}),
   config: async (config) => {
     const own = typeof config.permission === "string" ? { "*": config.permission } : config.permission ?? {}
     if ("*" in own) return

@@ -5,7 +5,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from everyagent.cli.daemon_options import DEFAULT_OPTIONS, DaemonOptions
-from everyagent.cli.exit_codes import CommandFailed, ExitCode
+from everyagent.cli.exit_codes import CliFailure, ExitCode
 from everyagent.cli.output import print_json, say
 from everyagent.model.asks import Answer, PermissionAnswer, QuestionAnswer, ToolAnswer
 from everyagent.model.sessions import AskInfo
@@ -41,7 +41,7 @@ def answer(
     with options.client() as client:
         known = {info.ask_id: info for info in client.asks(session, pending=False)}
         if ask not in known:
-            raise CommandFailed(
+            raise CliFailure(
                 f"Session {session} has no ask {ask}. `sessions show {session}` lists them.", ExitCode.NOT_FOUND
             )
         client.answer(session, ask, to_answer(known[ask], answers, reject, message))
@@ -56,11 +56,11 @@ def to_answer(ask: AskInfo, words: tuple[str, ...], reject: bool, message: str |
         case "permission":
             reply = "reject" if reject else "".join(words)
             if reply not in REPLIES:
-                raise CommandFailed(f"A permission is answered with one of: {', '.join(REPLIES)}.", ExitCode.USAGE)
+                raise CliFailure(f"A permission is answered with one of: {', '.join(REPLIES)}.", ExitCode.USAGE)
             return PermissionAnswer(reply=reply, message=message)
         case "question":
             if not words and not reject:
-                raise CommandFailed("Give one answer for each question, or --reject.", ExitCode.USAGE)
+                raise CliFailure("Give one answer for each question, or --reject.", ExitCode.USAGE)
             answers = None if reject else [word.split("|") for word in words]
             return QuestionAnswer(answers=answers, message=message)
         case "tool":

@@ -6,7 +6,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from everyagent.cli.daemon_options import DEFAULT_OPTIONS, DaemonOptions
-from everyagent.cli.exit_codes import CommandFailed, ExitCode
+from everyagent.cli.exit_codes import CliFailure, ExitCode
 from everyagent.cli.output import print_json, say
 
 
@@ -37,9 +37,9 @@ def delete(
 
 def _confirm(sessions: tuple[str, ...]) -> None:
     if not sys.stdin.isatty():
-        raise CommandFailed(
+        raise CliFailure(
             "Deleting cannot be undone and there is no terminal to confirm it. Pass --yes.", ExitCode.USAGE
         )
     say(f"Delete {', '.join(sessions)} and all events? [y/N] ")
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
-        raise CommandFailed("Nothing was deleted.")
+        raise CliFailure("Nothing was deleted.")

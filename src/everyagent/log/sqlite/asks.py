@@ -1,4 +1,4 @@
-"""Asks in the database: opened and closed with the events that tell of it."""
+"""Asks in the database, opened and closed in one transaction with their events."""
 
 from typing import cast
 

@@ -1,4 +1,4 @@
-"""WAL checkpoints: moves committed pages into the database file in a thread of its own, beside the writer."""
+"""WAL checkpoints: moves committed pages into the database file in a separate thread, concurrently with commits."""
 
 import threading
 
@@ -15,7 +15,7 @@ LARGE_PAGES = 16384
 
 
 class Checkpointer:
-    """A thread with a connection of its own: commits go on while it works."""
+    """A thread with a separate connection, so that commits continue during a checkpoint."""
 
     def __init__(self, database: Database) -> None:
         self._connection = database.checkpointer()
@@ -28,7 +28,7 @@ class Checkpointer:
         self._thread.start()
 
     def worthwhile(self, pages: int) -> bool:
-        """Of `pages` in the write-ahead log, enough have not been moved yet. Fewer than before: it began anew."""
+        """True if enough `pages` of the write-ahead log are not moved yet. Fewer than before: the log restarted."""
         return not self._retries.due and pages - (self._moved if pages >= self._moved else 0) >= WORTHWHILE_PAGES
 
     def want(self) -> None:
@@ -49,7 +49,7 @@ class Checkpointer:
         return moved
 
     def close(self) -> None:
-        """Leaves an empty write-ahead log behind, if it can: the next start reads no more than the database."""
+        """Empties the write-ahead log if possible, so that the next start reads only the database."""
         self._stopping = True
         self._wanted.set()
         self._thread.join()

@@ -67,7 +67,7 @@ def read_failure(error: Exception, connection: Connection) -> EveryagentError:
 
 
 def commit_failure(error: Exception) -> Exception:
-    """The error for the caller of a write that failed, though there was room. Other mistakes stay as they are."""
+    """The error for the caller of a write that failed, except for lack of space. Other exceptions do not change."""
     if isinstance(error, (apsw.Error, OSError)):
         return CommitFailed(f"The log could not be written ({error}). Nothing was acknowledged; try again.")
     return error

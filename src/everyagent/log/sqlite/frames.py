@@ -1,4 +1,4 @@
-"""Pages of frames: what the agent and the daemon really said to each other."""
+"""Pages of frames: the messages between agent, daemon and client, byte for byte."""
 
 from collections.abc import Iterator
 from typing import cast
@@ -45,7 +45,7 @@ def frame_page(
 
 
 def _value(form: FrameForm, body: bytes) -> Json:
-    """JSON too deep or too odd for our decoder is shown as the text it is."""
+    """The frame as JSON, or as text if our decoder cannot read it."""
     if form == "json":
         try:
             return cast("Json", msgspec.json.decode(body))

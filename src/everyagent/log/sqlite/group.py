@@ -1,4 +1,4 @@
-"""What one commit writes: the rows of many appends together, and what readers are told of it afterwards."""
+"""Group commit: gathers the rows of many appends for one transaction, and the chunks to publish after it."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -17,7 +17,7 @@ _BATCHES = (256, 32, 4, 1)
 
 
 class Group:
-    """Lives for one transaction. Whatever is checked is checked before anything is added to it."""
+    """The rows of one transaction. Every check of a job comes before it adds a row."""
 
     def __init__(self, connection: Connection, blobs: Blobs, clock: Clock, last_commit: int) -> None:
         self.connection = connection
@@ -27,7 +27,7 @@ class Group:
         self.rewritten: list[int] = []
         self.orphans: set[bytes] = set()
         self._blobs = blobs
-        # Rows laid end to end: a tuple for each would be one more thing to make and to collect.
+        # The values of all rows in one flat list: a tuple for each row would cost time to make and to collect.
         self._events: list[Value] = []
         self._frames: list[Value] = []
         self._texts: list[Value] = []

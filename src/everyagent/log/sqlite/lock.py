@@ -1,4 +1,4 @@
-"""One process a data folder: a lock on a file that the kernel lets go of when the process dies."""
+"""File lock that gives a data folder to one process. The kernel releases it when the process dies."""
 
 import fcntl
 import os
@@ -8,7 +8,7 @@ from everyagent.errors import Unavailable
 
 
 class FolderLock:
-    """Held from the moment it is made until `release`. The file says who holds it."""
+    """Locked from construction until `release`. The file holds the id of the process."""
 
     def __init__(self, folder: Path) -> None:
         path = folder / "everyagent.lock"

@@ -39,7 +39,7 @@ class Span(NamedTuple):
 
     @property
     def used(self) -> int:
-        """How many of these fields a statement needs as its bindings."""
+        """The number of leading fields that a statement needs as bindings."""
         if self.pattern:
             return 5
         return 4 if self.types != ALL_TYPES else 3 if self.limit else 2
@@ -58,7 +58,7 @@ def page(connection: Connection, blobs: Blobs, query: EventQuery) -> EventPage:
 
 
 def read_page(connection: Connection, blobs: Blobs, span: Span, shape: PageShape) -> EventPage:
-    """At most `span.limit - 1` events: the last one only tells that there are more."""
+    """At most `span.limit - 1` events: the last row only shows that there are more."""
     joined = _joined(connection, span, shape)
     wanted = span.limit - 1
     if joined is not None:

@@ -1,4 +1,4 @@
-"""Views in the database: their rows, and what a step adds to one."""
+"""Views in the database: reads their rows, and writes the changes of a step."""
 
 from functools import cache
 
@@ -73,7 +73,7 @@ def write(group: Group, session: int, step: ProjectionStep, at: int) -> None:
 
 
 def rewrite(group: Group, session: int, step: ProjectionStep, times: list[int]) -> None:
-    """The whole view anew: `step` holds all its events, `times` when each was told."""
+    """Replaces a whole view. `step` holds all its events, `times` the time of each."""
     group.flush()
     view = session | PROJECTION
     group.connection.execute("DELETE FROM events WHERE key > ? AND key < ?", (key(view, 0), key(view + 1, 0)))

@@ -1,4 +1,4 @@
-"""Receipts: what was answered to a request with an Idempotency-Key, for a day."""
+"""Receipts: responses to requests with an Idempotency-Key, kept for a day."""
 
 from typing import cast
 
@@ -29,7 +29,7 @@ def find(connection: Connection, key: str, now: int) -> Receipt | None:
 
 
 def check_unused(connection: Connection, receipt: Receipt | None, now: int) -> None:
-    """A key has one effect: whoever comes second with it, the same request or another, changes nothing."""
+    """Raises `KeyReused` if the key was used before, by the same request or another."""
     if receipt is not None and find(connection, receipt.key, now) is not None:
         raise KeyReused("This Idempotency-Key was used before. Send each new request with a new key.")
 

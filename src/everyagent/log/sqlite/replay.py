@@ -1,4 +1,4 @@
-"""What readers behind the recent chunks are fed: the log's own past, in pages of bounded bytes."""
+"""Replays stored events, in pages of bounded size, to readers that are behind the recent chunks."""
 
 from functools import partial
 from typing import cast
@@ -40,7 +40,7 @@ def _replay(connection: Connection, blobs: Blobs, session: int, after: int, unti
 
 
 def _replay_feed(connection: Connection, blobs: Blobs, after: FeedMark, until: int) -> FeedReplay:
-    """Commits of sessions that were deleted are passed over."""
+    """Skips commits of deleted sessions."""
     (commit, sequence), whole = after
     rows = connection.execute(
         "SELECT commits.number, session, max(first, iif(commits.number = ?2, ?3 + 1, 0)) AS start, last "

@@ -1,4 +1,4 @@
-"""How the model's values lie in rows: keys, numbers for words, sessions, asks."""
+"""Conversion between values of the model and database rows: keys, enumerations, sessions, asks."""
 
 from collections.abc import Sequence
 from typing import Final, cast, get_args

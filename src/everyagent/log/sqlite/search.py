@@ -1,4 +1,4 @@
-"""Full-text search over what was said in all sessions."""
+"""Full-text search over the events of all sessions."""
 
 from typing import cast
 
@@ -12,7 +12,7 @@ _END_OF_KEYS = (1 << 63) - 1
 
 
 def find_text(connection: Connection, text: str, session: int | None, limit: int) -> list[SearchHit]:
-    """Best first. Every word must be there; the last one may be only begun."""
+    """Matches with every word, best first. The last word may be a prefix."""
     words = _phrases(text)
     if not words:
         return []

@@ -1,4 +1,4 @@
-"""The one thread that writes. It commits whatever has come in while the last commit ran: no timer, no fixed batch."""
+"""The writer thread: group commit of all jobs that arrived during the last commit, without timer or batch size."""
 
 import asyncio
 import threading
@@ -40,7 +40,7 @@ class Job(NamedTuple):
 
 
 class Commit(NamedTuple):
-    """What came of a group: told to the event loop in one call."""
+    """The result of a group, passed to the event loop in one call."""
 
     outcomes: Sequence[tuple[asyncio.Future[object], object]]
     chunks: Sequence[EventChunk] = ()
@@ -48,7 +48,7 @@ class Commit(NamedTuple):
 
 
 class Writer:
-    """`tell` is called on the event loop, once a commit; outcomes that are exceptions are the job's failure."""
+    """`committed` is called on the event loop, once per commit. An outcome that is an exception fails its job."""
 
     def __init__(
         self,
@@ -56,14 +56,14 @@ class Writer:
         blobs: Blobs,
         clock: Clock,
         checkpointer: Checkpointer,
-        tell: Callable[[Commit], None],
+        committed: Callable[[Commit], None],
     ) -> None:
         self.full = False
         self._connection = connection
         self._blobs = blobs
         self._clock = clock
         self._checkpointer = checkpointer
-        self._tell = tell
+        self._committed = committed
         self._loop = asyncio.get_running_loop()
         self._queue: SimpleQueue[Job | None] = SimpleQueue()
         self._stopping = False
@@ -89,7 +89,7 @@ class Writer:
         return cast("asyncio.Future[T]", future)
 
     def stop(self) -> None:
-        """From now on nothing is taken; what was taken before is still committed, if the disk has room."""
+        """Refuses new jobs. Jobs submitted before are still committed, if the disk has room."""
         self._stopping = True
         self._queue.put(None)
 
@@ -106,7 +106,7 @@ class Writer:
                 held = self._commit(held + self._admit(held, arrived))
                 self._tidy(idle=not arrived)
         finally:
-            # Whatever ended it, nobody waits for a commit that will not come.
+            # However the thread ended, no job may wait for a commit that will not come.
             self._stopping = True
             while not self._queue.empty():
                 job = self._queue.get()
@@ -114,7 +114,7 @@ class Writer:
             self._post(Commit([(job.future, closed()) for job in held]))
 
     def _take(self) -> tuple[list[Job], bool]:
-        """Everything that waits now, and whether it is the last; while there is nothing to do, the next to come."""
+        """All waiting jobs, and whether the writer stops after them. Waits for a job if there is nothing to do."""
         jobs: list[Job] = []
         try:
             job = self._queue.get(timeout=self._pause())
@@ -132,7 +132,7 @@ class Writer:
         return self._housekeeping.due if self._debris or self._housekeeping.failing else None
 
     def _admit(self, held: Sequence[Job], arrived: list[Job]) -> list[Job]:
-        """Behind appends that wait for room, impatient jobs of the same session fail at once."""
+        """Without jobs that must not wait for room behind a held append of the same session: these fail at once."""
         sessions = {job.session for job in held}
         if not sessions:
             return arrived
@@ -141,7 +141,7 @@ class Writer:
         return [job for job in arrived if job.patient or job.session not in sessions]
 
     def _commit(self, jobs: list[Job]) -> list[Job]:
-        """Those that must wait until the disk has room."""
+        """Commits jobs. Returns those that must wait until the disk has room."""
         if not jobs and not self.full:
             return []
         try:
@@ -156,7 +156,7 @@ class Writer:
         return []
 
     def _one_by_one(self, jobs: list[Job]) -> list[Job]:
-        """After a failure that is not the disk's room: only those jobs fail that fail alone."""
+        """Commits jobs one at a time after a failure other than a full disk, so that only faulty jobs fail."""
         for index, job in enumerate(jobs):
             try:
                 self._attempt([job])
@@ -182,7 +182,7 @@ class Writer:
         return [job for job in jobs if job.patient]
 
     def _attempt(self, jobs: Sequence[Job]) -> None:
-        """One transaction. Jobs that are refused are so alone; any other failure is raised, and nothing was done."""
+        """Commits jobs in one transaction. A refusal fails only its job; any other failure is raised without effect."""
         connection = self._connection
         group = Group(connection, self._blobs, self._clock, self.last_commit)
         connection.execute("BEGIN IMMEDIATE")
@@ -205,16 +205,16 @@ class Writer:
         self._debris = self._debris or bool(group.deleted)
 
     def _roll_back(self, error: Exception) -> bool:
-        """Whether it was for want of room."""
+        """Returns True if the disk was full."""
         full = is_full(error, self._connection)
         if self._connection.in_transaction:
-            with suppress(apsw.Error):  # the transaction is over nevertheless; the next one tells if it is not
+            with suppress(apsw.Error):  # the transaction has usually ended anyway; if not, the next BEGIN fails
                 self._connection.execute("ROLLBACK")
         return full
 
     def _post(self, commit: Commit) -> None:
         if commit.outcomes:
-            self._loop.call_soon_threadsafe(self._tell, commit)
+            self._loop.call_soon_threadsafe(self._committed, commit)
 
     def _remove_orphans(self) -> None:
         """A file that cannot be removed stays until the next start, when all unused blobs are removed."""

@@ -1,5 +1,5 @@
-"""Every change of the log, as work for one group commit. Each checks first and writes then: a refused one
-leaves no trace, whatever else is in the group."""
+"""The changes of the log, as jobs for a group commit. Each checks before it writes, so a refused job has no effect
+on the others of its group."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -111,7 +111,7 @@ def enqueue(group: Group, session: int, waiting: Input, receipt: Receipt | None)
 
 
 def keep_receipt(group: Group, receipt: Receipt) -> None:
-    """The first answer stays; coming again with the same one is no error."""
+    """Stores an answer. The first one stays; repeating it is no error."""
     first = receipts.find(group.connection, receipt.key, group.now)
     if first is None:
         receipts.store(group.connection, receipt, group.now)
@@ -120,7 +120,7 @@ def keep_receipt(group: Group, receipt: Receipt) -> None:
 
 
 def delete(group: Group, session_id: str) -> None:
-    """The session is gone with this commit; its many rows are removed bit by bit after it."""
+    """Deletes the session in this commit; its rows are removed in slices afterwards."""
     group.flush()
     connection = group.connection
     row = connection.execute("SELECT number FROM sessions WHERE session_id = ?", (session_id,)).fetchone()
@@ -157,7 +157,7 @@ def reseal(group: Group, anew: Callable[[bytes, str], bytes]) -> int:
 
 
 def _advance(group: Group, step: Append) -> int:
-    """Moves the session's row on if it is where the caller believes it to be; the time of the append."""
+    """Updates the session's row if its head is the expected one. Returns the time of the append."""
     changed = _changed_columns(step.changes)
     rows = group.connection.execute(
         _advance_sql(tuple(changed)),

@@ -21,7 +21,7 @@ class CreateMemory(Struct, frozen=True, kw_only=True):
 
 
 class UpdateMemory(Struct, frozen=True, kw_only=True):
-    """None leaves a field as it is; `expected` is the SHA-256 that the content must have before."""
+    """A field that is None does not change; `expected` is the SHA-256 that the content must have before."""
 
     id: str
     path: str | None = None

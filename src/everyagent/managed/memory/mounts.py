@@ -24,8 +24,8 @@ KIND = "session_memory"
 #: A record that belongs to a store: a session may have changes that are not in the store yet.
 OPEN_KIND = "open_session_memory"
 _MOST = 10_000
-_TOLD = 20
-_MOST_NEWS = 2 * _TOLD
+_PROBLEMS = 20
+_MOST_NEWS = 2 * _PROBLEMS
 logger = get_logger(__name__)
 
 
@@ -56,7 +56,7 @@ def mounted(session_id: str, resource: MemoryStoreResource) -> Insert:
 
 
 class Mounts:
-    """`place` maps a path of the API to a session's folder; `rests` says whether a session has no running turn."""
+    """`place` maps a path of the API to a session's folder; `rests` returns whether a session has no running turn."""
 
     def __init__(
         self,
@@ -87,12 +87,12 @@ class Mounts:
             for record in mounts:
                 if not _body(record).read_only:
                     await self._open(session_id, record.key or "")
-            return await self._sync(session_id, mounts, telling=True)
+            return await self._sync(session_id, mounts, report=True)
 
     async def turn_over(self, session_id: str) -> list[str]:
         """Writes the agent's changes to the stores. Returns new problems."""
         async with self._alone(session_id) as mounts:
-            problems = await self._sync(session_id, mounts, telling=True)
+            problems = await self._sync(session_id, mounts, report=True)
             if mounts and await self._rests(session_id):
                 await self._close(mounts)
             return problems
@@ -102,7 +102,7 @@ class Mounts:
         async with self._alone(session_id) as mounts:
             folders = [self._place(session_id, _body(record).mount_path) for record in mounts]
             if await asyncio.to_thread(lambda: any(folder.is_dir() for folder in folders)):
-                await self._sync(session_id, mounts, telling=False)
+                await self._sync(session_id, mounts, report=False)
             await self._close(mounts)
 
     async def settle(self, store_id: str, *, running: bool = True) -> None:
@@ -119,7 +119,7 @@ class Mounts:
 
     async def _take_up(self, session_id: str, marks: Sequence[Record]) -> None:
         async with self._alone(session_id) as mounts:
-            await self._sync(session_id, mounts, telling=False)
+            await self._sync(session_id, mounts, report=False)
             if await self._rests(session_id):
                 await self._close(marks)
 
@@ -153,10 +153,10 @@ class Mounts:
         except (RecordExists, RecordNotFound):
             return  # open already, or its store was deleted
 
-    async def _sync(self, session_id: str, mounts: Sequence[Record], *, telling: bool) -> list[str]:
-        return [problem for record in mounts for problem in await self._sync_one(session_id, record, telling=telling)]
+    async def _sync(self, session_id: str, mounts: Sequence[Record], *, report: bool) -> list[str]:
+        return [problem for record in mounts for problem in await self._sync_one(session_id, record, report=report)]
 
-    async def _sync_one(self, session_id: str, record: Record, *, telling: bool) -> list[str]:
+    async def _sync_one(self, session_id: str, record: Record, *, report: bool) -> list[str]:
         body, store_id = _body(record), record.key or ""
         try:
             store = await self._stores.retrieve(store_id)
@@ -174,12 +174,13 @@ class Mounts:
             logger.warning("could not synchronize a memory store", session=session_id, store=store_id, why=str(error))
             files = body.files
             problems = [f"the memory store {body.name!r} and {body.mount_path} could not be synchronized: {error}"]
-        if len(problems) > _TOLD:
-            problems = [*problems[:_TOLD], f"the memory store {body.name!r}: {len(problems) - _TOLD} more like these"]
+        if len(problems) > _PROBLEMS:
+            more = f"the memory store {body.name!r}: {len(problems) - _PROBLEMS} more like these"
+            problems = [*problems[:_PROBLEMS], more]
         news = [*dict.fromkeys(each for each in (*body.untold, *problems) if each not in body.told)][:_MOST_NEWS]
-        told, untold = (problems, []) if telling else (body.told, news)
+        told, untold = (problems, []) if report else (body.told, news)
         await self._keep(record, body, replace(body, files=files, told=told, untold=untold))
-        return news if telling else []
+        return news if report else []
 
     async def _keep(self, record: Record, old: MountBody, new: MountBody) -> None:
         """If this fails, the next synchronization has more to compare, and nothing is lost."""

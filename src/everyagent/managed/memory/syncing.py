@@ -94,7 +94,7 @@ class Sync:
                 self._common[step.path] = scan.files[step.path]
 
     async def _change(self, steps: Sequence[Erase | Move | Push], changes: Sequence[MemoryChange]) -> list[bool]:
-        """Whether each change was made. Conflicts are left for the next time."""
+        """Returns whether each change was made. Conflicts are left for the next time."""
         if not changes:
             return []
         outcomes = await self._memories.change(self._store_id, changes, self._actor)

@@ -57,7 +57,7 @@ class OutcomeJudge:
             await self._report(session_id, outcome, judgement)
 
     async def _judge(self, session_id: str, outcome: SessionOutcome) -> Judgement | None:
-        """None if the evaluation was ended by somebody else before there was a verdict."""
+        """None if the evaluation was ended otherwise before there was a verdict."""
         record = await self._viewed.log.session(session_id)
         rubric = await self._rubric(record, outcome)
         message = SendMessage(message=judge_prompt(outcome.description, await self._recent_messages(record), rubric))

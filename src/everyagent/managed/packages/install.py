@@ -22,7 +22,7 @@ _ERROR_CHARS = 1000
 
 
 class InstalledPackages(Struct, frozen=True, kw_only=True):
-    """`env` has the variables by which programs find the packages; `problems` says what is missing, and why."""
+    """`env` has the variables by which programs find the packages; `problems` lists missing ones with the reason."""
 
     env: dict[str, str]
     problems: list[str]
@@ -68,7 +68,7 @@ def install(packages: Packages, folder: Path, path: str, child: Child) -> Instal
 
 
 def _once(prefix: Path, manager: str, wanted: Sequence[str], child: Child) -> None:
-    """Installs once; others wait. The folder cannot be moved afterwards, so a mark file says that it is complete."""
+    """Installs once; others wait. The folder cannot be moved afterwards, so a mark file shows that it is complete."""
     with only_one(prefix):
         if (prefix / ".whole").exists():
             return

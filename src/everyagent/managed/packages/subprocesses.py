@@ -19,7 +19,7 @@ _OUTPUT_BYTES = 16 * 1024 * 1024
 
 
 class Child:
-    """One program at a time, in a process group of its own."""
+    """Runs one program at a time, in a new process group."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

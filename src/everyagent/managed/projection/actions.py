@@ -1,15 +1,15 @@
 """Required actions of clients: confirmations, custom tools, questions. One idle event lists all that are open; each is
-closed by an event of its own, whoever answered. Actions of a stopped daemon are parked: they stay open for the next."""
+closed by a separate event. Actions of a stopped daemon are parked: they stay open after its restart."""
 
 from typing import assert_never
 
 import msgspec
 
+from everyagent.managed.projection.emitter import Emitter
 from everyagent.managed.projection.events import CustomToolUse, Stop, ToolResult, ToolUse
 from everyagent.managed.projection.naming import QUESTION_TOOL, TOOLSET, as_input, event_id, tool_name
 from everyagent.managed.projection.state import Action, Grant
 from everyagent.managed.projection.statuses import Statuses
-from everyagent.managed.projection.teller import Teller
 from everyagent.managed.projection.tools import Tools, evaluated
 from everyagent.managed.sessions.blocks import ResultBlock, Text
 from everyagent.managed.sessions.client_events import UserCustomToolResult, UserToolConfirmation, UserToolResult
@@ -31,8 +31,8 @@ _QUESTIONS = msgspec.json.Encoder()
 class Actions:
     """`answered` are actions that the client answers in the current frame: their events exist already."""
 
-    def __init__(self, teller: Teller, tools: Tools, statuses: Statuses) -> None:
-        self._teller = teller
+    def __init__(self, emitter: Emitter, tools: Tools, statuses: Statuses) -> None:
+        self._emitter = emitter
         self._tools = tools
         self._statuses = statuses
         self.answered: set[str] = set()
@@ -58,7 +58,7 @@ class Actions:
                 assert_never(data)
 
     def _confirm(self, data: PermissionRequested) -> None:
-        state = self._teller.state
+        state = self._emitter.state
         given, item = as_input(data.input), data.item_id or data.permission_id
         use = state.uses.get(item)
         name = use.name if use else tool_name(data.tool or data.action, None).name
@@ -78,29 +78,29 @@ class Actions:
         )
 
     def _custom(self, ask_id: str, name: str, given: Object, *, question: bool = False) -> None:
-        teller = self._teller
-        made = event_id(teller.session_id, "ask", ask_id)
-        teller.tell(CustomToolUse(id=made, processed_at=teller.time, name=name, input=given))
+        emitter = self._emitter
+        made = event_id(emitter.session_id, "ask", ask_id)
+        emitter.emit(CustomToolUse(id=made, processed_at=emitter.time, name=name, input=given))
         kind = "question" if question else "custom"
-        teller.state.actions[made] = Action(ask_id=ask_id, kind=kind, name=name, input=given)
+        emitter.state.actions[made] = Action(ask_id=ask_id, kind=kind, name=name, input=given)
 
     def _toolset(self, data: ToolRequested) -> None:
         """A tool of the toolset that the client's own machine runs."""
-        teller = self._teller
-        made, given = event_id(teller.session_id, "ask", data.tool_id), as_input(data.input)
+        emitter = self._emitter
+        made, given = event_id(emitter.session_id, "ask", data.tool_id), as_input(data.input)
         policy = self._tools.document.policy(data.name, None)
         permission, evaluation = evaluated(policy, asked=policy == "always_ask")
-        teller.tell(
+        emitter.emit(
             ToolUse(
                 id=made,
-                processed_at=teller.time,
+                processed_at=emitter.time,
                 name=data.name,
                 input=given,
                 evaluated_permission=permission,
                 evaluation=evaluation,
             )
         )
-        teller.state.actions[made] = Action(
+        emitter.state.actions[made] = Action(
             ask_id=data.tool_id, kind="result", name=data.name, input=given, unconfirmed=permission == "ask"
         )
 
@@ -115,37 +115,37 @@ class Actions:
         if self.parking:
             action.parked = True
             return
-        del self._teller.state.actions[event]
+        del self._emitter.state.actions[event]
         if event in self.answered:
-            self._tell_denied(event, action)
+            self._emit_denied(event, action)
         elif not action.granted:
-            self._tell_for_client(event, action, data)
+            self._emit_for_client(event, action, data)
 
     def confirm(self, event: str) -> None:
         """The client may run the tool now; the action stays open until its result arrives."""
-        action = self._teller.state.actions.get(event)
+        action = self._emitter.state.actions.get(event)
         if action is not None:
             self._changed = True
             action.unconfirmed = False
 
     def drop_parked(self) -> None:
         """Closes parked actions after an interrupt."""
-        for event, action in list(self._teller.state.actions.items()):
+        for event, action in list(self._emitter.state.actions.items()):
             if action.parked:
                 self._changed = True
-                del self._teller.state.actions[event]
-                self._tell_closed(event, action, "The session was interrupted.")
+                del self._emitter.state.actions[event]
+                self._emit_closed(event, action, "The session was interrupted.")
         self._tools.close(but=set())
 
     def take_answer(self, event: str, note: str | None, *, grant: bool) -> None:
         """Takes the client's answer to a parked action; the agent gets it in its next prompt."""
-        state = self._teller.state
+        state = self._emitter.state
         action = state.actions.get(event)
         if action is None or not action.parked:
             return
         self._changed = True
         del state.actions[event]
-        self._tell_denied(event, action)
+        self._emit_denied(event, action)
         if note:
             state.notes.append(note)
         if grant:
@@ -161,13 +161,13 @@ class Actions:
                 ask_id = data.tool_id
             case _:
                 assert_never(data)
-        actions = self._teller.state.actions.items()
+        actions = self._emitter.state.actions.items()
         return next(((event, action) for event, action in actions if action.ask_id == ask_id), None)
 
-    def _tell_for_client(
+    def _emit_for_client(
         self, event: str, action: Action, data: PermissionResolved | QuestionResolved | ToolResolved
     ) -> None:
-        """Closes an action that was answered elsewhere, or that nobody will answer, by the matching client event."""
+        """Closes an action that was answered elsewhere, or cannot be answered any more, by the client event for it."""
         match data:
             case PermissionResolved():
                 allowed = data.status == "approved"
@@ -182,14 +182,14 @@ class Actions:
                 )
             case QuestionResolved():
                 answers = None if data.answers is None else _QUESTIONS.encode(data.answers).decode()
-                self._tell_closed(event, action, answers or data.message or "", failed=data.answers is None)
+                self._emit_closed(event, action, answers or data.message or "", failed=data.answers is None)
             case ToolResolved():
                 failed = bool(data.is_error) or data.status == "failed"
-                self._tell_closed(event, action, data.output or data.message or "", failed=failed)
+                self._emit_closed(event, action, data.output or data.message or "", failed=failed)
             case _:
                 assert_never(data)
 
-    def _tell_closed(self, event: str, action: Action, text: str, *, failed: bool = True) -> None:
+    def _emit_closed(self, event: str, action: Action, text: str, *, failed: bool = True) -> None:
         made, error = self._id(event), failed or None
         content = [Text(text=text)] if text else []
         match action.kind:
@@ -197,10 +197,10 @@ class Actions:
                 self._echo(UserToolConfirmation(id=made, tool_use_id=event, result="deny", deny_message=text))
             case "result" if action.unconfirmed and failed:
                 self._echo(UserToolConfirmation(id=made, tool_use_id=event, result="deny", deny_message=text))
-                self._tell_denied(event, action)
+                self._emit_denied(event, action)
             case "result":
                 if action.unconfirmed:
-                    confirmed = event_id(self._teller.session_id, "confirmation", event)
+                    confirmed = event_id(self._emitter.session_id, "confirmation", event)
                     self._echo(UserToolConfirmation(id=confirmed, tool_use_id=event, result="allow"))
                 self._echo(UserToolResult(id=made, tool_use_id=event, content=[*content], is_error=error))
             case "custom" | "question":
@@ -208,20 +208,20 @@ class Actions:
             case _:
                 assert_never(action.kind)
 
-    def _tell_denied(self, event: str, action: Action) -> None:
+    def _emit_denied(self, event: str, action: Action) -> None:
         """Adds the error result of a tool call that was denied."""
         if not action.unconfirmed:
             return
-        teller = self._teller
-        made = event_id(teller.session_id, "result", event)
+        emitter = self._emitter
+        made = event_id(emitter.session_id, "result", event)
         content: list[ResultBlock] = [Text(text=DENIED)]
-        teller.tell(ToolResult(id=made, processed_at=teller.time, tool_use_id=event, content=content, is_error=True))
+        emitter.emit(ToolResult(id=made, processed_at=emitter.time, tool_use_id=event, content=content, is_error=True))
 
     def _echo(self, event: UserToolConfirmation | UserCustomToolResult | UserToolResult) -> None:
-        self._teller.echo(event, processed=True)
+        self._emitter.echo(event, processed=True)
 
     def _id(self, event: str) -> str:
-        return event_id(self._teller.session_id, "answer", event)
+        return event_id(self._emitter.session_id, "answer", event)
 
     # -- end of a frame -----------------------------------------------------------------------------------------------
 
@@ -233,7 +233,7 @@ class Actions:
         """At the end of a frame: one idle event for all open actions, or back to running if none is open."""
         if not self._changed:
             return
-        state = self._teller.state
+        state = self._emitter.state
         open_ids = [event for event, action in state.actions.items() if not action.granted]
         if open_ids and (state.waiting or any(action.parked for action in state.actions.values())):
             self._changed = False

@@ -1,6 +1,6 @@
-"""The Managed Agents view of one session: a pure function of its frames and events, told frame by frame.
+"""The Managed Agents projection of a session: a pure function of its frames and events, computed frame by frame.
 
-What can be told of an event at once is; what depends on the rest of its frame waits for `settle`.
+Events are emitted at once, except those that depend on the rest of the frame: these are emitted by `settle`.
 """
 
 from typing import assert_never, cast
@@ -24,6 +24,7 @@ from everyagent.managed.projection.commands import (
     Troubled,
 )
 from everyagent.managed.projection.document import SessionDocument, settle
+from everyagent.managed.projection.emitter import Emitter
 from everyagent.managed.projection.events import (
     AgentMessage,
     AgentThinking,
@@ -36,7 +37,6 @@ from everyagent.managed.projection.outcomes import Outcomes
 from everyagent.managed.projection.spans import Spans
 from everyagent.managed.projection.state import State, Thread
 from everyagent.managed.projection.statuses import Statuses
-from everyagent.managed.projection.teller import Teller
 from everyagent.managed.projection.threads import SubagentThreads
 from everyagent.managed.projection.tools import Tools
 from everyagent.managed.projection.turns import Turns
@@ -56,24 +56,24 @@ class Projector:
     """The `Projection` of a managed session."""
 
     def __init__(self, session_id: str, state: bytes, document: bytes) -> None:
-        self._teller = teller = Teller(session_id, state)
+        self._emitter = emitter = Emitter(session_id, state)
         self._document = self._kept = msgspec.json.decode(document, type=SessionDocument)
-        spans = Spans(teller)
-        self._threads = SubagentThreads(teller, spans, self._document.threads)
-        self._tools = Tools(teller, self._threads, self._document)
-        self._statuses = Statuses(teller)
-        self._actions = Actions(teller, self._tools, self._statuses)
-        self._outcomes = Outcomes(teller)
-        self._turns = Turns(teller, self._statuses, self._tools, self._threads, self._outcomes, spans)
+        spans = Spans(emitter)
+        self._threads = SubagentThreads(emitter, spans, self._document.threads)
+        self._tools = Tools(emitter, self._threads, self._document)
+        self._statuses = Statuses(emitter)
+        self._actions = Actions(emitter, self._tools, self._statuses)
+        self._outcomes = Outcomes(emitter)
+        self._turns = Turns(emitter, self._statuses, self._tools, self._threads, self._outcomes, spans)
         self._arriving: list[SentEvent] = []
         self._updates: dict[str, object] = {}
         self._archived_at: int | None = None
 
-    # -- what others may know -------------------------------------------------------------------------------
+    # -- state ----------------------------------------------------------------------------------------------
 
     @property
     def state(self) -> State:
-        return self._teller.state
+        return self._emitter.state
 
     @property
     def document(self) -> SessionDocument:
@@ -82,31 +82,31 @@ class Projector:
     @property
     def threads(self) -> dict[str, Thread]:
         """All threads of sub-agents, by the item id of the call that started each."""
-        return {**self._document.threads, **self._teller.state.threads}
+        return {**self._document.threads, **self._emitter.state.threads}
 
     @property
     def echoes(self) -> dict[str, bytes]:
-        """The client's events of the latest frame as they were told, by id."""
-        return self._teller.echoes
+        """The client's events of the latest frame as they were emitted, by id."""
+        return self._emitter.echoes
 
     @property
     def blocked(self) -> bool:
-        state = self._teller.state
+        state = self._emitter.state
         parked = any(action.parked for action in state.actions.values())
         return parked or state.over_budget or (state.outcome is not None and state.outcome.evaluating is not None)
 
     @property
     def overspent(self) -> bool:
-        return self._teller.state.turn and self._teller.state.over_budget
+        return self._emitter.state.turn and self._emitter.state.over_budget
 
     def granted(self) -> list[str]:
         """Open asks that the client has answered before."""
-        return [action.ask_id for action in self._teller.state.actions.values() if action.granted]
+        return [action.ask_id for action in self._emitter.state.actions.values() if action.granted]
 
     # -- frames ---------------------------------------------------------------------------------------------
 
     def begin_frame(self, direction: FrameDirection, body: bytes, at: int) -> None:
-        self._teller.begin(at)
+        self._emitter.begin(at)
         self._actions.answered = set()
         self._actions.parking = False
         if direction not in ("from_client", "daemon"):
@@ -117,8 +117,8 @@ class Projector:
             return
         self._actions.parking = frame.cause in _GOING_DOWN
         if frame.managed is not None:
-            self._teller.dirty = True
-            self._teller.echoes = {}
+            self._emitter.dirty = True
+            self._emitter.echoes = {}
             self._obey(frame.managed)
 
     def _obey(self, command: Command) -> None:
@@ -131,12 +131,12 @@ class Projector:
             case SessionChanged():
                 self._changed(command)
             case Archived():
-                self._archived_at = self._teller.at
+                self._archived_at = self._emitter.at
             case ThreadArchived():
                 self._threads.archive(command.thread)
             case Troubled():
                 for error in command.errors:
-                    self._statuses.tell_error(error)
+                    self._statuses.emit_error(error)
             case Evaluating():
                 self._outcomes.go_on(command.judge)
             case Evaluated():
@@ -149,11 +149,11 @@ class Projector:
                 assert_never(command)
 
     def _sent(self, sent: SentEvent) -> None:
-        """What goes with a message is told when it is known whether the message waits."""
+        """Takes a client's event. One of a message is emitted once it is known whether the message is queued."""
         if sent.item:
             self._arriving.append(sent)
             return
-        self._teller.echo(sent.event, processed=True)
+        self._emitter.echo(sent.event, processed=True)
         if sent.answers:
             self._actions.answered.add(sent.answers)
             self._actions.take_answer(sent.answers, sent.note, grant=sent.grant)
@@ -163,7 +163,7 @@ class Projector:
             self._interrupted()
 
     def _interrupted(self) -> None:
-        state = self._teller.state
+        state = self._emitter.state
         state.stopping = state.turn
         parked = any(action.parked for action in state.actions.values())
         evaluated = state.outcome is not None and state.outcome.evaluating is not None
@@ -191,7 +191,7 @@ class Projector:
     # -- events ---------------------------------------------------------------------------------------------
 
     def event(self, data: EventData) -> None:
-        self._teller.dirty = True
+        self._emitter.dirty = True
         match data:
             case universal.ItemStarted():
                 self._turns.go_on()
@@ -225,7 +225,7 @@ class Projector:
                 assert_never(data)
 
     def _begin(self, data: universal.TurnStarted) -> None:
-        state = self._teller.state
+        state = self._emitter.state
         for sent in self._arriving:
             if sent.item in data.input_item_ids:
                 self._take_up(sent)
@@ -237,13 +237,13 @@ class Projector:
 
     def _take_up(self, sent: SentEvent) -> None:
         item = sent.item or ""
-        waited = self._teller.state.queued.get(item, [])
+        waited = self._emitter.state.queued.get(item, [])
         if isinstance(sent.event, UserDefineOutcome):
             self._outcomes.define(sent.event, item)
             if waited:
                 waited.pop(0)
                 return
-        self._teller.echo(sent.event, processed=True, again=waited[:1])
+        self._emitter.echo(sent.event, processed=True, again=waited[:1])
         del waited[:1]
 
     def _item(self, item: Item) -> None:
@@ -256,36 +256,36 @@ class Projector:
                 self._tools.result(item)
             case "status":
                 if item.name == "compaction" and not _beginning(item):
-                    self._tell_on(item, ContextCompacted(id=self._teller.new_id(), processed_at=self._teller.time))
+                    self._emit_on(item, ContextCompacted(id=self._emitter.new_id(), processed_at=self._emitter.time))
             case "system" | "unknown":
                 return
             case _:
                 assert_never(item.kind)
 
     def _message(self, item: Item) -> None:
-        teller = self._teller
+        emitter = self._emitter
         if item.role == "user":
             if item.item_id not in self.state.taken and not item.subagent:
-                teller.echo(UserMessage(id=self._id(item, "message"), content=_content(item)), processed=True)
+                emitter.echo(UserMessage(id=self._id(item, "message"), content=_content(item)), processed=True)
             return
         if any(isinstance(part, ReasoningPart) for part in item.content):
-            self._tell_on(item, AgentThinking(id=self._id(item, "thinking"), processed_at=teller.time))
+            self._emit_on(item, AgentThinking(id=self._id(item, "thinking"), processed_at=emitter.time))
         texts: list[Text | Redacted] = [
             Text(text=part.text) for part in item.content if isinstance(part, TextPart) and part.text
         ]
         if texts:
-            self._tell_on(item, AgentMessage(id=self._id(item, "message"), processed_at=teller.time, content=texts))
+            self._emit_on(item, AgentMessage(id=self._id(item, "message"), processed_at=emitter.time, content=texts))
 
-    def _tell_on(self, item: Item, event: ManagedEvent) -> None:
+    def _emit_on(self, item: Item, event: ManagedEvent) -> None:
         thread = self._thread(item.subagent)
-        self._threads.tell_on(thread.id if thread else None, event)
+        self._threads.emit_on(thread.id if thread else None, event)
 
     def _thread(self, subagent: str | None, *, begins: bool = False) -> Thread | None:
         """Of the sub-agent that a call started."""
         return self._threads.of(subagent, self._tools.started_by(subagent), begins=begins) if subagent else None
 
     def _id(self, item: Item, kind: str) -> str:
-        return event_id(self._teller.session_id, kind, item.item_id)
+        return event_id(self._emitter.session_id, kind, item.item_id)
 
     def _updated(self, data: universal.SessionUpdated) -> None:
         if data.status is not msgspec.UNSET:
@@ -297,16 +297,16 @@ class Projector:
     def end_frame(self) -> None:
         for sent in self._arriving:
             processed = isinstance(sent.event, UserDefineOutcome)
-            number = self._teller.echo(sent.event, processed=processed)
+            number = self._emitter.echo(sent.event, processed=processed)
             self.state.queued.setdefault(sent.item or "", []).append(number)
         self._arriving = []
         self._turns.settle()
         self._actions.settle()
         if self._updates:
             updates, self._updates = self._updates, {}
-            event = {"id": self._teller.new_id(), "processed_at": self._teller.time, **updates}
-            self._teller.tell(ManagedSessionUpdated(**event))  # pyright: ignore[reportArgumentType]
-        if self._teller.dirty and (self.state.threads or self.state.outcomes):
+            event = {"id": self._emitter.new_id(), "processed_at": self._emitter.time, **updates}
+            self._emitter.emit(ManagedSessionUpdated(**event))  # pyright: ignore[reportArgumentType]
+        if self._emitter.dirty and (self.state.threads or self.state.outcomes):
             self._set_document(settle(self.state, self._document))
 
     # -- writing --------------------------------------------------------------------------------------------
@@ -315,14 +315,14 @@ class Projector:
         document = None if self._document is self._kept else msgspec.json.encode(self._document)
         self._kept = self._document
         archived, self._archived_at = self._archived_at, None
-        return self._teller.take(document, archived)
+        return self._emitter.take(document, archived)
 
     def snapshot(self) -> tuple[bytes, SessionDocument]:
-        return self._teller.taken, self._kept
+        return self._emitter.taken, self._kept
 
     def restore(self, snapshot: object) -> None:
         state, document = cast("tuple[bytes, SessionDocument]", snapshot)
-        self._teller.restore(state)
+        self._emitter.restore(state)
         self._kept = document
         self._set_document(document)
         self._archived_at = None

@@ -16,7 +16,7 @@ from everyagent.model.events import TYPE_NUMBERS, ItemDelta
 from everyagent.model.sessions import FrameInfo
 
 _PAGE = 1000
-_TOLD = frozenset(TYPE_NUMBERS.values()) - {TYPE_NUMBERS[ItemDelta.type]}
+_PROJECTED = frozenset(TYPE_NUMBERS.values()) - {TYPE_NUMBERS[ItemDelta.type]}
 _EPOCH = datetime.fromisoformat("1970-01-01T00:00:00Z")
 
 
@@ -133,7 +133,7 @@ async def _frames(log: Log, session: int) -> AsyncIterator[FrameInfo]:
 
 
 def _events(log: Log, session: int) -> AsyncIterator[StoredEvent]:
-    return _pages(log, EventQuery(session=session, limit=_PAGE, types=_TOLD))
+    return _pages(log, EventQuery(session=session, limit=_PAGE, types=_PROJECTED))
 
 
 async def _pages(log: Log, query: EventQuery) -> AsyncIterator[StoredEvent]:

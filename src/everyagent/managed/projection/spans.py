@@ -5,37 +5,37 @@ An agent reports the end of a request. The next one begins when every call of th
 
 from typing import TypeAlias
 
+from everyagent.managed.projection.emitter import Emitter
 from everyagent.managed.projection.events import ManagedEvent, ModelRequestEnd, ModelRequestStart, ModelRequestUsage
 from everyagent.managed.projection.state import State, Thread
-from everyagent.managed.projection.teller import Teller
 from everyagent.model.usage import Usage
 
 Asking: TypeAlias = State | Thread
 
 
 class Spans:
-    def __init__(self, teller: Teller) -> None:
-        self._teller = teller
+    def __init__(self, emitter: Emitter) -> None:
+        self._emitter = emitter
 
     def open(self, on: Thread | None = None) -> None:
         asking = self._asking(on)
         if asking.span is None:
-            asking.span, asking.called = self._teller.new_id(), False
-            self._tell(on, ModelRequestStart(id=asking.span, processed_at=self._teller.time))
+            asking.span, asking.called = self._emitter.new_id(), False
+            self._emit(on, ModelRequestStart(id=asking.span, processed_at=self._emitter.time))
 
     def close(self, usage: Usage | None, *, failed: bool, on: Thread | None = None) -> None:
         asking = self._asking(on)
         if asking.span is None:
             return
         ended = ModelRequestEnd(
-            id=self._teller.new_id(),
-            processed_at=self._teller.time,
+            id=self._emitter.new_id(),
+            processed_at=self._emitter.time,
             model_request_start_id=asking.span,
             model_usage=model_usage(usage),
             is_error=failed or None,
         )
         asking.span = None
-        self._tell(on, ended)
+        self._emit(on, ended)
 
     def responded(self, usage: Usage, on: Thread | None) -> None:
         self.open(on)
@@ -47,20 +47,20 @@ class Spans:
 
     def go_on(self, on: Thread | None) -> None:
         """Opens the next request's span, unless calls are open or the turn is ending."""
-        state, thread = self._teller.state, on.id if on else None
+        state, thread = self._emitter.state, on.id if on else None
         asking = self._asking(on)
         waits = any(use.thread == thread for use in state.uses.values())
         if asking.called and not waits and not state.stopping and not state.over_budget:
             self.open(on)
 
     def _asking(self, on: Thread | None) -> Asking:
-        return on or self._teller.state
+        return on or self._emitter.state
 
-    def _tell(self, on: Thread | None, event: ManagedEvent) -> None:
+    def _emit(self, on: Thread | None, event: ManagedEvent) -> None:
         if on:
-            self._teller.tell_thread(on.id, event)
+            self._emitter.emit_on_thread(on.id, event)
         else:
-            self._teller.tell(event)
+            self._emitter.emit(event)
 
 
 def model_usage(usage: Usage | None) -> ModelRequestUsage:

@@ -1,12 +1,12 @@
 """Status and errors of turns. An error is held back until the next event shows whether the turn survived it."""
 
+from everyagent.managed.projection.emitter import Emitter
 from everyagent.managed.projection.events import SessionUsage, Stop, StopDetails
 from everyagent.managed.projection.failures import held
 from everyagent.managed.projection.outcomes import Outcomes
 from everyagent.managed.projection.spans import Spans
 from everyagent.managed.projection.state import HeldError, State, Thread
 from everyagent.managed.projection.statuses import Statuses
-from everyagent.managed.projection.teller import Teller
 from everyagent.managed.projection.threads import SubagentThreads
 from everyagent.managed.projection.tools import Tools
 from everyagent.model.events import Error, ModelResponded, SessionEnded, TurnEnded
@@ -26,14 +26,14 @@ _COST_UNKNOWN = HeldError(
 class Turns:
     def __init__(
         self,
-        teller: Teller,
+        emitter: Emitter,
         statuses: Statuses,
         tools: Tools,
         threads: SubagentThreads,
         outcomes: Outcomes,
         spans: Spans,
     ) -> None:
-        self._teller = teller
+        self._emitter = emitter
         self._spans = spans
         self._statuses = statuses
         self._tools = tools
@@ -42,9 +42,9 @@ class Turns:
         self._done = False
 
     def start(self) -> None:
-        self._teller.state.turn = True
-        self._teller.state.notes = []
-        self._teller.state.stopping = False
+        self._emitter.state.turn = True
+        self._emitter.state.notes = []
+        self._emitter.state.stopping = False
         self._done = False
         self._statuses.run()
         self._spans.open()
@@ -59,11 +59,11 @@ class Turns:
             self._statuses.reschedule(held(data))
         else:
             self.survived()
-            self._teller.state.held = held(data)
+            self._emitter.state.held = held(data)
 
     def survived(self) -> None:
         """The turn went on, so the held error was not fatal."""
-        state = self._teller.state
+        state = self._emitter.state
         if state.held:
             error, state.held = state.held, None
             self._statuses.fail(error, "retrying")
@@ -71,24 +71,24 @@ class Turns:
     def go_on(self) -> None:
         """The agent works again after a retry."""
         self.survived()
-        if self._teller.state.status == "rescheduling":
+        if self._emitter.state.status == "rescheduling":
             self._statuses.run()
             self._spans.open()
 
     def speak(self, thread: Thread | None) -> None:
         """A message has begun, so a model request is open."""
-        if self._teller.state.turn:
+        if self._emitter.state.turn:
             self._spans.open(thread)
 
     def responded(self, data: ModelResponded, thread: Thread | None) -> None:
-        state = self._teller.state
+        state = self._emitter.state
         state.spent += data.usage
         state.spent_usd += data.cost_usd or 0.0
         self.check_budget()
         self._spans.responded(data.usage, thread)
 
     def end(self, data: TurnEnded, *, parked: bool) -> None:
-        state = self._teller.state
+        state = self._emitter.state
         failed = data.stop_reason == "error"
         self._spans.close(None if state.spent != Usage() else data.usage, failed=failed)
         self._count(state, data)
@@ -109,7 +109,7 @@ class Turns:
 
     def end_session(self, data: SessionEnded) -> None:
         self.settle()
-        state = self._teller.state
+        state = self._emitter.state
         error, state.held = state.held, None
         self._outcomes.leave("interrupted", "The session ended.")
         if data.reason == "error":
@@ -125,19 +125,19 @@ class Turns:
     def settle(self) -> None:
         """At the end of a frame: idle if the turn is done and nothing is queued."""
         done, self._done = self._done, False
-        if done and not self._teller.state.queued:
+        if done and not self._emitter.state.queued:
             self._statuses.rest(Stop(type="end_turn"))
 
     def check_budget(self) -> None:
         limit = self._tools.document.limit_usd
-        state = self._teller.state
+        state = self._emitter.state
         state.over_budget = limit is not None and state.cost_usd + state.spent_usd >= limit
 
     def _rest(self, data: TurnEnded) -> None:
-        state = self._teller.state
+        state = self._emitter.state
         if state.over_budget or data.stop_reason == "budget":
             self._outcomes.leave("failed", "The budget was reached.")
-            self._tell_usage()
+            self._emit_usage()
             self._statuses.rest(Stop(type="budget_reached"))
             return
         match data.stop_reason:
@@ -167,11 +167,11 @@ class Turns:
         state.spent, state.spent_usd = Usage(), 0.0
         self.check_budget()
 
-    def _tell_usage(self) -> None:
-        teller, document = self._teller, self._tools.document
+    def _emit_usage(self) -> None:
+        emitter, document = self._emitter, self._tools.document
         budget: Json = document.budget
-        teller.tell(
-            SessionUsage(id=teller.new_id(), processed_at=teller.time, usage=usage_of(teller.state), budget=budget)
+        emitter.emit(
+            SessionUsage(id=emitter.new_id(), processed_at=emitter.time, usage=usage_of(emitter.state), budget=budget)
         )
 
 

@@ -57,7 +57,7 @@ def retry_on_change(method: Callable[P, Awaitable[T]]) -> "Callable[P, Coroutine
 
 
 async def find_in(records: Records, kind: str, id: str, parent: str, missing: str) -> Record:
-    """A record that belongs to the parent; for another's, an error that says what is `missing`."""
+    """A record of the parent. Raises an error that names what is `missing` if it belongs to another parent."""
     record = await records.find(kind, id)
     if record.parent != parent:
         raise NotFound(missing)

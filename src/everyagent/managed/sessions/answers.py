@@ -1,4 +1,4 @@
-"""Clients' answers to what a session requires, as the asks behind it take them."""
+"""Translates clients' answers to required actions into answers to asks."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -17,7 +17,7 @@ def answer_to(
     event: UserToolConfirmation | UserCustomToolResult | UserToolResult,
     images: Sequence[ToolImage] = (),
 ) -> Answer:
-    """`images` are those of the event that can be shown to the agent; of others it is told what they are."""
+    """`images` are those of the event that can be passed to the agent; others are described in words."""
     if isinstance(event, UserToolConfirmation) and action.kind == "result":
         why = f" They said: {event.deny_message}" if event.deny_message else ""
         return ToolAnswer(output=f"{DENIED}{why}", is_error=True)
@@ -72,7 +72,7 @@ def _labels(value: object) -> list[str]:
 
 
 def note_of(action: Action, answer: Answer) -> str:
-    """What an agent is told of an answer that came when it no longer waited."""
+    """The text for the agent about an answer that arrived when it no longer waited."""
     call = f"{action.name}({msgspec.json.encode(action.input).decode()})"
     match answer:
         case PermissionAnswer(reply="reject"):

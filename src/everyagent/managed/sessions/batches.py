@@ -1,4 +1,4 @@
-"""A batch of client events, checked against where the session stands, as one step of it: all of it, or nothing."""
+"""Plans a batch of client events as one atomic step, checked against the session's current state."""
 
 from collections.abc import Callable, Sequence
 from typing import assert_never
@@ -31,7 +31,7 @@ from everyagent.model.sessions import SendMessage
 from everyagent.sessions.machine.inputs import Batch
 from everyagent.sessions.machine.messages import InputMessage, Submission
 
-#: What each kind of action is answered by.
+#: The event that answers each kind of action.
 _ANSWERED_BY: dict[str, type[ClientEvent]] = {
     "confirmation": UserToolConfirmation,
     "custom": UserCustomToolResult,
@@ -41,8 +41,8 @@ _ANSWERED_BY: dict[str, type[ClientEvent]] = {
 _RESUMED = "You were interrupted while you waited for this. Here is what came of it; go on with your work.\n\n"
 
 
-class Said(msgspec.Struct, frozen=True):
-    """A client's event, with the message an agent will get for it, if it is one; or a result, with its images."""
+class PreparedEvent(msgspec.Struct, frozen=True):
+    """A client's event, with the agent's message if it is a prompt, or with the images of a result."""
 
     event: ClientEvent
     message: SendMessage | None = None
@@ -50,7 +50,7 @@ class Said(msgspec.Struct, frozen=True):
 
 
 def with_ids(events: Sequence[ClientEvent]) -> list[ClientEvent]:
-    """As events of a session: each has its id."""
+    """The events with new ids."""
     return [
         replace(event, id=new_id("sevt_"), outcome_id=new_id("outc_"))
         if isinstance(event, UserDefineOutcome)
@@ -60,7 +60,7 @@ def with_ids(events: Sequence[ClientEvent]) -> list[ClientEvent]:
 
 
 def check_order(events: Sequence[ClientEvent]) -> None:
-    """What a batch must be, whatever the session."""
+    """Checks the rules for batches that do not depend on the session."""
     if not events:
         raise BadRequest("`events` is empty. Send at least one event.", field="events")
     for index, event in enumerate(events):
@@ -77,7 +77,7 @@ def check_order(events: Sequence[ClientEvent]) -> None:
 
 
 class Planner:
-    """Makes one batch. `view` is the session's as it stands just before the step."""
+    """Makes one batch. `view` is the session's projection just before the step."""
 
     def __init__(self, view: Projector, session_id: str) -> None:
         self._view = view
@@ -91,8 +91,8 @@ class Planner:
         self._interrupt = False
         self._subagents: list[str] = []
 
-    def plan(self, said: Sequence[Said], receipt: Callable[[], Receipt | None]) -> Batch:
-        for index, each in enumerate(said):
+    def plan(self, prepared: Sequence[PreparedEvent], receipt: Callable[[], Receipt | None]) -> Batch:
+        for index, each in enumerate(prepared):
             self._add(index, each)
         resumes = self._resume()
         queued = [sent for sent in self._sent if sent.item]
@@ -105,12 +105,12 @@ class Planner:
             receipt=receipt,
         )
 
-    def _add(self, index: int, said: Said) -> None:
-        event = said.event
+    def _add(self, index: int, prepared: PreparedEvent) -> None:
+        event = prepared.event
         match event:
             case UserMessage() | UserDefineOutcome():
                 self._refuse_over_budget()
-                entry = InputMessage(item_id=new_id("itm_"), message=said.message or SendMessage(message=""))
+                entry = InputMessage(item_id=new_id("itm_"), message=prepared.message or SendMessage(message=""))
                 self._entries.append(entry)
                 self._sent.append(SentEvent(event=event, item=entry.item_id))
             case UserInterrupt():
@@ -121,9 +121,9 @@ class Planner:
                     self._interrupt = True
                 self._sent.append(SentEvent(event=event))
             case UserToolConfirmation() | UserToolResult():
-                self._answer(index, event, event.tool_use_id, said.images)
+                self._answer(index, event, event.tool_use_id, prepared.images)
             case UserCustomToolResult():
-                self._answer(index, event, event.custom_tool_use_id, said.images)
+                self._answer(index, event, event.custom_tool_use_id, prepared.images)
             case SystemMessage():
                 self._privileged(event)
             case _:
@@ -143,24 +143,24 @@ class Planner:
             raise BadRequest(_not_open(event, use_id, action), field=f"events[{index}]")
         if use_id in self._answered:
             raise BadRequest(f"{use_id} is answered twice in this request.", field=f"events[{index}]")
-        told = replace(event, session_thread_id=action.thread)
+        stored = replace(event, session_thread_id=action.thread)
         if action.unconfirmed and isinstance(event, UserToolConfirmation) and event.result == "allow":
             self._confirmed.add(use_id)
-            self._sent.append(SentEvent(event=told, confirms=use_id))
+            self._sent.append(SentEvent(event=stored, confirms=use_id))
             return
         self._answered[use_id] = action
         answer = answer_to(action, event, () if action.parked else images)
         if not action.parked:
             self._answers[use_id] = (action.ask_id, answer)
-            self._sent.append(SentEvent(event=told, answers=use_id))
+            self._sent.append(SentEvent(event=stored, answers=use_id))
             return
         note = note_of(action, answer)
         self._notes.append(note)
         allowed = isinstance(event, UserToolConfirmation) and event.result == "allow"
-        self._sent.append(SentEvent(event=told, answers=use_id, note=note, grant=allowed))
+        self._sent.append(SentEvent(event=stored, answers=use_id, note=note, grant=allowed))
 
     def _privileged(self, event: SystemMessage) -> None:
-        """It goes where the event before it went."""
+        """Adds the text to the message or answer of the event before it."""
         if any(use_id not in self._answered for use_id in self._view.state.actions):
             raise BadRequest("`system.message` must wait: the session requires other actions first.", field="events")
         before, text = self._sent[-1], system_text(event)
@@ -178,7 +178,7 @@ class Planner:
         self._sent.append(SentEvent(event=event, item=before.item))
 
     def _resume(self) -> str | None:
-        """When the last of what was parked is answered, the agent is told of all of it in one message."""
+        """When the last parked action is answered, makes one message with all answers for the agent."""
         state = self._view.state
         parked = {use_id for use_id, action in state.actions.items() if action.parked}
         if not parked or parked - set(self._answered) or self._interrupt:
@@ -197,7 +197,7 @@ class Planner:
             )
 
     def _subagent(self, event: UserInterrupt, index: int) -> str | None:
-        """The call whose sub-agent alone shall stop; None for all that the session does."""
+        """The call that started the sub-agent to stop; None to stop the whole session."""
         thread = event.session_thread_id
         if thread is None or thread == thread_id(self._session_id):
             return None

@@ -1,4 +1,4 @@
-"""What clients and a managed session say to each other: events sent, listed and streamed."""
+"""Sends, lists and streams the events of managed sessions."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import cast
@@ -9,7 +9,7 @@ from everyagent.log.log import EventQuery, JoinedPage, Receipt
 from everyagent.managed.projection.events import TYPE_NUMBERS
 from everyagent.managed.projection.projector import Projector
 from everyagent.managed.resources.pages import cursor, micros, position
-from everyagent.managed.sessions.batches import Planner, Said, check_order, with_ids
+from everyagent.managed.sessions.batches import Planner, PreparedEvent, check_order, with_ids
 from everyagent.managed.sessions.client_events import (
     ClientEvent,
     UserCustomToolResult,
@@ -34,7 +34,7 @@ class Talking:
         self._streams = Streams(viewed)
 
     async def check(self, events: Sequence[ClientEvent]) -> None:
-        """Refuses what no session would take."""
+        """Raises for events that no session accepts."""
         if events:
             check_order(events)
         for event in events:
@@ -46,11 +46,11 @@ class Talking:
         events: Sequence[ClientEvent],
         receipt: Callable[[bytes], Receipt] | None = None,
     ) -> bytes:
-        """All of them or none; the answer is what they look like as events."""
+        """Sends all events or none. Returns the response with the stored events."""
         check_order(events)
         events = with_ids(events)
-        said = [Said(event, await self._message(event), await self._images(event)) for event in events]
-        told: list[bytes] = []
+        prepared = [PreparedEvent(event, await self._message(event), await self._images(event)) for event in events]
+        response: list[bytes] = []
 
         def plan(view: Projection) -> Batch:
             projector = cast("Projector", view)
@@ -58,13 +58,13 @@ class Talking:
                 raise BadRequest("`user.tool_result` is for sessions in a self-hosted environment.", field="events")
 
             def answered() -> Receipt | None:
-                told.append(b'{"data":[%b]}' % b",".join(projector.echoes[event.id] for event in events))
-                return receipt(told[0]) if receipt else None
+                response.append(b'{"data":[%b]}' % b",".join(projector.echoes[event.id] for event in events))
+                return receipt(response[0]) if receipt else None
 
-            return Planner(projector, session_id).plan(said, answered)
+            return Planner(projector, session_id).plan(prepared, answered)
 
         await self._viewed.submit(session_id, plan)
-        return told[0]
+        return response[0]
 
     async def _message(self, event: ClientEvent) -> SendMessage | None:
         match event:
@@ -95,14 +95,14 @@ class Talking:
     async def stream(
         self, session_id: str, asked: EventTail, last_event_id: str | None, thread: str | None = None
     ) -> AsyncIterator[EventChunk | None]:
-        """From now on, or after the event named by its SSE id; registered when this returns."""
+        """Streams from now on, or after the event with this SSE id; the position is fixed when this returns."""
         view = await self._viewed.log.view(session_id)
         after = view.head if last_event_id is None else _seen(last_event_id, view.head)
         return self._streams.open(view, after, frozenset(asked.event_deltas), thread)
 
 
 def time_bounds(asked: EventListQuery | SessionListQuery) -> tuple[int | None, int | None]:
-    """As one inclusive and one exclusive bound, in microseconds."""
+    """The inclusive lower and the exclusive upper bound, in microseconds."""
     lower = (micros(asked.created_at_gte), _after(micros(asked.created_at_gt)))
     upper = (micros(asked.created_at_lt), _after(micros(asked.created_at_lte)))
     since = max((bound for bound in lower if bound is not None), default=None)

@@ -1,4 +1,4 @@
-"""Where the views of managed sessions come from, and what their agents are started with."""
+"""Loads the projections of managed sessions, prepares their agents' launch, and synchronizes their memory."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -42,7 +42,7 @@ class ManagedViews:
         return Projector(record.session_id, found.state, found.document)
 
     async def launch(self, record: SessionRecord, launch: Launch) -> Launch:
-        """Its folder, variables and servers as they are now: credentials may have been renewed meanwhile."""
+        """Adds the workspace's current folder, variables and MCP servers: credentials may have been renewed."""
         document = document_of(await self._viewed.log.view(record.session_id))
         environment = msgspec.convert(document.environment, Environment)
         prepared = await self._managed.workspaces.prepare(
@@ -53,7 +53,7 @@ class ManagedViews:
         )
         if limited(environment.config) and launch.hosts is None:
             prepared = replace(prepared, problems=[*prepared.problems, _UNLIMITED])
-        await self._tell(record.session_id, _failures(prepared))
+        await self._report(record.session_id, _failures(prepared))
         prompts = (launch.system_prompt, prepared.note)
         return replace(
             launch,
@@ -64,35 +64,35 @@ class ManagedViews:
         )
 
     async def turn_begins(self, view: Projection, session_id: str) -> None:
-        """Where the client's own machine carries out the tools, a worker of it is called for."""
+        """Queues work for a self-hosted environment, or synchronizes the memory stores."""
         if isinstance(view, Projector) and view.document.self_hosted:
             await self._managed.queue.turn_begins(view.document.environment_id, session_id)
         else:
-            await self._remember(session_id, self._managed.mounts.turn_begins)
+            await self._sync(session_id, self._managed.mounts.turn_begins)
 
     async def turn_over(self, session_id: str) -> None:
         if not document_of(await self._viewed.log.view(session_id)).self_hosted:
-            await self._remember(session_id, self._managed.mounts.turn_over)
+            await self._sync(session_id, self._managed.mounts.turn_over)
         await self._managed.judge.turn_over(session_id)
 
     async def going(self, session_id: str) -> None:
-        """What its agent wrote last is remembered; the rest was the session's own."""
+        """Before a session is deleted: synchronizes its memory stores, then removes its workspace."""
         try:
             document = document_of(await self._viewed.log.view(session_id))
         except SessionNotFound:
-            return  # a universal session, whatever its name
+            return  # a universal session
         if not document.self_hosted:
             await self._managed.mounts.last(session_id)
         await self._managed.workspaces.remove(session_id)
 
-    async def _remember(self, session_id: str, kept: Callable[[str], Awaitable[Sequence[str]]]) -> None:
-        """Whatever comes of it, the session goes on."""
+    async def _sync(self, session_id: str, sync: Callable[[str], Awaitable[Sequence[str]]]) -> None:
+        """Reports problems to the session, which continues in any case."""
         try:
-            await self._tell(session_id, [_failure(each) for each in await kept(session_id)])
+            await self._report(session_id, [_failure(each) for each in await sync(session_id)])
         except EveryagentError as error:
-            logger.warning("memory is not what it should be", session=session_id, why=str(error))
+            logger.warning("could not synchronize memory stores", session=session_id, why=str(error))
 
-    async def _tell(self, session_id: str, errors: Sequence[SessionFailure]) -> None:
+    async def _report(self, session_id: str, errors: Sequence[SessionFailure]) -> None:
         if errors:
             cause = msgspec.json.encode(CommandFrame(managed=Troubled(errors=[*errors])))
             await self._viewed.submit(session_id, lambda _: Batch(frame=cause, direction="daemon"))

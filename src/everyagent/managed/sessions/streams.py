@@ -1,4 +1,4 @@
-"""Event streams of managed sessions: the stored events as they are committed, and previews for readers who ask."""
+"""Event streams of managed sessions: stored events on commit, and previews on request."""
 
 from collections.abc import AsyncIterator, Sequence
 
@@ -9,9 +9,9 @@ from everyagent.errors import EveryagentError, SessionNotFound
 from everyagent.log.chunk import EventChunk
 from everyagent.log.log import StoredEvent
 from everyagent.log.projections import SUPERSEDED, ProjectionRecord
+from everyagent.managed.projection.emitter import OnThread
 from everyagent.managed.projection.events import ON_THREAD, SessionDeleted
 from everyagent.managed.projection.naming import event_id, thread_id
-from everyagent.managed.projection.teller import OnThread
 from everyagent.managed.sessions.presentation import subagents_of
 from everyagent.managed.sessions.previews import Previews
 from everyagent.sessions.projected import ProjectedSessions

@@ -1,4 +1,4 @@
-"""What `sessions.update` changes: made of where the session stands just before the step. Pure."""
+"""Plans the changes of a `sessions.update` against the session's current state. Pure."""
 
 import msgspec
 from msgspec import UNSET
@@ -24,7 +24,7 @@ from everyagent.sessions.machine.inputs import Batch
 
 
 class Changing:
-    """One request, on whatever the session is when its turn has come."""
+    """One request. `plan` is called when it is the request's turn."""
 
     def __init__(self, asked: SessionUpdate, adapter: Adapter, catalog: Catalog, prices: Prices) -> None:
         if asked.vault_ids is not UNSET:
@@ -38,7 +38,7 @@ class Changing:
         self._prices = prices
 
     def plan(self, view: Projector, record: SessionRecord) -> Batch | None:
-        """None if nothing would be another."""
+        """None if nothing changes."""
         changes: dict[str, object] = {}
         agent = self._agent(view)
         if agent:
@@ -46,12 +46,12 @@ class Changing:
         budget = self._budget(view, record)
         if budget is not UNSET:
             changes["budget"] = budget
-        told = self._told(record)
-        if not changes and not told:
+        universal = self._universal(record)
+        if not changes and not universal:
             return None
         return Batch(
             frame=msgspec.json.encode(CommandFrame(managed=SessionChanged(**changes))),  # pyright: ignore[reportArgumentType]
-            updated=SessionUpdated(**told) if told else None,  # pyright: ignore[reportArgumentType]
+            updated=SessionUpdated(**universal) if universal else None,  # pyright: ignore[reportArgumentType]
             config=self._config(record, agent, self_hosted=view.document.self_hosted) if agent else None,
             restart=agent is not None,
         )
@@ -80,16 +80,16 @@ class Changing:
             refuse_spent(asked, view.state.cost_usd + view.state.spent_usd)
         return budget
 
-    def _told(self, record: SessionRecord) -> dict[str, object]:
-        """What the universal session knows of, too."""
-        told: dict[str, object] = {}
+    def _universal(self, record: SessionRecord) -> dict[str, object]:
+        """The changes of fields that the universal session has, too."""
+        universal: dict[str, object] = {}
         if self._asked.title is not UNSET and self._asked.title != record.title:
-            told["title"] = self._asked.title
+            universal["title"] = self._asked.title
         if self._asked.metadata is not UNSET:
             metadata = merged_metadata(record.metadata, self._asked.metadata)
             if metadata != record.metadata:
-                told["metadata"] = metadata
-        return told
+                universal["metadata"] = metadata
+        return universal
 
     def _config(self, record: SessionRecord, agent: SessionAgent, *, self_hosted: bool) -> bytes:
         tools = custom_tools(agent.tools, self_hosted=self_hosted)

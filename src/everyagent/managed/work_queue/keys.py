@@ -11,7 +11,7 @@ import re
 import msgspec
 
 from everyagent.clock import Clock
-from everyagent.sessions.launch.secrets import Vault
+from everyagent.sessions.launch.secrets import SecretVault
 
 PREFIX = "sk-everyagent-"
 _WORK_MICROS = 24 * 3600 * 1_000_000
@@ -34,7 +34,7 @@ class _Claims(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class WorkerKeys:
-    def __init__(self, vault: Vault, clock: Clock) -> None:
+    def __init__(self, vault: SecretVault, clock: Clock) -> None:
         self._seal = vault.derived(b"environment keys")
         self._clock = clock
 

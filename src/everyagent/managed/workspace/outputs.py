@@ -1,4 +1,4 @@
-"""What agents put into their sessions' outputs folder, as files that clients can list and download."""
+"""Collects the files of sessions' outputs folders, so that clients can list and download them."""
 
 import asyncio
 import os

@@ -36,7 +36,7 @@ from everyagent.managed.workspace.shape import (
     lies_in,
 )
 from everyagent.model.ids import new_id
-from everyagent.sessions.launch.secrets import Vault
+from everyagent.sessions.launch.secrets import SecretVault
 
 KIND = "session_resource"
 Dated = TypeVar("Dated", FileResource, RepositoryResource)
@@ -45,7 +45,7 @@ Dated = TypeVar("Dated", FileResource, RepositoryResource)
 class ResourceStore:
     """No two resources of a session have overlapping mount paths."""
 
-    def __init__(self, records: Records, files: FileStore, memory_stores: MemoryStores, vault: Vault) -> None:
+    def __init__(self, records: Records, files: FileStore, memory_stores: MemoryStores, vault: SecretVault) -> None:
         self._records = records
         self._files = files
         self._memory_stores = memory_stores

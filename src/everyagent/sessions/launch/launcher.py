@@ -14,7 +14,7 @@ from everyagent.model.decoding import decode_event
 from everyagent.model.events import TYPE_NUMBERS, ItemCompleted
 from everyagent.sessions.history.transcript import AnyEntry, Transcriber, as_seed
 from everyagent.sessions.launch.config import SessionSecrets, config_of
-from everyagent.sessions.launch.secrets import Vault
+from everyagent.sessions.launch.secrets import SecretVault
 
 _TOLD = frozenset((TYPE_NUMBERS[ItemCompleted.type],))
 #: A seed is cut to far less than so many entries hold; the newest count.
@@ -24,7 +24,7 @@ _SEED_ENTRIES = 1000
 class Launcher:
     """`url` is where agents reach the daemon: there their sessions' custom tools are offered."""
 
-    def __init__(self, log: Log, vault: Vault, scratch: Path, url: str | None) -> None:
+    def __init__(self, log: Log, vault: SecretVault, scratch: Path, url: str | None) -> None:
         self._log = log
         self._vault = vault
         self._scratch = scratch

@@ -19,7 +19,7 @@ _KEY_BYTES = 32
 _NONCE_BYTES = 12
 
 
-class Vault:
+class SecretVault:
     """`about` says what a secret belongs to (a session's id): sealed for one, it does not open for another.
 
     While the key is being changed there is an `older` one, too: what it sealed still opens.
@@ -32,7 +32,7 @@ class Vault:
         self._ciphers: list[AESGCM] = []
 
     @classmethod
-    def open(cls, path: Path) -> "Vault":
+    def open(cls, path: Path) -> "SecretVault":
         """The vault whose key is in the file `path`; the key is made on first use."""
         try:
             key = path.read_bytes()
@@ -48,7 +48,7 @@ class Vault:
         return cls(path, key, older.read_bytes() if older.exists() else None)
 
     @classmethod
-    def rotate(cls, path: Path) -> "Vault":
+    def rotate(cls, path: Path) -> "SecretVault":
         """The vault with a new key, and the one before for what is to be sealed anew; then `forget_older`.
 
         Cut off anywhere and called again, it goes on where it was.

@@ -43,8 +43,8 @@ def step(session: SessionRecord, head: int, count: int, view: ProjectionStep | N
 
 
 def view_step(expected: int, count: int, status: str = "running", **more: object) -> ProjectionStep:
-    told = events(expected + 1, expected + count)
-    return ProjectionStep(expected=expected, status=status, state=b"state %d" % expected, events=told, **more)  # pyright: ignore[reportArgumentType]
+    added = events(expected + 1, expected + count)
+    return ProjectionStep(expected=expected, status=status, state=b"state %d" % expected, events=added, **more)  # pyright: ignore[reportArgumentType]
 
 
 class ViewingRules:
@@ -97,26 +97,26 @@ class ViewingRules:
     async def test_a_pair_tells_no_view_before_its_source(self, log: Log) -> None:
         session = await viewed_session(log)
         pairs = log.paired_tail(session.number, 1, 0)
-        told: list[tuple[str, int]] = []
+        seen: list[tuple[str, int]] = []
 
         async def read() -> None:
             async with asyncio.timeout(LIMIT):
-                while ("view", 3) not in told:
+                while ("view", 3) not in seen:
                     pair = await anext(pairs)
                     if pair and pair.events:
-                        told.extend(("event", stored.sequence) for stored in pair.events.events)
+                        seen.extend(("event", stored.sequence) for stored in pair.events.events)
                     if pair and pair.view:
-                        told.extend(("view", stored.sequence) for stored in pair.view.events)
+                        seen.extend(("view", stored.sequence) for stored in pair.view.events)
 
         reader = asyncio.ensure_future(read())
         await log.append(step(session, 1, 2, view_step(0, 1)))
         await log.append(step(session, 3, 0, view_step(1, 1)))
         await log.append(step(session, 3, 1, view_step(2, 1)))
         await reader
-        assert [number for kind, number in told if kind == "view"] == [1, 2, 3]
-        assert [number for kind, number in told if kind == "event"] == [2, 3, 4]
-        assert told.index(("event", 3)) < told.index(("view", 1))
-        assert told.index(("event", 4)) < told.index(("view", 3))
+        assert [number for kind, number in seen if kind == "view"] == [1, 2, 3]
+        assert [number for kind, number in seen if kind == "event"] == [2, 3, 4]
+        assert seen.index(("event", 3)) < seen.index(("view", 1))
+        assert seen.index(("event", 4)) < seen.index(("view", 3))
 
     async def test_a_deleted_session_ends_the_tail_of_its_view(self, log: Log) -> None:
         session = await viewed_session(log)

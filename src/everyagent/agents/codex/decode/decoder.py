@@ -249,14 +249,14 @@ def _typed(shape: type[F], handle: Callable[[CodexDecoder, F], Sequence[Draft] |
     return lambda self, message: handle(self, decoder.decode(message.body).params)
 
 
-def _piece(tell: Callable[[ThreadItems, wire.CodexDelta], Sequence[Draft]]) -> Handler:
+def _piece(make: Callable[[ThreadItems, wire.CodexDelta], Sequence[Draft]]) -> Handler:
     decoder = msgspec.json.Decoder(RpcEnvelope[wire.CodexDelta])
-    return lambda self, message: tell(self.threads, decoder.decode(message.body).params)
+    return lambda self, message: make(self.threads, decoder.decode(message.body).params)
 
 
-def _notice(shape: type[F], tell: Callable[[str, F], Sequence[Draft]]) -> Handler:
+def _notice(shape: type[F], make: Callable[[str, F], Sequence[Draft]]) -> Handler:
     decoder = msgspec.json.Decoder(RpcEnvelope[shape])
-    return lambda self, message: tell(self.notice_key(), decoder.decode(message.body).params)
+    return lambda self, message: make(self.notice_key(), decoder.decode(message.body).params)
 
 
 #: Notifications that become events. `docs/agents/codex.md` says what each becomes.

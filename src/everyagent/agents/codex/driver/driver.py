@@ -45,7 +45,7 @@ HELD_PAUSE = 0.1
 #: How long the turn of a compaction may take to begin: Codex announces it after its answer.
 BEGIN_LIMIT = 5.0
 #: Stands for any hook server, to compare what policies need in a thread's configuration.
-_ANY_HOOK_SERVER = (Path("gate"), "token")
+_ANY_HOOK_SERVER = (Path("hook"), "token")
 
 logger = get_logger(__name__)
 
@@ -61,7 +61,7 @@ class CodexConversation(SharedConversation[CodexMessage]):
         listener: Listener,
         tasks: TaskSupervisor,
         reaper: Reaper,
-        gate: HookServer,
+        hook_server: HookServer,
         own_servers: Collection[str],
     ) -> None:
         super().__init__(launch, listener, tasks)
@@ -74,9 +74,9 @@ class CodexConversation(SharedConversation[CodexMessage]):
         self._choices: TurnChoices | None = None
         self._rollout: Rollout | None = None
         self._seed = launch.seed
-        self._gate = gate
+        self._hook_server = hook_server
         self._hooks = PendingHooks(self._decoder, self.put)
-        self._token = gate.admit(self._hooks.decide, self.fail)
+        self._token = hook_server.admit(self._hooks.decide, self.fail)
         self._exchange = RpcExchange(self._decoder.sent, self.put)
         self._prompting = anyio.Lock()
         self._interrupted: str | None = None
@@ -193,10 +193,10 @@ class CodexConversation(SharedConversation[CodexMessage]):
 
     async def _config(self) -> dict[str, object]:
         """What the thread's configuration adds to the user's."""
-        gate = None if self._launch.policies == UNRESTRICTED else await self._gate.open()
+        socket = None if self._launch.policies == UNRESTRICTED else await self._hook_server.open()
         servers: dict[str, object] = {"mcp_servers": self._mcp} if self._mcp else {}
         config = servers | encode.shell(self._launch.env) | self._profile
-        return config | hooks.config(self._launch.policies, gate, self._token)
+        return config | hooks.config(self._launch.policies, socket, self._token)
 
     @property
     def _thread(self) -> dict[str, object]:
@@ -274,7 +274,7 @@ class CodexConversation(SharedConversation[CodexMessage]):
         await self._server.request("thread/unsubscribe", self._thread)
 
     async def _release(self) -> None:
-        self._gate.dismiss(self._token)
+        self._hook_server.dismiss(self._token)
         self._hooks.give_up()
         self._exchange.give_up()
         started = any("env" in server for server in self._mcp.values())

@@ -1,1 +1,1 @@
-"""The mock agent itself: a process of its own, stdlib only, so that it starts in an instant."""
+"""The mock agent's program: a separate process, stdlib only, so that it starts fast."""

@@ -28,8 +28,8 @@ def reasoning(turn: MockTurn, _: Directive) -> None:
     message = turn.new_id("msg")
     turn.say("message.start", id=message)
     thought = turn.stream(message, "The user wants to see me think, so I think.", kind="reasoning")
-    said = turn.stream(message, "I have thought about it.", index=1)
-    content = [{"type": "reasoning", "text": thought}, {"type": "text", "text": said}]
+    reply = turn.stream(message, "I have thought about it.", index=1)
+    content = [{"type": "reasoning", "text": thought}, {"type": "text", "text": reply}]
     turn.finish(message, content)
 
 
@@ -73,8 +73,8 @@ def image(turn: MockTurn, _: Directive) -> None:
     path.write_bytes(png.gradient(16))
     message = turn.new_id("msg")
     turn.say("message.start", id=message)
-    said = turn.stream(message, "Here is a picture.")
-    content = [{"type": "text", "text": said}, {"type": "image", "path": str(path), "mime": "image/png"}]
+    reply = turn.stream(message, "Here is a picture.")
+    content = [{"type": "text", "text": reply}, {"type": "image", "path": str(path), "mime": "image/png"}]
     turn.finish(message, content)
 
 
@@ -94,11 +94,11 @@ def slow(turn: MockTurn, directive: Directive) -> None:
     deadline = time.monotonic() + directive.number("seconds", 30)
     message = turn.new_id("msg")
     turn.say("message.start", id=message)
-    said: list[str] = []
+    words: list[str] = []
     while time.monotonic() < deadline:
-        said.append(turn.stream(message, f"{_VOCABULARY[len(said) % len(_VOCABULARY)]} "))
+        words.append(turn.stream(message, f"{_VOCABULARY[len(words) % len(_VOCABULARY)]} "))
         turn.pause(directive.number("delay", 0.05))
-    turn.finish(message, [{"type": "text", "text": "".join(said)}])
+    turn.finish(message, [{"type": "text", "text": "".join(words)}])
 
 
 def retry(turn: MockTurn, directive: Directive) -> None:

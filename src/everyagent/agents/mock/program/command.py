@@ -1,4 +1,4 @@
-"""A shell command, really run, its output told as it comes."""
+"""Runs a shell command and streams its output."""
 
 import codecs
 import os
@@ -14,7 +14,7 @@ OUTPUT_LIMIT = 1024 * 1024
 
 
 def run_command(turn: MockTurn, result: str, command: str) -> ToolOutcome:
-    """In the session's directory, in a group of its own. Ends with the shell, not with what it left running."""
+    """Runs in the session's directory, in a new process group. Ends with the shell, not with background processes."""
     begun = time.monotonic()
     child = subprocess.Popen(
         ["/bin/sh", "-c", command],
@@ -26,14 +26,14 @@ def run_command(turn: MockTurn, result: str, command: str) -> ToolOutcome:
         start_new_session=True,
     )
     turn.breakable(lambda: _kill_group(child))
-    output = _tell_output(turn, result, child)
+    output = _stream_output(turn, result, child)
     code = child.wait()
     turn.check()
     return ToolOutcome(output, code != 0, code, round((time.monotonic() - begun) * 1000))
 
 
 def _kill_group(child: subprocess.Popen[bytes]) -> None:
-    """Only while the shell is not reaped: then its number may become another's."""
+    """Kills the group, unless the shell is reaped: its id may then belong to another process."""
     if child.returncode is None:
         try:
             os.killpg(child.pid, signal.SIGKILL)
@@ -41,10 +41,10 @@ def _kill_group(child: subprocess.Popen[bytes]) -> None:
             return
 
 
-def _tell_output(turn: MockTurn, result: str, child: subprocess.Popen[bytes]) -> str:
+def _stream_output(turn: MockTurn, result: str, child: subprocess.Popen[bytes]) -> str:
     assert child.stdout
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    told: list[str] = []
+    texts: list[str] = []
     size = 0
     with child.stdout as pipe:
         while True:
@@ -53,7 +53,7 @@ def _tell_output(turn: MockTurn, result: str, child: subprocess.Popen[bytes]) ->
                 chunk = os.read(pipe.fileno(), 65536)
                 if text := decoder.decode(chunk, final=not chunk):
                     turn.say("output", id=result, text=text)
-                    told.append(text)
+                    texts.append(text)
                 if not chunk:
                     break
                 size += len(chunk)
@@ -62,4 +62,4 @@ def _tell_output(turn: MockTurn, result: str, child: subprocess.Popen[bytes]) ->
                     break
             elif ended:
                 break
-    return "".join(told)
+    return "".join(texts)

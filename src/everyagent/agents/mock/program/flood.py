@@ -13,7 +13,7 @@ STAMPED_SIZE = 28
 
 
 class _Deltas(NamedTuple):
-    """With a `rate` of so many a second they are written one by one; `stamped` ones say when they were made."""
+    """With a `rate` per second they are written one by one; `stamped` ones contain the time of their creation."""
 
     filler: bytes
     rate: float
@@ -51,11 +51,11 @@ def flood(turn: MockTurn, directive: Directive) -> None:
 def _message(turn: MockTurn, deltas: _Deltas, numbers: range, began: float) -> None:
     message = turn.new_id("msg")
     head = f'{{"type":"text","id":"{message}","index":0,"text":"'.encode()
-    said: list[bytes] = []
+    parts: list[bytes] = []
     turn.say("message.start", id=message)
     for texts in deltas.batches(turn, numbers, began):
         turn.write(b"".join([b'%b%b"}\n' % (head, text) for text in texts]))
-        said += texts
-    text = b"".join(said).decode()
+        parts += texts
+    text = b"".join(parts).decode()
     turn.spoken += len(text)
     turn.say("message.end", id=message, content=[{"type": "text", "text": text}])

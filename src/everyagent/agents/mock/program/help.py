@@ -1,4 +1,4 @@
-"""What `[help]` says."""
+"""The text of `[help]`."""
 
 HELP = """\
 I do what the directives in your message say, in order; other text I repeat.

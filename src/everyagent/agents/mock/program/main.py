@@ -1,4 +1,4 @@
-"""Where the mock program starts: reads frames from stdin, plays turns in a thread of their own."""
+"""Entry point of the mock program: reads frames from stdin, plays turns in a second thread."""
 
 import json
 import os
@@ -126,7 +126,7 @@ def _prompt(frame: Fields) -> MockPrompt:
 
 
 def _grouped(steps: list[Directive | str]) -> Iterator[str | Directive | list[Directive]]:
-    """With neighbouring tool directives in one list."""
+    """The steps, with adjacent tool directives in one list."""
     for tools, group in groupby(steps, _is_tool):
         if tools:
             yield [step for step in group if isinstance(step, Directive)]
@@ -168,7 +168,7 @@ def _frames() -> Iterator[Fields]:
 
 
 def _settings(start: Fields) -> MockSettings:
-    """Secrets come in the environment, and leave it here, so that commands do not inherit them."""
+    """Takes the secrets out of the environment, so that commands do not inherit them."""
     settings = MockSettings(Path.cwd(), Path(str(start["scratch"])))
     settings.system_prompt = cast(str | None, start.get("system_prompt"))
     settings.seed = cast(str | None, start.get("seed"))
@@ -191,7 +191,7 @@ def _on_terminate(settings: MockSettings, number: int) -> None:
 
 
 def _die_of(error: threading.ExceptHookArgs) -> None:
-    """A turn that fails by a fault of ours takes the program with it, as it would any agent."""
+    """An unexpected exception in a turn ends the program, like that of any agent."""
     import traceback
 
     traceback.print_exception(error.exc_type, error.exc_value, error.exc_traceback)

@@ -1,4 +1,4 @@
-"""Just enough of an MCP client (streamable HTTP) to call one of the session's custom tools."""
+"""Minimal MCP client (streamable HTTP) that calls one of the session's custom tools."""
 
 import http.client
 import json
@@ -15,7 +15,7 @@ class McpError(Exception):
 
 
 class McpClient:
-    """Makes one call; `close`, from another thread, breaks off whatever it waits for."""
+    """Makes one call; `close`, from another thread, aborts it."""
 
     def __init__(self, url: str, token: str | None) -> None:
         parts = urlsplit(url)
@@ -31,7 +31,7 @@ class McpClient:
         }
 
     def call(self, name: str, arguments: object) -> tuple[str, bool]:
-        """The tool's text, and whether it says it failed."""
+        """The tool's text, and whether the tool reports a failure."""
         try:
             client = {"name": "mock", "version": "1"}
             hello: dict[str, object] = {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": client}
@@ -56,7 +56,7 @@ class McpClient:
                 return
 
     def _post(self, message: dict[str, object]) -> http.client.HTTPResponse:
-        """On a connection of its own: the answer may be a stream that the server never ends."""
+        """Posts on a new connection: the response may be a stream that the server never ends."""
         self._connection.close()
         self._connection.connect()
         self._socket = self._connection.sock
@@ -82,7 +82,7 @@ class McpClient:
 
 
 def _messages(response: http.client.HTTPResponse) -> Iterator[dict[str, object]]:
-    """From a plain JSON body, or from the events of a stream."""
+    """The messages of a plain JSON body, or of an event stream."""
     if not response.headers.get("content-type", "").startswith("text/event-stream"):
         yield json.loads(response.read())
         return

@@ -1,4 +1,4 @@
-"""What the program remembers of a native session between its processes: one small file in the scratch folder."""
+"""State of a native session that outlives the process: one small file in the scratch folder."""
 
 import json
 import os
@@ -11,7 +11,7 @@ class UnknownSession(Exception):
 
 
 class MockMemory:
-    """`turns` begun so far, tools `always` allowed, and whether `[exit]` was obeyed."""
+    """`turns` begun so far, tools `always` allowed, and whether the program ended by `[exit]`."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -1,4 +1,4 @@
-"""What came out of a tool call."""
+"""The outcome of a tool call."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""The session's tool policies, as the program keeps to them; what they mean is `model/policies.py`. Stdlib only."""
+"""Tool policies of the session, as the program applies them; defined in `model/policies.py`. Stdlib only."""
 
 from typing import TypeAlias, cast
 
@@ -6,7 +6,7 @@ Policies: TypeAlias = dict[str, object]
 
 
 def verdict(policies: Policies, tool: str, server: str | None) -> str:
-    """All of the program's own tools go by their universal names."""
+    """The policy for a tool. The program's own tools have universal names."""
     named, default = _words(policies.get("tools")), str(policies.get("default") or "auto")
     if server is None:
         return named.get(tool, default) if policies.get("ownTools", True) else "deny"

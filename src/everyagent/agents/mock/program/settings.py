@@ -1,4 +1,4 @@
-"""What the daemon told the program about its session; changed by `change` frames."""
+"""Settings of the session from its `start` frame; changed by `change` frames."""
 
 from pathlib import Path
 from typing import cast
@@ -9,7 +9,7 @@ PRICES = {"mock-small": (1.0, 5.0), "mock-large": (3.0, 15.0)}  # dollars a mill
 
 
 class MockSettings:
-    """`stubborn`: neither the end of stdin nor SIGTERM end the program any more."""
+    """`stubborn`: the program ignores the end of stdin and SIGTERM."""
 
     def __init__(self, directory: Path, scratch: Path) -> None:
         self.directory = directory
@@ -28,7 +28,7 @@ class MockSettings:
         self.stubborn = False
 
     def change(self, fields: dict[str, object]) -> None:
-        """What is not there stays as it is; null takes the default back."""
+        """Missing fields do not change; null restores the default."""
         self.model = _chosen(fields, "model", self.model, "mock-small")
         self.variant = _chosen(fields, "variant", self.variant, "low")
         self.agent_mode = _chosen(fields, "agent_mode", self.agent_mode, "build")

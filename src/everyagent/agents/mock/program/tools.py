@@ -13,13 +13,13 @@ from everyagent.agents.mock.program.outcome import ToolOutcome
 from everyagent.agents.mock.program.policies import refusal, verdict
 from everyagent.agents.mock.program.turn import MockTurn, TurnInterrupted
 
-#: The server of the session's custom tools: their policies are the daemon's business.
+#: The server of the session's custom tools, to which the daemon applies the policies.
 CUSTOM = "everyagent"
 _STOPPED = "The sub-agent was interrupted."
 
 
 class MockCall(NamedTuple):
-    """A call that was announced. `asks` says that it needs permission, unless something grants it already."""
+    """A call that was announced. `asks`: it needs permission, unless that was granted already."""
 
     id: str
     message: str
@@ -68,7 +68,7 @@ def _carry_out(turn: MockTurn, call: MockCall) -> None:
 
 
 def _refusal(turn: MockTurn, call: MockCall) -> str | None:
-    """Why the call must not run; asks for permission if that is how to find out."""
+    """The reason for a denial, or None to allow. Asks for permission if necessary."""
     if turn.settings.planning:
         return "refused: nothing is changed in plan mode"
     ruled = "allow" if call.mcp_server == CUSTOM else verdict(turn.settings.policies, call.name, call.mcp_server)
@@ -101,7 +101,7 @@ def _refusal(turn: MockTurn, call: MockCall) -> str | None:
 
 
 def _would_ask(turn: MockTurn, call: MockCall) -> bool:
-    """Of itself, where no policy says what to do."""
+    """Whether the call needs permission if no policy applies."""
     mode = turn.settings.permission_mode
     granted = mode == "bypass" or (mode == "acceptEdits" and call.name == "edit") or call.name in turn.memory.always
     return call.asks and not granted
@@ -160,7 +160,7 @@ def _look_around(turn: MockTurn, call: MockCall) -> None:
 
 
 class ToolPlan(NamedTuple):
-    """What a directive calls; the fields as in `MockCall`."""
+    """The call of a directive; the fields are as in `MockCall`."""
 
     name: str
     input: dict[str, object]

@@ -1,4 +1,4 @@
-"""One turn as its directives see it: speaking, waiting, asking, all of it interruptible."""
+"""A turn, as its directives use it: write frames, wait and ask, all of it interruptible."""
 
 import re
 import threading
@@ -15,7 +15,7 @@ Reply: TypeAlias = dict[str, object]
 
 
 class TurnInterrupted(Exception):
-    """Somebody wants the turn to end, or it has ended while a thread of it was still at work."""
+    """The turn was interrupted, or it ended while one of its threads was still running."""
 
 
 class TurnFailed(Exception):
@@ -65,7 +65,7 @@ class MockTurn:
             raise TurnInterrupted
 
     def pause(self, seconds: float | None) -> None:
-        """For ever, if None."""
+        """Waits for ever if `seconds` is None."""
         if self._interrupted.wait(seconds):
             raise TurnInterrupted
 
@@ -80,7 +80,7 @@ class MockTurn:
             self.voice.write(lines)
 
     def stream(self, message: str, text: str, *, kind: str = "text", index: int = 0, delay: float = 0) -> str:
-        """Word by word. Returns the text."""
+        """Streams a text word by word. Returns the text."""
         for word in re.findall(r"\s*\S+|\s+$", text):
             self.say(kind, id=message, index=index, text=word)
             self.spoken += len(word)
@@ -89,7 +89,7 @@ class MockTurn:
         return text
 
     def message(self, text: str, *, delay: float = 0, subagent: str | None = None) -> str:
-        """A whole assistant message. Returns its id."""
+        """Writes a whole assistant message. Returns its id."""
         message = self.new_id("msg")
         self.say("message.start", id=message, subagent=subagent)
         self.stream(message, text, delay=delay)
@@ -97,7 +97,7 @@ class MockTurn:
         return message
 
     def finish(self, message: str, content: list[dict[str, str]], *, subagent: str | None = None) -> None:
-        """The end of a message is the end of a request to the model: it took the prompt, and said what is new."""
+        """Ends a message and the model request behind it, and reports the request's usage."""
         with self._lock:
             tokens_in, tokens_out = 10 + len(self.prompt.text) // 4, 1 + self.spoken // 4
             self.spoken = 0
@@ -109,11 +109,11 @@ class MockTurn:
         self.say("responded", usage=usage, cost=cost, model=settings.model, subagent=subagent)
 
     def ask(self, type: str, id: str, **fields: object) -> Reply:
-        """Say it and wait for the answer."""
+        """Writes a frame and waits for the answer."""
         return self._wait_for(id, lambda: self.say(type, id=id, **fields))
 
     def together(self, jobs: Iterable[Callable[[], None]]) -> None:
-        """Run them at the same time; returns when all are done."""
+        """Runs jobs concurrently; returns when all are done."""
 
         def run(job: Callable[[], None]) -> None:
             try:
@@ -129,7 +129,7 @@ class MockTurn:
         self.check()
 
     def breakable(self, breaker: Callable[[], None]) -> None:
-        """Have it called if the turn is interrupted; at once if it was."""
+        """Calls `breaker` when the turn is interrupted; at once if it was."""
         with self._lock:
             self._breakers.append(breaker)
         if self._interrupted.is_set():
@@ -152,7 +152,7 @@ class MockTurn:
             waiting.put(None)
 
     def help(self, call: str, work: "Callable[[Helper], None]") -> bool:
-        """Have a sub-agent do it. False if it alone was interrupted."""
+        """Runs work as a sub-agent. False if only the sub-agent was interrupted."""
         helper = self._helpers[call] = Helper(self)
         try:
             work(helper)
@@ -173,10 +173,10 @@ class MockTurn:
             self._helpers[call].interrupt()
 
     def last_words(self, type: str, **fields: object) -> None:
-        """Said although it is interrupted. An interrupted turn has none: its end is the end of all that is in it."""
+        """Writes a frame for an interrupted sub-agent. An interrupted turn writes none: its end closes its items."""
 
     def end(self, stop: str, **fields: object) -> None:
-        """The last thing said in the turn; threads of it that still run fall silent."""
+        """Writes the turn's last frame. Threads of the turn that still run cannot write any more."""
         with self._lock:
             self.over = True
             self.voice.say("turn.end", stop=stop, **fields)

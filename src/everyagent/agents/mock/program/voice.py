@@ -1,4 +1,4 @@
-"""What the program says: native frames, one JSON object a line, from any thread."""
+"""Writes native frames to stdout: one JSON object a line, from any thread."""
 
 import json
 import os
@@ -6,7 +6,7 @@ import threading
 
 
 class FrameWriter:
-    """Writes are whole lines; a full pipe makes the speaker wait."""
+    """Writes whole lines; a full pipe blocks the writer."""
 
     def __init__(self, fd: int = 1) -> None:
         self._fd = fd

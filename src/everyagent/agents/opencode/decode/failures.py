@@ -37,8 +37,8 @@ _STOPS: dict[str, StopReason] = {"MessageOutputLengthError": "max_tokens", "Cont
 
 def message(failure: OpencodeFailure) -> str:
     """Its first line: OpenCode adds where in its own code it happened."""
-    said = failure.data.get("message")
-    return (said if isinstance(said, str) and said else failure.name or "OpenCode failed.").partition("\n")[0]
+    text = failure.data.get("message")
+    return (text if isinstance(text, str) and text else failure.name or "OpenCode failed.").partition("\n")[0]
 
 
 def error(failure: OpencodeFailure) -> Error:

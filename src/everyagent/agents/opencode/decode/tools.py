@@ -108,11 +108,11 @@ def _item(
     return msgspec.structs.replace(item, parent_id=parent)
 
 
-def growth(told: str, output: str) -> str:
+def growth(before: str, output: str) -> str:
     """The new text of an output that each update repeats; of a long one OpenCode repeats only the end."""
-    if output.startswith(told):
-        return output[len(told) :]
-    seam = told[-_SEAM:]
+    if output.startswith(before):
+        return output[len(before) :]
+    seam = before[-_SEAM:]
     at = output.rfind(seam)
     return output[at + len(seam) :] if at >= 0 else output
 

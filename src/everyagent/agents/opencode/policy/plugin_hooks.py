@@ -39,14 +39,14 @@ _messages = msgspec.json.Decoder(PluginMessage)
 class PluginHooks:
     def __init__(self, tasks: TaskSupervisor) -> None:
         self.conversations: list[PolicedConversation] = []
-        self._gate = HookServer(tasks)
-        self._token = self._gate.admit(self._decide)
+        self._hook_server = HookServer(tasks)
+        self._token = self._hook_server.admit(self._decide)
         self._loaded: dict[int, None] = {}
 
     async def environment(self) -> dict[str, str]:
         """The variables by which a server's plugin finds the hook server."""
-        gate: Path = await self._gate.open()
-        return {"EVERYAGENT_GATE": str(gate), "EVERYAGENT_GATE_TOKEN": self._token}
+        socket: Path = await self._hook_server.open()
+        return {"EVERYAGENT_HOOK_SOCKET": str(socket), "EVERYAGENT_HOOK_TOKEN": self._token}
 
     async def is_loaded(self, pid: int) -> bool:
         """Whether that server has loaded the plugin; without it no policy would be applied."""
@@ -56,7 +56,7 @@ class PluginHooks:
         return pid in self._loaded
 
     async def close(self) -> None:
-        await self._gate.close()
+        await self._hook_server.close()
 
     async def _decide(self, body: bytes) -> str | None:
         try:

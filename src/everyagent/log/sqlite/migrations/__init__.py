@@ -8,7 +8,7 @@ from everyagent.log.sqlite.connection import Connection
 
 
 def migrate(connection: Connection) -> None:
-    """`PRAGMA user_version` says how many scripts have run. A database newer than this code is left alone."""
+    """`PRAGMA user_version` is the number of scripts that have run. A database newer than this code is refused."""
     scripts = sorted(Path(__file__).parent.glob("*.sql"))
     (version,) = cast("tuple[int]", connection.execute("PRAGMA user_version").fetchone())
     if version > len(scripts):

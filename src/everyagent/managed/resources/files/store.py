@@ -195,7 +195,7 @@ async def pieces_of(file: BinaryIO) -> AsyncIterator[bytes]:
 def write_read_only(content: BinaryIO, target: Path) -> None:
     """Blocking. Writes a read-only file: all of it or nothing.
 
-    Each call has a draft of its own, so calls may run at once, and a draft left by a crash blocks no later call.
+    Each call has a separate draft, so calls may run concurrently, and a draft left by a crash blocks no later call.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     descriptor, draft = tempfile.mkstemp(prefix=".", suffix=".draft", dir=target.parent)

@@ -31,7 +31,7 @@ VERSION_KIND = "skill_version"
 
 
 class LaidOut(msgspec.Struct, frozen=True, kw_only=True):
-    """`found` has names and descriptions of installed skills; `problems` says which are missing and why."""
+    """`found` has names and descriptions of installed skills; `problems` lists missing ones with the reason."""
 
     found: list[tuple[str, str]]
     problems: list[str]

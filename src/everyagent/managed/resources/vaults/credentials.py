@@ -31,7 +31,7 @@ from everyagent.managed.resources.vaults.shape import (
 )
 from everyagent.managed.resources.vaults.store import CREDENTIAL_KIND, VaultStore, without_secret
 from everyagent.model.ids import new_id
-from everyagent.sessions.launch.secrets import Vault as Seal
+from everyagent.sessions.launch.secrets import SecretVault
 from everyagent.sessions.locks import Locks
 
 MAX_IN_A_VAULT = 20
@@ -53,7 +53,7 @@ class VaultSecrets(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CredentialStore:
-    def __init__(self, records: Records, vaults: VaultStore, seal: Seal, locks: Locks, clock: Clock) -> None:
+    def __init__(self, records: Records, vaults: VaultStore, seal: SecretVault, locks: Locks, clock: Clock) -> None:
         self._records = records
         self._vaults = vaults
         self._seal = seal

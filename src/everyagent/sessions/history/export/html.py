@@ -16,10 +16,10 @@ from everyagent.sessions.history.transcript.entries import (
     Called,
     Changed,
     Failed,
+    MessageEntry,
     Noted,
     Pictured,
     Returned,
-    Said,
     Thought,
 )
 
@@ -59,7 +59,7 @@ class Html:
 def _rendered(entry: AnyEntry) -> tuple[str, str]:
     """The class of the entry, and its HTML."""
     match entry:
-        case Said(role=role, text=text):
+        case MessageEntry(role=role, text=text):
             return f"said {role or 'note'}", f"<h2>{SPEAKERS[role]}</h2><div class=text>{_text(text)}</div>"
         case Thought(text=text):
             return "thought", _folded("Reasoning", f"<div class=text>{_text(text)}</div>")

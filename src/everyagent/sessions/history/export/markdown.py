@@ -16,10 +16,10 @@ from everyagent.sessions.history.transcript.entries import (
     Called,
     Changed,
     Failed,
+    MessageEntry,
     Noted,
     Pictured,
     Returned,
-    Said,
     Thought,
 )
 
@@ -46,7 +46,7 @@ class Markdown:
 
 def _block(entry: AnyEntry) -> str:
     match entry:
-        case Said(role=role, text=text):
+        case MessageEntry(role=role, text=text):
             return f"## {SPEAKERS[role]}\n\n{contained(shown(text))}"
         case Thought(text=text):
             return f"<details><summary>Reasoning</summary>\n\n{contained(shown(text))}\n\n</details>"

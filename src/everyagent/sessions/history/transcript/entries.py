@@ -16,7 +16,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     depth: int = 0
 
 
-class Said(Entry, frozen=True, kw_only=True):
+class MessageEntry(Entry, frozen=True, kw_only=True):
     role: ItemRole | None
     text: str
 
@@ -74,7 +74,7 @@ class Noted(Entry, frozen=True, kw_only=True):
     detail: str | None
 
 
-AnyEntry: TypeAlias = Said | Thought | Called | Returned | Changed | Pictured | Asked | Failed | Noted
+AnyEntry: TypeAlias = MessageEntry | Thought | Called | Returned | Changed | Pictured | Asked | Failed | Noted
 
 SPEAKERS: dict[ItemRole | None, str] = {
     "user": "User",

@@ -12,10 +12,10 @@ from everyagent.sessions.history.transcript.entries import (
     Called,
     Changed,
     Failed,
+    MessageEntry,
     Noted,
     Pictured,
     Returned,
-    Said,
     Thought,
 )
 
@@ -29,7 +29,7 @@ def as_seed(entries: Iterable[AnyEntry], limit_chars: int = 24_000) -> str:
     room = limit_chars - len(_heading(10**9))
     used = dropped = 0
     for entry in entries:
-        text = _told(entry)
+        text = _summary(entry)
         if text is None:
             continue
         text = _shortened(text, room)
@@ -48,11 +48,11 @@ def _heading(dropped: int) -> str:
     return "\n".join(lines)
 
 
-def _told(entry: AnyEntry) -> str | None:
+def _summary(entry: AnyEntry) -> str | None:
     if entry.depth:
         return None
     match entry:
-        case Said(role=role, text=text):
+        case MessageEntry(role=role, text=text):
             return f"{SPEAKERS[role]}: {text}"
         case Called(tool=tool, arguments=arguments):
             return f"[called {tool}] {_shortened(arguments, _DETAIL_CHARS)}"

@@ -49,10 +49,10 @@ from everyagent.sessions.history.transcript.entries import (
     Called,
     Changed,
     Failed,
+    MessageEntry,
     Noted,
     Pictured,
     Returned,
-    Said,
     Thought,
 )
 
@@ -112,7 +112,7 @@ class Transcriber:
                 | Error()
                 | Unparsed()
             ):
-                yield from _told(at, event.data)
+                yield from _noted(at, event.data)
 
     def finish(self) -> Iterator[AnyEntry]:
         """What nobody has answered."""
@@ -134,7 +134,7 @@ class Transcriber:
         match part:
             case TextPart(text=text):
                 if text:
-                    yield Said(sequence=sequence, time=time, depth=depth, role=item.role, text=text)
+                    yield MessageEntry(sequence=sequence, time=time, depth=depth, role=item.role, text=text)
             case ReasoningPart(text=text, visibility=visibility):
                 if text and visibility == "public":
                     yield Thought(sequence=sequence, time=time, depth=depth, text=text)
@@ -176,7 +176,7 @@ class _Place(Struct, frozen=True):
     time: str
 
 
-def _told(at: _Place, data: EventData) -> Iterator[AnyEntry]:
+def _noted(at: _Place, data: EventData) -> Iterator[AnyEntry]:
     sequence, time = at.sequence, at.time
     match data:
         case Error(message=message, code=code, retry=retry, stderr=stderr):

@@ -1,4 +1,4 @@
-"""Tells a view's events: gives each its number and bytes, and remembers what is told anew."""
+"""Emits the events of a projection: numbers and encodes them, and records which older ones they replace."""
 
 from collections.abc import Iterable
 
@@ -17,13 +17,13 @@ _decode_state = msgspec.json.Decoder(State).decode
 
 
 class OnThread(msgspec.Struct, frozen=True):
-    """What lies in the log of a sub-agent's thread: whose event it is, and the event."""
+    """An event of a sub-agent's thread, as it is stored."""
 
     thread: str
     event: msgspec.Raw
 
 
-class Teller:
+class Emitter:
     """`state` is the state after all events so far, `taken` the same as it was encoded last.
 
     `echoes` are the client's events of the latest frame, by id.
@@ -46,21 +46,21 @@ class Teller:
             self.at, self.time = at, rfc3339(at)
 
     def new_id(self) -> str:
-        """An id for the event that is told next."""
+        """An id for the next event."""
         return event_id(self.session_id, "number", self.state.head + 1)
 
-    def tell(self, event: ManagedEvent, *, again: int = 0) -> int:
-        """Its number. `again` is the number under which it was told before."""
+    def emit(self, event: ManagedEvent, *, again: int = 0) -> int:
+        """Adds an event and returns its number. `again` is the number of the event that it replaces."""
         if again:
             self._supersede((again,))
         return self._add(TYPE_NUMBERS[str(type(event).__struct_config__.tag)], _encode(event))
 
-    def tell_thread(self, thread: str, event: ManagedEvent | ClientEvent) -> None:
+    def emit_on_thread(self, thread: str, event: ManagedEvent | ClientEvent) -> None:
         self.state.hidden += 1
         self._add(ON_THREAD, _encode(OnThread(thread, msgspec.Raw(_encode(event)))))
 
     def echo(self, event: ClientEvent, *, processed: bool, again: Iterable[int] = ()) -> int:
-        """A client's event, with its time once it is taken up."""
+        """Adds a client's event, with its time once it is processed."""
         self._supersede(again)
         body = _encode(msgspec.structs.replace(event, processed_at=self.time if processed else None))
         self.echoes[event.id] = body
@@ -96,7 +96,7 @@ class Teller:
         return step
 
     def restore(self, state: bytes) -> None:
-        """Forget everything since this was the encoded state."""
+        """Goes back to this encoded state."""
         self.taken = state
         self.state = _decode_state(state)
         self._head = self.state.head
