@@ -20,10 +20,10 @@ from everyagent.model.tools import CustomTool, McpServer
 
 
 class Capabilities(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What an agent can do. The daemon decides by these flags, never by the agent's name.
+    """The features of an agent. The daemon decides by these flags, never by the agent's name.
 
-    `cost`: the agent reports the cost of each turn, for every model. `subagent_interrupt`: a single sub-agent can be
-    stopped. `own_tools_off`: the agent can run without its own tools.
+    `cost`: the agent reports the cost of each turn, for every model. `subagentInterrupt`: a single sub-agent can be
+    stopped. `ownToolsOff`: the agent can run without its own tools.
     """
 
     plan_mode: bool = False
@@ -60,12 +60,12 @@ class Capabilities(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Catalog(Struct, frozen=True, kw_only=True, rename="camel"):
-    """The choices that an agent offers. `open_models`: it accepts model names that are not listed.
+    """The choices that an agent offers. `openModels`: it accepts model names that are not listed.
 
-    `tools` are the agent's own tools, to which tool policies apply; with `open_tools` it may have more. `sandbox` names
-    who limits the network of its commands: the agent itself (`own`) or the shell that the daemon gives it (`shell`);
-    None if nobody can. `sandbox_modes` are the permission modes in which that limit holds, the least strict first;
-    None for all of them.
+    `tools` are the agent's own tools, to which tool policies apply; with `openTools` it may have more. `sandbox` names
+    what limits the network of its commands: the agent itself (`own`) or the shell that the daemon gives it (`shell`);
+    null if there is no such limit. `sandboxModes` are the permission modes in which the limit holds, the least strict
+    first; null for all of them.
     """
 
     models: list[Model]
@@ -80,7 +80,7 @@ class Catalog(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class AgentState(Struct, frozen=True, kw_only=True, rename="camel"):
-    """An agent's installation and login on this machine. The adapter was tested with `tested_version`."""
+    """An agent's installation and login on this machine. The adapter was tested with `testedVersion`."""
 
     installed: bool
     credentials_available: bool
@@ -106,8 +106,8 @@ class CommandShell(Protocol):
 class Launch(Struct, frozen=True, kw_only=True):
     """Everything an agent needs to start, or to resume, a session.
 
-    * `native_session_id` is set to resume the agent's own session. `seed` is a transcript to begin with where the agent
-      has no history of its own.
+    * `native_session_id` is set to resume the agent's own session. `seed` is a transcript to begin with if the agent
+      has no history of the session.
     * `scratch` is a private folder of the session that outlives the process. `title` is the session's title, if any.
     * `tools_url` and `tools_token` lead to an MCP server with the session's custom tools, `tools`. Tool policies do not
       apply to those.
@@ -147,7 +147,7 @@ class Prompt(Struct, frozen=True, kw_only=True):
 
 
 class Change(Struct, frozen=True, kw_only=True):
-    """Settings of a running session that change now. Fields that are unset stay as they are."""
+    """Settings of a running session that change now. Unset fields do not change."""
 
     model: str | UnsetType | None = UNSET
     variant: str | UnsetType | None = UNSET
@@ -194,7 +194,7 @@ class Heard(Struct, frozen=True, gc=False):
 
 
 class Death(Struct, frozen=True, kw_only=True):
-    """How a conversation ended. `expected`: the daemon closed it, so no error is reported.
+    """The end of a conversation. `expected`: the daemon closed it, so no error is reported.
 
     `history_lost`: the agent no longer has the native session that it was to resume. `code` classifies the failure, if
     that is known; `internal` is a fault of the daemon's own code.
@@ -244,7 +244,7 @@ class Conversation(Protocol):
         ...
 
     async def interrupt_subagent(self, call: str) -> bool:
-        """Stop one sub-agent, by the key of the call that started it. The turn goes on, and the call gets its result.
+        """Stop one sub-agent, by the key of the call that started it. The turn continues, and the call gets its result.
 
         Called only if `capabilities.subagent_interrupt`. Returns False if that sub-agent does not run.
         """

@@ -19,11 +19,11 @@ def main() -> int:
         address, token, *words = sys.argv[1:]
         verdict = ask(address, token, "".join(f"{word}\n" for word in words).encode() + given)
     except (OSError, ValueError) as error:
-        return reject(f"Nobody can be asked for permission: everyagent's daemon is away ({error}).")
+        return reject(f"This call needs permission, but everyagent's daemon is away ({error}).")
     if verdict == b"allow":
         return ALLOW
     words = verdict.removeprefix(b"reject ").decode(errors="replace")
-    return reject(words or "Nobody can be asked for permission: everyagent's daemon went away.")
+    return reject(words or "This call needs permission, but everyagent's daemon closed the connection.")
 
 
 def ask(address: str, token: str, given: bytes) -> bytes:

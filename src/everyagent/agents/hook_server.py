@@ -140,7 +140,7 @@ async def _keep_alive(stream: SocketStream) -> None:
 
 
 def _is_us(stream: SocketStream) -> bool:
-    """Whether the client runs as this user. On systems that do not report it, the folder's mode has to do."""
+    """Whether the client runs as this user. If the system does not report it, only the folder's mode protects us."""
     if not hasattr(socket, "SO_PEERCRED"):
         return True
     other = stream.extra(SocketAttribute.raw_socket).getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)

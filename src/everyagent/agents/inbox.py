@@ -20,7 +20,7 @@ S = TypeVar("S", bound=InboxMessage)
 
 
 class Inbox(Generic[S]):
-    """`Heard` is decoded already, as a frame that we sent is: it keeps its place among the agent's messages."""
+    """Messages of the agent, and frames that are decoded already, such as those we sent, in their common order."""
 
     def __init__(self) -> None:
         self._waiting: list[S | Heard] = []

@@ -30,7 +30,7 @@ class ItemKeys:
         self._turn += 1
 
     def begin(self, native: str) -> str:
-        """The key of an item that begins just now, whatever had its id before."""
+        """A new key for an item that begins now, even if its native id was used before."""
         key = native
         if self._keys.pop(native, None):
             self._repeats += 1

@@ -57,7 +57,7 @@ def known_adapters(tasks: TaskGroup, folder: Path, reaper: Reaper | None = None)
 
 
 async def _state(agent: str, folder: Path) -> AgentState:
-    """An agent's state without loading its adapter, whose wire types are many."""
+    """An agent's state without loading its adapter, which is slow because of its many wire types."""
     from everyagent.agents.installed import InstalledProgram
 
     match agent:

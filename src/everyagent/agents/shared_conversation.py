@@ -170,7 +170,7 @@ class SharedConversation(ABC, Generic[M]):
             await server.leave(self, force=True)
 
     def _spawn(self, run: Callable[[], Awaitable[object]]) -> None:
-        """A task beside `run`; failures of the agent are logged."""
+        """Starts a task next to `run`; failures of the agent are logged."""
 
         async def request() -> None:
             await self._try(run())
@@ -203,4 +203,4 @@ class SharedConversation(ABC, Generic[M]):
 
     @abstractmethod
     async def _release(self) -> None:
-        """Give up what the conversation holds beside its place on the server."""
+        """Release what the conversation holds, except its place on the server."""

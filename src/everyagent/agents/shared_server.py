@@ -47,7 +47,7 @@ class ServerSession(Protocol[M_contra]):
 
 
 class SharedServer(ABC, Generic[M]):
-    """`open`: one more session can join. `over` is set when the process is gone; `death` then says how it ended."""
+    """`open`: one more session can join. `over` is set when the process is gone; `death` then describes its end."""
 
     #: The server's name in error messages.
     title: ClassVar[str]

@@ -42,7 +42,7 @@ class PooledConversation(Protocol[S_contra]):
     def join(self, server: S_contra) -> None: ...
 
     async def run(self) -> None:
-        """A task of its own, to the conversation's end."""
+        """Runs until the conversation's end; needs a task."""
         ...
 
     async def begin(self) -> None:

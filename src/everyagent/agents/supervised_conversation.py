@@ -16,14 +16,14 @@ logger = get_logger(__name__)
 T = TypeVar("T")
 #: The time within which an agent must be gone after a fault.
 CLOSE_LIMIT = 15.0
-#: What a conversation may raise by its contract, and a time limit that its caller set.
+#: The exceptions that a conversation may raise by its contract, and that of a time limit set by its caller.
 _FORESEEN = (EveryagentError, TimeoutError)
 
 
 class SupervisedConversation:
-    """Passes everything on, both ways. A command that raises what it may not is done, and the agent's death with it.
+    """Forwards calls in both directions. If a command raises an unforeseen exception, the agent is ended.
 
-    The session hears of a death once, whoever reports it first.
+    The session gets one report of the death.
     """
 
     def __init__(self, adapter: Adapter, listener: Listener) -> None:

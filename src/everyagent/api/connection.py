@@ -1,6 +1,6 @@
-"""uvicorn's connection, opened up for event streams: they write to its transport, and hear when it is lost.
+"""uvicorn's HTTP connection with direct access for event streams: they write to its transport, and get its loss.
 
-Passing every chunk through ASGI's `send` takes twice the time, and listening for the end another task a reader.
+ASGI's `send` would take twice the time per chunk, and waiting for the end by `receive` a second task per reader.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ class HttpConnection(HttpToolsProtocol):
             self.transport.write(data)
 
     def send_400_response(self, msg: str) -> None:
-        """To what is not HTTP: a problem like any other."""
+        """The response to invalid HTTP, as a problem document."""
         request_id = new_id("req_")
         problem = problem_response(BadRequest(msg), request_id)
         headers = [(b"connection", b"close"), (b"x-request-id", request_id.encode()), *problem.raw_headers]

@@ -22,12 +22,12 @@ _SSE_HEADERS = [
 _LOCKED_DOWN = b"sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _join = b"".join
 
-#: Where a server that lets streams write directly puts its connection into the ASGI scope.
+#: The key of the connection in the ASGI scope, if the server lets streams write directly.
 CONNECTION = "everyagent.connection"
 
 
 class DirectConnection(Protocol):
-    """What a stream needs of a connection to go past ASGI's `send` and `receive`."""
+    """A connection to which streams write directly, without ASGI's `send` and `receive`."""
 
     on_lost: Callable[[], None] | None
 
@@ -35,9 +35,9 @@ class DirectConnection(Protocol):
 
 
 class Hangup:
-    """Ends what the current task does inside `with` as soon as the client goes away, or `stop` is called.
+    """Cancels the body of a `with` statement when the client disconnects, or `stop` is called.
 
-    Where the connection does not tell by itself, a task listens for that; it ends with this.
+    Without a `DirectConnection`, a second task waits for the disconnect; it ends with the statement.
     """
 
     __slots__ = ("_connection", "_receive", "_stopped", "_task", "_watch")

@@ -1,6 +1,6 @@
 """Follows an event stream across reconnects: tracks the position, drops repeats, notices gaps.
 
-Does no I/O: the clients open the connections and wait for as long as it says.
+Does no I/O: the clients open the connections and wait for the given time.
 """
 
 from collections.abc import Iterator

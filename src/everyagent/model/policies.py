@@ -19,7 +19,7 @@ _STRICTEST_FIRST: tuple[Verdict, ...] = ("deny", "ask", "auto", "allow")
 class AgentTool(Struct, frozen=True, kw_only=True, rename="camel"):
     """One of an agent's own tools. `kinds` are its universal names; `verdicts` are those that can be enforced on it.
 
-    `by_name`: defaults do not apply, because the tool only asks the user a question; a policy has to name it.
+    `byName`: defaults do not apply, because the tool only asks the user a question; a policy has to name it.
     """
 
     name: str
@@ -39,7 +39,7 @@ class ToolPolicies(Struct, frozen=True, kw_only=True, rename="camel", forbid_unk
     """`allow` runs without asking, `ask` always asks, `deny` never runs, `auto` follows the permission mode.
 
     `tools` maps universal names or the agent's own, which take precedence; `mcp` maps server names. Without
-    `own_tools` the agent has only the tools of the session's MCP servers and its custom tools.
+    `ownTools` the agent has only the tools of the session's MCP servers and its custom tools.
     """
 
     default: Verdict = "auto"

@@ -1,4 +1,4 @@
-"""Locks by name, which are there only while they are used."""
+"""Locks by name, which exist only while they are used."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 
 class Locks:
-    """A lock exists while somebody holds it or waits for it."""
+    """A lock exists while a task holds it or waits for it."""
 
     def __init__(self) -> None:
         self._locks: dict[str, asyncio.Lock] = {}

@@ -1,4 +1,4 @@
-"""Errors of refused commands. Each says what to do instead."""
+"""Errors of refused commands, each with advice on what to do instead."""
 
 import msgspec
 

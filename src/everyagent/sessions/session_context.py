@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class SessionContext(NamedTuple):
-    """`spawn` runs an async function beside everything else; its failures are logged.
+    """`spawn` runs an async function as a background task; its failures are logged.
 
     `lost` is called once by an actor whose memory and log may differ.
     """

@@ -86,7 +86,7 @@ class Sessions:
         self.viewed = ProjectedSessions(log, supervisor, creation, services.clock)
 
     def live(self) -> int:
-        """How many sessions have an agent running now."""
+        """The number of sessions with a running agent."""
         return sum(actor.live for actor in self._supervisor.actors())
 
     async def close(self) -> None:

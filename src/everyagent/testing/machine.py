@@ -129,7 +129,7 @@ class SessionMachine(RuleBasedStateMachine):
 
     @rule()
     def settle(self) -> None:
-        """Waits until the session rests. Answers asks, and cancels a turn that goes on for too long."""
+        """Waits until the session rests. Answers asks, and cancels a turn that takes too long."""
         deadline = time.monotonic() + LIMIT_SECONDS
         patience = time.monotonic() + PATIENCE_SECONDS
         while (info := self._info()).status in ("running", "waiting") or info.queued_messages:

@@ -127,7 +127,7 @@ def _file(file: wire.PatchedFile) -> FileRefPart:
 
 
 def _headed(old: str | None, new: str | None, diff: str | None) -> str | None:
-    """Its hunks under the usual two lines; Amp has them under lines of its own."""
+    """The hunks under the usual two header lines instead of Amp's."""
     if diff is None or (start := diff.find("@@ -")) < 0:
         return None
     hunks = diff[start:]

@@ -18,7 +18,7 @@ END_LIMIT = 5.0
 
 
 class AmpProcess:
-    """`heard` gets its frames, `over` its death. `lines.run` is a task of its own."""
+    """`heard` gets its frames, `over` its death. `lines.run` needs a task."""
 
     def __init__(
         self,

@@ -52,7 +52,7 @@ def for_session(
 ) -> Settings:
     """The user's settings, with every call that they do not reject handed to a permission hook.
 
-    Amp would ask its own user about guarded files, and wait without end: so the hook is asked about them, too. Reading
+    Amp would ask at its own terminal about guarded files, and wait for ever, so the hook decides on them, too. Reading
     needs no permission, unless policies are set.
     """
     rules = [_delegated(rule, delegates) for rule in rules_of(user)]

@@ -90,7 +90,7 @@ def _filled(ask: ClaudeFormAsk, answer: QuestionAnswer) -> dict[str, object]:
 
 
 def _typed(type: str | None, text: str) -> object:
-    """The text, converted to the type in the form's schema; as it is if that fails, for the server to reject."""
+    """The text, converted to the type in the form's schema; unchanged if that fails, so that the server rejects it."""
     match type:
         case "boolean":
             return text.strip().lower() in (YES, "true", "1", "on")

@@ -27,7 +27,7 @@ REPLY_LIMIT = 30.0
 
 
 class ClaudeConversation:
-    """A running session of Claude Code. `run` is a task of its own."""
+    """A running session of Claude Code. `run` needs a task."""
 
     def __init__(self, process: Process, launch: Launch, listener: Listener) -> None:
         self._launch = launch

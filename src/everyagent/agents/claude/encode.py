@@ -28,7 +28,7 @@ def text(words: str) -> dict[str, object]:
 
 
 def interrupt(request_id: str) -> bytes:
-    """Queued messages are withdrawn as well, so that nothing goes on after an interrupt."""
+    """Queued messages are withdrawn as well, so that the agent does not continue after an interrupt."""
     return request(request_id, "interrupt", cancel_queued=True)
 
 

@@ -159,7 +159,7 @@ class ClaudeMessages:
         return (ItemCompleted(item=item),)
 
     def end_all(self) -> Sequence[Draft]:
-        """The turn is over: no message goes on."""
+        """Ends all open messages at the end of the turn."""
         drafts = [draft for speaker in list(self._voices) for draft in self._end(speaker, _CUT)]
         self.keys.end_turn()
         self._last.clear()
@@ -222,7 +222,7 @@ class ClaudeMessages:
         return self.keys.latest(speaker) if speaker else None
 
     def _plans(self, key: str, block: wire.ClaudeBlock) -> Sequence[Draft]:
-        """To-do lists and plans become status items beside their calls."""
+        """Adds status items for to-do lists and plans to their calls."""
         match block.name:
             case "TodoWrite":
                 try:

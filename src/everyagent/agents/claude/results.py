@@ -74,7 +74,7 @@ def result(key: str, block: ClaudeBlock, structured: Raw, call: ClaudeCall, *, s
 
 
 def _details(call: ClaudeCall, structured: Raw, known: Structured | None, output: _Output) -> list[ContentPart]:
-    """Parts beside the text: files and their diffs, images, structured fields."""
+    """Parts other than the text: files and their diffs, images, structured fields."""
     if known is not None and call.name in _FILES:
         return [*_file(call, known), *_at(call.path, output.images)]
     if call.name == "Bash" or not bytes(structured).startswith(b"{"):

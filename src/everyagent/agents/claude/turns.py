@@ -11,7 +11,7 @@ _LOST = "No conversation found with session ID"
 
 
 def lost_history(frame: wire.ClaudeResult) -> bool:
-    """Whether the native session that was to be resumed is gone. The process then ends by itself."""
+    """True if the native session to resume is gone. The process then ends by itself."""
     return frame.is_error and any(error.startswith(_LOST) for error in frame.errors)
 
 

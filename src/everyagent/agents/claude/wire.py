@@ -148,7 +148,7 @@ class Structured(Struct, frozen=True):
 
 
 class Spent(Struct, frozen=True):
-    """How long a tool took, if its result has that."""
+    """The duration of a tool call, if its result has it."""
 
     totalDurationMs: float | None = None
     durationMs: float | None = None

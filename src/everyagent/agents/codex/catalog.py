@@ -1,4 +1,4 @@
-"""What Codex can do, and what can be chosen. Models are asked of the program itself."""
+"""Capabilities and catalog of Codex. The program itself lists its models."""
 
 import msgspec
 from msgspec.structs import replace

@@ -1,4 +1,4 @@
-"""How the app-server is started: its arguments and its environment. Sessions for which both are equal share one."""
+"""Arguments and environment of the app-server. Sessions for which both are equal share one process."""
 
 from collections.abc import Mapping
 
@@ -57,7 +57,7 @@ class _McpEntry(Struct, frozen=True):
 
 
 class _Config(Struct, frozen=True):
-    """What we need to know of the user's own configuration."""
+    """The part of the user's own configuration that we read."""
 
     model_provider: str | None = None
     model_providers: dict[str, _Provider] = {}

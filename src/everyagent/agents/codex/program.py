@@ -38,7 +38,7 @@ def pinned() -> Program:
 
 
 def home(environment: Mapping[str, str]) -> Path:
-    """Where Codex keeps its configuration, its login and its threads."""
+    """The folder of Codex's configuration, login and threads."""
     named = environment.get("CODEX_HOME")
     return Path(named) if named else Path(environment.get("HOME") or Path.home()) / ".codex"
 

@@ -17,7 +17,7 @@ UNKNOWN_SESSION = 4
 
 
 class MockConversation:
-    """A running session of the mock agent. `run` is a task of its own."""
+    """A running session of the mock agent. `run` needs a task."""
 
     def __init__(self, process: Process, listener: Listener) -> None:
         self._helped: set[str] = set()  # calls that sub-agents work for

@@ -1,4 +1,4 @@
-"""What OpenCode can do, and what can be chosen. Models and agents are asked of the program itself."""
+"""Capabilities and catalog of OpenCode. The program itself lists its models and agents."""
 
 from msgspec.structs import replace
 

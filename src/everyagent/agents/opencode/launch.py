@@ -1,4 +1,4 @@
-"""How OpenCode's server is started: its arguments, its environment, its configuration.
+"""Arguments, environment and configuration of OpenCode's server.
 
 Sessions for which all of it is equal share one server.
 """
@@ -98,7 +98,7 @@ def _server(name: str, server: McpServer) -> dict[str, object]:
 
 
 def prefixes(launch: Launch) -> dict[str, str]:
-    """How the names of the tools begin that are those of the session's MCP servers."""
+    """The prefixes of tool names that belong to the session's MCP servers, with the servers."""
     names = [*launch.mcp, *([CUSTOM_SERVER] if launch.tools_url else ())]
     return {f"{_sanitized(name)}_": name for name in names}
 

@@ -25,7 +25,7 @@ function askFirst(rule) {
 
 function ask(message) {
   return new Promise((resolve) => {
-    const away = (why) => resolve(`reject Nobody can be asked for permission: everyagent's daemon is away (${why}).`)
+    const away = (why) => resolve(`reject This call needs permission, but everyagent's daemon is away (${why}).`)
     const daemon = connect(SOCKET)
     let answer = ""
     daemon.setTimeout(SILENCE_LIMIT, () => daemon.destroy(new Error("it is silent")))

@@ -1,4 +1,4 @@
-"""Writes a file atomically: to a temporary file beside it, which then replaces it. All calls block."""
+"""Writes a file atomically: to a temporary file in the same directory, which then replaces it. All calls block."""
 
 import os
 import secrets

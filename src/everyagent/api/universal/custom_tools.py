@@ -1,6 +1,6 @@
 """The MCP server that offers a session's custom tools to its agent (streamable HTTP, plain JSON responses).
 
-Each session has a token of its own for it, so that agents never see the daemon's token.
+Each session has a separate token for it, so that agents never see the daemon's token.
 """
 
 from collections.abc import Sequence

@@ -150,7 +150,7 @@ class WorkQueue:
 
     @retry_on_change
     async def stop(self, environment_id: str, work_id: str, *, force: bool) -> Work:
-        """Ends the work at once if it is forced or nobody works on it; else its worker learns of it by its next
+        """Ends the work at once if it is forced or not claimed; else its worker gets the stop with its next
         heartbeat. Work of a session that is not done is queued again in the same transaction.
         """
         record, body = await self._find(environment_id, work_id)

@@ -18,9 +18,9 @@ logger = get_logger(__name__)
 
 
 class Installing(Struct, frozen=True, kw_only=True):
-    """How the latest installation of an agent goes, or went, since the daemon started.
+    """The latest installation of an agent since the daemon started.
 
-    `bytes` is what was fetched so far; how much it will be, nobody knows before.
+    `bytes` were downloaded so far; the total is unknown.
     """
 
     state: Literal["idle", "running", "done", "failed"] = "idle"
@@ -30,7 +30,7 @@ class Installing(Struct, frozen=True, kw_only=True):
 
 
 class AgentInfo(Struct, frozen=True, kw_only=True, rename="camel"):
-    """`unknown_frames` counts what this agent said since the daemon started that nobody knew."""
+    """An agent and its state. `unknownFrames` counts its frames of unknown type since the daemon started."""
 
     id: str
     title: str
@@ -47,7 +47,7 @@ class AgentInfo(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Agents:
-    """`fetched` tells how many bytes of an agent are on this machine while it is being installed."""
+    """`fetched` returns the bytes of an agent that were downloaded while it is being installed."""
 
     def __init__(self, adapters: Sequence[Adapter], fetched: Callable[[str], int] = lambda _: 0) -> None:
         self._adapters = {adapter.name: adapter for adapter in adapters}
@@ -71,16 +71,16 @@ class Agents:
         return [await self._info(adapter) for adapter in self._adapters.values()]
 
     async def states(self) -> dict[str, AgentState]:
-        """Less than `infos`, and for it no adapter need be loaded."""
+        """The states without capabilities, which need no adapter to be loaded."""
         return {name: (await self._look(adapter, loaded=False))[0] for name, adapter in self._adapters.items()}
 
     async def _look(self, adapter: Adapter, *, loaded: bool) -> tuple[AgentState, Capabilities]:
-        """An adapter that fails is one that does not work here; the others do."""
+        """An adapter that raises is reported as a problem of its agent, and does not affect the others."""
         try:
             capabilities = adapter.capabilities if loaded else Capabilities()
             return await adapter.state(), capabilities
         except Exception as error:
-            logger.exception("an agent could not be looked at", agent=adapter.name)
+            logger.exception("could not read the state of an agent", agent=adapter.name)
             problem = f"It cannot be used: {error}"
             return AgentState(installed=False, credentials_available=False, problem=problem), Capabilities()
 
@@ -125,7 +125,7 @@ class Agents:
         return replace(latest, bytes=await to_thread.run_sync(self._fetched, agent), seconds=self._seconds(agent))
 
     def unknown_frames(self, agent: str) -> list[UnknownFrame]:
-        """The newest of them that this daemon heard, newest first."""
+        """Samples of the agent's frames of unknown type, newest first."""
         self.adapter(agent)
         return list(reversed(self.counts.unknown_samples[agent]))
 
@@ -138,7 +138,7 @@ class Agents:
 
 
 class Choice(Struct, frozen=True, kw_only=True):
-    """Model, variant and modes, checked against what the agent has."""
+    """Model, variant and modes, checked against the agent's catalog."""
 
     model: str | None
     variant: str | None
@@ -149,7 +149,7 @@ class Choice(Struct, frozen=True, kw_only=True):
 def choose(
     catalog: Catalog, *, model: str | None, variant: str | None, agent_mode: str | None, permission_mode: str | None
 ) -> Choice:
-    """What was asked for, or the agent's defaults; an error that lists what there is."""
+    """The requested choices, or the agent's defaults. Raises an error that lists the possible values."""
     agent_modes = [mode.id for mode in catalog.agent_modes]
     permission_modes = [mode.id for mode in catalog.permission_modes]
     models = {known.id: known for known in catalog.models}

@@ -12,7 +12,7 @@ FIELD = "allowedHosts"
 
 
 async def keepable(hosts: Sequence[str] | None, permission_mode: str, agent: str, catalog: Catalog) -> list[str] | None:
-    """The hosts by their plain names, or an error that says why this `agent` cannot be kept to them."""
+    """The normalized hosts. Raises if the commands of this `agent` cannot be limited to them."""
     if hosts is None:
         return None
     named = [host_in(each) for each in hosts]
@@ -26,7 +26,7 @@ async def keepable(hosts: Sequence[str] | None, permission_mode: str, agent: str
 
 
 def refuse_unkept(hosts: Sequence[str] | None, permission_mode: str, agent: str, catalog: Catalog) -> None:
-    """If the agent cannot be kept to them, or not in this mode."""
+    """Raises if the agent cannot be limited to the hosts, or not in this permission mode."""
     if hosts is None:
         return
     if catalog.sandbox is None:
@@ -42,7 +42,7 @@ def refuse_unkept(hosts: Sequence[str] | None, permission_mode: str, agent: str,
 
 
 async def no_shell() -> str | None:
-    """Why there can be no shell on this machine that keeps commands to some hosts; None if there can."""
-    from everyagent.runtime import restricted_shell  # loaded where it is needed: few sessions are limited
+    """The reason why this machine cannot run the restricted shell; None if it can."""
+    from everyagent.runtime import restricted_shell  # imported at use: few sessions are limited
 
     return await to_thread.run_sync(restricted_shell.unavailable_reason)

@@ -11,7 +11,7 @@ from everyagent.model.sessions import Attachment, SendMessage
 
 
 def checked(message: SendMessage) -> SendMessage:
-    """The message with each attachment's kind known; an error names the first that cannot be read."""
+    """The message with the type of each attachment. Raises for the first that cannot be read."""
     attachments = [_checked(index, attachment) for index, attachment in enumerate(message.attachments)]
     return replace(message, attachments=attachments)
 

@@ -24,7 +24,7 @@ class SessionConfig(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class SessionSecrets(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Sealed before it is stored; never in an event, a frame or an answer."""
+    """Encrypted before it is stored; never in an event, a frame or a response."""
 
     env: dict[str, str] = {}
     mcp: dict[str, McpServer] = {}

@@ -16,13 +16,13 @@ from everyagent.sessions.history.transcript import AnyEntry, Transcriber, as_see
 from everyagent.sessions.launch.config import SessionSecrets, config_of
 from everyagent.sessions.launch.secrets import SecretVault
 
-_TOLD = frozenset((TYPE_NUMBERS[ItemCompleted.type],))
-#: A seed is cut to far less than so many entries hold; the newest count.
+_SEED_EVENTS = frozenset((TYPE_NUMBERS[ItemCompleted.type],))
+#: The newest entries that are read for a seed, which has room for far fewer.
 _SEED_ENTRIES = 1000
 
 
 class Launcher:
-    """`url` is where agents reach the daemon: there their sessions' custom tools are offered."""
+    """`url` is the daemon's address for agents, at which it serves their sessions' custom tools."""
 
     def __init__(self, log: Log, vault: SecretVault, scratch: Path, url: str | None) -> None:
         self._log = log
@@ -69,15 +69,15 @@ class Launcher:
         return self._vault.seal(msgspec.json.encode(secrets), session_id)
 
     def tools_token(self, session_id: str) -> str:
-        """Opens this session's tools and nothing else; an agent never sees the daemon's own token."""
+        """A token for this session's custom tools only; an agent never sees the daemon's own token."""
         return hmac.new(self._vault.derived(b"tools"), session_id.encode(), hashlib.sha256).hexdigest()
 
     async def _seed(self, record: SessionRecord) -> str | None:
-        """The transcript, for an agent that has no history of its own of this session."""
+        """The transcript, for an agent that has no history of this session."""
         before = record.open_turn or record.last_sequence + 1
         transcriber = Transcriber()
         entries: deque[AnyEntry] = deque(maxlen=_SEED_ENTRIES)
-        query = EventQuery(session=record.number, limit=500, types=_TOLD)
+        query = EventQuery(session=record.number, limit=500, types=_SEED_EVENTS)
         while True:
             page = await self._log.events(query)
             for stored in page.events:

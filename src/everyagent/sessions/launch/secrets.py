@@ -1,4 +1,4 @@
-"""Secrets at rest: sealed with AES-256-GCM under a key that lies beside the database, never inside it."""
+"""Encryption of secrets at rest: AES-256-GCM with a key in a file next to the database, never inside it."""
 
 import hmac
 import os
@@ -20,9 +20,9 @@ _NONCE_BYTES = 12
 
 
 class SecretVault:
-    """`about` says what a secret belongs to (a session's id): sealed for one, it does not open for another.
+    """`about` names the owner of a secret (a session's id): a secret sealed for one cannot be opened for another.
 
-    While the key is being changed there is an `older` one, too: what it sealed still opens.
+    During a key rotation there is an `older` key, which still opens the secrets that it sealed.
     """
 
     def __init__(self, path: Path, key: bytes, older: bytes | None = None) -> None:
@@ -33,7 +33,7 @@ class SecretVault:
 
     @classmethod
     def open(cls, path: Path) -> "SecretVault":
-        """The vault whose key is in the file `path`; the key is made on first use."""
+        """Opens the vault with the key in the file `path`, which is created on first use."""
         try:
             key = path.read_bytes()
         except FileNotFoundError:
@@ -49,9 +49,9 @@ class SecretVault:
 
     @classmethod
     def rotate(cls, path: Path) -> "SecretVault":
-        """The vault with a new key, and the one before for what is to be sealed anew; then `forget_older`.
+        """Makes a new key and keeps the older one, until all secrets are sealed again and `forget_older` is called.
 
-        Cut off anywhere and called again, it goes on where it was.
+        Can be repeated after a crash at any point.
         """
         current, older = cls.open(path), _older(path)
         if not older.exists():
@@ -92,11 +92,11 @@ class SecretVault:
         )
 
     def derived(self, purpose: bytes) -> bytes:
-        """A key of its own for something else, that tells nothing of this one."""
+        """A key derived for another purpose, which does not reveal this one."""
         return hmac.digest(self._key, purpose, "sha256")
 
     def _aes(self) -> "list[AESGCM]":
-        """The key's own first."""
+        """The ciphers of the current key and of the older one, if any."""
         # Imported at first use: most sessions have no secrets, and the import costs start-up time.
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
@@ -110,7 +110,7 @@ def _aad(about: str) -> bytes:
 
 
 def _make_key(path: Path) -> bytes:
-    """A new key, on disk in full or not at all; whoever comes second takes the first one's."""
+    """Writes a new key atomically. If another process was first, returns that key."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     draft = _draft(path)
     try:
@@ -123,7 +123,7 @@ def _make_key(path: Path) -> bytes:
 
 
 def _draft(path: Path) -> Path:
-    """A new key beside it, on disk."""
+    """Writes a new key to a temporary file next to `path`, synced to disk."""
     draft = path.with_name(f"{path.name}.{os.getpid()}.new")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
@@ -139,7 +139,7 @@ def _older(path: Path) -> Path:
 
 
 def redacted(mcp: dict[str, McpServer]) -> dict[str, Json]:
-    """The servers as anybody may see them: names, commands, addresses; of secrets only that they are there."""
+    """The servers without their secrets: names, commands, addresses, and the names of variables and headers."""
     return {name: _redacted(server) for name, server in mcp.items()}
 
 
@@ -164,6 +164,6 @@ def _redacted(server: McpServer) -> Json:
 
 
 def _without_secrets(url: str) -> str:
-    """Without the user's part and the query: both may hold a token."""
+    """The URL without user info and query, which may contain a token."""
     parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))

@@ -11,7 +11,7 @@ from everyagent.model.tools import CustomTool
 def enforceable(
     policies: ToolPolicies, adapter: Adapter, catalog: Catalog, custom: Sequence[CustomTool]
 ) -> ToolPolicies:
-    """The policies as they came, or an error that says what this agent cannot be held to."""
+    """Returns the policies. Raises for a policy that cannot be enforced on this agent."""
     if policies == UNRESTRICTED:
         return policies
     if not adapter.capabilities.tool_policies:

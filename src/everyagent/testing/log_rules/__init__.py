@@ -1,1 +1,1 @@
-"""What every log must do, rule by rule; `log_conformance.py` gathers them."""
+"""The rules that every log must keep, by topic; `log_conformance.py` collects them."""

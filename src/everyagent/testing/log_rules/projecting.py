@@ -1,4 +1,4 @@
-"""Rules of views: a second telling is written with the events it is made from, or not at all, and read like them."""
+"""Rules of projections: committed together with the events they are derived from, and read like them."""
 
 import asyncio
 

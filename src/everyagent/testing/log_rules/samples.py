@@ -76,7 +76,7 @@ async def whole(log: Log, session: int) -> list[StoredEvent]:
 
 
 async def read_until(chunks: AsyncIterator[EventChunk | None], last: int) -> list[StoredEvent]:
-    """What a reader gets up to a sequence; heartbeats left out."""
+    """The events that a reader gets up to a sequence, without heartbeats."""
     found: list[StoredEvent] = []
     async with asyncio.timeout(LIMIT):
         while not found or found[-1].sequence < last:

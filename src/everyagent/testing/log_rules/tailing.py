@@ -1,4 +1,4 @@
-"""Rules of tailing: replay, then live; wherever a reader is cut, it goes on without a gap and without a repeat."""
+"""Rules of tailing: replay, then live; a reader that resumes at any position gets no gap and no repeat."""
 
 import asyncio
 import random

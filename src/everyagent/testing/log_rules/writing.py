@@ -1,4 +1,4 @@
-"""Rules of writing: one step is atomic, in order, by the one who holds the session, and never half there."""
+"""Rules of writing: a step is atomic, in order, and accepted only from the session's current owner."""
 
 import asyncio
 

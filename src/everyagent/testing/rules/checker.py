@@ -54,7 +54,7 @@ class Rules:
             self._note(rule, rule.see(event))
 
     def feed_body(self, body: bytes) -> None:
-        """Takes an event as JSON, where a missing `raw` can be told from null."""
+        """Takes an event as JSON, in which a missing `raw` differs from null."""
         if "raw" not in _keys.decode(body):
             self.violations.append(Violation(rule="i", sequence=self._sequence + 1, message="there is no `raw`"))
         self.feed(decode_event(body))

@@ -54,7 +54,7 @@ class CodexQuestionsAsk(Struct, frozen=True):
 
 
 class CodexFormAsk(Struct, frozen=True):
-    """An MCP server's elicitation: the fields of its form, in the order they are asked."""
+    """An MCP server's elicitation: the fields of its form, in order."""
 
     fields: list[str]
     types: list[str | None]
@@ -210,7 +210,7 @@ _OLD_DECISIONS: dict[PermissionReply, str] = {"once": "approved", "always": "app
 
 
 def response(ask: Ask, answer: Answer) -> dict[str, object]:
-    """The answer to Codex's request. A rejection does not end the turn: Codex goes on without."""
+    """The answer to Codex's request. A rejection does not end the turn: Codex continues without it."""
     match ask, answer:
         case DecisionAsk(), PermissionAnswer():
             return {"decision": _DECISIONS[answer.reply]}
@@ -243,7 +243,7 @@ def _filled(ask: CodexFormAsk, answer: QuestionAnswer) -> dict[str, object]:
 
 
 def _typed(type: str | None, text: str) -> object:
-    """Converted to the schema's type; a text that cannot be converted is sent as it is, for the server to refuse."""
+    """Converted to the schema's type; a text that cannot be converted is sent unchanged, for the server to refuse."""
     match type:
         case "boolean":
             return text.strip().lower() in (_YES, "true", "1", "on")

@@ -1,4 +1,4 @@
-"""State of a session's sub-agents, each with a thread of its own: the call that made it, its last message, its turn."""
+"""State of a session's sub-agents, each with a separate thread: the call that made it, its last message, its turn."""
 
 from collections.abc import Iterable
 from typing import NamedTuple

@@ -225,7 +225,7 @@ class ThreadItems:
         return ()
 
     def by_model(self, notice: ModelItemNotice) -> Sequence[Draft]:
-        """A call that Codex refuses at once has no item of its own: it is reported with the output the model gets."""
+        """A call that Codex refuses at once has no native item: it is reported with the output that the model gets."""
         thread, item = notice.thread_id, notice.item
         call = tools.called_by_model(item)
         if call:

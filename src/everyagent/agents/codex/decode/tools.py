@@ -133,7 +133,7 @@ def refused(item: CodexItem, returned: ModelItem) -> CodexItem:
 
 
 def changes(item: CodexItem) -> list[object]:
-    """The changes of a patch, for the user who is asked about it."""
+    """The changes of a patch, for the permission request."""
     refs = [patches.file_ref(change) for change in item.changes]
     kinds = [change.kind.type for change in item.changes]
     return [{"path": ref.path, "kind": kind, "diff": ref.diff} for ref, kind in zip(refs, kinds, strict=True)]

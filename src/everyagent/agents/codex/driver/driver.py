@@ -39,7 +39,7 @@ from everyagent.model.policies import UNRESTRICTED
 from everyagent.runtime.process import KILL_LIMIT
 from everyagent.runtime.reaper import Reaper
 
-#: How often and how fast a thread is asked for that another process, perhaps on its way out, still holds.
+#: Number and pause of attempts to open a thread that another process, perhaps a terminating one, still holds.
 HELD_TRIES = 30
 HELD_PAUSE = 0.1
 #: How long the turn of a compaction may take to begin: Codex announces it after its answer.
@@ -134,7 +134,7 @@ class CodexConversation(SharedConversation[CodexMessage]):
                     raise
 
     async def steer(self, prompt: Prompt) -> None:
-        """If the turn is over by then, or cannot be steered, the message starts a turn of its own."""
+        """If the turn is over by then, or cannot be steered, the message starts a new turn."""
         input = await self._input(prompt, None)
         try:
             await self._steer(input)
@@ -163,7 +163,7 @@ class CodexConversation(SharedConversation[CodexMessage]):
             await self._exchange.send("turn/interrupt", {**self._thread, "turnId": turn})
 
     async def interrupt_subagent(self, call: str) -> bool:
-        """A sub-agent has a thread of its own, with turns of its own."""
+        """Interrupts the turn on the sub-agent's own thread."""
         running = self._decoder.threads.subagents.halt(call)
         if running:
             await self._exchange.send("turn/interrupt", {"threadId": running.thread, "turnId": running.turn})
@@ -192,7 +192,7 @@ class CodexConversation(SharedConversation[CodexMessage]):
         self._decoder.policy_hooks.policies = self._launch.policies
 
     async def _config(self) -> dict[str, object]:
-        """What the thread's configuration adds to the user's."""
+        """The thread's configuration, in addition to the user's."""
         socket = None if self._launch.policies == UNRESTRICTED else await self._hook_server.open()
         servers: dict[str, object] = {"mcp_servers": self._mcp} if self._mcp else {}
         config = servers | encode.shell(self._launch.env) | self._profile

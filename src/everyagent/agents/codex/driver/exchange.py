@@ -61,7 +61,7 @@ class RpcExchange:
         return answered.result
 
     async def send(self, method: str, params: object) -> None:
-        """A request whose answer nobody waits for."""
+        """Sends a request without waiting for its answer."""
         await self.write(rpc.request(self._next_id(method), method, params))
 
     async def write(self, frame: bytes) -> None:

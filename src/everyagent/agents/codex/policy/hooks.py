@@ -1,6 +1,6 @@
-"""The hook by which tool policies are kept: Codex calls it before every tool call of a thread and its sub-agents.
+"""The hook that enforces tool policies: Codex calls it before every tool call of a thread and its sub-agents.
 
-Codex lets a call pass whose hook fails or runs out of time, so the hook's command says no to whatever goes wrong.
+Codex allows a call if its hook fails or times out, so the hook's command rejects the call on any failure.
 """
 
 import hashlib

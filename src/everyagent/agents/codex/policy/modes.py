@@ -63,12 +63,12 @@ def native(permission_mode: str, agent_mode: str) -> CodexMode:
 
 
 def policy(sandbox: Sandbox) -> dict[str, object]:
-    """As `turn/start` wants it, where `thread/start` takes the word."""
+    """The sandbox as an object for `turn/start`; `thread/start` takes only its name."""
     return dict(_POLICIES[sandbox])
 
 
 def profiled(native: CodexMode, hosts: Sequence[str] | None) -> bool:
-    """Whether a permission profile stands for the sandbox. Codex's own that only reads has no network anyway."""
+    """True if a permission profile replaces the sandbox. Codex's read-only sandbox has no network anyway."""
     return hosts is not None and native.sandbox in ("workspace-write", "danger-full-access")
 
 

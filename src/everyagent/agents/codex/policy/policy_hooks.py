@@ -39,7 +39,7 @@ class HookDecision(Struct, frozen=True):
 
 
 class HookAsked(Struct, frozen=True):
-    """The user is asked about the call."""
+    """The client must answer an ask about the call."""
 
     ask: Ask
 
@@ -83,7 +83,7 @@ class PolicyHooks:
         return HookDecision(key, None), ()
 
     def withdraw(self, key: str) -> None:
-        """Nobody waits for the answer any more."""
+        """Forgets an ask whose hook has gone."""
         self._asked.pop(key, None)
 
     def settles(self, asked: object) -> PermissionAnswer | None:

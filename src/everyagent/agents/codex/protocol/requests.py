@@ -1,4 +1,4 @@
-"""What the app-server asks of us, as far as we read it: decode only, like `wire.py`. Used by `asks.py`."""
+"""Types of the app-server's requests to us, as far as we read them: decode only. Used by `asks.py`."""
 
 from msgspec import Struct, field
 

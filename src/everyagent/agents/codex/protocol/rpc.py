@@ -1,6 +1,6 @@
 """JSON-RPC lines of the app-server: read the head of a message, encode requests and answers. Pure.
 
-There is no version field, and each side has ids of its own.
+There is no version field, and each side numbers its own requests.
 """
 
 import msgspec

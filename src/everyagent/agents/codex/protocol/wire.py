@@ -1,6 +1,6 @@
 """Types of the app-server's messages, as far as we read them: decode only, optional fields have defaults.
 
-The names are Codex's own; `docs/agents/codex.md` says what becomes of each message.
+The names are Codex's own; `docs/agents/codex.md` lists the events that each message becomes.
 """
 
 from typing import Any
@@ -38,7 +38,7 @@ class RpcHeadParams(CodexWire, frozen=True):
 
 
 class RpcHead(CodexWire, frozen=True):
-    """Enough to know what kind of message it is and whose."""
+    """The fields that give a message's type and session."""
 
     method: str | None = None
     id: Id | None = None
@@ -219,7 +219,7 @@ class ItemNotice(CodexWire, frozen=True):
 
 
 class ModelItem(CodexWire, frozen=True):
-    """What the model itself put out or was given, as its API has it: here the names have underscores."""
+    """Input or output of the model, as in its API: these names have underscores."""
 
     type: str = ""
     call_id: str = field(default="", name="call_id")

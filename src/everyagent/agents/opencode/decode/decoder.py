@@ -267,7 +267,7 @@ class OpencodeDecoder:
             yield from notices.plan(self._notice_key("plan"), notice.todos)
 
     def edited(self, event: NativeEvent, notice: wire.FileNotice) -> Iterator[Draft]:
-        """Sent to every session of the directory: it is about the session whose call edits the file."""
+        """Sent to every session of the directory, but reported only by that whose call edits the file."""
         call = self._messages.calls.about(self._directory, notice.file)
         if call:
             yield from notices.edited(self._notice_key("edited"), notice.file, call)

@@ -34,7 +34,7 @@ def edited(key: str, file: str, call: str | None) -> Sequence[Draft]:
 
 
 def subtask(part: OpencodePart, subagent: str | None) -> Sequence[Draft]:
-    """What a command hands to a sub-agent; the call that does it comes next."""
+    """The task that a command gives to a sub-agent; the call that starts it comes next."""
     label = StatusPart(label=part.description or "Sub-task", detail=f"{part.agent}: {part.prompt}")
     return items.whole(items.status(part.id, "subtask", [label], native=part.id, subagent=subagent))
 

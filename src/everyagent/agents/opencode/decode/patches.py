@@ -12,7 +12,7 @@ def edited(path: str, diff: str, *, new: bool = False) -> FileRefPart:
 
 
 def written(path: str, content: str, *, new: bool) -> FileRefPart:
-    """OpenCode sends no diff of a file that is written whole; a new file's diff is made of its content."""
+    """OpenCode sends no diff of a file that is written whole; a new file's diff is made from its content."""
     return FileRefPart(path=path, action="write", diff=_created(path, content) if new else None)
 
 

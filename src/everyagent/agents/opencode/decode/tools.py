@@ -20,7 +20,7 @@ _SEAM = 256
 
 
 class CallInput(Struct, frozen=True):
-    """What some tools are called with."""
+    """Arguments of some tools."""
 
     file: str = msgspec.field(default="", name="filePath")
     content: str = ""
@@ -150,7 +150,7 @@ def _error(part: OpencodePart, exit_code: int | None) -> str | None:
 
 
 def _files(part: OpencodePart) -> list[FileRefPart]:
-    """What the call has changed."""
+    """The files that the call changed."""
     metadata = part.state.metadata
     if part.state.status != "completed":
         return []

@@ -67,7 +67,7 @@ class OpencodeTurn:
             self._failure = message.error
 
     def end(self) -> tuple[StopReason, str | None]:
-        """Why it ended, and with what error."""
+        """The stop reason and the error of the turn."""
         if self.gave_up:
             return "error", self.gave_up
         failure = self._failure

@@ -116,7 +116,7 @@ class OpencodeConversation(SharedConversation[NativeEvent]):
                 self._seed = None
 
     async def steer(self, prompt: Prompt) -> None:
-        """OpenCode reads it before the model's next step; if the turn is over by then, it starts a turn of its own."""
+        """OpenCode reads it before the model's next step; if the turn is over by then, it starts a new turn."""
         await self._send(prompt, None)
 
     async def answer(self, ask_key: str, answer: Answer) -> None:
@@ -136,7 +136,7 @@ class OpencodeConversation(SharedConversation[NativeEvent]):
             await self._abort_begun()
 
     async def interrupt_subagent(self, call: str) -> bool:
-        """A sub-agent has a session of its own."""
+        """Aborts the sub-agent's own native session."""
         child = self._decoder.child(call)
         if child:
             await self._ask("POST", f"/session/{child}/abort")
@@ -179,7 +179,7 @@ class OpencodeConversation(SharedConversation[NativeEvent]):
                 raise
 
     def _compaction(self) -> bytes:
-        """OpenCode must be told which model compacts."""
+        """The request for a compaction, which must name the model."""
         model = self._decoder.model
         if self._launch.model:
             return msgspec.json.encode(encode.model(self._launch.model))
@@ -199,7 +199,7 @@ class OpencodeConversation(SharedConversation[NativeEvent]):
         await self._ask("POST", reply.path, body)
 
     async def _report_mcp_servers(self) -> None:
-        """OpenCode goes on without an MCP server that does not start, and reports it only on request."""
+        """OpenCode continues without an MCP server that does not start, and reports it only on request."""
         answer = await self._ask("GET", "/mcp", limit=MCP_LIMIT)
         states = read(answer, dict[str, wire.McpState])
         drafts = [draft for name in self._launch.mcp for draft in notices.mcp_state(name, states.get(name))]

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class SnapshotResult(Struct, frozen=True):
-    """The answers as frames, and the snapshot made of them."""
+    """The responses as frames, and the snapshot made from them."""
 
     frames: list[Frame]
     snapshot: Snapshot

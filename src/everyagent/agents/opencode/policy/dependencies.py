@@ -1,6 +1,6 @@
-"""Keeps OpenCode from installing packages unasked: it does so in every configuration folder that it reads.
+"""Keeps OpenCode from installing packages, which it does in every configuration folder that it reads.
 
-Nothing is written for it: the server is told of a registry that is none. Used by `adapter.py` for each session.
+The server gets an environment variable with an invalid package registry. Used by `adapter.py` for each session.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,11 +12,11 @@ from msgspec import Struct
 
 from everyagent.agents.opencode import program
 
-#: It names the registry of OpenCode's own packages alone; others that the user has configured are fetched.
+#: The registry of OpenCode's own packages only; other packages that the user has configured are still fetched.
 VARIABLE = "npm_config_@opencode-ai:registry"
-#: Not an address, so that OpenCode gives up at once. It logs that and goes on.
+#: Not a valid address, so that OpenCode gives up at once. It logs that and continues.
 NOWHERE = "http://[everyagent fetches nothing unasked]"
-#: Whoever has one of these in a configuration folder wants what OpenCode would install there for it.
+#: A configuration folder with one of these needs the packages that OpenCode would install there.
 _EXTENSIONS = ("plugin", "plugins", "tool", "tools")
 _PACKAGE = "@opencode-ai/plugin"
 T = TypeVar("T")
@@ -37,12 +37,12 @@ class _Lock(Struct, frozen=True):
 
 
 def environment(directory: Path, environment: Mapping[str, str]) -> dict[str, str]:
-    """What a server for this directory is given, beside its `environment`. Blocking."""
+    """Variables for a server of this directory, in addition to its `environment`. Blocking."""
     return {} if any(_awaited(folder) for folder in _folders(directory, environment)) else {VARIABLE: NOWHERE}
 
 
 def _folders(directory: Path, environment: Mapping[str, str]) -> Iterator[Path]:
-    """Where OpenCode looks for configuration: the user's own, and the directory's as far as the repository goes."""
+    """OpenCode's configuration folders: the user's, and those from the directory up to the repository's root."""
     yield program.config_home(environment) / "opencode"
     yield Path(environment.get("HOME") or Path.home()) / ".opencode"
     if named := environment.get("OPENCODE_CONFIG_DIR"):
@@ -54,7 +54,7 @@ def _folders(directory: Path, environment: Mapping[str, str]) -> Iterator[Path]:
 
 
 def _awaited(folder: Path) -> bool:
-    """Something in it needs packages that are not there yet."""
+    """True if the folder needs packages that are not installed yet."""
     named = _read(folder / "package.json", _Dependencies()).names() | {_PACKAGE}
     if not any((folder / name).exists() for name in _EXTENSIONS) and named == {_PACKAGE}:
         return False

@@ -49,7 +49,7 @@ class PluginHooks:
         return {"EVERYAGENT_HOOK_SOCKET": str(socket), "EVERYAGENT_HOOK_TOKEN": self._token}
 
     async def is_loaded(self, pid: int) -> bool:
-        """Whether that server has loaded the plugin; without it no policy would be applied."""
+        """Waits until that server has loaded the plugin, which applies the policies. False if it has not."""
         with anyio.move_on_after(LOAD_LIMIT):
             while pid not in self._loaded:
                 await anyio.sleep(_TICK)

@@ -94,7 +94,7 @@ class SessionPolicies:
                 return await self._ask(call, body)
 
     def settles(self, call: OpencodeCall | None, permission: str) -> bool:
-        """Whether the policies, or an answer to them, have given a permission that OpenCode asks for itself."""
+        """Whether the policies, or an answer to their ask, already grant a permission for which OpenCode asks."""
         if call and call.part.call in self._permitted:
             return True
         return not self.planning and self.verdict(tools.called(call.part) if call else permission) == "allow"

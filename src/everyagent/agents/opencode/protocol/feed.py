@@ -24,7 +24,7 @@ logger = get_logger(__name__)
 
 
 class EventFeed:
-    """`run` is a task of its own. `deliver` takes a batch and returns when there is room for more.
+    """`run` needs a task. `deliver` takes a batch and returns when there is room for more.
 
     `missed` is called when the stream is back after it was lost; `gone` when it does not come back.
     """

@@ -73,7 +73,7 @@ class Rest:
         return answer
 
     def events(self, directory: str) -> AbstractAsyncContextManager[httpx2.Response]:
-        """The events of a directory, as long as they are read."""
+        """The stream of a directory's events."""
         timeout = httpx2.Timeout(SILENCE_LIMIT, connect=CONNECT_LIMIT)
         return self._client.stream("GET", "/event", params={"directory": directory}, timeout=timeout)
 

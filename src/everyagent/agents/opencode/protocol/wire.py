@@ -1,6 +1,6 @@
 """Types of OpenCode's events and answers, as far as we read them: decode only, optional fields have defaults.
 
-The names are OpenCode's own; `docs/agents/opencode.md` says what becomes of each event and part.
+The names are OpenCode's own; `docs/agents/opencode.md` lists the events that each event and part becomes.
 """
 
 from typing import Any
@@ -41,7 +41,7 @@ class EventHeadProperties(OpencodeWire, frozen=True):
 
 
 class EventHead(OpencodeWire, frozen=True):
-    """Enough to know what kind of event it is and whose."""
+    """The fields that give an event's type and session."""
 
     type: str
     properties: EventHeadProperties = EventHeadProperties()
@@ -62,7 +62,7 @@ class EventName(OpencodeWire, frozen=True):
 
 
 class OpencodeFailure(OpencodeWire, frozen=True):
-    """What went wrong; `data` differs from name to name."""
+    """A failure; the shape of `data` depends on `name`."""
 
     name: str = ""
     data: dict[str, Any] = {}

@@ -1,6 +1,6 @@
-"""A session as a file to read, keep or hand on: Markdown, HTML, or its events as they are.
+"""Exports a session as a file: Markdown, HTML, or its events as JSON lines.
 
-Each module is one format; `open_export` is how the facade reaches them, page by page from the log.
+Each module is one format; the facade calls `open_export` and feeds it pages of events from the log.
 """
 
 from everyagent.sessions.history.export.document import Export, ExportFormat, open_export

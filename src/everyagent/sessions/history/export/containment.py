@@ -9,7 +9,7 @@ _OPENING_FENCE = re.compile(r" {0,3}(?:(`{3,})[^`]*$|(~{3,}))")
 
 
 def contained(text: str) -> str:
-    """A fence that may be in a list is moved to the margin: else nobody knows whether it ends with the list."""
+    """The escaped text. An indented fence is moved to the margin: inside a list, it could end with the list."""
     lines: list[str] = []
     fence = ""
     plain = True
@@ -29,9 +29,9 @@ def contained(text: str) -> str:
 
 
 def _pairs_its_ticks(line: str) -> bool:
-    """Where this holds for a paragraph up to its line, a code span here is one to every Markdown reader.
+    """True if all code spans of the line are closed. If so for every line of a paragraph, all readers agree on them.
 
-    A table is none of ours to understand: its cells part even inside code.
+    False for a table, whose cells may split a code span.
     """
     return "|" not in line and not any(token["lone"] for token in _TOKENS.finditer(line))
 

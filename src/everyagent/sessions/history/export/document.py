@@ -16,7 +16,7 @@ _envelopes = msgspec.json.Decoder(Envelope[Json])
 
 
 class Document(Protocol):
-    """How one format looks."""
+    """One format of transcripts."""
 
     def opening(self, info: SessionInfo) -> str: ...
     def entry(self, entry: AnyEntry) -> str: ...
@@ -80,7 +80,7 @@ def stream(document: Document, info: SessionInfo, events: Iterable[AnyEvent]) ->
 
 
 def _decoded(body: bytes) -> AnyEvent:
-    """Also what a newer daemon wrote and this one does not know, such as a new kind of content part."""
+    """Decodes an event, also one of a newer daemon with an unknown shape, such as a new kind of content part."""
     try:
         return decode_event(body)
     except msgspec.ValidationError:

@@ -12,13 +12,13 @@ _CONTROL = {code: chr(0x2400 + code) for code in range(32) if code not in (9, 10
 
 
 def shown(text: str) -> str:
-    """Without terminal colours; control characters as their pictures, line ends as line feeds."""
+    """Removes terminal codes, replaces control characters by visible symbols, and normalizes line ends."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return _TERMINAL_CODES.sub("", text).translate(_CONTROL)
 
 
 def indented(arguments: str) -> str:
-    """JSON laid out for reading; anything else as it is."""
+    """JSON with indentation; other text unchanged."""
     try:
         return msgspec.json.format(arguments, indent=2)
     except msgspec.DecodeError:
@@ -46,7 +46,7 @@ def facts_of(info: SessionInfo) -> list[tuple[str, str]]:
 
 
 def data_uri(mime: str | None, data: str | None) -> str | None:
-    """An image that a browser may be given; None for what is no plain picture."""
+    """The data URI of an image; None for types that are not plain images."""
     if mime in ("image/png", "image/jpeg", "image/gif", "image/webp") and data and re.fullmatch(r"[\w+/=]+", data):
         return f"data:{mime};base64,{data}"
     return None

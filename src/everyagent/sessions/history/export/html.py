@@ -95,7 +95,7 @@ def _text(text: str) -> str:
 
 
 def _pre(text: str) -> str:
-    """A line feed right after the tag would be swallowed, so there is always one to swallow."""
+    """HTML drops a line feed right after the tag, so one is always added."""
     return f"<pre>\n{_text(text)}</pre>"
 
 

@@ -87,5 +87,5 @@ def _code(text: str) -> str:
 
 
 def _line(text: str) -> str:
-    """Plain words in one line, with nothing that Markdown reads."""
+    """The text in one line, with Markdown's special characters escaped."""
     return re.sub(r"([\\`*_\[\]<>#|&~])", r"\\\1", " ".join(shown(text).split()))

@@ -1,4 +1,4 @@
-"""A session as a person would tell it. Exports render its entries; a fresh agent is seeded with them."""
+"""Transcripts: a session as readable entries, which exports render and new agents are seeded with."""
 
 from everyagent.sessions.history.transcript.entries import AnyEntry
 from everyagent.sessions.history.transcript.seed import as_seed

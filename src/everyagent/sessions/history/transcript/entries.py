@@ -9,7 +9,7 @@ from everyagent.model.items import ItemRole
 
 
 class Entry(Struct, frozen=True, kw_only=True):
-    """`depth` is how many sub-agents deep it happened."""
+    """`depth` is the nesting level of sub-agents; 0 for the agent itself."""
 
     sequence: int
     time: str
@@ -26,7 +26,7 @@ class Thought(Entry, frozen=True, kw_only=True):
 
 
 class Called(Entry, frozen=True, kw_only=True):
-    """`tool` has the MCP server in front where the tool is one's."""
+    """`tool` is prefixed with the MCP server, if it has one."""
 
     tool: str
     arguments: str
@@ -54,7 +54,7 @@ class Pictured(Entry, frozen=True, kw_only=True):
 
 
 class Asked(Entry, frozen=True, kw_only=True):
-    """`outcome` is None while nobody has answered."""
+    """`outcome` is None while there is no answer."""
 
     kind: AskKind
     prompt: str

@@ -19,12 +19,12 @@ from everyagent.sessions.history.transcript.entries import (
     Thought,
 )
 
-#: So much of one tool's arguments or output, or of one diff, is told.
+#: The most characters of a tool's arguments or output, or of a diff.
 _DETAIL_CHARS = 1_500
 
 
 def as_seed(entries: Iterable[AnyEntry], limit_chars: int = 24_000) -> str:
-    """The newest entries that fit, oldest first. Says what was left out; empty when nothing was said."""
+    """The newest entries that fit, oldest first, with a note on what is left out; empty if there are none."""
     kept: deque[str] = deque()
     room = limit_chars - len(_heading(10**9))
     used = dropped = 0
@@ -76,7 +76,7 @@ def _summary(entry: AnyEntry) -> str | None:
 
 
 def _shortened(text: str, limit: int) -> str:
-    """Its beginning and its end, with what lies between counted."""
+    """The beginning and the end of a long text, with its length between them."""
     if len(text) <= limit:
         return text
     gap = f"\n… {len(text)} characters, shortened …\n"

@@ -79,7 +79,7 @@ TRANSCRIBED: frozenset[str] = frozenset(
 
 
 class Transcriber:
-    """Remembers no more than what is open: calls without result, asks without answer, sub-agents."""
+    """Keeps only open state: calls without result, asks without answer, sub-agents."""
 
     def __init__(self) -> None:
         self._tools: dict[str, str] = {}
@@ -115,7 +115,7 @@ class Transcriber:
                 yield from _noted(at, event.data)
 
     def finish(self) -> Iterator[AnyEntry]:
-        """What nobody has answered."""
+        """The asks without an answer."""
         yield from self._asks.values()
         self._asks.clear()
 
@@ -187,7 +187,7 @@ def _noted(at: _Place, data: EventData) -> Iterator[AnyEntry]:
                 spoken = "\n…\n".join(text for text in (stderr.head, stderr.tail) if text) if stderr else None
                 yield Failed(sequence=sequence, time=time, message=message, code=code, detail=spoken or None)
         case Unparsed(error=error):
-            yield Noted(sequence=sequence, time=time, label="A frame nobody knows", detail=error)
+            yield Noted(sequence=sequence, time=time, label="Unknown frame", detail=error)
         case TurnEnded(stop_reason=reason, error=error):
             if reason != "end_turn":
                 yield Noted(sequence=sequence, time=time, label=f"Turn ended: {reason}", detail=error)
