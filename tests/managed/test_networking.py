@@ -191,7 +191,7 @@ def test_an_invalid_host_is_refused(daemon: DaemonProcess) -> None:
     config = {"type": "cloud", "networking": {"type": "limited", "allowed_hosts": ["ok.example.org", "not a host"]}}
     answer = raw.answer("POST", "/environments", {"name": "wrong", "config": config})
     assert answer.status_code == 400
-    assert "'not a host' names no host" in answer.text
+    assert "'not a host' is not a host" in answer.text
     raw.close()
 
 

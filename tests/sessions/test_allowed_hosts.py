@@ -21,12 +21,12 @@ async def test_hosts_are_normalised_to_plain_names() -> None:
 
 
 async def test_an_invalid_host_is_refused_and_named() -> None:
-    with pytest.raises(BadRequest, match=r"'not one' names no host\. Write it as in example\.org"):
+    with pytest.raises(BadRequest, match=r"'not one' is not a host\. Write it like example\.org"):
         await keepable(["example.org", "not one"], "bypass", "Agent", ITSELF)
 
 
 async def test_an_agent_that_cannot_limit_hosts_is_refused() -> None:
-    with pytest.raises(UnsupportedChoice, match=r"Agent cannot be kept to some hosts\. Leave `allowedHosts` out"):
+    with pytest.raises(UnsupportedChoice, match=r"Agent cannot be limited to some hosts\. Leave `allowedHosts` out"):
         await keepable([], "default", "Agent", HELPLESS)
     with pytest.raises(UnsupportedChoice, match="in the permission mode 'default'") as refused:
         await keepable([], "default", "Agent", ITSELF)
@@ -35,6 +35,6 @@ async def test_an_agent_that_cannot_limit_hosts_is_refused() -> None:
 
 async def test_a_machine_that_cannot_limit_hosts_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(restricted_shell, "unavailable_reason", lambda: "There is no program nsenter.")
-    with pytest.raises(UnsupportedChoice, match="This machine cannot keep commands to some hosts: There is no program"):
+    with pytest.raises(UnsupportedChoice, match="cannot limit commands to some hosts: There is no program"):
         await keepable([], "default", "Agent", SHELLED)
     assert await keepable([], "bypass", "Agent", ITSELF) == [], "it needs none of ours"

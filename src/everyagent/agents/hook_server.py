@@ -42,7 +42,7 @@ class _Session(NamedTuple):
 class HookServer:
     """Opened when the first session needs it, in a folder that only this user can enter.
 
-    If the socket is gone, sessions that start then get another one.
+    If the socket was deleted, later sessions get a new one.
     """
 
     def __init__(self, tasks: TaskSupervisor) -> None:
@@ -87,7 +87,7 @@ class HookServer:
                 async with listener:
                     await listener.serve(self._answer)
             finally:
-                path.unlink(missing_ok=True)  # so that `open` does not hand out a socket that nobody serves
+                path.unlink(missing_ok=True)  # so that `open` does not return a socket without a server
 
     async def _answer(self, stream: SocketStream) -> None:
         """One hook, from its question to its answer. A client that breaks the protocol disturbs no other."""
@@ -123,7 +123,7 @@ async def _decided(session: _Session, wish: bytes) -> str | None:
 
 
 async def _everything(stream: SocketStream) -> tuple[str, bytes]:
-    """The token and the description of the call: a line with the token and a length, then so many bytes."""
+    """The token and the description of the call: a line with the token and a length, then that many bytes."""
     with anyio.fail_after(READ_LIMIT):
         received = BufferedByteReceiveStream(stream)
         token, length = (await received.receive_until(b"\n", HEAD_LIMIT)).decode().split()

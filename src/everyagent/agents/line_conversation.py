@@ -79,7 +79,7 @@ class LineConversation:
         self.note(Heard(Frame("to_agent", frame[:-1]), ()))
 
     async def send_or_die(self, frame: bytes) -> None:
-        """For a frame that begins something: if the agent ends instead, the report of its death is enough.
+        """Like `send`, for a frame that starts work: if the agent ends instead, only its death is reported.
 
         Raises `AgentFailed` if the agent lives on, or its death was reported before.
         """
@@ -113,7 +113,7 @@ class LineConversation:
         async with aclosing(self.process.lines()) as batches:
             async for lines in batches:
                 if self.fault:
-                    return  # what an agent says while it is ended is not the turn's own end
+                    return  # frames that an agent sends while it is ended do not end the turn
                 await self._hear([decode(line) for line in lines if line.body])
                 if after:
                     await after()

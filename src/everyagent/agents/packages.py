@@ -46,7 +46,7 @@ class Program(Struct, frozen=True, kw_only=True):
 
     @property
     def place(self) -> str:
-        """Its path inside the folder of its version."""
+        """The package's path inside the folder of its version."""
         return self.member.removeprefix(f"{self.root}/") if self.root else self.file_name
 
 

@@ -199,7 +199,7 @@ class SharedConversation(ABC, Generic[M]):
 
     @abstractmethod
     async def _halt(self) -> None:
-        """The same after a fault, when nothing is decoded any more: requests that need no answer."""
+        """Stops the native session after a fault, by requests that need no answer: nothing is decoded any more."""
 
     @abstractmethod
     async def _release(self) -> None:

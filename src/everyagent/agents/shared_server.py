@@ -1,6 +1,6 @@
 """Base class of a server process that sessions share: its start, the sessions on it, its faults and its death.
 
-`codex/driver/server.py` and `opencode/driver/server.py` add how the process is spoken to.
+`codex/driver/server.py` and `opencode/driver/server.py` add the protocols.
 """
 
 from abc import ABC, abstractmethod
@@ -42,7 +42,7 @@ class ServerSession(Protocol[M_contra]):
         ...
 
     def lose(self, death: Death) -> None:
-        """The server is gone. Nothing is delivered after this."""
+        """The server has ended. Nothing is delivered after this."""
         ...
 
 
@@ -169,4 +169,4 @@ class SharedServer(ABC, Generic[M]):
         """One batch of the process's output."""
 
     async def _release(self) -> None:
-        """Called once, after the process is gone and the sessions know."""
+        """Called once, after the process has ended and the sessions were notified."""

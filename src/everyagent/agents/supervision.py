@@ -34,7 +34,7 @@ class TaskSupervisor:
         *args: *Args,
         on_fault: OnFault | None = None,
     ) -> None:
-        """An exception of `run` is logged once, with its trace, and handed to `on_fault`."""
+        """An exception of `run` is logged once, with its trace, and passed to `on_fault`."""
 
         async def supervised() -> None:
             try:

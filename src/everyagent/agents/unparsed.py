@@ -22,7 +22,7 @@ def unparsed(body: bytes, error: str, location: str) -> Heard:
 
 
 def undecodable(body: bytes, fault: Exception, location: str) -> Heard:
-    """For a frame on which the decoder itself raised: only that frame is lost, and the log shows where."""
+    """An `Unparsed` event for a frame on which the decoder raised: only that frame is lost, and the trace is logged."""
     logger.exception("a frame could not be decoded", location=location)
     return unparsed(body, f"{type(fault).__name__}: {fault}", location)
 

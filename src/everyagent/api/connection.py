@@ -15,7 +15,7 @@ from everyagent.model.ids import new_id
 
 
 class _Pipeline(list[object]):
-    """Requests sent ahead. Nearly always empty, and then a twelfth of the size of the deque it stands in for."""
+    """Pipelined requests. Nearly always empty, and then a twelfth of the size of the deque that it replaces."""
 
     def appendleft(self, request: object) -> None:
         self.insert(0, request)

@@ -100,7 +100,7 @@ class OpenStreams:
         return self._framed
 
     def close(self) -> None:
-        """End them all, each after the frame it is at: the daemon goes down."""
+        """End all streams, each after its current frame, because the daemon stops."""
         for reader in tuple(self._open):
             reader.stop()
 
@@ -131,7 +131,7 @@ class EventStream:
             try:
                 await send({"type": "http.response.start", "status": 200, "headers": list(_SSE_HEADERS)})
                 await send(_body(RETRY))
-                scope["headers"].clear()  # a reader may stay for days; nobody asks for them again
+                scope["headers"].clear()  # frees memory: a reader may stay for days, and they are not read again
                 async for chunk in self._chunks:
                     data = HEARTBEAT if chunk is None else chunk.derived(frames, _join)
                     if connection is not None:
@@ -145,7 +145,7 @@ class EventStream:
 
 
 class Download:
-    """An ASGI answer of bytes with their own media type. With a `size`, a short body is never passed off as whole."""
+    """An ASGI answer of bytes with their own media type. With a `size`, a shorter body is an error for the client."""
 
     def __init__(
         self, chunks: AsyncIterator[bytes], media_type: str, *, filename: str, size: int | None = None

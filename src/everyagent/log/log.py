@@ -293,7 +293,7 @@ class Log(Protocol):
     async def session(self, session_id: str) -> SessionRecord: ...
     async def session_by_number(self, number: int) -> SessionRecord: ...
     async def sessions(self, query: SessionQuery) -> list[SessionRecord]:
-        """At most `limit + 1`: one more than asked for says that there is another page."""
+        """At most `limit + 1` sessions: the last one only shows that there is another page."""
         ...
 
     async def unfinished(self) -> list[SessionRecord]:
@@ -301,7 +301,7 @@ class Log(Protocol):
         ...
 
     async def delete(self, session_id: str) -> None:
-        """Removes the session with all that is its own. Its tails end, and the feed leaves it out."""
+        """Deletes the session and all its data. Its tails end, and the feed leaves it out."""
         ...
 
     async def events(self, query: EventQuery) -> EventPage:
@@ -309,7 +309,7 @@ class Log(Protocol):
         ...
 
     async def joined(self, session_id: str, query: EventQuery, *, view: bool = False) -> JoinedPage:
-        """The same by the session's id (`query.session` is ignored), and quicker; or of its projection."""
+        """Like `events`, but faster, by the session's id (`query.session` is ignored), and also for its projection."""
         ...
 
     async def view(self, session_id: str) -> "ProjectionRecord":

@@ -14,7 +14,7 @@ from msgspec import UNSET, Struct, UnsetType
 class Record(Struct, frozen=True, kw_only=True):
     """`number` rises with each record made; `version` starts at 1 and rises with each change.
 
-    `parent` is the id of the record it belongs to, empty for none: it goes when its parent goes. `key` is
+    `parent` is the id of the record it belongs to, empty for none: it is deleted with its parent. `key` is
     unique among the records of its kind and parent. Times are microseconds; `body` is encoded JSON, `secret` sealed.
     """
 
@@ -100,7 +100,7 @@ class Records(Protocol):
 
     async def find(self, kind: str, id: str) -> Record: ...
     async def page(self, query: RecordQuery) -> list[Record]:
-        """At most `limit + 1`: one more than asked for says that there is another page."""
+        """At most `limit + 1` records: the last one only shows that there is another page."""
         ...
 
     async def count(self, kind: str, parent: str) -> int:

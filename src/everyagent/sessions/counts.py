@@ -4,12 +4,12 @@ from collections import Counter, defaultdict, deque
 
 from everyagent.model.sessions import UnknownFrame
 
-#: So many of an agent's unknown frames are kept as samples, the newest.
+#: The number of an agent's newest unknown frames that are kept as samples.
 SAMPLES = 10
 
 
 class Counts:
-    """By agent; turns by agent and stop reason."""
+    """Counts by agent; turns by agent and stop reason."""
 
     def __init__(self) -> None:
         self.events: Counter[str] = Counter()

@@ -60,7 +60,7 @@ def cannot_stop_one(title: str) -> UnsupportedChoice:
 def offset_outside(offset: int, head: int) -> OffsetOutOfRange:
     return OffsetOutOfRange(
         f"The offset {offset} is outside this session, whose last event is {head}. Give the last sequence you have "
-        f"seen, 0 to {head}. (Seen a higher one? Then the session was deleted and made anew.)",
+        f"seen, 0 to {head}. (If you have seen a higher one, the session was deleted and created again.)",
         head=head,
     )
 

@@ -90,7 +90,7 @@ class Sessions:
         return sum(actor.live for actor in self._supervisor.actors())
 
     async def close(self) -> None:
-        """End every agent and every turn. From then on sessions can be read, and no more."""
+        """End every agent and every turn. After that, sessions are read-only."""
         await self._supervisor.close()
 
     # -- sessions -------------------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ class Sessions:
     async def stream_turn(
         self, session_id: str, message: SendMessage, receipt: Callable[[str], Receipt] | None = None, *, raw: bool
     ) -> AsyncIterator[EventChunk | None]:
-        """The message is durable when this returns; then come the events of its turn."""
+        """The message is durable when this returns. Streams the events of its turn."""
         record = await self._log.session(session_id)
         item_id = await self.send(session_id, replace(message, delivery="queue"), receipt)
         return self._tails.turn(record.number, record.last_sequence, item_id, raw=raw)
@@ -208,7 +208,7 @@ class Sessions:
             await actor.submit(answer_batch(ask_id, answer))
 
     async def tools(self, session_id: str) -> "list[CustomTool]":
-        """The custom tools that its client carries out."""
+        """The session's custom tools, which its client runs."""
         return config_of(await self._log.session(session_id)).tools
 
     def tools_token(self, session_id: str) -> str:

@@ -1,4 +1,4 @@
-"""Calls of a session's custom tools: permitted first, then carried out by the client."""
+"""Calls of a session's custom tools: checked against the policies, then run by the client."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -11,7 +11,7 @@ from everyagent.model.parts import Json
 from everyagent.model.policies import ToolPolicies, refusal
 from everyagent.sessions.machine.asks import Asks
 
-#: Asks the client on the daemon's own account; None if no turn runs, or the turn ended first.
+#: Sends an ask of the daemon to the client; None if no turn runs, or the turn ended first.
 AskClient: TypeAlias = Callable[[PermissionRequested | ToolRequested], Awaitable[Answer | None]]
 _UNANSWERED = "No turn is running that could answer this call."
 
@@ -29,7 +29,7 @@ class OpenCalls:
         return waiting
 
     def answered(self, ask_id: str, answer: Answer | None) -> bool:
-        """False if it was the agent that asked."""
+        """False if the ask is the agent's."""
         waiting = self._waiting.pop(ask_id, None)
         if waiting and not waiting.done():
             waiting.set_result(answer)
@@ -47,7 +47,7 @@ class OpenCalls:
 
 
 async def call_tool(ask: AskClient, policies: ToolPolicies, name: str, input: Json) -> ToolAnswer:
-    """Denied, or asked for first, or handed to the client at once, as the policies demand."""
+    """Denies the call, asks for permission first, or passes it to the client, as the policies demand."""
     match policies.custom_verdict(name):
         case "deny":
             return _failed(refusal(name))

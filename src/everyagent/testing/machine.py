@@ -40,7 +40,7 @@ def _installed_adapters(tasks: anyio.abc.TaskGroup) -> Sequence[Adapter]:
 
 
 class SessionMachine(RuleBasedStateMachine):
-    """`prompts` are messages that make the agent do something; `slow_prompts` go on until they are cancelled.
+    """`prompts` are messages that make the agent do something; `slow_prompts` run until they are cancelled.
 
     `env` is the session's environment.
     """

@@ -166,7 +166,7 @@ async def test_a_turn_beyond_the_limits_is_reported_and_its_newest_messages_are_
     session = caught_up(prompted(), await looked(Archive({MAIN: turn(730)})))
     assert words(session) == [f"{MAIN} {BEGAN + number}" for number in range(330, 730)]
     (error,) = [event.data for event in session.events if isinstance(event.data, Error)]
-    assert "some of its older ones are not told" in error.message
+    assert "some older ones are missing here" in error.message
 
 
 async def test_a_turn_that_is_read_whole_with_the_last_page_that_is_allowed_is_no_error(

@@ -73,7 +73,7 @@ class AmpAsks:
             wish = AmpToolRequest(tool.decode(), Raw(given), msgspec.convert(standing.decode(), Standing))
             input: object = msgspec.json.decode(given)
         except (ValueError, RecursionError):
-            return "This call cannot be read, so it was rejected without asking."
+            return "This call cannot be decoded, so it was rejected without asking."
         verdict = await self._rule(wish, input)
         return verdict.reason if isinstance(verdict, Rejected) else None
 

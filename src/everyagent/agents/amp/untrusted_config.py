@@ -32,13 +32,13 @@ def refuse(directory: Path, mode: str, policies: ToolPolicies, user: Settings, e
         return
     if policies != UNRESTRICTED and any(rule.get("action") == "delegate" for rule in settings.rules_of(user)):
         raise AgentFailed(
-            f"The user's own Amp settings have a `delegate` in `{settings.RULES}`, in whose place nobody can keep the "
-            "session's tool policies. Remove it there, or take the policies back."
+            f"The user's own Amp settings have a `delegate` in `{settings.RULES}`, which replaces the hook that "
+            "enforces the session's tool policies. Remove the rule, or leave `toolPolicies` out."
         )
     instead = "use the permission mode `bypass`" if policies == UNRESTRICTED else "take the tool policies back"
     for loophole in _found(directory, policies, user, Path(environment.get("HOME") or Path.home())):
         raise AgentFailed(
-            f"{loophole.file} {loophole.what}, so this session's permissions could not be kept. Remove it there; "
+            f"{loophole.file} {loophole.what}, so this session's permissions cannot be enforced. Remove it there; "
             f"if you trust it, allow it in your own Amp settings, or {instead}."
         )
 
@@ -52,7 +52,7 @@ def _found(directory: Path, policies: ToolPolicies, user: Settings, home: Path) 
             if rule.get("action") in _LOOSE and (rule.get("tool") not in READERS or policies != UNRESTRICTED):
                 words = msgspec.json.encode(rule).decode()
                 yield UntrustedSetting(
-                    file, f"has a rule that comes before anybody is asked (`{key}`, rule {number}: {words})"
+                    file, f"has a rule that takes precedence over permission requests (`{key}`, rule {number}: {words})"
                 )
     if not settings.rules_of(user, settings.SERVER_RULES):
         for servers in _servers_of_skills(directory, home):

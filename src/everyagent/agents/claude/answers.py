@@ -40,7 +40,7 @@ def response(ask: Ask, answer: Answer) -> dict[str, object]:
 def lapsed(ask: Ask) -> dict[str, object]:
     if isinstance(ask, ClaudeFormAsk):
         return {"action": "cancel"}
-    return denied("The turn ended before anybody answered.")
+    return denied("The turn ended before there was an answer.")
 
 
 def _permitted(ask: ClaudePermissionAsk, answer: PermissionAnswer) -> dict[str, object]:

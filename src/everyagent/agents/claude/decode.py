@@ -238,7 +238,7 @@ class ClaudeDecoder:
         return notices.task_ended(frame)
 
     def _keyed(self, frame: wire.ClaudeTask) -> wire.ClaudeTask:
-        """With the key of the call in place of its native id."""
+        """The ask with the key of the call in place of its native id."""
         call = frame.tool_use_id
         return msgspec.structs.replace(frame, tool_use_id=self._messages.keys.latest(call)) if call else frame
 

@@ -60,7 +60,7 @@ def reset(frame: wire.ConversationReset) -> Sequence[Draft]:
 
 
 def rate_limit(frame: wire.RateLimit) -> Sequence[Draft]:
-    """Nothing while the limit is far."""
+    """Reports nothing while usage is far from the limit."""
     info = frame.rate_limit_info
     if info.status == "allowed":
         return ()

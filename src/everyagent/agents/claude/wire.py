@@ -11,7 +11,7 @@ ClaudeContent: TypeAlias = "str | list[ClaudeBlock]"
 
 
 class ClaudeFrame(Struct, frozen=True, kw_only=True, gc=False):
-    """`parent_tool_use_id` in subclasses is the call that started the speaking sub-agent; None for the agent itself."""
+    """`parent_tool_use_id` in subclasses is the call that started the sending sub-agent; None for the agent itself."""
 
     uuid: str = ""
     session_id: str = ""

@@ -47,7 +47,7 @@ def catalog(models: list[wire.CodexModel]) -> Catalog:
     )
 
 
-#: What is offered where the program is not there to be asked.
+#: The catalog without models, if the program cannot list them.
 UNASKED = catalog([])
 
 
@@ -72,9 +72,9 @@ async def models(server: AppServer) -> list[wire.CodexModel]:
 
 
 async def defaults(server: AppServer, directory: str) -> Defaults | None:
-    """Of the user's configuration, else of the program; None if it does not report them.
+    """The defaults of the user's configuration, else of the program; None if it does not report them.
 
-    Not asked in the session: the answer has the user's whole configuration, and a session's frames are kept.
+    Not requested in a session: the response has the user's whole configuration, and a session's frames are stored.
     """
     try:
         config = _configured.decode(await server.request("config/read", {"cwd": directory})).config

@@ -37,7 +37,7 @@ def environment(session: Mapping[str, str], source: Mapping[str, str]) -> dict[s
 
 
 def _needs_provider(environment: Mapping[str, str]) -> bool:
-    """Codex itself takes no key from its environment; a login or a provider of the user's own comes first."""
+    """Codex itself reads no key from its environment; a login or a provider of the user takes precedence."""
     if not environment.get(program.KEY_VARIABLE) or (program.home(environment) / "auth.json").exists():
         return False
     return _config(environment).model_provider is None

@@ -29,7 +29,7 @@ class OpencodeAdapter(ProgramAdapter):
         self._plugin_hooks = PluginHooks(around.tasks)
 
     async def install(self, *, reinstall: bool) -> AgentState:
-        """With ripgrep, where the machine has none."""
+        """Also installs ripgrep if the machine has none."""
         if not program.own_ripgrep(self._environment):
             await to_thread.run_sync(packages.install, program.ripgrep(), self._folder / "ripgrep")
         return await self._program.install(reinstall=reinstall)

@@ -42,7 +42,7 @@ def catalog(providers: list[wire.Provider], agents: list[wire.OpencodeAgent], de
     )
 
 
-#: What is offered where the program is not there to be asked.
+#: The catalog without models and agents, if the program cannot list them.
 UNASKED = catalog([], [], None)
 
 

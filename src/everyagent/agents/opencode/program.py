@@ -13,7 +13,7 @@ from everyagent.agents.packages import Program
 TESTED_VERSION = "1.18.33"
 BINARY_VARIABLE = "EVERYAGENT_OPENCODE_BIN"
 RIPGREP_VERSION = "1.18.0"
-#: Variables by which providers of models are paid, beside those whose names begin with the provider's.
+#: Variables with credentials of model providers, in addition to those that begin with the provider's name.
 KEYS = frozenset(
     {
         "ANTHROPIC_API_KEY",

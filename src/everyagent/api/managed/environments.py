@@ -44,7 +44,7 @@ async def update_environment(call: Call[Nothing, EnvironmentUpdate]) -> Environm
 
 @routes.add("DELETE", "/anthropic/v1/environments/{environment_id}", NotFound)
 async def delete_environment(call: Call[Nothing, Nothing]) -> Deleted:
-    """Delete an environment. Its sessions go on."""
+    """Delete an environment. Its sessions continue."""
     return await call.managed.environments.delete(call.path["environment_id"])
 
 

@@ -49,7 +49,7 @@ async def stream_managed_events(call: Call[EventTail, Nothing]) -> EventStream:
 
 @routes.add("GET", "/anthropic/v1/sessions/{session_id}/stream", SessionNotFound)
 async def stream_managed_session(call: Call[EventTail, Nothing]) -> EventStream:
-    """The same stream under another path."""
+    """Alias of `events/stream`."""
     return await _stream(call)
 
 

@@ -102,7 +102,7 @@ async def update_memory(call: Call[WrittenView, MemoryUpdate]) -> Memory:
 
 @routes.add("PATCH", _MEMORY, NotFound, Conflict, effect=True)
 async def patch_memory(call: Call[WrittenView, MemoryUpdate]) -> Memory:
-    """The same as the `POST`."""
+    """Alias of the `POST`."""
     return await update_memory(call)
 
 

@@ -51,7 +51,7 @@ def _fields(into: type[Struct]) -> dict[str, bool]:
 
 
 def _is_list(kind: object) -> bool:
-    """Also if it is optional or annotated."""
+    """Whether a type is a list, also an optional or annotated one."""
     return get_origin(kind) is list or any(_is_list(part) for part in get_args(kind))
 
 

@@ -25,7 +25,7 @@ async def retrieve_managed_thread(call: Call[Nothing, Nothing]) -> SessionThread
 
 @routes.add("POST", "/anthropic/v1/sessions/{session_id}/threads/{thread_id}/archive", NotFound, effect=True)
 async def archive_managed_thread(call: Call[Nothing, Nothing]) -> SessionThread:
-    """Archives a thread at rest; it can still be read."""
+    """Archive an idle thread. It can still be read."""
     return await call.managed.threads.archive(call.path["session_id"], call.path["thread_id"])
 
 

@@ -30,7 +30,7 @@ class EnvironmentKey(Struct, frozen=True, kw_only=True, tag="environment_key"):
 
 @routes.add("GET", "/anthropic/v1/environments/{environment_id}/key", NotFound)
 async def retrieve_environment_key(call: Call[Nothing, Nothing]) -> EnvironmentKey:
-    """The key of the environment's workers. It opens the work queue, and nothing else."""
+    """Get the key of the environment's workers. It gives access to the work queue only."""
     environment = await call.managed.environments.retrieve(call.path["environment_id"])
     if not isinstance(environment.config, SelfHosted):
         raise BadRequest("Only a self-hosted environment has workers, and a key for them.", field="environment_id")

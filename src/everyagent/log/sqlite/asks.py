@@ -16,7 +16,7 @@ def find(connection: Connection, session: int, ask_id: str) -> AskRecord | None:
 
 
 def listing(connection: Connection, session: int | None, *, pending: bool) -> list[AskRecord]:
-    """In the order they were asked."""
+    """Asks in the order of their requests."""
     rows = connection.execute(
         SELECT_ASK
         + f"WHERE (?1 IS NULL OR session = ?1) {'AND answer IS NULL' if pending else ''} ORDER BY asks.number",

@@ -1,4 +1,4 @@
-"""As much of an apsw connection as the log uses, typed: its own stubs leave values unknown before Python 3.12."""
+"""Typed protocol of an apsw connection, as far as the log uses it. apsw's own stubs need Python 3.12."""
 
 from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType

@@ -196,14 +196,14 @@ class SqliteLog:
         self._lock.release()
 
     def _settle(self, commit: Commit) -> None:
-        """On the event loop, after a commit: readers first, then those who asked for it."""
+        """Runs on the event loop after a commit: wakes readers first, then resolves the futures of the jobs."""
         self._recent.publish(commit.chunks)
         for session in commit.forgotten:
             self._recent.forget(session)
             self._signals.fire(session)
         for chunk in commit.chunks:
             self._signals.fire(chunk.session)
-            if chunk.session & PROJECTION:  # whoever reads both waits for the session's own
+            if chunk.session & PROJECTION:  # readers of both wait for the session's signal
                 self._signals.fire(chunk.session & ~PROJECTION)
         if commit.chunks:
             self._signals.fire(ALL_SESSIONS)

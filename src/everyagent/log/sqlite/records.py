@@ -98,7 +98,7 @@ def _replace(group: Group, new: Replace) -> Record:
     if old.version != new.version:
         raise RecordChanged(
             f"The {new.kind.replace('_', ' ')} {new.id!r} is at version {old.version}, not {new.version}: it was "
-            "changed meanwhile. Nothing was written; read it again and decide anew.",
+            "changed meanwhile. Nothing was written; read it again, then retry.",
             version=old.version,
         )
     key = old.key if new.key is UNSET else new.key

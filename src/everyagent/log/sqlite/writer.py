@@ -22,7 +22,7 @@ from everyagent.log.sqlite.deletion import Deletion
 from everyagent.log.sqlite.group import Group
 from everyagent.log.sqlite.retries import Retries
 
-#: How often a full disk is tried again.
+#: The pause between attempts to write to a full disk.
 RETRY_SECONDS = 0.25
 PRUNE_MICROS = 600 * 1_000_000
 
@@ -160,7 +160,7 @@ class Writer:
         for index, job in enumerate(jobs):
             try:
                 self._attempt([job])
-            except Exception as error:  # noqa: BLE001 - it goes to whoever waits for the job
+            except Exception as error:  # noqa: BLE001 - the caller of the job gets it
                 if self._roll_back(error):
                     return self._hold(jobs[index:], error)
                 if isinstance(error, apsw.BusyError):

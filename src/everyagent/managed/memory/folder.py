@@ -103,7 +103,7 @@ class Folder:
 
     @contextmanager
     def open(self) -> Generator[None]:
-        """Makes a read-only folder writable for us meanwhile."""
+        """Makes a read-only folder writable for the time of the block."""
         if not self._read_only:
             yield
             return

@@ -106,7 +106,7 @@ class Mounts:
             await self._close(mounts)
 
     async def settle(self, store_id: str, *, running: bool = True) -> None:
-        """Writes the changes of the store's sessions to it: of all, or only of those at rest."""
+        """Writes the changes of the store's sessions to it: of all sessions, or only of idle ones."""
         wanted = RecordQuery(kind=OPEN_KIND, parent=store_id, limit=_MOST)
         for record in await self._records.page(wanted):
             if running or await self._rests(record.key or ""):

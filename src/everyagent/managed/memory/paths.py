@@ -61,7 +61,7 @@ def mount_path(name: str, store_id: str, taken: Iterable[str]) -> str:
 
 
 class ListedPath(NamedTuple):
-    """A memory's path, or the folder of those that lie too deep."""
+    """A memory's path, or the folder of memories below the requested depth."""
 
     path: str
     is_prefix: bool

@@ -85,6 +85,6 @@ async def in_thread(work: Callable[[Child], T]) -> T:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """It was not waited for yet, so its process group still exists."""
+    """Kills the process group, which still exists because the process was not waited for yet."""
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)

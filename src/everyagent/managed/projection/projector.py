@@ -281,7 +281,7 @@ class Projector:
         self._threads.emit_on(thread.id if thread else None, event)
 
     def _thread(self, subagent: str | None, *, begins: bool = False) -> Thread | None:
-        """Of the sub-agent that a call started."""
+        """The thread of the sub-agent that a call started."""
         return self._threads.of(subagent, self._tools.started_by(subagent), begins=begins) if subagent else None
 
     def _id(self, item: Item, kind: str) -> str:

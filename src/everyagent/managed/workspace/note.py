@@ -22,7 +22,7 @@ def place(root: Path, path: str) -> Path:
 def workspace_note(
     root: Path, resources: Sequence[Resource], skills: Sequence[tuple[str, str]], *, hosted: bool
 ) -> str:
-    """`hosted`: the client's own machine runs the tools, so memory lies there."""
+    """`hosted`: the client's own machine runs the tools, so memory is there."""
     lines = [
         f"Your working directory is {root}. Paths that begin with /mnt/session or /workspace mean {root}/mnt/session "
         f"and {root}/workspace.",

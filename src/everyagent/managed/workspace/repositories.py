@@ -1,4 +1,4 @@
-"""Clones git repositories for sessions. The token goes to the git process alone, and never to disk."""
+"""Clones git repositories for sessions. The token is given only to the git process, and never written to disk."""
 
 import base64
 import os

@@ -1,6 +1,6 @@
-"""Event streams of sessions: the log's tails, filtered by type or turn, with raw frames if asked for.
+"""Event streams of sessions: the log's tails, filtered by type or turn, with raw frames on request.
 
-None stands for a heartbeat: nothing has come for a while.
+None is a heartbeat: there was no event for a while.
 """
 
 from collections.abc import AsyncIterator, Sequence

@@ -18,10 +18,10 @@ async def keepable(hosts: Sequence[str] | None, permission_mode: str, agent: str
     named = [host_in(each) for each in hosts]
     if None in named:
         wrong = hosts[named.index(None)]
-        raise BadRequest(f"{wrong!r} names no host. Write it as in example.org or *.example.org.", field=FIELD)
+        raise BadRequest(f"{wrong!r} is not a host. Write it like example.org or *.example.org.", field=FIELD)
     refuse_unkept(hosts, permission_mode, agent, catalog)
     if catalog.sandbox == "shell" and (why := await no_shell()):
-        raise UnsupportedChoice(f"This machine cannot keep commands to some hosts: {why}", field=FIELD)
+        raise UnsupportedChoice(f"This machine cannot limit commands to some hosts: {why}", field=FIELD)
     return [name for name in dict.fromkeys(named) if name]
 
 
@@ -30,12 +30,12 @@ def refuse_unkept(hosts: Sequence[str] | None, permission_mode: str, agent: str,
     if hosts is None:
         return
     if catalog.sandbox is None:
-        raise UnsupportedChoice(f"{agent} cannot be kept to some hosts. Leave `{FIELD}` out.", field=FIELD)
+        raise UnsupportedChoice(f"{agent} cannot be limited to some hosts. Leave `{FIELD}` out.", field=FIELD)
     modes = catalog.sandbox_modes
     if modes is not None and permission_mode not in modes:
         raise UnsupportedChoice(
-            f"{agent} cannot be kept to some hosts in the permission mode {permission_mode!r}: it leaves its "
-            f"sandbox when somebody says yes to that. Choose one of: {', '.join(modes)}.",
+            f"{agent} cannot be limited to some hosts in the permission mode {permission_mode!r}: commands that are "
+            f"approved run outside its sandbox. Choose one of: {', '.join(modes)}.",
             field="permissionMode",
             choices=modes,
         )

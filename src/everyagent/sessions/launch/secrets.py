@@ -43,7 +43,7 @@ class SecretVault:
             if len(found) != _KEY_BYTES:
                 raise VaultError(
                     f"The key file {path} holds {len(found)} bytes instead of {_KEY_BYTES}. Put the file back from a "
-                    "backup; or move it away to start with a new key, and give the sessions their secrets anew."
+                    "backup; or move it away to start with a new key, and set the secrets of the sessions again."
                 )
         return cls(path, key, older.read_bytes() if older.exists() else None)
 
@@ -88,7 +88,7 @@ class SecretVault:
         raise VaultError(
             f"The secrets of {about} do not open with the key in {self._path}: the key is another one, or the "
             "data was changed. Put the key file back that was there when they were stored, or create the "
-            "session anew with its secrets."
+            "session again with its secrets."
         )
 
     def derived(self, purpose: bytes) -> bytes:

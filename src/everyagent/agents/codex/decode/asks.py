@@ -28,7 +28,7 @@ class DecisionAsk(Struct, frozen=True):
 
 
 class OldDecisionAsk(Struct, frozen=True):
-    """The same in the protocol's first version."""
+    """A permission request in the protocol's first version."""
 
     action: str
 
@@ -231,7 +231,7 @@ def response(ask: Ask, answer: Answer) -> dict[str, object]:
         case CodexFormAsk(), QuestionAnswer():
             return _filled(ask, answer)
         case _:
-            raise AgentFailed("The answer is of another kind than the question; the agent was not told.")
+            raise AgentFailed("The answer does not fit the type of the ask, so it was not sent to the agent.")
 
 
 def _filled(ask: CodexFormAsk, answer: QuestionAnswer) -> dict[str, object]:

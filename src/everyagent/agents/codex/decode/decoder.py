@@ -259,7 +259,7 @@ def _notice(shape: type[F], make: Callable[[str, F], Sequence[Draft]]) -> Handle
     return lambda self, message: make(self.notice_key(), decoder.decode(message.body).params)
 
 
-#: Notifications that become events. `docs/agents/codex.md` says what each becomes.
+#: Notifications that become events. `docs/agents/codex.md` lists the event of each.
 MAPPED: dict[str, Handler] = {
     "item/agentMessage/delta": _piece(ThreadItems.text),
     "item/plan/delta": _piece(ThreadItems.text),

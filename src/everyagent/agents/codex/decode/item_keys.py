@@ -28,7 +28,7 @@ class ThreadItemKeys:
         return plain
 
     def find(self, thread: str, id: str) -> str:
-        """The same, without a trace if there is no such item."""
+        """The key of an item, without recording one if it has not begun."""
         return self._current.get(thread, {}).get(id) or self.plain(thread, id)
 
     def begin(self, thread: str, id: str) -> str:

@@ -89,7 +89,7 @@ class CodexOpenAsks:
         return ()
 
     def resolved(self, notice: wire.Resolved) -> Sequence[Draft]:
-        """Also comes after our own answer; then the ask is no longer open."""
+        """Codex also sends this after our own answer; the ask is then no longer open."""
         key = f"ask {notice.request_id}"
         open = self.take(key)
         return (asks.withdrawn(key, open[1]),) if open else ()

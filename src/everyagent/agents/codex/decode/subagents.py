@@ -69,7 +69,7 @@ class Subagents:
         return SubagentResult(known.call, known.text)
 
     def turn_started(self, thread: str, turn: str) -> None:
-        """Its turn has begun."""
+        """The sub-agent's turn has begun."""
         if known := self._by_thread.get(thread):
             known.turn = turn
 
@@ -86,7 +86,7 @@ class Subagents:
         return None
 
     def turn_ended(self, thread: str) -> Subagent | None:
-        """Its turn is over. Returns it if we stopped it."""
+        """The sub-agent's turn is over. Returns the turn if we stopped it."""
         known = self._by_thread.get(thread)
         if known is None:
             return None

@@ -118,7 +118,7 @@ class ThreadItems:
         return (ItemStarted(item=begun),)
 
     def announced(self, thread: str, item: CodexItem) -> Sequence[Draft]:
-        """A call for which Codex will send an item, if it may be carried out."""
+        """A call for which Codex will send an item, if it is allowed to run."""
         key = self.keys.begin(thread, item.id)
         drafts = self.called(thread, item)
         self._announced.add(key)
@@ -141,7 +141,7 @@ class ThreadItems:
         return [*drafts, ItemCompleted(item=tools.result(call))]
 
     def _completed_late(self, thread: str, item: CodexItem) -> Sequence[Draft]:
-        """Its turn is over, and the item with it; only the end of a command is reported."""
+        """An item that is completed after its turn ended: only the end of a command is reported."""
         key = self._outlived.pop(self.keys.plain(thread, item.id), None)
         if key is None:
             return ()

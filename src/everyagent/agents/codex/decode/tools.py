@@ -76,7 +76,7 @@ def begun(call: CodexCall) -> Item:
 
 
 def result(call: CodexCall) -> Item:
-    """Of an item that is complete."""
+    """The result of a completed item."""
     item = call.item
     output, parts = _output(item)
     failed = item.status in _DIED or item.success is False or item.error is not None
@@ -159,7 +159,7 @@ def _arguments(item: CodexItem) -> str:
 
 
 def _output(item: CodexItem) -> tuple[str, list[ContentPart]]:
-    """Its text, and the parts that are not text."""
+    """The text of an item's output, and the parts that are not text."""
     match item.type:
         case "commandExecution":
             return item.aggregated_output or "", []

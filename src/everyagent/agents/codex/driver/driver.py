@@ -118,7 +118,7 @@ class CodexConversation(SharedConversation[CodexMessage]):
         )
 
     async def prompt(self, prompt: Prompt) -> None:
-        """An app-server that ends meanwhile is the conversation's death, so that is no failure of the prompt."""
+        """If the app-server ends during this, the conversation's death is reported, not a failure of the prompt."""
         async with self._prompting:
             self._interrupted = None
             try:
@@ -170,7 +170,7 @@ class CodexConversation(SharedConversation[CodexMessage]):
         return running is not None
 
     async def change(self, change: Change) -> bool:
-        """Codex is given everything anew with each turn, except the thread's configuration."""
+        """Every turn sends all settings again, except the thread's configuration."""
         before, profile = hooks.config(self._launch.policies, *_ANY_HOOK_SERVER), self._profile
         self._launch = change.applied_to(self._launch)
         self._apply_policies()

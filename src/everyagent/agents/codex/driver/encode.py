@@ -43,7 +43,7 @@ def open_thread(launch: Launch, config: Mapping[str, object]) -> tuple[str, dict
 
 
 def shell(env: Mapping[str, str]) -> dict[str, object]:
-    """A login shell forgets the path that a session was given: `/etc/profile` sets it anew."""
+    """No login shell if the session sets `PATH`, because `/etc/profile` resets it."""
     return {"allow_login_shell": False} if "PATH" in env else {}
 
 

@@ -28,11 +28,11 @@ class RpcExchange:
         self._line = (server, session)
 
     def close(self) -> None:
-        """Nothing can be sent any more; answers may still come."""
+        """Refuses new requests; answers to earlier ones are still accepted."""
         self._line = None
 
     def give_up(self) -> None:
-        """No answer will come any more."""
+        """Fails all open requests."""
         for waiting in self._replies.values():
             if not waiting.done():
                 waiting.set_result(None)
@@ -43,7 +43,7 @@ class RpcExchange:
             waiting.set_result(reply)
 
     async def request(self, method: str, params: object) -> Raw:
-        """The result. Raises `CodexRefused`, `Gone`, or `AgentFailed` where no answer comes in time."""
+        """The result. Raises `CodexRefused`, `Gone`, or `AgentFailed` if there is no answer in time."""
         id = self._next_id(method)
         reply = self._replies[id] = asyncio.get_running_loop().create_future()
         try:

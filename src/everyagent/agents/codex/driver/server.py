@@ -33,7 +33,7 @@ REPLY_LIMIT = 30.0
 
 _responses = msgspec.json.Decoder(wire.Response)
 
-#: What the inbox of a session holds; hooks come by another way than the app-server.
+#: The messages in a session's inbox; hooks do not come from the app-server.
 CodexMessage = RpcMessage | PendingHook
 CodexServerSession = ServerSession[CodexMessage]
 
@@ -68,7 +68,7 @@ class AppServer(SharedServer[CodexMessage]):
         self._router.leave(session)
 
     def request_id(self, session: CodexServerSession) -> Id:
-        """For a request of the session, which will be given the answer. Codex's own ids are numbers."""
+        """An id for a request of the session, which gets the answer. Codex's own ids are numbers."""
         id = self._next_id()
         self._router.ask(id, session)
         return id

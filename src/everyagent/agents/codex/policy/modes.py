@@ -28,7 +28,7 @@ PERMISSION_MODES = modes(
 )
 #: In all other modes a user may allow it to leave its sandbox.
 SANDBOX_MODES = ["bypass", "sandboxed", "plan"]
-#: The permission profile of a thread whose commands are kept to some hosts.
+#: The permission profile of a thread whose commands are limited to some hosts.
 _PROFILE = "everyagent"
 
 

@@ -17,7 +17,7 @@ _OVER = "The session is over."
 
 
 class PendingHooks:
-    """Each hook is `put` among Codex's messages, so that it is decided in its place."""
+    """Each hook is `put` among Codex's messages, so that it is decided in order."""
 
     def __init__(self, decoder: CodexDecoder, put: Callable[[PendingHook | Heard], None]) -> None:
         self._decoder = decoder
@@ -31,7 +31,7 @@ class PendingHooks:
         try:
             hook = PendingHook(f"hook {next(self._numbers)}", policies.hook_call(body), body)
         except (msgspec.MsgspecError, RecursionError):
-            return "This call cannot be read, so nobody can be asked about it."
+            return "This call cannot be decoded, so it was rejected without asking."
         if self._over:
             return _OVER
         decision = self._waiting[hook.key] = asyncio.get_running_loop().create_future()

@@ -5,7 +5,7 @@ from everyagent.errors import AgentFailed
 
 
 class Gone(AgentFailed):
-    """The app-server ended, which the session learns by its death."""
+    """The app-server ended; the session gets that as the agent's death."""
 
     def __init__(self) -> None:
         super().__init__("Codex's app-server is gone.")

@@ -24,7 +24,7 @@ class ThreadRef(CodexWire, frozen=True):
 
 
 class ItemRef(CodexWire, frozen=True):
-    """Only what names the thread of a sub-agent."""
+    """The fields that name a sub-agent's thread."""
 
     agent_thread_id: str | None = None
     receiver_thread_ids: list[str] = []

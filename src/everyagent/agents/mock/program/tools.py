@@ -1,6 +1,6 @@
-"""The directives that are tool calls. Those next to each other go out in one message and run at the same time.
+"""The directives that are tool calls. Adjacent ones are sent in one message and run concurrently.
 
-What is slow to import is imported by the tool that needs it: the program starts in an instant.
+Modules that are slow to import are imported by the tool that needs them, so that the program starts fast.
 """
 
 import json

@@ -102,4 +102,4 @@ def response(kind: AskKind, key: str, answer: Answer) -> AskReply:
         case "question", QuestionAnswer():
             return AskReply(f"/question/{key}/reply", {"answers": answer.answers})
         case _:
-            raise AgentFailed("The answer is of another kind than the question; the agent was not told.")
+            raise AgentFailed("The answer does not fit the type of the ask, so it was not sent to the agent.")

@@ -29,8 +29,8 @@ _CUT = "The model's stream was cut, so this is told anew."
 _OPEN = "The turn ended before this did."
 _INTERRUPTED = "The turn was interrupted."
 _LONG = (
-    "OpenCode's event stream was lost, and the turn has more messages than are read to make up for it: "
-    "some of its older ones are not told. OpenCode itself has them all."
+    "OpenCode's event stream was lost, and the turn has more messages than the daemon fetches afterwards: "
+    "some older ones are missing here. OpenCode itself has them all."
 )
 #: The title of a session that OpenCode has not named yet.
 _UNNAMED = ("New session - ", "Child session - ")

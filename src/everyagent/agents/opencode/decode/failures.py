@@ -36,7 +36,7 @@ _STOPS: dict[str, StopReason] = {"MessageOutputLengthError": "max_tokens", "Cont
 
 
 def message(failure: OpencodeFailure) -> str:
-    """Its first line: OpenCode adds where in its own code it happened."""
+    """The first line of a failure's message: OpenCode appends a stack trace."""
     text = failure.data.get("message")
     return (text if isinstance(text, str) and text else failure.name or "OpenCode failed.").partition("\n")[0]
 

@@ -147,7 +147,7 @@ class SessionMessages:
         return list(handler(self, part)) if handler else None
 
     def text(self, part: OpencodePart) -> Iterator[Draft]:
-        """Of user messages, only a sub-agent's prompt is not an item already."""
+        """A user message is an item already, unless it is a sub-agent's prompt."""
         if part.message in self._users or (part.time is None and not self.knows(part.message)):
             if part.session != self.main and not part.synthetic:
                 yield from self._prompt(part)
@@ -190,7 +190,7 @@ class SessionMessages:
         yield from self.calls.update(part, item.key, item.subagent)
 
     def step_finished(self, part: OpencodePart) -> Iterator[Draft]:
-        """Its usage follows the message."""
+        """Reports a step's usage after its message."""
         used = self.meter.read(part)
         item = self._items.get(part.message)
         if item:

@@ -46,7 +46,7 @@ class OpencodeOpenAsks:
         return asks.question(asked, call.part.id if call else None)
 
     def replied(self, replied: AskSettled) -> PermissionResolved | QuestionResolved | None:
-        """Also comes after our own answer; then the ask is no longer open."""
+        """OpenCode also sends this after our own answer; the ask is then no longer open."""
         kind = self.take(replied.request)
         return asks.settled(kind, replied) if kind else None
 

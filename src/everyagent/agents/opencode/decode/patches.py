@@ -22,7 +22,7 @@ def changed(diffs: list[FileDiff]) -> list[FileRefPart]:
 
 
 def unified(path: str, diff: str, *, new: bool = False) -> str | None:
-    """Its hunks under the two names every tool that reads diffs knows."""
+    """The hunks under the two header lines of a unified diff."""
     at = diff.find("\n@@ ")
     if at < 0:
         return None

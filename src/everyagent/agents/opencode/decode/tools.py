@@ -73,7 +73,7 @@ def begun(part: OpencodePart, tool: CalledTool, parent: str, subagent: str | Non
 
 
 def result(part: OpencodePart, tool: CalledTool, parent: str, subagent: str | None) -> Item:
-    """Of a part that has returned."""
+    """The result of a part that has returned."""
     state = part.state
     exit_code = _exit_code(part)
     error = _error(part, exit_code)

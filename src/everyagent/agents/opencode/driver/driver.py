@@ -100,7 +100,7 @@ class OpencodeConversation(SharedConversation[NativeEvent]):
             self._spawn(self._report_mcp_servers)
 
     async def prompt(self, prompt: Prompt) -> None:
-        """A server that ends meanwhile is the conversation's death, so that is no failure of the prompt."""
+        """If the server ends during this, the conversation's death is reported, not a failure of the prompt."""
         async with self._prompting:
             if prompt.text.strip() == COMPACT and not prompt.attachments:
                 body = self._compaction()
@@ -143,7 +143,7 @@ class OpencodeConversation(SharedConversation[NativeEvent]):
         return child is not None
 
     async def change(self, change: Change) -> bool:
-        """OpenCode is given everything anew with each turn, and permissions are decided here."""
+        """Every turn sends all settings again, and permissions are decided here."""
         self._launch = change.applied_to(self._launch)
         self._apply_policies()
         return True

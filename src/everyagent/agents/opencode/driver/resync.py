@@ -74,7 +74,7 @@ class Resync:
         return [*(Heard(frame, ()) for frame in frames), Heard(last, drafts)]
 
     def _failed(self, failure: AgentFailed) -> list[Heard]:
-        """Tried again until the server is gone or the turn is given up."""
+        """Retries until the server has ended or the turn is given up."""
         logger.info("opencode's state was not fetched", native=self._decoder.session, error=failure.detail)
         self._attempts += 1
         if self._attempts < ATTEMPTS:

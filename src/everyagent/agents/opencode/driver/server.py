@@ -26,7 +26,7 @@ from everyagent.runtime.process import Process
 from everyagent.runtime.reaper import Reaper
 
 START_LIMIT = 40.0
-#: How long OpenCode may take to stop what it runs, before it is killed with it.
+#: How long OpenCode may take to stop its work before it is killed.
 DISPOSE_LIMIT = 3.0
 PASSWORD_VARIABLE = "OPENCODE_SERVER_PASSWORD"
 #: Put in the inboxes of a directory's sessions when its event stream is back after it was lost.

@@ -75,7 +75,7 @@ class _Fetch:
         return SnapshotResult(self._frames, snapshot)
 
     async def _read_back(self, session: str) -> None:
-        """Its messages, page by page from the newest, to those of an earlier turn."""
+        """The session's messages, page by page from the newest, down to those of an earlier turn."""
         pages: list[list[wire.Delivered]] = []
         path = f"/session/{session}/message?limit={PAGE}"
         before: str | None = ""

@@ -12,7 +12,7 @@ PERMISSION_MODES = modes(
         "bypass": "Asks nothing",
     }
 )
-#: Where OpenCode is not there to be asked for its agents.
+#: The agent modes if OpenCode cannot list its agents.
 AGENT_MODES = modes(
     {
         "build": "The default agent",
@@ -24,7 +24,7 @@ _EDITS = frozenset({"edit"})
 
 
 class OpencodeMode(Struct, frozen=True):
-    """`agent` is OpenCode's own word. What it asks of `accepted`, or all of it, is allowed for the user."""
+    """`agent` is OpenCode's agent. Permissions in `accepted`, or all of them, are granted without asking the client."""
 
     agent: str | None
     accepted: frozenset[str] = frozenset()

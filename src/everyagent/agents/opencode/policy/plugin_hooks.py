@@ -62,7 +62,7 @@ class PluginHooks:
         try:
             message = _messages.decode(body)
         except (msgspec.MsgspecError, RecursionError):
-            return "This call cannot be read, so nobody can be asked about it."
+            return "This call cannot be decoded, so it was rejected without asking."
         if message.hello is not None:
             remember(self._loaded, message.hello, None, REMEMBERED)
             return None

@@ -92,7 +92,7 @@ class EventFeed:
         return received
 
     def _back(self) -> None:
-        """Sessions learn of missing events before the next event."""
+        """Reports missing events to sessions before the next event."""
         if self._opened.is_set():
             self._missed()
         self._lost_at = None

@@ -36,7 +36,7 @@ class SessionRouter(Generic[T]):
             memory.pop(session, None)
 
     def sessions(self, owner: T) -> list[str]:
-        """Its own, and those of its sub-agents."""
+        """The conversation's own native session, and those of its sub-agents."""
         return [session for session, each in self.owners.items() if each is owner]
 
     def adopt(self, session: str, parent: str) -> None:

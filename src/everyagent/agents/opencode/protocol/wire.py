@@ -28,7 +28,7 @@ class EventHeadPart(OpencodeWire, frozen=True):
 
 
 class EventHeadInfo(OpencodeWire, frozen=True):
-    """Of a session: its own id and its parent's. A message has a parent, too: the message it answers."""
+    """The ids of a session and its parent. A message has a parent, too: the message it answers."""
 
     id: str = ""
     parent: str | None = field(default=None, name="parentID")
@@ -52,7 +52,7 @@ class EventNameProperties(OpencodeWire, frozen=True):
 
 
 class EventName(OpencodeWire, frozen=True):
-    """The same for an event of an unknown shape."""
+    """Type and session of an event of unknown shape."""
 
     type: str
     properties: EventNameProperties = EventNameProperties()

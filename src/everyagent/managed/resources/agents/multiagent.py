@@ -111,7 +111,7 @@ def _distinct(members: list[T]) -> list[T]:
 
 
 async def expanded(multiagent: Multiagent, show: Show) -> Json:
-    """As a session shows it: each agent in full."""
+    """The form that a session shows: each agent in full."""
 
     async def shown(members: "list[Predefined] | list[Member]") -> list[object]:
         return [await show(each) if isinstance(each, AgentReference) else msgspec.to_builtins(each) for each in members]

@@ -100,7 +100,7 @@ def _config(old: Config, asked: ConfigParams) -> Config:
     for host in config.networking.allowed_hosts if isinstance(config.networking, Limited) else ():
         if host_in(host) is None:
             raise BadRequest(
-                f"{host!r} names no host. Write it as in example.org or *.example.org.",
+                f"{host!r} is not a host. Write it like example.org or *.example.org.",
                 field="config.networking.allowed_hosts",
             )
     return config
