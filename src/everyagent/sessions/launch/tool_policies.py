@@ -15,7 +15,7 @@ def enforceable(
     if policies == UNRESTRICTED:
         return policies
     if not adapter.capabilities.tool_policies:
-        raise _refused(f"{adapter.title} cannot be held to tool policies yet. Leave `toolPolicies` out.")
+        raise _refused(f"{adapter.title} does not support tool policies. Leave `toolPolicies` out.")
     if not policies.own_tools and not adapter.capabilities.own_tools_off:
         raise _refused(f"{adapter.title}'s own tools cannot be switched off. Leave `ownTools` out, or name them.")
     named = {tool.name for tool in catalog.tools} | {tool.name for tool in custom} | set(TOOLS)
@@ -29,8 +29,8 @@ def enforceable(
         verdict = policies.verdict(tool)
         if verdict not in tool.verdicts:
             raise _refused(
-                f"{adapter.title} cannot be held to {verdict!r} for its tool {tool.name!r}: that can be "
-                f"{', '.join(tool.verdicts)}. Give it one of these by its name.",
+                f"{verdict!r} cannot be enforced on {adapter.title}'s tool {tool.name!r}. Name the tool with one of: "
+                f"{', '.join(tool.verdicts)}.",
                 tool=tool.name,
                 choices=tool.verdicts,
             )
