@@ -10,7 +10,7 @@ from tests.agents.stage import Model, Stage
 class NetworkRules:
     """The rules; a subclass brings the fixture `scene`."""
 
-    def test_a_sub_agents_commands_reach_no_more_than_its_parents(
+    def test_commands_of_a_sub_agent_have_the_network_of_its_parent(
         self, scene: Scene[Stage[Model]], attempt: str
     ) -> None:
         if scene.subagent is None:
@@ -21,9 +21,7 @@ class NetworkRules:
         assert not scene.made("reached")
         scene.rested()
 
-    def test_a_session_says_what_it_may_reach_and_its_fork_reaches_no_more(
-        self, scene: Scene[Stage[Model]], attempt: str
-    ) -> None:
+    def test_allowed_hosts_are_shown_and_inherited_by_a_fork(self, scene: Scene[Stage[Model]], attempt: str) -> None:
         session = scene.session
         session.create(permissionMode="bypass", allowedHosts=["https://Example.org/x", "*.example.com", "example.org"])
         assert session.info()["allowedHosts"] == ["example.org", "*.example.com"]

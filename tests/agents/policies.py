@@ -96,7 +96,7 @@ class Scene(ABC, Generic[S]):
 class PolicyRules:
     """The rules; a subclass brings the fixture `scene`."""
 
-    def test_what_must_be_asked_is_asked_though_the_agent_asks_for_nothing(self, scene: Scene[Stage[Model]]) -> None:
+    def test_an_ask_policy_asks_even_in_bypass_mode(self, scene: Scene[Stage[Model]]) -> None:
         scene.create("bypass", tools={"bash": "ask"})
         scene.shell_turn("touch made.txt")
         asked = scene.asked()
@@ -110,7 +110,7 @@ class PolicyRules:
         assert scene.made()
         assert scene.asks() == 1
 
-    def test_what_is_rejected_does_not_run_and_the_model_hears_why(self, scene: Scene[Stage[Model]]) -> None:
+    def test_a_rejected_call_does_not_run_and_the_reason_reaches_the_model(self, scene: Scene[Stage[Model]]) -> None:
         scene.create("bypass", tools={"bash": "ask"})
         scene.shell_turn("touch made.txt")
         scene.permits(1, "reject", "Not in this folder")
@@ -119,7 +119,7 @@ class PolicyRules:
         assert "Not in this folder" in scene.heard()
         assert [each.status for each in scene.session.all(PermissionResolved)] == ["denied"]
 
-    def test_what_must_be_asked_is_asked_each_time(self, scene: Scene[Stage[Model]]) -> None:
+    def test_an_ask_policy_asks_for_every_call(self, scene: Scene[Stage[Model]]) -> None:
         scene.create("bypass", tools={"bash": "ask"})
         scene.shell_turn("touch made.txt", "touch made.txt")
         scene.permits(1, "always")
@@ -128,7 +128,9 @@ class PolicyRules:
         assert scene.asks() == 2
 
     @pytest.mark.parametrize("mode", ["default", "bypass"])
-    def test_what_is_denied_never_runs_and_the_model_hears_why(self, scene: Scene[Stage[Model]], mode: str) -> None:
+    def test_a_denied_call_does_not_run_and_the_reason_reaches_the_model(
+        self, scene: Scene[Stage[Model]], mode: str
+    ) -> None:
         scene.create(mode, tools={"bash": "deny"})
         scene.shell_turn("touch made.txt")
         scene.rested()
@@ -137,28 +139,28 @@ class PolicyRules:
         assert REFUSED in scene.heard()
         assert REFUSED in scene.outputs()
 
-    def test_what_is_allowed_runs_unasked_though_the_mode_would_ask(self, scene: Scene[Stage[Model]]) -> None:
+    def test_an_allow_policy_runs_a_call_without_asking(self, scene: Scene[Stage[Model]]) -> None:
         scene.create("default", tools={"bash": "allow"})
         scene.shell_turn("touch made.txt")
         scene.rested()
         assert scene.made()
         assert scene.asks() == 0
 
-    def test_an_agents_own_name_for_a_tool_counts_more_than_the_shared_one(self, scene: Scene[Stage[Model]]) -> None:
+    def test_a_policy_for_the_agents_own_tool_name_takes_precedence(self, scene: Scene[Stage[Model]]) -> None:
         scene.create("bypass", tools={"bash": "deny", scene.shell: "allow"})
         scene.shell_turn("touch made.txt")
         scene.rested()
         assert scene.made()
         assert scene.asks() == 0
 
-    def test_what_nobody_ruled_on_is_as_before(self, scene: Scene[Stage[Model]]) -> None:
+    def test_a_tool_without_a_policy_follows_the_mode(self, scene: Scene[Stage[Model]]) -> None:
         scene.create("bypass", tools={"web_fetch": "deny"})
         scene.shell_turn("touch made.txt")
         scene.rested()
         assert scene.made()
         assert scene.asks() == 0
 
-    def test_a_default_is_for_whatever_is_not_named(self, scene: Scene[Stage[Model]]) -> None:
+    def test_the_default_applies_to_tools_that_are_not_named(self, scene: Scene[Stage[Model]]) -> None:
         scene.create("bypass", default="deny", mcp={scene.server: {"default": "allow"}})
         scene.mcp_turn()
         scene.rested()
@@ -168,7 +170,7 @@ class PolicyRules:
         assert not scene.made()
         assert REFUSED in scene.outputs()
 
-    def test_a_sub_agents_calls_are_ruled_like_its_parents(self, scene: Scene[Stage[Model]]) -> None:
+    def test_policies_apply_to_calls_of_a_sub_agent(self, scene: Scene[Stage[Model]]) -> None:
         scene.create("bypass", tools={"bash": "ask"})
         if scene.subagent is None:
             pytest.skip("it has none that a scripted model could call")
@@ -181,7 +183,7 @@ class PolicyRules:
         assert not scene.made()
 
     @pytest.mark.parametrize(("by_tool", "by_server"), [("ask", "allow"), ("deny", "allow"), (None, "ask")])
-    def test_tools_of_mcp_servers_are_ruled_by_server_and_tool(
+    def test_policies_of_mcp_tools_are_set_by_server_and_tool(
         self, scene: Scene[Stage[Model]], by_tool: str | None, by_server: str
     ) -> None:
         policies = {"default": by_server, "tools": {scene.tool: by_tool} if by_tool else {}}
@@ -193,7 +195,7 @@ class PolicyRules:
         assert (REFUSED if by_tool == "deny" else "No sums today") in scene.heard()
         assert scene.asks() == (0 if by_tool == "deny" else 1)
 
-    def test_policies_change_in_the_middle_of_a_session(self, scene: Scene[Stage[Model]]) -> None:
+    def test_policies_can_be_changed_during_a_session(self, scene: Scene[Stage[Model]]) -> None:
         scene.create("bypass")
         scene.shell_turn("touch free.txt")
         scene.rested()
@@ -221,7 +223,7 @@ class PolicyRules:
         assert scene.made("free-again.txt")
         assert scene.asks() == 1
 
-    def test_a_change_counts_for_the_turn_that_runs(self, scene: Scene[Stage[Model]]) -> None:
+    def test_a_policy_change_applies_to_the_running_turn(self, scene: Scene[Stage[Model]]) -> None:
         scene.create("bypass", tools={"bash": "ask"})
         scene.shell_turn("touch first.txt", "touch second.txt")
         scene.asked()
@@ -231,7 +233,7 @@ class PolicyRules:
         assert not scene.made("second.txt")
         assert REFUSED in scene.heard()
 
-    def test_policies_outlive_the_daemon(self, scene: Scene[Stage[Model]]) -> None:
+    def test_policies_survive_a_restart_of_the_daemon(self, scene: Scene[Stage[Model]]) -> None:
         scene.create("bypass", tools={"bash": "ask"})
         scene.shell_turn("touch first.txt")
         scene.permits(1, "once")
@@ -245,7 +247,7 @@ class PolicyRules:
         scene.rested()
         assert not scene.made("second.txt")
 
-    def test_an_agent_without_its_own_tools_has_only_those_of_the_session(self, scene: Scene[Stage[Model]]) -> None:
+    def test_an_agent_without_its_own_tools_has_only_the_custom_tools(self, scene: Scene[Stage[Model]]) -> None:
         scene.create("bypass", ownTools=False)
         scene.shell_turn("touch made.txt")
         scene.rested()
@@ -257,7 +259,7 @@ class PolicyRules:
         assert "Rain" in scene.heard()
         assert scene.asks() == 0
 
-    def test_a_custom_tool_is_asked_for_only_where_it_is_named(self, scene: Scene[Stage[Model]]) -> None:
+    def test_a_custom_tool_is_asked_for_only_if_a_policy_names_it(self, scene: Scene[Stage[Model]]) -> None:
         scene.create("bypass", tools={"get_weather": "ask"})
         scene.custom_turn()
         scene.permits(1, "reject", "It is secret")
@@ -265,7 +267,7 @@ class PolicyRules:
         assert "It is secret" in scene.heard()
         assert scene.session.all(ToolRequested) == []
 
-    def test_a_policy_on_a_tool_that_is_not_there_is_refused(self, scene: Scene[Stage[Model]]) -> None:
+    def test_a_policy_for_an_unknown_tool_is_refused(self, scene: Scene[Stage[Model]]) -> None:
         body = {"agent": scene.session.agent, "toolPolicies": {"tools": {"bsah": "deny"}}}
         tools = scene.session.call("GET", f"/agents/{scene.session.agent}/tools").json()
         scene.create("bypass")

@@ -12,7 +12,7 @@ TEXTS = ["", "one\n", "one", "one\ntwo\nthree\n", "one\nzwei\nthree", "a\x0cb\r\
 
 @pytest.mark.parametrize("after", TEXTS)
 @pytest.mark.parametrize("before", TEXTS)
-def test_git_makes_the_new_file_of_the_old_one(tmp_path: Path, before: str, after: str) -> None:
+def test_git_apply_turns_the_old_file_into_the_new_one(tmp_path: Path, before: str, after: str) -> None:
     file = tmp_path / "a file"
     file.write_bytes(before.encode())
     diff = diffs.changed("/a file", before, after)
@@ -23,6 +23,6 @@ def test_git_makes_the_new_file_of_the_old_one(tmp_path: Path, before: str, afte
 
 
 @pytest.mark.parametrize("content", [text for text in TEXTS if text])
-def test_git_makes_a_new_file(tmp_path: Path, content: str) -> None:
+def test_git_apply_creates_a_new_file(tmp_path: Path, content: str) -> None:
     subprocess.run(["git", "apply", "-"], cwd=tmp_path, input=diffs.created("/it", content).encode(), check=True)
     assert (tmp_path / "it").read_bytes().decode() == content

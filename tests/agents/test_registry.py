@@ -34,13 +34,13 @@ def executable(path: Path) -> None:
     path.chmod(0o755)
 
 
-def test_what_agents_there_are_is_told_without_loading_them(tmp_path: Path) -> None:
+def test_agents_are_listed_without_loading_their_adapters(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", TOLD, str(tmp_path)], capture_output=True, text=True, check=True)
     light = {f"everyagent.agents.{agent}.program" for agent in ("claude", "codex", "opencode", "amp")}
     assert set(done.stdout.split()) == {*light, "everyagent.agents.mock.launch"}
 
 
-async def test_a_loaded_agent_says_of_itself_what_was_told_before(
+async def test_the_state_of_an_agent_is_the_same_before_and_after_loading(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for agent in ("claude", "codex", "opencode", "amp"):

@@ -37,7 +37,7 @@ def directory_settings(session: AmpSession, **settings: object) -> None:
 # -- asking -------------------------------------------------------------------------------------------------------
 
 
-def test_once_lets_the_tool_run(session: AmpSession) -> None:
+def test_a_permission_given_once_lets_the_tool_run(session: AmpSession) -> None:
     session.model.script.add(call("shell_command", TOUCH), say("Made."))
     session.create().send("Make it")
     asked = session.next(PermissionRequested)
@@ -52,7 +52,7 @@ def test_once_lets_the_tool_run(session: AmpSession) -> None:
     assert session.replies() == ["Made."]
 
 
-def test_once_is_asked_again(session: AmpSession) -> None:
+def test_a_permission_given_once_is_asked_for_again(session: AmpSession) -> None:
     session.model.script.add(call("shell_command", TOUCH), call("shell_command", TOUCH), say("Made."))
     session.create().send("Make it twice")
     session.permit(session.next(PermissionRequested, 1).permission_id, "once")
@@ -61,7 +61,7 @@ def test_once_is_asked_again(session: AmpSession) -> None:
     assert session.replies() == ["Made."]
 
 
-def test_always_is_remembered_for_the_same_command_only(session: AmpSession) -> None:
+def test_an_always_permission_covers_only_the_same_command(session: AmpSession) -> None:
     other = {"command": "touch other.txt"}
     session.model.script.add(
         call("shell_command", TOUCH), call("shell_command", TOUCH), call("shell_command", other), say("Made.")
@@ -76,7 +76,7 @@ def test_always_is_remembered_for_the_same_command_only(session: AmpSession) -> 
     assert len(session.all(PermissionRequested)) == 2
 
 
-def test_always_outlives_the_daemon(session: AmpSession, daemon: DaemonProcess) -> None:
+def test_an_always_permission_survives_a_restart_of_the_daemon(session: AmpSession, daemon: DaemonProcess) -> None:
     session.model.script.add(call("shell_command", TOUCH), say("Made."), call("shell_command", TOUCH), say("Again."))
     session.create().send("Make it")
     session.permit(session.next(PermissionRequested).permission_id, "always")
@@ -88,7 +88,7 @@ def test_always_outlives_the_daemon(session: AmpSession, daemon: DaemonProcess) 
     assert session.replies() == ["Made.", "Again."]
 
 
-def test_reject_tells_the_agent_why_and_the_turn_goes_on(session: AmpSession) -> None:
+def test_the_reason_of_a_rejection_reaches_the_model_and_the_turn_continues(session: AmpSession) -> None:
     session.model.script.add(call("shell_command", TOUCH), say("Then not."))
     session.create().send("Make it")
     session.permit(session.next(PermissionRequested).permission_id, "reject", "Not in this folder")
@@ -99,7 +99,7 @@ def test_reject_tells_the_agent_why_and_the_turn_goes_on(session: AmpSession) ->
     assert "Not in this folder" in session.told_amp()
 
 
-def test_several_permissions_are_each_answered(session: AmpSession) -> None:
+def test_concurrent_permissions_are_answered_separately(session: AmpSession) -> None:
     paths = [session.workspace / name for name in ("one.txt", "two.txt")]
     session.model.script.add(calls(*[("create_file", create(path)) for path in paths]), say("One of two."))
     session.create().send("Write both")
@@ -109,7 +109,7 @@ def test_several_permissions_are_each_answered(session: AmpSession) -> None:
     assert [path.exists() for path in paths] == [True, False]
 
 
-def test_a_cancelled_turn_withdraws_what_it_asked(session: AmpSession) -> None:
+def test_cancelling_a_turn_denies_its_pending_permission(session: AmpSession) -> None:
     session.model.script.add(call("shell_command", TOUCH), say("Next."))
     session.create().send("Make it")
     session.next(PermissionRequested)
@@ -120,7 +120,7 @@ def test_a_cancelled_turn_withdraws_what_it_asked(session: AmpSession) -> None:
     assert not made(session)
 
 
-def test_a_killed_daemon_means_no(session: AmpSession, daemon: DaemonProcess) -> None:
+def test_a_pending_permission_is_denied_if_the_daemon_is_killed(session: AmpSession, daemon: DaemonProcess) -> None:
     session.model.script.add(call("shell_command", TOUCH), say("Back."))
     session.create().send("Make it")
     session.next(PermissionRequested)
@@ -133,7 +133,7 @@ def test_a_killed_daemon_means_no(session: AmpSession, daemon: DaemonProcess) ->
     assert session.turn("Again").stop_reason == "end_turn"
 
 
-def test_a_daemon_that_is_away_means_no(session: AmpSession) -> None:
+def test_a_call_is_rejected_while_the_daemon_is_unreachable(session: AmpSession) -> None:
     """Amp lives, and its delegate finds nobody; whoever starts next finds the daemon again."""
     session.model.script.add(
         say("One."), call("shell_command", TOUCH), say("Nobody there."), fail("Oh"), call("shell_command", TOUCH)
@@ -149,7 +149,7 @@ def test_a_daemon_that_is_away_means_no(session: AmpSession) -> None:
     assert made(session)
 
 
-def test_what_a_sub_agent_wants_is_asked_for_though_amp_tells_nothing_of_it(session: AmpSession) -> None:
+def test_tools_of_a_sub_agent_need_permission_though_amp_does_not_report_them(session: AmpSession) -> None:
     session.model.script.add(Reply(text="My helper made it.", subagent_call=Call("shell_command", TOUCH)))
     session.create().send("Use a helper")
     asked = session.next(PermissionRequested)
@@ -160,7 +160,7 @@ def test_what_a_sub_agent_wants_is_asked_for_though_amp_tells_nothing_of_it(sess
     assert session.items("tool_call") == []
 
 
-def test_reading_is_never_asked_for(session: AmpSession) -> None:
+def test_reading_a_file_needs_no_permission(session: AmpSession) -> None:
     (session.workspace / "a.txt").write_text("words")
     session.model.script.add(call("Read", {"path": str(session.workspace / "a.txt")}), say("Words."))
     session.create().turn("Read it")
@@ -170,7 +170,7 @@ def test_reading_is_never_asked_for(session: AmpSession) -> None:
 # -- modes --------------------------------------------------------------------------------------------------------
 
 
-def test_accepted_edits_are_those_at_home(session: AmpSession, tmp_path: Path) -> None:
+def test_accept_edits_covers_only_files_of_the_workspace(session: AmpSession, tmp_path: Path) -> None:
     (session.workspace / "link").symlink_to(tmp_path)
     inside, guarded = session.workspace / "in.txt", session.workspace / ".amp" / "settings.json"
     outside = [tmp_path / "out.txt", session.workspace / "link" / "linked.txt", guarded]
@@ -183,7 +183,7 @@ def test_accepted_edits_are_those_at_home(session: AmpSession, tmp_path: Path) -
     assert not any(path.exists() for path in outside)
 
 
-def test_accepting_edits_does_not_accept_commands(session: AmpSession) -> None:
+def test_accept_edits_does_not_cover_commands(session: AmpSession) -> None:
     session.model.script.add(call("shell_command", TOUCH), say("Asked."))
     session.create(permissionMode="acceptEdits").send("Make it")
     session.permit(session.next(PermissionRequested).permission_id, "reject")
@@ -192,7 +192,7 @@ def test_accepting_edits_does_not_accept_commands(session: AmpSession) -> None:
 
 
 @pytest.mark.parametrize("choice", [{"permissionMode": "plan"}, {"agentMode": "plan", "permissionMode": "bypass"}])
-def test_a_plan_changes_nothing(session: AmpSession, choice: dict[str, object]) -> None:
+def test_plan_mode_changes_nothing(session: AmpSession, choice: dict[str, object]) -> None:
     session.model.script.add(
         calls(("shell_command", TOUCH), ("create_file", create(session.workspace / "made.txt"))), say("A plan.")
     )
@@ -202,7 +202,7 @@ def test_a_plan_changes_nothing(session: AmpSession, choice: dict[str, object]) 
     assert not made(session)
 
 
-def test_bypass_asks_for_nothing(session: AmpSession, tmp_path: Path) -> None:
+def test_bypass_mode_asks_for_nothing(session: AmpSession, tmp_path: Path) -> None:
     session.model.script.add(
         calls(("shell_command", TOUCH), ("create_file", create(tmp_path / "out.txt"))), say("Made.")
     )
@@ -212,7 +212,7 @@ def test_bypass_asks_for_nothing(session: AmpSession, tmp_path: Path) -> None:
     assert (tmp_path / "out.txt").exists()
 
 
-def test_a_mode_counts_at_once_without_a_restart(session: AmpSession) -> None:
+def test_a_mode_change_takes_effect_without_a_restart(session: AmpSession) -> None:
     session.model.script.add(say("One."), call("shell_command", TOUCH), say("Made."))
     session.create(permissionMode="plan").turn("one")
     pids = session.agents()
@@ -227,7 +227,7 @@ def test_a_mode_counts_at_once_without_a_restart(session: AmpSession) -> None:
 
 
 @pytest.mark.parametrize("mode", ["default", "acceptEdits", "bypass"])
-def test_what_the_users_settings_reject_stays_rejected(session: AmpSession, mode: str) -> None:
+def test_a_reject_rule_of_the_users_settings_applies_in_every_mode(session: AmpSession, mode: str) -> None:
     user_settings(
         session,
         permissions=[
@@ -243,7 +243,7 @@ def test_what_the_users_settings_reject_stays_rejected(session: AmpSession, mode
     assert not made(session)
 
 
-def test_what_the_users_settings_allow_or_want_asked_is_so(session: AmpSession, tmp_path: Path) -> None:
+def test_allow_and_ask_rules_of_the_users_settings_apply(session: AmpSession, tmp_path: Path) -> None:
     user_settings(
         session,
         permissions=[
@@ -270,7 +270,7 @@ def test_what_the_users_settings_allow_or_want_asked_is_so(session: AmpSession, 
     assert [asked.tool for asked in session.all(PermissionRequested)] == ["create_file", "Read", "shell_command"]
 
 
-def test_settings_of_the_directory_that_allow_everything_are_refused(session: AmpSession) -> None:
+def test_directory_settings_that_allow_everything_are_refused(session: AmpSession) -> None:
     directory_settings(session, dangerouslyAllowAll=True)
     session.model.script.add(say("Hello."))
     ended = session.create().turn("Hello")
@@ -280,7 +280,7 @@ def test_settings_of_the_directory_that_allow_everything_are_refused(session: Am
     assert session.turn("Hello").stop_reason == "end_turn"
 
 
-def test_settings_that_cannot_be_read_are_not_passed_over(session: AmpSession) -> None:
+def test_unreadable_user_settings_are_an_error(session: AmpSession) -> None:
     folder = session.home / ".config" / "amp"
     folder.mkdir(parents=True)
     (folder / "settings.json").write_text('{"amp.permissions": [')

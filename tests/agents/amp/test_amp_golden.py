@@ -33,5 +33,5 @@ def test_all_recorded_exchanges_are_here() -> None:
     assert {case for case in cases() if not lines_of(case)} == SILENT
 
 
-def test_a_thousand_sessions_leave_nothing_behind() -> None:
+def test_decoding_many_sessions_leaks_no_memory() -> None:
     assert memory_growth(AmpDecoder, [lines_of(case) for case in cases()], rounds=30) < 50_000

@@ -61,14 +61,14 @@ def returned(tool: str, input: dict[str, object], output: str, *, is_error: bool
 # -- lines --------------------------------------------------------------------------------------------------------
 
 
-def test_the_page_names_every_frame_the_decoder_knows_and_no_other() -> None:
+def test_the_document_lists_exactly_the_frames_that_the_decoder_knows() -> None:
     table = PAGE.read_text().partition("<!-- frames -->")[2].partition("<!-- end of frames -->")[0]
     rows = dict(re.findall(r"^\| `([^`]+)` \| (.+) \|$", table, re.MULTILINE))
     assert set(rows) == set(MAPPED)
 
 
 @given(st.binary() | st.text().map(str.encode))
-def test_no_line_breaks_the_decoder(body: bytes) -> None:
+def test_any_bytes_decode_as_unparsed(body: bytes) -> None:
     assume(not body.startswith(b"No API key found."))
     told = AmpDecoder().decode(Line(body))
     assert told.frame.body == body
@@ -88,13 +88,13 @@ _messages = st.fixed_dictionaries({"content": st.lists(_blocks | _json, max_size
 
 
 @given(st.sampled_from(sorted(MAPPED)), st.dictionaries(st.sampled_from(["session_id", "error", "is_error"]), _json))
-def test_a_known_frame_of_any_shape_never_breaks_the_decoder(name: str, rest: dict[str, object]) -> None:
+def test_a_known_frame_of_any_shape_raises_nothing(name: str, rest: dict[str, object]) -> None:
     type, _, subtype = name.partition("/")
     decoded(AmpDecoder(), **{**rest, "type": type, **({"subtype": subtype} if subtype else {})})
 
 
 @given(st.sampled_from(["assistant", "user"]), _messages)
-def test_a_message_of_any_shape_never_breaks_the_decoder(type: str, message: object) -> None:
+def test_a_message_of_any_shape_raises_nothing(type: str, message: object) -> None:
     decoded(AmpDecoder(), type=type, message=message)
 
 
@@ -102,12 +102,12 @@ _tools = st.sampled_from(["shell_command", "create_file", "edit_file", "apply_pa
 
 
 @given(_tools, st.dictionaries(st.sampled_from(["path", "content", "patchText"]), _json), st.text() | _json.map(str))
-def test_a_result_of_any_shape_is_a_result(tool: str, input: dict[str, object], output: str) -> None:
+def test_a_tool_result_of_any_text_is_a_tool_result(tool: str, input: dict[str, object], output: str) -> None:
     assert returned(tool, input, output).kind == "tool_result"
 
 
 @given(_tools, _json.map(lambda each: msgspec.json.encode(each).decode()))
-def test_a_result_of_any_json_is_a_result(tool: str, output: str) -> None:
+def test_a_tool_result_of_any_json_is_a_tool_result(tool: str, output: str) -> None:
     assert returned(tool, {"path": "a"}, output).kind == "tool_result"
 
 
@@ -123,18 +123,18 @@ def test_an_unknown_frame_is_named() -> None:
     assert "system/from_the_future" in draft.error
 
 
-def test_an_unknown_block_is_named_and_the_rest_is_told() -> None:
+def test_an_unknown_block_is_unparsed_and_the_others_are_kept() -> None:
     drafts = said(prompted(), text("Here:"), {"type": "hologram"})
     assert [draft.error for draft in drafts if isinstance(draft, Unparsed)] == ["unknown block 'hologram'"]
     assert len(items(drafts)) == 1
 
 
-def test_a_redacted_thought_is_one_that_nobody_sees() -> None:
+def test_redacted_thinking_is_a_private_reasoning_part() -> None:
     (item,) = items(said(prompted(), {"type": "redacted_thinking", "data": "x"}, text("Hm.")))
     assert item.content[0] == ReasoningPart(text="", visibility="private")
 
 
-def test_the_link_of_a_login_is_not_kept() -> None:
+def test_the_token_of_a_login_link_is_not_stored() -> None:
     decoder = AmpDecoder()
     decoder.decode(Line(b"No API key found. Starting login flow..."))
     kept = decoder.decode(Line(b"https://ampcode.com/auth/cli-login?authToken=abcdef")).frame.body
@@ -149,7 +149,7 @@ def ends(drafts: list[Draft]) -> list[str]:
     return [draft.stop_reason for draft in drafts if isinstance(draft, TurnEnded)]
 
 
-def test_a_turn_waits_for_what_was_steered_into_it() -> None:
+def test_a_turn_ends_after_the_reply_to_a_steered_message() -> None:
     decoder = prompted()
     decoder.prompted(["and this"])
     assert ends(said(decoder, text("One."))) == []
@@ -157,7 +157,7 @@ def test_a_turn_waits_for_what_was_steered_into_it() -> None:
     assert ends(said(decoder, text("Two."))) == ["end_turn"]
 
 
-def test_an_echo_with_more_words_than_ours_is_still_ours() -> None:
+def test_an_echoed_prompt_with_additional_text_is_recognised() -> None:
     decoder = AmpDecoder()
     decoder.prompted(["go"])
     drafts = heard(decoder, text("Something of the server's"), text("go"))
@@ -173,11 +173,11 @@ def test_the_end_of_an_earlier_turn_does_not_end_this_one() -> None:
     assert ends(said(decoder, text("The second's."))) == ["end_turn"]
 
 
-def test_a_message_without_a_stop_reason_was_cut_short() -> None:
+def test_a_message_without_a_stop_reason_ends_the_turn_as_interrupted() -> None:
     assert ends(said(prompted(), text("Half a"), stop_reason=None)) == ["interrupted"]
 
 
-def test_a_result_ends_the_turn_that_is_open_and_no_other() -> None:
+def test_a_result_ends_only_an_open_turn() -> None:
     decoder = prompted()
     assert ends(decoded(decoder, type="result", subtype="success")) == ["end_turn"]
     assert decoder.finished
@@ -192,7 +192,7 @@ def test_the_thread_is_the_native_session() -> None:
     assert decoder.thread == "T-1"
 
 
-def test_a_permission_finds_its_call_once() -> None:
+def test_each_permission_is_matched_to_a_different_call() -> None:
     decoder = prompted()
     call = {"type": "tool_use", "name": "async_shell_command", "input": {"command": "ls"}}
     said(decoder, {**call, "id": "TU-1"}, {**call, "id": "TU-2"}, stop_reason="tool_use")
@@ -216,7 +216,7 @@ def test_call_ids_that_a_later_turn_repeats_are_new_items() -> None:
     assert len(set(keys)) == 4
 
 
-def test_the_end_of_a_turn_counts_though_the_next_one_began_in_the_same_read() -> None:
+def test_an_ended_turn_is_counted_if_the_next_one_begins_at_once() -> None:
     decoder = prompted()
     decoder.decode(Line(b'{"type":"assistant","message":{"content":[],"stop_reason":"end_turn"}}'))
     decoder.prompted(["more"])
@@ -238,37 +238,37 @@ def test_the_end_of_a_turn_counts_though_the_next_one_began_in_the_same_read() -
         ("Anything else", None),
     ],
 )
-def test_failures_are_known_by_their_words(words: str, code: str | None) -> None:
+def test_error_codes_are_derived_from_messages(words: str, code: str | None) -> None:
     assert code_of(words) == code
 
 
 # -- results ------------------------------------------------------------------------------------------------------
 
 
-def test_a_rejected_call_has_failed_though_amp_says_it_has_not() -> None:
+def test_a_rejected_call_is_failed_though_amp_reports_success() -> None:
     item = returned("shell_command", {"command": "rm"}, "Tool rejected by plugin: Rejected by a rule")
     assert item.status == "failed"
     assert isinstance(item.content[0], ToolResultPart)
     assert item.content[0].is_error
 
 
-def test_a_result_nobody_called_for_is_told_all_the_same() -> None:
+def test_a_result_without_a_call_is_an_item() -> None:
     (item,) = items(heard(prompted(), {"type": "tool_result", "tool_use_id": "TU-9", "content": "x"}))
     assert item.native_item_id == "TU-9"
 
 
-def test_parts_of_an_mcp_result_are_texts_and_images() -> None:
+def test_an_mcp_result_is_split_into_text_and_image_parts() -> None:
     parts = [{"type": "text", "text": "a"}, {"type": "image", "data": "aQ==", "mimeType": "image/png"}]
     item = returned("mcp__sums__add", {}, msgspec.json.encode(parts).decode())
     assert item.content[0] == ToolResultPart(call_id="TU-1", output="a", is_error=False)
     assert item.content[1] == ImagePart(path="image", mime="image/png", data="aQ==")
 
 
-def test_fields_of_an_unknown_tool_are_json() -> None:
+def test_the_result_of_an_unknown_tool_is_a_json_part() -> None:
     assert returned("other", {}, '{"a":1}').content[1] == JsonPart(json={"a": 1})
 
 
-def test_a_directory_is_no_file() -> None:
+def test_reading_a_directory_is_not_a_file_ref() -> None:
     item = returned("Read", {"path": "/w"}, '{"absolutePath":"/w","content":"a\\nb","isDirectory":true}')
     assert len(item.content) == 1
 
@@ -285,7 +285,7 @@ def test_a_path_in_a_uri_is_decoded() -> None:
 # -- what it is told ----------------------------------------------------------------------------------------------
 
 
-def test_a_message_has_its_files_before_its_words(tmp_path: Path) -> None:
+def test_attachments_precede_the_text_of_a_message(tmp_path: Path) -> None:
     image = Attachment(data="aQ==", mime="image/png", filename="i.png")
     other = Attachment(data="YSxi", mime="text/csv", filename="../../table.csv")
     prompt = Prompt(item_id="itm_1", text="See", attachments=[image, other])
@@ -294,7 +294,7 @@ def test_a_message_has_its_files_before_its_words(tmp_path: Path) -> None:
     assert str(tmp_path / "table.csv") in str(second)
 
 
-def test_more_images_than_amp_takes_are_told_where_they_are(tmp_path: Path) -> None:
+def test_images_over_the_limit_of_amp_are_sent_as_paths(tmp_path: Path) -> None:
     images = [Attachment(data="aQ==", mime="image/png", filename=f"{n}.png") for n in range(MAX_IMAGES + 1)]
     blocks = content(Prompt(item_id="itm_1", text="See", attachments=images), [], tmp_path)
     assert [block["type"] for block in blocks].count("image") == MAX_IMAGES

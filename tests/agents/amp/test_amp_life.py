@@ -30,7 +30,7 @@ def begun(session: AmpSession) -> None:
 # -- interrupts ---------------------------------------------------------------------------------------------------
 
 
-def test_an_interrupt_stops_words_and_keeps_the_session(session: AmpSession) -> None:
+def test_an_interrupt_stops_the_output_and_keeps_the_session(session: AmpSession) -> None:
     session.model.script.add(say("Never said.", held=True, when="Talk"), say("Still here."))
     session.create().send("Talk long")
     begun(session)
@@ -42,7 +42,7 @@ def test_an_interrupt_stops_words_and_keeps_the_session(session: AmpSession) -> 
     assert len(session.model.threads) == 1
 
 
-def test_an_interrupt_stops_a_tool_and_what_it_started(session: AmpSession) -> None:
+def test_an_interrupt_stops_a_tool_and_its_processes(session: AmpSession) -> None:
     session.model.script.add(call("shell_command", SLEEP, when="Sleep"), say("Awake."))
     session.create(permissionMode="bypass").send("Sleep")
     session.until(lambda: session.processes("time.sleep(50)"))
@@ -53,7 +53,7 @@ def test_an_interrupt_stops_a_tool_and_what_it_started(session: AmpSession) -> N
     assert session.all(Error) == []
 
 
-def test_an_interrupt_before_amp_is_up_ends_the_turn(session: AmpSession) -> None:
+def test_an_interrupt_during_the_start_of_amp_ends_the_turn(session: AmpSession) -> None:
     session.model.script.add(say("Back.", when="Again"))
     session.create().send("Talk about it")
     agent_pid(session)
@@ -62,7 +62,7 @@ def test_an_interrupt_before_amp_is_up_ends_the_turn(session: AmpSession) -> Non
     assert session.turn("Again").stop_reason == "end_turn"
 
 
-def test_a_turn_that_does_not_stop_is_ended_with_its_process(session: AmpSession) -> None:
+def test_the_process_is_killed_if_the_turn_does_not_stop(session: AmpSession) -> None:
     reply = say("Never heard.", held=True, when="Talk")
     session.model.script.add(say("Noted."), reply, say("It was seven."))
     session.create().turn("Remember seven")
@@ -77,7 +77,7 @@ def test_a_turn_that_does_not_stop_is_ended_with_its_process(session: AmpSession
     assert len(session.model.threads) == 1
 
 
-def test_what_an_earlier_process_was_killed_in_does_not_end_the_next_turn(session: AmpSession) -> None:
+def test_a_late_reply_to_a_killed_turn_does_not_end_the_next_one(session: AmpSession) -> None:
     reply = say("An answer to the first.", held=True, when="first")
     session.model.script.add(reply, say("An answer to the second.", when="second"))
     session.create().send("first")
@@ -113,7 +113,7 @@ def test_a_queued_message_follows_a_cancelled_turn_on_the_same_thread(session: A
         ("Something went wrong", "internal"),
     ],
 )
-def test_a_failed_turn_is_told_and_the_next_goes_on(session: AmpSession, words: str, code: str) -> None:
+def test_a_failed_turn_is_reported_and_the_next_one_works(session: AmpSession, words: str, code: str) -> None:
     session.model.script.add(fail(words, when="first"), say("Better."))
     ended = session.create().turn("first")
     assert ended.stop_reason == "error"
@@ -125,7 +125,7 @@ def test_a_failed_turn_is_told_and_the_next_goes_on(session: AmpSession, words: 
     assert "hibernated" not in [each.status for each in session.all(SessionUpdated)]
 
 
-def test_without_a_key_it_is_said_at_once(session: AmpSession) -> None:
+def test_a_missing_key_is_reported_before_amp_starts(session: AmpSession) -> None:
     session.model.script.add(say("Hello."))
     ended = session.create(env={"AMP_API_KEY": ""}).turn("Hello")
     assert ended.stop_reason == "error"
@@ -135,7 +135,7 @@ def test_without_a_key_it_is_said_at_once(session: AmpSession) -> None:
     assert session.agents() == []
 
 
-def test_a_login_that_amp_itself_misses_is_said_too(session: AmpSession) -> None:
+def test_a_stored_key_that_amp_does_not_accept_is_an_auth_error(session: AmpSession) -> None:
     """A stored key that is none: Amp would print a link and wait for ever."""
     stored = session.home / ".local" / "share" / "amp"
     stored.mkdir(parents=True)
@@ -149,7 +149,7 @@ def test_a_login_that_amp_itself_misses_is_said_too(session: AmpSession) -> None
     session.until(lambda: not session.agents())
 
 
-def test_a_bad_key_is_said_and_not_tried_again(session: AmpSession) -> None:
+def test_an_invalid_key_is_reported_and_not_retried(session: AmpSession) -> None:
     ended = session.create(env={"AMP_API_KEY": BAD_KEY}).turn("Hello")
     assert ended.stop_reason == "error"
     (error,) = session.all(Error)
@@ -158,7 +158,7 @@ def test_a_bad_key_is_said_and_not_tried_again(session: AmpSession) -> None:
     assert "amp login" in error.message
 
 
-def test_a_server_that_is_down_is_tried_again_then_told_then_found(session: AmpSession) -> None:
+def test_an_unreachable_server_is_retried_and_reported_and_used_again_later(session: AmpSession) -> None:
     with AmpServer() as gone:
         port = gone.port
     session.create(env={"AMP_URL": f"http://127.0.0.1:{port}"})
@@ -175,7 +175,7 @@ def test_a_server_that_is_down_is_tried_again_then_told_then_found(session: AmpS
         session.terminate()
 
 
-def test_a_dropped_connection_is_taken_up_again(session: AmpSession) -> None:
+def test_a_dropped_connection_is_reopened(session: AmpSession) -> None:
     session.model.script.add(Reply(text="Said in spite of it.", drops=True), say("Next."))
     assert session.create().turn("Go").stop_reason == "end_turn"
     assert session.turn("Go on").stop_reason == "end_turn"
@@ -185,7 +185,7 @@ def test_a_dropped_connection_is_taken_up_again(session: AmpSession) -> None:
 # -- resuming -----------------------------------------------------------------------------------------------------
 
 
-def test_a_killed_agent_is_told_and_resumes_with_its_memory(session: AmpSession) -> None:
+def test_a_killed_agent_is_reported_and_the_session_resumes(session: AmpSession) -> None:
     session.model.script.add(say("Noted."), call("shell_command", SLEEP, when="Sleep"), say("It was seven."))
     session.create(permissionMode="bypass").turn("Remember seven")
     session.send("Sleep")
@@ -198,7 +198,7 @@ def test_a_killed_agent_is_told_and_resumes_with_its_memory(session: AmpSession)
     assert len(session.model.threads) == 1
 
 
-def test_a_killed_daemon_resumes_the_thread(session: AmpSession, daemon: DaemonProcess) -> None:
+def test_the_thread_resumes_after_the_daemon_is_killed(session: AmpSession, daemon: DaemonProcess) -> None:
     session.model.script.add(say("Noted."), say("It was seven."))
     session.create().turn("Remember seven")
     pid = agent_pid(session)
@@ -211,7 +211,7 @@ def test_a_killed_daemon_resumes_the_thread(session: AmpSession, daemon: DaemonP
 
 
 @pytest.mark.parametrize("lost", ["archived", "deleted"])
-def test_when_the_thread_is_gone_the_session_goes_on_from_its_transcript(
+def test_a_session_continues_from_its_transcript_if_the_thread_is_gone(
     session: AmpSession, daemon: DaemonProcess, lost: str
 ) -> None:
     session.model.script.add(say("Noted."), say("It was seven."))
@@ -250,7 +250,7 @@ def test_an_idle_session_hibernates_and_resumes_its_thread(
         assert len(model.threads) == 1
 
 
-def test_a_fork_knows_what_was_said_before_it(session: AmpSession) -> None:
+def test_a_fork_gets_the_conversation_before_it(session: AmpSession) -> None:
     session.model.script.add(say("Noted."), say("It was seven."))
     session.create().turn("Remember seven")
     fork = session.call("POST", f"/sessions/{session.id}/fork", {}).json()["sessionId"]

@@ -7,8 +7,8 @@ from tests.agents.offline import needs_isolation, pass_without_network
 HERE = Path(__file__).parent
 TESTS = (
     "test_amp_turns.py::test_a_prompt_is_answered_in_one_delta",
-    "test_amp_turns.py::test_parallel_tools_are_items_of_the_message_that_asked",
-    "test_amp_asks.py::test_once_lets_the_tool_run",
+    "test_amp_turns.py::test_parallel_tool_calls_belong_to_the_message_that_made_them",
+    "test_amp_asks.py::test_a_permission_given_once_lets_the_tool_run",
 )
 
 

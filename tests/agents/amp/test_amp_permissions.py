@@ -28,7 +28,7 @@ def wish(tool: str, standing: Standing = "unsettled", **input: object) -> AmpToo
         ("bypass", Allowed, Allowed, Allowed, Allowed),
     ],
 )
-def test_each_mode_is_what_its_page_says(
+def test_each_mode_decides_as_documented(
     tmp_path: Path, mode: str, edit: type, elsewhere: type, command: type, web: type
 ) -> None:
     wishes = [
@@ -46,14 +46,14 @@ def test_each_mode_is_what_its_page_says(
 @pytest.mark.parametrize(
     "path", ["../out.txt", ".amp/settings.json", "sub/.git/hooks/x", ".AMP/plugins/x.ts", "~/x", "link/x", ""]
 )
-def test_accepting_edits_does_not_reach_beyond_home(tmp_path: Path, path: str) -> None:
+def test_accept_edits_asks_for_paths_outside_the_workspace_or_protected(tmp_path: Path, path: str) -> None:
     home = tmp_path / "home"
     home.mkdir()
     (home / "link").symlink_to(tmp_path)
     assert isinstance(decide(wish("create_file", path=path), "acceptEdits", home, set()), MustAsk)
 
 
-def test_a_patch_is_at_home_with_all_its_files_only(tmp_path: Path) -> None:
+def test_accept_edits_covers_a_patch_only_if_all_its_files_are_in_the_workspace(tmp_path: Path) -> None:
     def patch(*lines: str) -> AmpToolRequest:
         return wish("apply_patch", patchText="\n".join(["*** Begin Patch", *lines, "*** End Patch"]))
 
@@ -65,7 +65,7 @@ def test_a_patch_is_at_home_with_all_its_files_only(tmp_path: Path) -> None:
     assert isinstance(decide(patch("nothing we know"), "acceptEdits", tmp_path, set()), MustAsk)
 
 
-def test_what_settings_allow_is_not_asked_but_for_edits_elsewhere(tmp_path: Path) -> None:
+def test_an_allow_rule_covers_everything_but_edits_outside_the_workspace(tmp_path: Path) -> None:
     for mode in ("default", "acceptEdits"):
         assert isinstance(decide(wish("shell_command", "allowed", command="ls"), mode, tmp_path, set()), Allowed)
         assert isinstance(decide(wish("edit_file", "allowed", path="a"), mode, tmp_path, set()), Allowed)
@@ -73,11 +73,11 @@ def test_what_settings_allow_is_not_asked_but_for_edits_elsewhere(tmp_path: Path
     assert isinstance(decide(wish("shell_command", "allowed", command="ls"), "plan", tmp_path, set()), Rejected)
 
 
-def test_what_settings_want_asked_is_asked_even_where_edits_are_accepted(tmp_path: Path) -> None:
+def test_an_ask_rule_asks_even_in_accept_edits_mode(tmp_path: Path) -> None:
     assert isinstance(decide(wish("edit_file", "asked", path="a"), "acceptEdits", tmp_path, set()), MustAsk)
 
 
-def test_always_covers_what_it_was_said_of(tmp_path: Path) -> None:
+def test_an_always_rule_covers_only_the_same_call(tmp_path: Path) -> None:
     asked = decide(wish("shell_command", command="ls"), "default", tmp_path, set())
     assert isinstance(asked, MustAsk)
     assert asked.always
@@ -88,7 +88,7 @@ def test_always_covers_what_it_was_said_of(tmp_path: Path) -> None:
     assert isinstance(decide(wish("shell_command", command="ls"), "plan", tmp_path, always), Rejected)
 
 
-def test_always_outlives_its_process_within_bounds(tmp_path: Path) -> None:
+def test_always_rules_are_stored_up_to_a_limit(tmp_path: Path) -> None:
     path = tmp_path / "always.json"
     for number in range(MOST + 5):
         AlwaysAllowed(path).add(AllowRule("tool", str(number)))
@@ -102,7 +102,7 @@ def test_always_outlives_its_process_within_bounds(tmp_path: Path) -> None:
 # -- settings -----------------------------------------------------------------------------------------------------
 
 
-def test_the_users_settings_become_delegates_and_rejections_stay() -> None:
+def test_user_rules_become_delegates_and_reject_rules_are_kept() -> None:
     user: settings.Settings = {
         "amp.permissions": [
             {"tool": "a", "action": "reject", "message": "no"},
@@ -141,7 +141,7 @@ def test_settings_are_read_with_comments_and_trailing_commas(tmp_path: Path) -> 
             settings.read(path)
 
 
-def test_the_users_settings_are_found_where_amp_finds_them(tmp_path: Path) -> None:
+def test_user_settings_are_found_in_the_places_where_amp_looks(tmp_path: Path) -> None:
     home, named = tmp_path / "home" / ".config" / "amp", tmp_path / "mine.json"
     elsewhere = tmp_path / "xdg" / "amp"
     for number, folder in enumerate((home, elsewhere)):

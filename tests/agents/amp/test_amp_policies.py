@@ -57,7 +57,7 @@ class TestAmpNetwork(NetworkRules):
     pass
 
 
-def test_reading_is_ruled_too(scene: AmpScene) -> None:
+def test_policies_apply_to_reading(scene: AmpScene) -> None:
     (scene.session.workspace / "a.txt").write_text("words")
     scene.create("bypass", tools={"read": "deny"})
     scene.session.model.script.add(call("Read", {"path": str(scene.session.workspace / "a.txt")}), say("I may not."))
@@ -65,14 +65,14 @@ def test_reading_is_ruled_too(scene: AmpScene) -> None:
     assert REFUSED in scene.outputs()
 
 
-def test_plan_mode_changes_nothing_though_a_policy_allows_it(scene: AmpScene) -> None:
+def test_an_allow_policy_changes_nothing_in_plan_mode(scene: AmpScene) -> None:
     scene.create("plan", tools={"bash": "allow"})
     scene.shell_turn("touch made.txt")
     scene.rested()
     assert not scene.made()
 
 
-def test_settings_of_the_directory_that_would_let_tools_pass_are_refused(scene: AmpScene) -> None:
+def test_directory_settings_that_bypass_policies_are_refused(scene: AmpScene) -> None:
     (scene.session.workspace / ".amp").mkdir()
     rules = {"amp.permissions": [{"tool": "shell_command", "action": "allow"}]}
     (scene.session.workspace / ".amp" / "settings.json").write_text(json.dumps(rules))

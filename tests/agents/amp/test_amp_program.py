@@ -65,7 +65,7 @@ async def adapter(folder: Path, **environment: str) -> AsyncGenerator[AmpAdapter
 # -- arguments, environment, files --------------------------------------------------------------------------------
 
 
-def test_a_session_reaches_the_arguments(tmp_path: Path) -> None:
+def test_the_settings_of_a_session_become_arguments(tmp_path: Path) -> None:
     files = AmpFiles(settings=tmp_path / "s.json", mcp=tmp_path / "mcp.json")
     words = launching.argv("amp", launch(tmp_path, variant="high"), files, "T-1")
     assert words[:5] == ["amp", "threads", "continue", "T-1", "-x"]
@@ -83,7 +83,7 @@ def test_a_session_reaches_the_arguments(tmp_path: Path) -> None:
     assert "--mcp-config" not in fresh
 
 
-def test_the_environment_passes_accounts_and_nothing_of_the_daemons(tmp_path: Path) -> None:
+def test_the_environment_has_account_variables_and_none_of_the_daemons(tmp_path: Path) -> None:
     source = {
         "PATH": "/bin",
         "AMP_API_KEY": "key",
@@ -98,7 +98,7 @@ def test_the_environment_passes_accounts_and_nothing_of_the_daemons(tmp_path: Pa
     assert not {"EVERYAGENT_TOKEN", "DATABASE_URL"} & set(environment)
 
 
-def test_what_is_written_for_a_session_is_for_this_user_alone(tmp_path: Path) -> None:
+def test_the_files_of_a_session_are_accessible_only_to_their_owner(tmp_path: Path) -> None:
     given = launch(
         tmp_path,
         mcp={
@@ -130,7 +130,7 @@ def test_what_is_written_for_a_session_is_for_this_user_alone(tmp_path: Path) ->
     assert "secret" not in words
 
 
-def test_a_delegate_that_finds_nobody_rejects(tmp_path: Path) -> None:
+def test_the_hook_rejects_if_the_daemon_is_unreachable(tmp_path: Path) -> None:
     launching.prepare(launch(tmp_path), {"HOME": str(tmp_path), "AMP_API_KEY": "k"}, "default", UNRESTRICTED, DOOR)
     script = launching.folder_of(launch(tmp_path)) / "asked"
     done = subprocess.run([script], input=b"{}", env={"AMP_API_KEY": "k"}, capture_output=True, timeout=60)
@@ -139,7 +139,7 @@ def test_a_delegate_that_finds_nobody_rejects(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("extra", [{}, {"XDG_DATA_HOME": "data"}])
-def test_without_a_login_nothing_is_started(tmp_path: Path, extra: dict[str, str]) -> None:
+def test_a_session_without_a_login_is_refused(tmp_path: Path, extra: dict[str, str]) -> None:
     environment = {"HOME": str(tmp_path), **{name: str(tmp_path / value) for name, value in extra.items()}}
     with pytest.raises(AgentNotLoggedIn, match="amp login"):
         launching.prepare(launch(tmp_path), environment, "default", UNRESTRICTED, DOOR)
@@ -152,7 +152,7 @@ def test_without_a_login_nothing_is_started(tmp_path: Path, extra: dict[str, str
         launching.prepare(launch(tmp_path), elsewhere, "default", UNRESTRICTED, DOOR)
 
 
-def test_a_server_in_the_users_settings_is_the_one_to_be_logged_in_to(tmp_path: Path) -> None:
+def test_the_login_is_looked_up_for_the_server_of_the_users_settings(tmp_path: Path) -> None:
     (tmp_path / ".config" / "amp").mkdir(parents=True)
     (tmp_path / ".config" / "amp" / "settings.json").write_text('{"amp.url": "https://amp.example.com"}')
     stored = tmp_path / ".local" / "share" / "amp"
@@ -164,7 +164,7 @@ def test_a_server_in_the_users_settings_is_the_one_to_be_logged_in_to(tmp_path: 
 # -- finding, fetching, telling -----------------------------------------------------------------------------------
 
 
-async def test_the_named_program_wins_then_the_path_then_ours(tmp_path: Path) -> None:
+async def test_the_configured_program_precedes_the_path_and_the_installed_one(tmp_path: Path) -> None:
     ours = executable(tmp_path / "amp" / program.TESTED_VERSION / "amp")
     on_path = executable(tmp_path / "bin" / "amp")
     named = executable(tmp_path / "elsewhere" / "my-amp")
@@ -177,7 +177,7 @@ async def test_the_named_program_wins_then_the_path_then_ours(tmp_path: Path) ->
         assert (await third.state()).path == str(named)
 
 
-async def test_the_real_program_says_its_version(binary: str, tmp_path: Path) -> None:
+async def test_the_real_program_reports_its_version(binary: str, tmp_path: Path) -> None:
     async with adapter(tmp_path, EVERYAGENT_AMP_BIN=binary, AMP_API_KEY="sgamp_secret") as made:
         state, catalog = await made.state(), await made.catalog()
     assert (state.version, state.problem, state.login) == (program.TESTED_VERSION, None, "AMP_API_KEY")
@@ -185,14 +185,14 @@ async def test_the_real_program_says_its_version(binary: str, tmp_path: Path) ->
     assert [mode.id for mode in catalog.permission_modes] == ["default", "plan", "acceptEdits", "bypass"]
 
 
-async def test_without_the_program_a_session_is_told_what_to_do(tmp_path: Path) -> None:
+async def test_a_session_without_the_program_gets_a_remedy(tmp_path: Path) -> None:
     async with adapter(tmp_path, PATH="/nowhere") as made:
         assert not (await made.state()).installed
         with pytest.raises(AgentNotInstalled, match="everyagent agents install amp"):
             await made.open(launch(tmp_path), Ear())
 
 
-async def test_installing_fetches_exactly_the_pinned_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_installing_downloads_the_pinned_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert program.pinned().version == "0.0.1790142911-g7618fb"
     assert program.pinned().package.startswith("@ampcode/cli-")
     packed = executable(tmp_path / "registry" / "amp")
@@ -223,7 +223,7 @@ async def staged(folder: Path, script: str) -> AsyncGenerator[tuple[AmpAdapter, 
         yield made, Ear()
 
 
-async def test_a_start_that_fails_shows_what_the_program_said(tmp_path: Path) -> None:
+async def test_a_failed_start_is_reported_with_stderr(tmp_path: Path) -> None:
     async with staged(tmp_path, "#!/bin/sh\necho 'the flux is low' >&2\nexit 7\n") as (made, ear):
         await made.open(launch(tmp_path), ear)
         death = await ear.death()
@@ -233,7 +233,7 @@ async def test_a_start_that_fails_shows_what_the_program_said(tmp_path: Path) ->
     assert "the flux is low" in (death.message or "")
 
 
-async def test_a_bad_key_is_known_by_its_words(tmp_path: Path) -> None:
+async def test_an_invalid_key_is_an_auth_error(tmp_path: Path) -> None:
     words = "Error: Invalid or missing API key. Run 'amp login' to authenticate."
     async with staged(tmp_path, f'#!/bin/sh\necho "{words}" >&2\nexit 1\n') as (made, ear):
         await made.open(launch(tmp_path), ear)
@@ -242,7 +242,7 @@ async def test_a_bad_key_is_known_by_its_words(tmp_path: Path) -> None:
     assert "AMP_API_KEY" in (death.message or "")
 
 
-async def test_a_program_that_wants_a_login_is_ended_at_once(tmp_path: Path) -> None:
+async def test_a_program_that_asks_for_a_login_is_ended_with_an_auth_error(tmp_path: Path) -> None:
     async with staged(tmp_path, "#!/bin/sh\necho 'No API key found. Starting login flow...'\nexec sleep 60\n") as (
         made,
         ear,
@@ -253,7 +253,7 @@ async def test_a_program_that_wants_a_login_is_ended_at_once(tmp_path: Path) -> 
     assert "not logged in" in (death.message or "")
 
 
-async def test_a_closed_conversation_has_died_once_and_says_so(tmp_path: Path) -> None:
+async def test_a_closed_conversation_reports_one_death_and_refuses_calls(tmp_path: Path) -> None:
     async with staged(tmp_path, "#!/bin/sh\nexec cat >/dev/null\n") as (made, ear):
         conversation = await made.open(launch(tmp_path), ear)
         await conversation.close()
@@ -270,7 +270,7 @@ async def test_a_closed_conversation_has_died_once_and_says_so(tmp_path: Path) -
     assert [death.expected for death in ear.deaths] == [True]
 
 
-async def test_after_its_last_word_the_next_prompt_starts_it_again(tmp_path: Path) -> None:
+async def test_a_prompt_after_the_final_result_starts_a_new_process(tmp_path: Path) -> None:
     """Also one that says it and does not go: nobody is told of its end."""
     said = '{"type":"result","subtype":"error_during_execution","is_error":true,"error":"Oh","session_id":"T-1"}'
     init = '{"type":"system","subtype":"init","session_id":"T-1"}'
@@ -288,7 +288,7 @@ async def test_after_its_last_word_the_next_prompt_starts_it_again(tmp_path: Pat
     assert [death.expected for death in ear.deaths] == [True]
 
 
-async def test_a_variant_needs_a_restart_and_so_do_the_first_policies_and_a_mode_does_not(tmp_path: Path) -> None:
+async def test_changes_of_variant_and_policies_need_a_restart_and_mode_changes_do_not(tmp_path: Path) -> None:
     async with staged(tmp_path, "#!/bin/sh\nexec cat >/dev/null\n") as (made, ear):
         conversation = await made.open(launch(tmp_path), ear)
         assert await conversation.change(Change(permission_mode="plan"))

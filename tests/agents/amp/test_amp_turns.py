@@ -27,7 +27,7 @@ def test_a_prompt_is_answered_in_one_delta(session: AmpSession) -> None:
     assert str(session.info()["nativeSessionId"]).startswith("T-")
 
 
-def test_many_turns_are_one_process_and_one_thread(session: AmpSession) -> None:
+def test_turns_share_one_process_and_one_thread(session: AmpSession) -> None:
     session.model.script.add(say("One."), say("Two."), say("Three."))
     session.create().turn("first")
     pids = session.agents()
@@ -39,7 +39,7 @@ def test_many_turns_are_one_process_and_one_thread(session: AmpSession) -> None:
     assert len([item for item in session.items("message") if item.role == "user"]) == 3
 
 
-def test_thoughts_come_before_words(session: AmpSession) -> None:
+def test_reasoning_precedes_the_text(session: AmpSession) -> None:
     session.model.script.add(think("Let me see.", "I see."))
     session.create().turn("Think")
     (item,) = [item for item in session.items("message") if item.role == "assistant"]
@@ -47,7 +47,7 @@ def test_thoughts_come_before_words(session: AmpSession) -> None:
     assert session.replies() == ["I see."]
 
 
-def test_a_command_has_its_output_and_exit_code(session: AmpSession) -> None:
+def test_a_command_result_has_its_output_and_exit_code(session: AmpSession) -> None:
     session.model.script.add(call("shell_command", {"command": "echo out; exit 3"}, text="Looking."), say("Three."))
     session.create(permissionMode="bypass").turn("Run it")
     (item,) = session.items("tool_call")
@@ -61,7 +61,7 @@ def test_a_command_has_its_output_and_exit_code(session: AmpSession) -> None:
     assert item.parent_id == result.parent_id == said[0].item_id
 
 
-def test_parallel_tools_are_items_of_the_message_that_asked(session: AmpSession) -> None:
+def test_parallel_tool_calls_belong_to_the_message_that_made_them(session: AmpSession) -> None:
     commands = [{"command": f"echo {word}"} for word in ("a", "b", "c")]
     session.model.script.add(calls(*[("shell_command", each) for each in commands], text="All."), say("Done."))
     session.create(permissionMode="bypass").turn("Run them")
@@ -70,7 +70,7 @@ def test_parallel_tools_are_items_of_the_message_that_asked(session: AmpSession)
     assert session.outputs() == ["a\n", "b\n", "c\n"]
 
 
-def test_files_have_diffs(session: AmpSession) -> None:
+def test_file_changes_have_unified_diffs(session: AmpSession) -> None:
     home = session.workspace
     (home / "old.txt").write_text("before\n")
     (home / "gone.txt").write_text("x\n")
@@ -107,7 +107,7 @@ def test_a_tool_that_fails_is_a_failed_result(session: AmpSession) -> None:
     assert "ENOENT" in (result.error or "")
 
 
-def test_images_go_in_and_come_out(session: AmpSession) -> None:
+def test_images_are_sent_to_and_returned_by_the_agent(session: AmpSession) -> None:
     path = session.workspace / "dot.png"
     path.write_bytes(PNG)
     session.model.script.add(call("Read", {"path": str(path)}), say("A dot."))
@@ -131,7 +131,7 @@ def test_an_mcp_server_of_the_session_is_named_with_its_tools(session: AmpSessio
     assert session.outputs() == ["5"]
 
 
-def test_a_custom_tool_is_carried_out_by_the_client_without_asking(session: AmpSession) -> None:
+def test_a_custom_tool_is_executed_by_the_client_without_a_permission(session: AmpSession) -> None:
     tool = {"name": "get_weather", "inputSchema": {"type": "object", "properties": {"city": {"type": "string"}}}}
     session.model.script.add(call("mcp__everyagent__get_weather", {"city": "Oslo"}), say("It rains."))
     session.create(tools=[tool]).send("Weather?")
@@ -142,7 +142,7 @@ def test_a_custom_tool_is_carried_out_by_the_client_without_asking(session: AmpS
     assert session.outputs() == ["rain"]
 
 
-def test_the_system_prompt_is_said_once_before_the_first_message(session: AmpSession) -> None:
+def test_the_system_prompt_is_sent_once_before_the_first_message(session: AmpSession) -> None:
     session.model.script.add(say("Arr."), say("Arr again."))
     session.create(systemPrompt="Answer as a pirate.").turn("Hello")
     session.turn("Again")
@@ -150,7 +150,7 @@ def test_the_system_prompt_is_said_once_before_the_first_message(session: AmpSes
     assert [item for item in session.items("message") if "pirate" in str(item.content)] == []
 
 
-def test_the_variant_is_amps_mode(session: AmpSession) -> None:
+def test_the_variant_selects_the_mode_of_amp(session: AmpSession) -> None:
     session.model.script.add(say("Hm."), say("Quick."))
     session.create(variant="ultra").turn("Think hard")
     assert session.thread.mode == "ultra"
@@ -159,7 +159,7 @@ def test_the_variant_is_amps_mode(session: AmpSession) -> None:
     assert session.thread.mode == "low"
 
 
-def test_a_message_steered_into_a_turn_is_heard_in_it(session: AmpSession) -> None:
+def test_a_message_steered_into_a_turn_reaches_the_model(session: AmpSession) -> None:
     session.model.script.add(call("shell_command", WAIT), say("Blue it is.", when="Make it blue"))
     session.create(permissionMode="bypass").send("Paint it")
     session.until(lambda: session.items("tool_call"))
@@ -169,7 +169,7 @@ def test_a_message_steered_into_a_turn_is_heard_in_it(session: AmpSession) -> No
     assert len(session.all(TurnStarted)) == 1
 
 
-def test_a_message_steered_into_mere_words_is_answered_in_the_same_turn(session: AmpSession) -> None:
+def test_a_message_steered_into_a_text_reply_is_answered_in_the_same_turn(session: AmpSession) -> None:
     reply = say("Words.", held=True)
     session.model.script.add(reply, say("Blue it is.", when="Make it blue"))
     session.create().send("Talk")
@@ -182,7 +182,7 @@ def test_a_message_steered_into_mere_words_is_answered_in_the_same_turn(session:
     assert len(session.all(TurnEnded)) == 1
 
 
-def test_what_amp_hides_is_not_made_up(session: AmpSession) -> None:
+def test_retries_and_sub_agents_that_amp_hides_have_no_events(session: AmpSession) -> None:
     """Its retries, and what its sub-agents say."""
     session.model.script.add(Reply(text="Recovered.", retries=True, subagent_text="A sub-agent's words."))
     session.create().turn("Go")
@@ -190,13 +190,13 @@ def test_what_amp_hides_is_not_made_up(session: AmpSession) -> None:
     assert session.all(Error) == []
 
 
-def test_a_turn_that_is_cut_short_elsewhere_is_interrupted(session: AmpSession) -> None:
+def test_a_turn_stopped_by_another_client_is_interrupted(session: AmpSession) -> None:
     session.model.script.add(Reply(text="Half a", cut_short=True), say("Whole."))
     assert session.create().turn("Go").stop_reason == "interrupted"
     assert session.turn("Again").stop_reason == "end_turn"
 
 
-def test_what_another_writes_into_the_thread_is_a_turn_of_its_own(session: AmpSession) -> None:
+def test_a_message_of_another_client_is_a_separate_turn(session: AmpSession) -> None:
     session.model.script.add(say("One."), say("Hello, page."))
     session.create().turn("first")
     session.thread.write("From Amp's own page")

@@ -52,7 +52,7 @@ def refused(directory: Path, mode: str, policies: ToolPolicies = UNRESTRICTED, u
     ],
 )
 @pytest.mark.parametrize("name", ["settings.json", "settings.jsonc"])
-def test_a_rule_that_lets_tools_run_is_refused_by_name_in_every_mode_but_bypass(
+def test_a_directory_rule_that_allows_tools_is_refused_except_in_bypass_mode(
     tmp_path: Path, found: object, rule: str, name: str
 ) -> None:
     """From a folder inside of the repository, too."""
@@ -66,7 +66,7 @@ def test_a_rule_that_lets_tools_run_is_refused_by_name_in_every_mode_but_bypass(
     assert not refused(inside, "bypass")
 
 
-def test_under_policies_bypass_is_no_way_out_and_reading_is_no_exception(tmp_path: Path) -> None:
+def test_with_policies_rules_are_refused_also_in_bypass_mode_and_for_reading(tmp_path: Path) -> None:
     directory = tmp_path / "a" / "b"
     written(directory / ".amp" / "settings.json", READING)
     policies = ToolPolicies(default="ask")
@@ -78,7 +78,7 @@ def test_under_policies_bypass_is_no_way_out_and_reading_is_no_exception(tmp_pat
     assert "The user's own" in refused(directory, "bypass", policies, delegate)
 
 
-def test_what_is_above_the_repository_is_no_business_of_amp(tmp_path: Path) -> None:
+def test_settings_above_the_repository_are_ignored(tmp_path: Path) -> None:
     written(tmp_path / ".amp" / "settings.json", ALLOW)
     repository = tmp_path / "a" / "b"
     (repository / ".git").mkdir(parents=True)
@@ -86,7 +86,9 @@ def test_what_is_above_the_repository_is_no_business_of_amp(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("skills", [".agents/skills", ".claude/skills"])
-def test_servers_of_a_directorys_skills_are_refused_and_those_of_the_users_are_not(tmp_path: Path, skills: str) -> None:
+def test_mcp_servers_of_directory_skills_are_refused_and_those_of_user_skills_are_not(
+    tmp_path: Path, skills: str
+) -> None:
     directory = tmp_path / "a" / "b"
     directory.mkdir(parents=True)
     written(tmp_path / skills / "mine" / "mcp.json", {})
@@ -100,7 +102,7 @@ def test_servers_of_a_directorys_skills_are_refused_and_those_of_the_users_are_n
 # -- with the real program ----------------------------------------------------------------------------------------
 
 
-def test_a_rule_of_the_directory_is_refused_until_everything_may_run(session: AmpSession) -> None:
+def test_a_directory_rule_that_allows_tools_stops_the_session_except_in_bypass_mode(session: AmpSession) -> None:
     file = written(session.workspace / ".amp" / "settings.json", ALLOW)
     session.model.script.add(call("shell_command", TOUCH), say("Made."), say("Again."))
     ended = session.create().turn("Make it")
@@ -118,7 +120,7 @@ def test_a_rule_of_the_directory_is_refused_until_everything_may_run(session: Am
     assert session.turn("Again").stop_reason == "end_turn"
 
 
-def test_servers_of_a_skill_are_not_started_unasked(session: AmpSession) -> None:
+def test_mcp_servers_of_a_directory_skill_are_started_only_in_bypass_mode(session: AmpSession) -> None:
     ran = session.workspace / "ran.txt"
     skill = session.workspace / ".agents" / "skills" / "ours"
     written(skill / "SKILL.md", SKILL)
@@ -132,7 +134,7 @@ def test_servers_of_a_skill_are_not_started_unasked(session: AmpSession) -> None
     session.until(ran.exists)
 
 
-def test_the_users_own_rule_still_lets_a_tool_run(session: AmpSession) -> None:
+def test_an_allow_rule_of_the_user_lets_a_tool_run(session: AmpSession) -> None:
     written(session.home / ".config" / "amp" / "settings.json", ALLOW)
     session.model.script.add(call("shell_command", TOUCH), say("Made."))
     assert session.create().turn("Make it").stop_reason == "end_turn"

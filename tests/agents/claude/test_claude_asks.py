@@ -18,7 +18,7 @@ def output(session: ClaudeSession) -> str:
     return "\n".join(part.output for part in parts if isinstance(part, ToolResultPart))
 
 
-def test_once_lets_the_tool_run(session: ClaudeSession) -> None:
+def test_a_permission_given_once_lets_the_tool_run(session: ClaudeSession) -> None:
     session.model.script.add(call("Bash", TOUCH), say("Made."))
     session.create().send("Make it")
     asked = session.next(PermissionRequested)
@@ -32,7 +32,7 @@ def test_once_lets_the_tool_run(session: ClaudeSession) -> None:
     assert (session.workspace / "made.txt").exists()
 
 
-def test_always_echoes_the_suggestions_so_it_does_not_ask_again(session: ClaudeSession) -> None:
+def test_always_returns_the_suggestions_and_the_tool_is_not_asked_for_again(session: ClaudeSession) -> None:
     build = {"command": "npm run build", "description": "build"}
     session.model.script.add(call("Bash", build), call("Bash", build), say("Built twice."))
     session.create().send("Build it twice")
@@ -41,7 +41,7 @@ def test_always_echoes_the_suggestions_so_it_does_not_ask_again(session: ClaudeS
     assert len(session.all(PermissionRequested)) == 1
 
 
-def test_reject_tells_the_agent_why_and_the_turn_goes_on(session: ClaudeSession) -> None:
+def test_the_reason_of_a_rejection_reaches_the_model_and_the_turn_continues(session: ClaudeSession) -> None:
     session.model.script.add(call("Bash", TOUCH), say("Then not."))
     session.create().send("Make it")
     session.permit(session.next(PermissionRequested).permission_id, "reject", "Not in this folder")
@@ -51,7 +51,7 @@ def test_reject_tells_the_agent_why_and_the_turn_goes_on(session: ClaudeSession)
     assert not (session.workspace / "made.txt").exists()
 
 
-def test_several_permissions_are_each_answered(session: ClaudeSession) -> None:
+def test_concurrent_permissions_are_answered_separately(session: ClaudeSession) -> None:
     paths = [str(session.workspace / name) for name in ("one.txt", "two.txt")]
     session.model.script.add(
         calls(*[("Write", {"file_path": path, "content": "x"}) for path in paths]), say("One of two.")
@@ -121,7 +121,7 @@ def test_an_approved_plan_leaves_plan_mode(session: ClaudeSession) -> None:
     assert session.info()["permissionMode"] == "acceptEdits"
 
 
-def test_another_change_does_not_bring_plan_mode_back(session: ClaudeSession) -> None:
+def test_a_later_session_update_does_not_restore_plan_mode(session: ClaudeSession) -> None:
     path = str(session.workspace / "y.txt")
     session.model.script.add(
         call("ExitPlanMode", PLAN), say("Approved."), call("Write", {"file_path": path, "content": "y"}), say("Done.")
@@ -144,7 +144,7 @@ def test_a_rejected_plan_is_revised(session: ClaudeSession) -> None:
     assert session.info()["agentMode"] == "plan"
 
 
-def test_an_mcp_server_that_asks_is_a_question(session: ClaudeSession) -> None:
+def test_an_elicitation_of_an_mcp_server_is_a_question(session: ClaudeSession) -> None:
     server = Path(__file__).with_name("asking_mcp_server.py")
     session.model.script.add(call("mcp__calendar__book", {}), say("Booked."))
     session.create(mcp={"calendar": {"type": "local", "command": [sys.executable, str(server)]}}).send("Book it")

@@ -6,7 +6,7 @@ from tests.scripted.messages_replies import Reply, fail, say, text_block
 from everyagent.model.events import Error
 
 
-def test_a_retry_that_succeeds_is_told_and_the_turn_goes_on(session: ClaudeSession) -> None:
+def test_a_retry_is_reported_and_the_turn_continues(session: ClaudeSession) -> None:
     session.model.script.add(fail(529, "overloaded_error"), say("At last."))
     assert session.create().turn("Hello").stop_reason == "end_turn"
     (error,) = session.all(Error)
@@ -26,7 +26,7 @@ def test_exhausted_retries_end_the_turn_and_keep_the_session(session: ClaudeSess
     assert session.turn("Again").stop_reason == "end_turn"
 
 
-def test_a_refused_key_names_the_remedy(session: ClaudeSession) -> None:
+def test_a_refused_key_is_an_auth_error_with_a_remedy(session: ClaudeSession) -> None:
     session.model.script.add(fail(401, "authentication_error", "invalid x-api-key", times=9))
     assert session.create(env={"CLAUDE_CODE_MAX_RETRIES": "1"}).turn("Hello").stop_reason == "error"
     error = session.all(Error)[-1]
@@ -34,14 +34,14 @@ def test_a_refused_key_names_the_remedy(session: ClaudeSession) -> None:
     assert "ANTHROPIC_API_KEY" in error.message
 
 
-def test_nobody_logged_in_names_the_remedy(session: ClaudeSession) -> None:
+def test_a_missing_login_is_an_auth_error_with_a_remedy(session: ClaudeSession) -> None:
     assert session.create(env={"ANTHROPIC_API_KEY": ""}).turn("Hello").stop_reason == "error"
     error = session.all(Error)[-1]
     assert error.code == "auth"
     assert "/login" in error.message
 
 
-def test_an_unknown_model_is_told(session: ClaudeSession) -> None:
+def test_an_unknown_model_is_a_model_not_found_error(session: ClaudeSession) -> None:
     session.model.script.add(fail(404, "not_found_error", "model: nope", times=9))
     assert session.create(model="claude-nope-1").turn("Hello").stop_reason == "error"
     assert session.all(Error)[-1].code == "model_not_found"
@@ -53,14 +53,14 @@ def test_an_api_that_cannot_be_reached_is_a_network_error(session: ClaudeSession
     assert {error.code for error in session.all(Error)} == {"network"}
 
 
-def test_a_reply_cut_at_its_limit_says_so(session: ClaudeSession) -> None:
+def test_a_reply_cut_at_its_limit_ends_the_turn_with_max_tokens(session: ClaudeSession) -> None:
     cut = Reply(blocks=[text_block("As far as it goes")], stop_reason="max_tokens", times=9)
     session.model.script.add(cut)
     assert session.create().turn("Write a book").stop_reason == "max_tokens"
     assert set(session.replies()) == {"As far as it goes"}
 
 
-def test_a_prompt_that_is_too_long_is_told_as_such(session: ClaudeSession) -> None:
+def test_a_prompt_that_is_too_long_is_a_context_exceeded_error(session: ClaudeSession) -> None:
     session.model.script.add(fail(400, "invalid_request_error", "prompt is too long: 2 tokens > 1 maximum", times=9))
     assert session.create().turn("Hello").stop_reason == "error"
     assert session.all(Error)[-1].code == "context_exceeded"

@@ -49,7 +49,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
-async def test_a_fault_ends_the_agent_of_its_session_alone(
+async def test_a_fault_ends_only_the_agent_of_its_session(
     case: FaultCase, faulty: FaultyDaemon, model: MessagesServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model.script.add(call("Bash", {"command": "touch made.txt"}, when="Make it"))
@@ -59,7 +59,7 @@ async def test_a_fault_ends_the_agent_of_its_session_alone(
     await faulty.contained(broken, neighbour, fault)
 
 
-async def test_a_fault_inside_the_decoder_costs_one_frame(
+async def test_a_fault_in_the_decoder_loses_one_frame(
     faulty: FaultyDaemon, model: MessagesServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model.script.add(say("Hello."))

@@ -53,7 +53,7 @@ def test_a_mode_changes_mid_session(session: ClaudeSession) -> None:
     assert Path(path).read_text() == "x"
 
 
-def test_bypass_is_reached_by_a_restart_that_keeps_the_memory(session: ClaudeSession) -> None:
+def test_a_change_to_bypass_restarts_the_agent_and_keeps_the_conversation(session: ClaudeSession) -> None:
     session.model.script.add(
         say("Noted."), call("Bash", {"command": "touch made", "description": "make"}), say("Made.")
     )
@@ -113,7 +113,7 @@ def test_an_mcp_server_of_the_session_is_named_with_its_tools(session: ClaudeSes
     assert "5" in [part.output for part in result.content if isinstance(part, ToolResultPart)]
 
 
-def test_a_custom_tool_is_carried_out_by_the_client(session: ClaudeSession) -> None:
+def test_a_custom_tool_is_executed_by_the_client(session: ClaudeSession) -> None:
     tool = {
         "name": "get_weather",
         "description": "The weather of a city",
@@ -129,7 +129,7 @@ def test_a_custom_tool_is_carried_out_by_the_client(session: ClaudeSession) -> N
     assert "snow, -3" in session.model.requests[-1].news
 
 
-def test_a_sub_agent_is_a_tree_under_its_call(session: ClaudeSession) -> None:
+def test_items_of_a_sub_agent_belong_to_the_call_that_made_it(session: ClaudeSession) -> None:
     task = {"description": "Look around", "prompt": "LOOK AROUND NOW", "subagent_type": "Explore"}
     session.model.script.add(
         call("Agent", {**task, "run_in_background": False}, when="Use a helper"),
@@ -147,7 +147,7 @@ def test_a_sub_agent_is_a_tree_under_its_call(session: ClaudeSession) -> None:
     assert "Task started: Look around" in statuses(session, "task")
 
 
-def test_compaction_is_told(session: ClaudeSession) -> None:
+def test_compaction_is_reported_as_a_status(session: ClaudeSession) -> None:
     session.model.script.add(
         say("One."),
         say("<analysis>a</analysis><summary>They counted.</summary>", when="TEXT ONLY"),
@@ -159,7 +159,7 @@ def test_compaction_is_told(session: ClaudeSession) -> None:
     assert session.turn("Go on").stop_reason == "end_turn"
 
 
-def test_a_full_context_is_compacted_by_itself(session: ClaudeSession) -> None:
+def test_a_full_context_is_compacted_automatically(session: ClaudeSession) -> None:
     full = say("One.")
     full.usage = {"input_tokens": 990_000}
     summary = say("<analysis>a</analysis><summary>They counted.</summary>", when="TEXT ONLY")
@@ -178,7 +178,7 @@ def test_a_slash_command_is_answered_by_the_program(session: ClaudeSession) -> N
     assert len(session.model.requests) == requests
 
 
-def test_hooks_of_the_users_settings_are_told(session: ClaudeSession) -> None:
+def test_hooks_of_the_users_settings_are_reported(session: ClaudeSession) -> None:
     settings = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "echo stopped"}]}]}}
     (session.home / ".claude").mkdir()
     (session.home / ".claude" / "settings.json").write_text(json.dumps(settings))

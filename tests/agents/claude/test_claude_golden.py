@@ -27,7 +27,7 @@ def test_no_recorded_frame_is_unparsed(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", cases())
-def test_a_recorded_answer_is_what_we_would_have_said(case: str) -> None:
+def test_our_answers_equal_the_recorded_answers(case: str) -> None:
     player = Player()
     player.play(case)
     for recorded, ours in player.answers:
@@ -43,5 +43,5 @@ def test_all_recorded_exchanges_are_here() -> None:
     assert {case for case in cases() if not lines_of(case)} == SILENT
 
 
-def test_a_thousand_sessions_leave_nothing_behind() -> None:
+def test_decoding_many_sessions_leaks_no_memory() -> None:
     assert memory_growth(ClaudeDecoder, [lines_of(case) for case in cases()], rounds=10) < 50_000

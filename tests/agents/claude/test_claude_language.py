@@ -41,7 +41,7 @@ def decoded(decoder: ClaudeDecoder, **frame: object) -> list[Draft]:
     return list(decoder.decode(Line(msgspec.json.encode(frame))).drafts)
 
 
-def test_the_page_names_every_frame_the_decoder_knows_and_no_other() -> None:
+def test_the_document_lists_exactly_the_frames_that_the_decoder_knows() -> None:
     table = PAGE.read_text().partition("<!-- frames -->")[2].partition("<!-- end of frames -->")[0]
     rows = dict(re.findall(r"^\| `([^`]+)` \| (.+) \|$", table, re.MULTILINE))
     assert set(rows) == set(MAPPED) | IGNORED
@@ -50,13 +50,13 @@ def test_the_page_names_every_frame_the_decoder_knows_and_no_other() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(IGNORED))
-def test_an_ignored_frame_tells_nothing(name: str) -> None:
+def test_an_ignored_frame_yields_no_events(name: str) -> None:
     type, _, subtype = name.partition("/")
     assert decoded(ClaudeDecoder(), type=type, subtype=subtype or None) == []
 
 
 @given(st.binary() | st.text().map(str.encode))
-def test_no_line_breaks_the_decoder(body: bytes) -> None:
+def test_any_bytes_decode_as_unparsed(body: bytes) -> None:
     heard = ClaudeDecoder().decode(Line(body))
     assert heard.frame.body == body
     assert [type(draft) for draft in heard.drafts] == [Unparsed]
@@ -74,9 +74,7 @@ _fields = st.sampled_from(
 
 
 @given(_names, st.dictionaries(_fields, _json))
-def test_a_known_frame_of_any_shape_never_breaks_the_decoder(
-    name: tuple[str, str, str], rest: dict[str, object]
-) -> None:
+def test_a_known_frame_of_any_shape_raises_nothing(name: tuple[str, str, str], rest: dict[str, object]) -> None:
     decoded(ClaudeDecoder(), **{**rest, "type": name[0], "subtype": name[2] or "success"})
 
 
@@ -99,7 +97,7 @@ def test_an_unknown_request_is_refused_so_that_the_agent_does_not_wait() -> None
     assert b'"error"' in encode.refuse("r", "mcp_message")
 
 
-def test_tasks_that_never_end_are_not_remembered_without_a_bound() -> None:
+def test_the_memory_of_running_tasks_is_bounded() -> None:
     decoder = ClaudeDecoder()
     for number in range(REMEMBERED + 10):
         decoded(decoder, type="system", subtype="task_started", task_id=f"t{number}", tool_use_id=f"c{number}")
@@ -165,7 +163,7 @@ def test_ids_that_the_model_repeats_are_new_items(turn_ends: bool) -> None:
     assert [item.parent_id for item in results] == [item.item_id for item in messages]
 
 
-def test_what_refers_to_a_repeated_call_means_the_last_one() -> None:
+def test_a_reference_to_a_repeated_call_id_means_the_last_call() -> None:
     decoder = ClaudeDecoder()
     streamed(decoder)
     decoded(decoder, type="result", subtype="success")
@@ -196,7 +194,7 @@ def test_a_withdrawn_question_is_resolved() -> None:
     assert decoded(decoder, type="control_cancel_request", request_id="r") == []
 
 
-def test_a_prompt_taken_back_before_its_turn_ends_it() -> None:
+def test_a_prompt_cancelled_before_its_turn_ends_the_turn_as_interrupted() -> None:
     decoder = ClaudeDecoder()
     decoder.prompt = "p"
     reply = {"subtype": "success", "request_id": "r", "response": {"still_queued": [], "cancelled": ["p"]}}
@@ -205,7 +203,7 @@ def test_a_prompt_taken_back_before_its_turn_ends_it() -> None:
     assert ended.stop_reason == "interrupted"
 
 
-def test_the_end_of_the_agents_own_turn_does_not_end_the_one_that_was_asked_for() -> None:
+def test_the_end_of_a_turn_that_the_agent_began_does_not_end_the_users_turn() -> None:
     decoder = ClaudeDecoder()
     decoder.prompt = "p"
     own = {"type": "result", "subtype": "success", "origin": {"kind": "task-notification"}}
@@ -216,7 +214,7 @@ def test_the_end_of_the_agents_own_turn_does_not_end_the_one_that_was_asked_for(
     assert isinstance(later, TurnEnded)
 
 
-def test_cost_without_the_turns_own_is_the_difference_of_the_sessions() -> None:
+def test_a_turns_cost_is_the_increase_of_the_sessions_cost() -> None:
     decoder = ClaudeDecoder()
     costs: list[float | None] = []
     for total in (0.25, 0.75):
@@ -226,7 +224,7 @@ def test_cost_without_the_turns_own_is_the_difference_of_the_sessions() -> None:
     assert costs == [0.25, 0.5]
 
 
-def test_a_mode_the_agent_went_into_by_itself_is_told_once() -> None:
+def test_a_mode_change_by_the_agent_is_reported_once() -> None:
     decoder = ClaudeDecoder("plan")
     frame = {"type": "system", "subtype": "status", "permissionMode": "bypassPermissions"}
     assert decoded(decoder, **frame) == [SessionUpdated(permission_mode="bypass", agent_mode="build")]
@@ -241,7 +239,7 @@ def test_a_to_do_list_is_a_status() -> None:
     assert status.content == [StatusPart(label="Sweep", detail="completed"), StatusPart(label="Mop", detail="pending")]
 
 
-def test_a_block_nobody_knows_is_kept_as_json() -> None:
+def test_an_unknown_block_with_text_is_kept_as_json() -> None:
     block = {"type": "hologram", "text": "?"}
     drafts = decoded(ClaudeDecoder(), type="assistant", uuid="u", message={"id": "m", "content": [block]})
     (item,) = [draft.item for draft in drafts if isinstance(draft, ItemCompleted)]
@@ -256,7 +254,7 @@ def test_an_image_in_a_tools_result_is_an_image_part() -> None:
     assert item.content[1] == ImagePart(path="image", mime="image/png", data="AA==")
 
 
-def test_a_tool_that_the_api_runs_itself_is_a_call_with_a_result() -> None:
+def test_a_server_side_tool_is_a_call_with_a_result() -> None:
     found = [{"type": "web_search_result", "url": "http://127.0.0.1/"}]
     blocks = [
         {"type": "server_tool_use", "id": "t", "name": "web_search", "input": {"query": "x"}},
@@ -269,7 +267,7 @@ def test_a_tool_that_the_api_runs_itself_is_a_call_with_a_result() -> None:
     assert "http://127.0.0.1/" in done[2].content[0].output
 
 
-def test_what_is_still_asked_at_the_end_of_the_turn_is_denied() -> None:
+def test_pending_asks_are_denied_at_the_end_of_the_turn() -> None:
     decoder = ClaudeDecoder()
     request = {"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "ls"}, "tool_use_id": "t"}
     decoded(decoder, type="control_request", request_id="r", request=request)
@@ -283,12 +281,12 @@ def prompt(*attachments: Attachment) -> Prompt:
     return Prompt(item_id="itm_1", text="See", attachments=list(attachments))
 
 
-def test_words_alone_stay_words_so_that_slash_commands_work(tmp_path: Path) -> None:
+def test_a_prompt_without_attachments_is_sent_as_plain_text_so_that_slash_commands_work(tmp_path: Path) -> None:
     assert content(prompt(), None, tmp_path) == "See"
     assert content(prompt(), "Before", tmp_path) == [encode.text("Before"), encode.text("See")]
 
 
-def test_images_and_documents_go_along(tmp_path: Path) -> None:
+def test_images_and_documents_are_sent_as_content_blocks(tmp_path: Path) -> None:
     (tmp_path / "dot.png").write_bytes(b"png")
     image = Attachment(path=str(tmp_path / "dot.png"), mime="image/png")
     document = Attachment(data="cGRm", mime="application/pdf")
@@ -299,7 +297,7 @@ def test_images_and_documents_go_along(tmp_path: Path) -> None:
     ]
 
 
-def test_of_other_files_the_agent_is_told_where_they_are(tmp_path: Path) -> None:
+def test_other_attachments_are_sent_as_paths(tmp_path: Path) -> None:
     named = Attachment(path="/data/table.csv", mime="text/csv")
     given = Attachment(data="YSxi", mime="text/csv", filename="../../table.csv")
     first, second, _ = content(prompt(named, given), None, tmp_path / "files")
@@ -308,12 +306,12 @@ def test_of_other_files_the_agent_is_told_where_they_are(tmp_path: Path) -> None
     assert (tmp_path / "files" / "table.csv").read_text() == "a,b"
 
 
-def test_an_image_that_cannot_be_read_is_said(tmp_path: Path) -> None:
+def test_an_image_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(AgentFailed, match="could not be read"):
         content(prompt(Attachment(path=str(tmp_path / "none.png"), mime="image/png")), None, tmp_path)
 
 
-def test_hooks_begin_and_end() -> None:
+def test_a_hook_is_an_item_that_starts_and_completes() -> None:
     decoder = ClaudeDecoder()
     begun = decoded(decoder, type="system", subtype="hook_started", hook_id="h", hook_name="Stop")
     ended = decoded(decoder, type="system", subtype="hook_response", hook_id="h", hook_name="Stop", exit_code=2)
@@ -323,12 +321,12 @@ def test_hooks_begin_and_end() -> None:
 
 
 @pytest.mark.parametrize(("status", "kinds"), [("allowed", []), ("allowed_warning", [ItemStarted, ItemCompleted])])
-def test_limits_are_told_when_they_are_near(status: str, kinds: list[type]) -> None:
+def test_a_rate_limit_is_reported_when_it_is_near(status: str, kinds: list[type]) -> None:
     drafts = decoded(ClaudeDecoder(), type="rate_limit_event", uuid="u", rate_limit_info={"status": status})
     assert [type(draft) for draft in drafts] == kinds
 
 
-def test_a_limit_that_is_reached_is_an_error() -> None:
+def test_a_reached_rate_limit_is_an_error() -> None:
     (error,) = decoded(
         ClaudeDecoder(), type="rate_limit_event", rate_limit_info={"status": "rejected", "resetsAt": 1.5}
     )
@@ -348,7 +346,7 @@ def test_always_without_suggestions_allows_the_tool_for_the_session() -> None:
     ]
 
 
-def test_a_form_is_filled_with_what_its_schema_wants() -> None:
+def test_form_answers_are_converted_to_the_types_of_the_schema() -> None:
     ask = ClaudeFormAsk(["name", "age", "weight", "member"], ["string", "integer", "number", "boolean"])
     answer = QuestionAnswer(answers=[["Ann"], ["41"], ["60.5"], ["yes"]])
     assert response(encode.answer("r", ask, answer)) == {
@@ -358,11 +356,11 @@ def test_a_form_is_filled_with_what_its_schema_wants() -> None:
     assert response(encode.answer("r", ask, QuestionAnswer(answers=None))) == {"action": "decline"}
 
 
-def test_a_plan_is_refused_with_whatever_else_is_said() -> None:
+def test_any_other_answer_to_a_plan_rejects_it_with_that_text() -> None:
     said = response(encode.answer("r", ClaudePlanAsk(), QuestionAnswer(answers=[["Use fewer steps"]])))
     assert said == {"behavior": "deny", "message": "Use fewer steps"}
 
 
-def test_an_answer_of_another_kind_is_not_sent() -> None:
+def test_an_answer_of_another_kind_is_refused() -> None:
     with pytest.raises(AgentFailed):
         encode.answer("r", ClaudePlanAsk(), ToolAnswer(output="?"))

@@ -23,7 +23,7 @@ def agent_pid(session: ClaudeSession) -> int:
     return session.agents()[0]
 
 
-def test_an_interrupt_stops_words_and_keeps_the_session(session: ClaudeSession) -> None:
+def test_an_interrupt_stops_the_output_and_keeps_the_session(session: ClaudeSession) -> None:
     session.model.script.add(say(LONG, held=8), say("Still here."))
     session.create().send("Talk long")
     session.until_heard("word")
@@ -53,7 +53,7 @@ def test_an_interrupt_resolves_a_pending_permission(session: ClaudeSession) -> N
     assert session.next(PermissionResolved).status == "denied"
 
 
-def test_an_interrupt_before_the_first_word_ends_the_turn(session: ClaudeSession) -> None:
+def test_an_interrupt_before_any_output_ends_the_turn(session: ClaudeSession) -> None:
     session.model.script.add(say(LONG, when="Talk about it", held=0), say("Back."))
     session.create().send("Talk about it")
     session.cancel()
@@ -61,7 +61,7 @@ def test_an_interrupt_before_the_first_word_ends_the_turn(session: ClaudeSession
     assert session.turn("Again").stop_reason == "end_turn"
 
 
-def test_a_message_steered_into_a_turn_is_heard_in_it(session: ClaudeSession) -> None:
+def test_a_message_steered_into_a_turn_reaches_the_model(session: ClaudeSession) -> None:
     session.model.script.add(
         call("Bash", {"command": "python3 -c 'import time; time.sleep(3)'", "description": "work"}),
         say("Blue it is.", when="Make it blue"),
@@ -73,7 +73,7 @@ def test_a_message_steered_into_a_turn_is_heard_in_it(session: ClaudeSession) ->
     assert len(session.all(TurnEnded)) <= 1
 
 
-def test_a_message_steered_into_mere_words_is_answered_right_after_them(session: ClaudeSession) -> None:
+def test_a_message_steered_into_a_text_reply_is_answered_after_it(session: ClaudeSession) -> None:
     reply = say(LONG, held=4)
     session.model.script.add(reply, say("Blue it is.", when="Make it blue"))
     session.create().send("Talk")
@@ -94,7 +94,7 @@ def test_a_queued_message_waits_for_its_turn(session: ClaudeSession) -> None:
     assert session.replies() == [LONG, "Second."]
 
 
-def test_a_killed_agent_is_told_and_resumes_with_its_memory(session: ClaudeSession) -> None:
+def test_a_killed_agent_is_reported_and_the_session_resumes(session: ClaudeSession) -> None:
     session.model.script.add(say("Noted."), say(LONG, held=4), say("It was seven."))
     session.create().turn("Remember seven")
     session.send("Talk long")
@@ -109,7 +109,7 @@ def test_a_killed_agent_is_told_and_resumes_with_its_memory(session: ClaudeSessi
     assert "Remember seven" in str(session.model.requests[-1].messages)
 
 
-def test_when_the_native_session_is_gone_the_session_goes_on_from_its_transcript(
+def test_a_session_continues_from_its_transcript_if_the_native_session_is_gone(
     session: ClaudeSession, daemon: DaemonProcess
 ) -> None:
     session.model.script.add(say("Noted."), say("It was seven."))
@@ -126,7 +126,7 @@ def test_when_the_native_session_is_gone_the_session_goes_on_from_its_transcript
     assert session.replies()[-1] == "It was seven."
 
 
-def test_a_killed_daemon_resumes_the_session_with_its_memory(session: ClaudeSession, daemon: DaemonProcess) -> None:
+def test_the_session_resumes_after_the_daemon_is_killed(session: ClaudeSession, daemon: DaemonProcess) -> None:
     session.model.script.add(say("Noted."), say(LONG, held=4), say("It was seven."))
     session.create().turn("Remember seven")
     session.send("Talk long")
@@ -141,7 +141,7 @@ def test_a_killed_daemon_resumes_the_session_with_its_memory(session: ClaudeSess
     assert "Remember seven" in str(session.model.requests[-1].messages)
 
 
-def test_a_turn_that_does_not_stop_is_ended_with_its_process(session: ClaudeSession) -> None:
+def test_the_process_is_killed_if_the_turn_does_not_stop(session: ClaudeSession) -> None:
     session.model.script.add(say("Noted."), say(LONG, held=4), say("It was seven."))
     session.create().turn("Remember seven")
     session.send("Talk long")
@@ -160,7 +160,7 @@ def sleepy(binary: str, tmp_path: Path) -> Generator[DaemonProcess]:
         yield running
 
 
-def test_an_idle_session_hibernates_and_resumes_with_its_memory(
+def test_an_idle_session_hibernates_and_resumes_its_conversation(
     sleepy: DaemonProcess, model: MessagesServer, tmp_path: Path
 ) -> None:
     session = ClaudeSession(sleepy, model, tmp_path)
@@ -173,7 +173,7 @@ def test_an_idle_session_hibernates_and_resumes_with_its_memory(
     assert session.violations() == []
 
 
-def test_a_fork_knows_what_was_said_before_it(session: ClaudeSession) -> None:
+def test_a_fork_gets_the_conversation_before_it(session: ClaudeSession) -> None:
     session.model.script.add(say("Noted."), say("It was seven."))
     session.create().turn("Remember seven")
     fork = session.call("POST", f"/sessions/{session.id}/fork", {}).json()["sessionId"]

@@ -62,7 +62,7 @@ class TestClaudeNetwork(NetworkRules):
 
 
 @pytest.mark.parametrize("mode", ["default", "acceptEdits", "dontAsk", "auto", "plan"])
-def test_a_command_is_asked_for_in_every_mode(scene: ClaudeScene, mode: str) -> None:
+def test_an_ask_policy_asks_in_every_mode(scene: ClaudeScene, mode: str) -> None:
     scene.create(mode, tools={"bash": "ask"})
     scene.shell_turn("touch made.txt")
     scene.permits(1, "reject")
@@ -70,7 +70,7 @@ def test_a_command_is_asked_for_in_every_mode(scene: ClaudeScene, mode: str) -> 
     assert not scene.made()
 
 
-def test_what_is_allowed_changes_nothing_in_plan_mode(scene: ClaudeScene) -> None:
+def test_an_allowed_tool_changes_nothing_in_plan_mode(scene: ClaudeScene) -> None:
     scene.create("plan", default="allow")
     made = scene.session.workspace / "made.txt"
     scene.session.model.script.add(call("Write", {"file_path": str(made), "content": "x"}), say("Done."))
@@ -83,7 +83,7 @@ def test_what_is_allowed_changes_nothing_in_plan_mode(scene: ClaudeScene) -> Non
     assert not made.exists()
 
 
-def test_a_command_written_into_a_slash_command_does_not_slip_through(scene: ClaudeScene) -> None:
+def test_a_command_inside_a_slash_command_obeys_the_policies(scene: ClaudeScene) -> None:
     commands = scene.session.workspace / ".claude" / "commands"
     commands.mkdir(parents=True)
     (commands / "sly.md").write_text("---\nallowed-tools: Bash(touch:*)\n---\nSay what !`touch made.txt` said\n")
@@ -93,7 +93,7 @@ def test_a_command_written_into_a_slash_command_does_not_slip_through(scene: Cla
     assert not scene.made()
 
 
-def test_questions_are_not_asked_twice_and_can_be_denied_by_name(scene: ClaudeScene) -> None:
+def test_questions_need_no_permission_and_can_be_denied_by_name(scene: ClaudeScene) -> None:
     option = {"label": "SQLite", "description": "a file"}
     questions = [{"question": "Which?", "header": "Which", "options": [option, {**option, "label": "Postgres"}]}]
     scene.create("bypass", default="deny", tools={"AskUserQuestion": "deny"})

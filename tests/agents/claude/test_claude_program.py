@@ -55,7 +55,7 @@ async def adapter(folder: Path, **environment: str) -> AsyncGenerator[ClaudeAdap
 # -- arguments and environment --------------------------------------------------------------------------------
 
 
-def test_a_session_reaches_the_arguments(tmp_path: Path) -> None:
+def test_the_settings_of_a_session_become_arguments(tmp_path: Path) -> None:
     words = launching.argv(
         "claude",
         launch(
@@ -90,13 +90,15 @@ def test_a_session_reaches_the_arguments(tmp_path: Path) -> None:
         ("auto", "build", "auto"),
     ],
 )
-def test_modes_reach_the_program_by_its_own_names(tmp_path: Path, permission: str, agent: str, native: str) -> None:
+def test_permission_modes_are_translated_to_the_programs_names(
+    tmp_path: Path, permission: str, agent: str, native: str
+) -> None:
     words = launching.argv("claude", launch(tmp_path, permission_mode=permission, agent_mode=agent), None)
     assert words[words.index("--permission-mode") + 1] == native
     assert ("--dangerously-skip-permissions" in words) == (native == "bypassPermissions")
 
 
-def test_the_sandbox_flag_is_set_only_for_root_that_bypasses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_sandbox_flag_is_set_only_for_root_in_bypass_mode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bypass, default = launch(tmp_path, permission_mode="bypass"), launch(tmp_path)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert launching.environment(bypass, {}).get("IS_SANDBOX") == "1"
@@ -105,7 +107,7 @@ def test_the_sandbox_flag_is_set_only_for_root_that_bypasses(tmp_path: Path, mon
     assert "IS_SANDBOX" not in launching.environment(bypass, {})
 
 
-def test_the_environment_passes_accounts_and_nothing_of_the_daemons(tmp_path: Path) -> None:
+def test_the_environment_has_account_variables_and_none_of_the_daemons(tmp_path: Path) -> None:
     source = {
         "PATH": "/bin",
         "ANTHROPIC_API_KEY": "key",
@@ -120,14 +122,14 @@ def test_the_environment_passes_accounts_and_nothing_of_the_daemons(tmp_path: Pa
     assert not {"EVERYAGENT_TOKEN", "CLAUDECODE", "DATABASE_URL"} & set(environment)
 
 
-def test_a_clouds_credentials_pass_only_where_its_models_are_used(tmp_path: Path) -> None:
+def test_cloud_credentials_are_passed_only_if_the_clouds_models_are_used(tmp_path: Path) -> None:
     source = {"AWS_SECRET_ACCESS_KEY": "secret", "GOOGLE_APPLICATION_CREDENTIALS": "file"}
     assert not set(source) & set(launching.environment(launch(tmp_path), source))
     bedrock = launching.environment(launch(tmp_path, env={"CLAUDE_CODE_USE_BEDROCK": "1"}), source)
     assert set(source) & set(bedrock) == {"AWS_SECRET_ACCESS_KEY"}
 
 
-def test_mcp_servers_and_custom_tools_are_written_where_only_this_user_reads(tmp_path: Path) -> None:
+def test_the_mcp_config_is_readable_only_by_its_owner(tmp_path: Path) -> None:
     given = launch(
         tmp_path,
         mcp={
@@ -155,14 +157,14 @@ def test_mcp_servers_and_custom_tools_are_written_where_only_this_user_reads(tmp
     assert "secret" not in " ".join(launching.argv("claude", given, path))
 
 
-def test_a_session_without_servers_has_no_config(tmp_path: Path) -> None:
+def test_a_session_without_mcp_servers_has_no_mcp_config(tmp_path: Path) -> None:
     assert launching.write_mcp_config(launch(tmp_path)) is None
 
 
 # -- finding and telling --------------------------------------------------------------------------------------
 
 
-async def test_the_named_program_wins_then_the_path_then_ours(tmp_path: Path) -> None:
+async def test_the_configured_program_precedes_the_path_and_the_installed_one(tmp_path: Path) -> None:
     ours = executable(tmp_path / "claude" / program.TESTED_VERSION / "claude", SCRIPT)
     on_path = executable(tmp_path / "bin" / "claude", SCRIPT)
     named = executable(tmp_path / "elsewhere" / "my-claude", SCRIPT)
@@ -174,7 +176,7 @@ async def test_the_named_program_wins_then_the_path_then_ours(tmp_path: Path) ->
         assert (await third.state()).path == str(named)
 
 
-async def test_an_untested_version_works_and_says_so(tmp_path: Path) -> None:
+async def test_an_untested_version_works_and_is_reported(tmp_path: Path) -> None:
     named = executable(tmp_path / "claude", "#!/bin/sh\necho '9.9.9 (Claude Code)'\n")
     async with adapter(tmp_path, EVERYAGENT_CLAUDE_BIN=str(named)) as made:
         state = await made.state()
@@ -192,7 +194,7 @@ async def test_a_program_that_does_not_run_is_a_problem(tmp_path: Path) -> None:
     assert state.problem
 
 
-async def test_without_the_program_a_session_is_told_what_to_do(tmp_path: Path) -> None:
+async def test_a_session_without_the_program_gets_a_remedy(tmp_path: Path) -> None:
     async with adapter(tmp_path) as made:
         assert not (await made.state()).installed
         assert (await made.catalog()).models[0].id == "default"
@@ -203,7 +205,7 @@ async def test_without_the_program_a_session_is_told_what_to_do(tmp_path: Path) 
             await wrong.open(launch(tmp_path), None)  # pyright: ignore[reportArgumentType]
 
 
-async def test_the_login_is_told_without_its_secret(tmp_path: Path) -> None:
+async def test_a_login_is_reported_without_its_secret(tmp_path: Path) -> None:
     async with adapter(tmp_path) as nobody:
         assert not (await nobody.state()).credentials_available
     async with adapter(tmp_path, ANTHROPIC_API_KEY="sk-secret") as key:
@@ -217,7 +219,7 @@ async def test_the_login_is_told_without_its_secret(tmp_path: Path) -> None:
     assert state.login == "ann@example.com"
 
 
-async def test_the_real_program_tells_its_models_and_efforts(binary: str, tmp_path: Path) -> None:
+async def test_the_real_program_reports_its_models_and_efforts(binary: str, tmp_path: Path) -> None:
     environment = {"EVERYAGENT_CLAUDE_BIN": binary, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
     async with adapter(tmp_path, **environment) as made:
         state, catalog = await made.state(), await made.catalog()
@@ -227,7 +229,7 @@ async def test_the_real_program_tells_its_models_and_efforts(binary: str, tmp_pa
     assert catalog.models[0].variants == ["low", "medium", "high", "xhigh", "max"]
 
 
-async def test_a_start_that_fails_shows_what_the_program_said(tmp_path: Path) -> None:
+async def test_a_failed_start_is_reported_with_stderr(tmp_path: Path) -> None:
     named = executable(tmp_path / "claude", "#!/bin/sh\necho 'the flux is low' >&2\nexit 7\n")
     ear = Ear()
     async with adapter(tmp_path, EVERYAGENT_CLAUDE_BIN=str(named)) as made:
@@ -254,7 +256,7 @@ def wanted(**fields: object) -> Program:
     return Program(**{**given, "sha256": digest, **fields})  # pyright: ignore[reportArgumentType]
 
 
-def test_a_program_is_fetched_once_and_checked(registry: Path, tmp_path: Path) -> None:
+def test_a_program_is_downloaded_once_and_verified(registry: Path, tmp_path: Path) -> None:
     path = packages.install(wanted(), tmp_path / "agents")
     assert packages.version_of(path) == "2.1.325"
     assert packages.install(wanted(), tmp_path / "agents") == path
@@ -265,14 +267,14 @@ def test_a_program_is_fetched_once_and_checked(registry: Path, tmp_path: Path) -
 
 @pytest.mark.usefixtures("registry")
 @pytest.mark.parametrize("wrong", [{"size": 1}, {"sha256": "0" * 64}, {"member": "package/other"}])
-def test_a_program_that_is_not_what_was_tested_is_not_installed(wrong: dict[str, object], tmp_path: Path) -> None:
+def test_a_program_with_another_size_or_checksum_is_not_installed(wrong: dict[str, object], tmp_path: Path) -> None:
     with pytest.raises(AgentFailed):
         packages.install(wanted(**wrong), tmp_path / "agents")
     assert packages.installed(wanted(), tmp_path / "agents") is None
     assert [each.name for each in (tmp_path / "agents").iterdir() if each.name != ".lock" and any(each.iterdir())] == []
 
 
-async def test_installing_puts_the_pinned_version_into_the_data_folder(
+async def test_the_pinned_version_is_installed_into_the_data_folder(
     registry: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ClaudeAdapter, "identity", program.IDENTITY._replace(pinned=wanted))
@@ -285,7 +287,7 @@ async def test_installing_puts_the_pinned_version_into_the_data_folder(
     assert len(registry.read_text().splitlines()) == 1
 
 
-def test_a_failed_fetch_says_what_npm_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_of_a_failed_download_has_the_output_of_npm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     executable(tmp_path / "npm" / "npm", "#!/bin/sh\necho 'no such package' >&2\nexit 1\n")
     monkeypatch.setenv("PATH", f"{tmp_path / 'npm'}:{os.environ['PATH']}")
     with pytest.raises(AgentFailed, match="no such package"):

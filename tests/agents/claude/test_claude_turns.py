@@ -16,7 +16,7 @@ def test_a_prompt_is_answered_in_native_deltas(session: ClaudeSession) -> None:
     assert len([delta for delta in session.all(ItemDelta) if delta.native_item_id]) > 1
 
 
-def test_usage_and_cost_are_told_per_turn(session: ClaudeSession) -> None:
+def test_usage_and_cost_are_reported_per_turn(session: ClaudeSession) -> None:
     session.model.script.add(say("One."), say("Two."))
     first, second = session.create().turn("one"), session.turn("two")
     assert first.usage == second.usage
@@ -26,7 +26,7 @@ def test_usage_and_cost_are_told_per_turn(session: ClaudeSession) -> None:
     assert first.cost_usd == second.cost_usd
 
 
-def test_the_second_turn_knows_the_first(session: ClaudeSession) -> None:
+def test_a_second_turn_remembers_the_first(session: ClaudeSession) -> None:
     session.model.script.add(say("Noted."), say("It was seven."))
     session.create().turn("Remember seven")
     session.turn("Which number?")
@@ -34,7 +34,7 @@ def test_the_second_turn_knows_the_first(session: ClaudeSession) -> None:
     assert "Remember seven" in str(session.model.requests[-1].messages)
 
 
-def test_replies_whose_message_ids_repeat_are_all_there(session: ClaudeSession) -> None:
+def test_replies_with_repeated_message_ids_are_kept(session: ClaudeSession) -> None:
     """Some gateways number their messages from 1 for every request."""
     for words in ("One.", "Two.", "Three."):
         session.model.script.add(replace(say(words), id="msg_1"))
@@ -54,7 +54,7 @@ def test_thinking_is_a_reasoning_part_with_deltas(session: ClaudeSession) -> Non
     assert "".join(delta.delta for delta in deltas) == "Which is larger, I wonder."
 
 
-def test_parallel_tools_are_items_of_the_message_that_asked(session: ClaudeSession) -> None:
+def test_parallel_tool_calls_belong_to_the_message_that_made_them(session: ClaudeSession) -> None:
     (session.workspace / "a.txt").write_text("alpha\n")
     (session.workspace / "b.txt").write_text("beta\n")
     paths = [str(session.workspace / name) for name in ("a.txt", "b.txt")]
@@ -69,7 +69,7 @@ def test_parallel_tools_are_items_of_the_message_that_asked(session: ClaudeSessi
     assert sorted(files) == paths  # whichever was done first
 
 
-def test_a_command_tells_output_and_exit_code(session: ClaudeSession) -> None:
+def test_a_command_result_has_its_output_and_exit_code(session: ClaudeSession) -> None:
     session.model.script.add(call("Bash", {"command": "echo hello; exit 4", "description": "greet"}), say("It failed."))
     session.create(permissionMode="bypass").turn("Run it")
     (result,) = session.items("tool_result")
@@ -89,7 +89,7 @@ def test_tool_input_is_streamed(session: ClaudeSession) -> None:
     assert [delta for delta in session.all(ItemDelta) if delta.kind == "tool_input"]
 
 
-def test_a_write_and_an_edit_are_file_refs_with_unified_diffs(session: ClaudeSession) -> None:
+def test_writes_and_edits_are_file_refs_with_unified_diffs(session: ClaudeSession) -> None:
     path = str(session.workspace / "poem.txt")
     session.model.script.add(
         call("Write", {"file_path": path, "content": "roses\nviolets\n"}),

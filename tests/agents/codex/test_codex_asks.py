@@ -63,7 +63,7 @@ def test_a_command_permitted_always_is_not_asked_for_again(session: CodexSession
     assert [item.status for item in session.items("tool_result")] == ["completed", "completed"]
 
 
-def test_a_rejected_command_does_not_run_and_the_turn_goes_on(session: CodexSession) -> None:
+def test_a_rejected_command_does_not_run_and_the_turn_continues(session: CodexSession) -> None:
     session.model.script.add(run("touch made.txt"), say("Then not."))
     session.create().send("Make it")
     session.permit(session.next(PermissionRequested).permission_id, "reject")
@@ -229,7 +229,7 @@ def test_a_rejected_question_does_not_stop_the_turn(session: CodexSession) -> No
 # -- custom tools -----------------------------------------------------------------------------------------------
 
 
-def test_a_custom_tool_is_carried_out_by_the_client(session: CodexSession) -> None:
+def test_a_custom_tool_is_executed_by_the_client(session: CodexSession) -> None:
     tool = {"name": "get_weather", "description": "The weather", "inputSchema": {"type": "object"}}
     session.model.script.add(call("get_weather", {"city": "Oslo"}, namespace="mcp__everyagent"), say("Snow."))
     session.create(tools=[tool]).send("How is it in Oslo?")

@@ -84,7 +84,7 @@ def test_an_interrupt_stops_compacting(session: CodexSession) -> None:
     assert session.turn("Are you there?").stop_reason == "end_turn"
 
 
-def test_an_interrupt_stops_words_and_keeps_the_session(session: CodexSession) -> None:
+def test_an_interrupt_stops_the_output_and_keeps_the_session(session: CodexSession) -> None:
     session.model.script.add(say(LONG, held=8), say("Still here."))
     session.create().send("Talk long")
     session.until_heard("word")
@@ -96,7 +96,7 @@ def test_an_interrupt_stops_words_and_keeps_the_session(session: CodexSession) -
     assert session.app_server() == pid
 
 
-def test_an_interrupt_before_the_first_word_ends_the_turn(session: CodexSession) -> None:
+def test_an_interrupt_before_any_output_ends_the_turn(session: CodexSession) -> None:
     session.model.script.add(say(LONG, when="Talk about it", held=0), say("Back."))
     session.create().send("Talk about it")
     session.until(lambda: session.model.requests)

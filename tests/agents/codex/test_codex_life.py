@@ -96,9 +96,7 @@ def test_a_killed_app_server_leaves_no_command_behind(session: CodexSession) -> 
     session.until(lambda: not sleepers(session))
 
 
-def test_a_killed_daemon_resumes_the_session_with_its_memory(
-    session: CodexSession, codex_daemon: DaemonProcess
-) -> None:
+def test_the_session_resumes_after_the_daemon_is_killed(session: CodexSession, codex_daemon: DaemonProcess) -> None:
     session.model.script.add(say("Noted."), say(LONG, held=4), say("It was seven."))
     session.create().turn("Remember seven")
     session.send("Talk long")

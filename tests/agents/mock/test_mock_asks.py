@@ -22,7 +22,7 @@ async def test_an_approved_command_runs(tmp_path: Path) -> None:
         assert on.ear.texts()[-1] == "and on"
 
 
-async def test_a_rejected_command_does_not_run_and_the_turn_goes_on(tmp_path: Path) -> None:
+async def test_a_rejected_command_does_not_run_and_the_turn_continues(tmp_path: Path) -> None:
     async with stage(tmp_path) as on:
         await on.say("[ask command='touch done'] and on")
         asked = await on.ear.next(PermissionRequested)
@@ -33,7 +33,7 @@ async def test_a_rejected_command_does_not_run_and_the_turn_goes_on(tmp_path: Pa
         assert on.ear.texts()[1:] == ["I did not run bash: rejected: too risky", "and on"]
 
 
-async def test_always_is_remembered_even_by_the_next_process(tmp_path: Path) -> None:
+async def test_an_always_permission_survives_a_restart_of_the_process(tmp_path: Path) -> None:
     async with stage(tmp_path) as on:
         await on.say("[ask]")
         asked = await on.ear.next(PermissionRequested)
@@ -47,7 +47,7 @@ async def test_always_is_remembered_even_by_the_next_process(tmp_path: Path) -> 
         assert on.ear.all(PermissionRequested) == []
 
 
-async def test_two_asks_of_one_message_wait_at_the_same_time(tmp_path: Path) -> None:
+async def test_two_permissions_of_one_message_are_pending_at_the_same_time(tmp_path: Path) -> None:
     async with stage(tmp_path) as on:
         await on.say("[ask command='touch one'] [ask command='touch two']")
         second = await on.ear.next(PermissionRequested, 2)
@@ -88,7 +88,7 @@ async def test_plan_mode_refuses_every_tool(tmp_path: Path, plan: dict[str, str]
         assert list(tmp_path.iterdir()) == [tmp_path / "scratch"]
 
 
-async def test_a_question_repeats_its_answers(tmp_path: Path) -> None:
+async def test_the_answers_to_a_question_reach_the_agent(tmp_path: Path) -> None:
     async with stage(tmp_path) as on:
         await on.say("[question]")
         asked = await on.ear.next(QuestionRequested)
@@ -100,7 +100,7 @@ async def test_a_question_repeats_its_answers(tmp_path: Path) -> None:
         assert on.ear.texts() == ["You answered: Red; Docs, a café."]
 
 
-async def test_a_rejected_question_is_no_end(tmp_path: Path) -> None:
+async def test_a_rejected_question_does_not_stop_the_turn(tmp_path: Path) -> None:
     async with stage(tmp_path) as on:
         await on.say("[question]")
         asked = await on.ear.next(QuestionRequested)

@@ -101,20 +101,20 @@ async def test_a_failing_custom_tool_is_a_failed_result(tmp_path: Path, tools: T
         assert (result(on).output, result(on).is_error) == ("Which city?", True)
 
 
-async def test_a_tool_the_session_does_not_have_is_a_failed_result_that_says_so(tmp_path: Path, tools: Tools) -> None:
+async def test_an_unknown_custom_tool_is_a_failed_result_with_a_reason(tmp_path: Path, tools: Tools) -> None:
     async with stage(tmp_path, **weather(tools)) as on:
         await on.turn("[custom name=fly]")
         assert result(on).output == "This session has no tool fly. It has: get_weather."
         assert result(on).is_error
 
 
-async def test_tools_that_cannot_be_reached_are_a_failed_result(tmp_path: Path) -> None:
+async def test_an_unreachable_tool_server_is_a_failed_result(tmp_path: Path) -> None:
     async with stage(tmp_path, tools=[CustomTool(name="fly")], tools_url="http://127.0.0.1:1/") as on:
         await on.turn("[custom name=fly]")
         assert "cannot be reached" in result(on).output
 
 
-async def test_an_interrupt_breaks_off_a_tool_that_does_not_answer(tmp_path: Path, tools: Tools) -> None:
+async def test_an_interrupt_stops_a_custom_tool_call(tmp_path: Path, tools: Tools) -> None:
     tools.release.clear()
     async with stage(tmp_path, **weather(tools)) as on:
         await on.say("[custom]")

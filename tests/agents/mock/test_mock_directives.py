@@ -66,7 +66,7 @@ async def test_an_empty_prompt_gets_an_answer(tmp_path: Path) -> None:
         assert on.ear.texts() == ["(You said nothing.)"]
 
 
-async def test_directives_are_obeyed_in_their_order(tmp_path: Path) -> None:
+async def test_directives_are_executed_in_order(tmp_path: Path) -> None:
     async with stage(tmp_path) as on:
         await on.turn("before [hello] between [text words=3] after")
         assert on.ear.texts()[0] == "before"
@@ -81,7 +81,7 @@ async def test_reasoning_comes_before_text_in_the_same_message(tmp_path: Path) -
         assert_orderly(on.ear)
 
 
-async def test_a_bash_tool_really_runs_in_the_sessions_directory(tmp_path: Path) -> None:
+async def test_a_bash_tool_runs_in_the_sessions_directory(tmp_path: Path) -> None:
     (tmp_path / "seen.txt").touch()
     async with stage(tmp_path) as on:
         await on.turn('[tool name=bash command="ls; echo oops >&2; exit 7"]')
@@ -100,14 +100,14 @@ async def test_a_bash_tool_really_runs_in_the_sessions_directory(tmp_path: Path)
         assert_orderly(on.ear)
 
 
-async def test_another_tool_gives_a_made_up_result(tmp_path: Path) -> None:
+async def test_any_other_tool_returns_a_simulated_result(tmp_path: Path) -> None:
     async with stage(tmp_path) as on:
         await on.turn("[tool name=browse url=example.org]")
         assert json.loads(call_of(on.ear.items("tool_call")[0]).arguments) == {"url": "example.org"}
         assert on.ear.items("tool_result")[0].status == "completed"
 
 
-async def test_neighbouring_tools_are_called_in_one_message_and_run_at_the_same_time(tmp_path: Path) -> None:
+async def test_adjacent_tools_are_called_in_one_message_and_run_concurrently(tmp_path: Path) -> None:
     async with stage(tmp_path) as on:
         # Each waits for the other's file: one after the other they would never end.
         await on.turn(
@@ -121,7 +121,7 @@ async def test_neighbouring_tools_are_called_in_one_message_and_run_at_the_same_
         assert_orderly(on.ear)
 
 
-async def test_a_diff_is_a_real_edit_told_as_a_unified_diff(tmp_path: Path) -> None:
+async def test_a_diff_edits_a_file_and_has_a_unified_diff(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("first\n")
     async with stage(tmp_path, permission_mode="acceptEdits") as on:
         await on.turn('[diff path=a.txt line="second one"] [diff path=../escape.txt]')
@@ -170,7 +170,7 @@ async def test_a_plan_is_a_todo_list_of_status_items(tmp_path: Path) -> None:
         assert_orderly(on.ear)
 
 
-async def test_retries_are_shown_and_then_it_goes_on(tmp_path: Path) -> None:
+async def test_retries_are_reported_and_the_turn_continues(tmp_path: Path) -> None:
     async with stage(tmp_path) as on:
         ended = await on.turn("[retry times=3]")
         attempts = [error.retry.attempt for error in on.ear.all(Error) if error.retry]
@@ -189,7 +189,7 @@ async def test_an_error_ends_the_turn(tmp_path: Path, asked: str, told: str) -> 
         assert (await on.turn("still here")).stop_reason == "end_turn"
 
 
-async def test_what_nobody_knows_is_unparsed_with_its_frame(tmp_path: Path) -> None:
+async def test_an_unknown_frame_is_unparsed_and_kept(tmp_path: Path) -> None:
     async with stage(tmp_path) as on:
         await on.turn("[unparsed]")
         odd = [heard for heard in on.ear.heard_all if any(isinstance(draft, Unparsed) for draft in heard.drafts)]
@@ -197,7 +197,7 @@ async def test_what_nobody_knows_is_unparsed_with_its_frame(tmp_path: Path) -> N
         assert odd[0].frame.body == b"%% this is no JSON at all"
 
 
-async def test_a_flood_arrives_whole_and_in_order(tmp_path: Path) -> None:
+async def test_a_flood_arrives_complete_and_in_order(tmp_path: Path) -> None:
     async with stage(tmp_path) as on:
         await on.turn("[flood events=5000 size=50]")
         deltas = [delta.delta for delta in on.ear.all(ItemDelta)]
@@ -206,7 +206,7 @@ async def test_a_flood_arrives_whole_and_in_order(tmp_path: Path) -> None:
         assert_orderly(on.ear)
 
 
-async def test_a_flood_can_be_slowed_down_to_a_rate_and_dated(tmp_path: Path) -> None:
+async def test_a_flood_has_an_optional_rate_and_timestamps(tmp_path: Path) -> None:
     async with stage(tmp_path) as on:
         began = time.monotonic_ns()
         await on.turn("[flood events=100 size=50 rate=500 stamp=true]")
@@ -229,7 +229,7 @@ async def test_help_names_every_directive(tmp_path: Path) -> None:
         assert all(f"[{name}" in on.ear.texts()[0] for name in _NAMES)
 
 
-async def test_whoami_tells_what_it_was_launched_with(tmp_path: Path) -> None:
+async def test_whoami_prints_the_launch_settings(tmp_path: Path) -> None:
     async with stage(tmp_path, system_prompt="Be brief.", variant="high", env={"MINE": "1"}, seed="once") as on:
         await on.turn("[whoami]")
         said = on.ear.texts()[0]

@@ -68,7 +68,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
-async def test_a_fault_ends_the_agent_of_its_session_alone(
+async def test_a_fault_ends_only_the_agent_of_its_session(
     case: FaultCase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with faulty_daemon(tmp_path) as daemon:
@@ -78,7 +78,7 @@ async def test_a_fault_ends_the_agent_of_its_session_alone(
         await daemon.contained(broken, neighbour, fault)
 
 
-async def test_a_fault_inside_the_decoder_costs_one_frame(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_fault_in_the_decoder_loses_one_frame(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with faulty_daemon(tmp_path) as daemon:
         neighbour, broken = await daemon.neighbour(), await daemon.session("mock")
         fault = inject(monkeypatch, items, "message")
@@ -86,9 +86,7 @@ async def test_a_fault_inside_the_decoder_costs_one_frame(tmp_path: Path, monkey
         await daemon.unparsed(broken, neighbour, fault)
 
 
-async def test_a_fault_in_an_interrupt_ends_the_turn_that_was_cancelled(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_fault_in_an_interrupt_ends_the_cancelled_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with faulty_daemon(tmp_path) as daemon:
         neighbour, broken = await daemon.neighbour(), await daemon.session("mock")
         await broken.send("[ask]")
@@ -104,7 +102,7 @@ async def test_a_fault_in_an_interrupt_ends_the_turn_that_was_cancelled(
         await daemon.undisturbed(neighbour)
 
 
-async def test_a_fault_while_a_death_is_reported_disturbs_nobody_else(
+async def test_a_fault_while_a_death_is_reported_affects_no_other_session(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with faulty_daemon(tmp_path) as daemon:

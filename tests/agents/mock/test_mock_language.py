@@ -37,7 +37,7 @@ def test_values_are_json_quoted_strings_or_bare_words(prompt: str, options: dict
 
 
 @pytest.mark.parametrize("text", ["[unknown]", "[tool", "[tool x]", "a[0] = b[1]", "[]", "[Tool]", "[tool a=1"])
-def test_what_is_no_directive_is_text(text: str) -> None:
+def test_anything_but_a_directive_is_text(text: str) -> None:
     assert parse(text, NAMES) == [text]
 
 
@@ -53,12 +53,12 @@ def test_directives_and_texts_keep_their_order() -> None:
 
 
 @given(st.text(alphabet='[]tool ex="\\{}1', max_size=60))
-def test_no_prompt_is_too_odd_to_parse(prompt: str) -> None:
+def test_parsing_any_prompt_raises_nothing(prompt: str) -> None:
     parse(prompt, NAMES)
 
 
 @given(st.dictionaries(st.from_regex(r"[a-z]{1,5}", fullmatch=True), st.text() | st.integers() | st.booleans()))
-def test_any_json_value_comes_back(options: dict[str, object]) -> None:
+def test_any_json_value_is_parsed_unchanged(options: dict[str, object]) -> None:
     written = " ".join(f"{name}={json.dumps(value)}" for name, value in options.items())
     assert parse(f"[tool {written}]", NAMES) == [Directive("tool", options)]
 
@@ -75,17 +75,17 @@ TYPES = ["ready", "text", "message.end", "call.start", "result.end", "plan", "pe
         },
     ).map(lambda frame: json.dumps(frame).encode())
 )
-def test_no_line_is_too_odd_to_decode(body: bytes) -> None:
+def test_decoding_any_line_raises_nothing(body: bytes) -> None:
     assert decode(Line(body)).frame.body == body
 
 
-def test_a_line_nested_without_end_is_unparsed() -> None:
+def test_a_line_nested_too_deeply_is_unparsed() -> None:
     heard = decode(Line(b'{"type":"permission","input":' + b"[" * 100_000))
     assert isinstance(heard.drafts[0], Unparsed)
     assert heard.frame.form == "text"
 
 
-def test_a_cut_line_is_unparsed_and_says_how_long_it_was() -> None:
+def test_a_cut_line_is_unparsed_with_its_original_length() -> None:
     heard = decode(Line(b'{"type":"text","id":"m","te', 70_000_000))
     [draft] = heard.drafts
     assert isinstance(draft, Unparsed)

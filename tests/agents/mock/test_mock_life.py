@@ -89,7 +89,7 @@ async def test_an_interrupt_between_turns_changes_nothing(tmp_path: Path) -> Non
         assert (await on.turn("hi")).stop_reason == "end_turn"
 
 
-async def test_a_deaf_hang_ends_only_with_the_process(tmp_path: Path) -> None:
+async def test_a_hang_that_ignores_interrupts_ends_with_the_process(tmp_path: Path) -> None:
     async with stage(tmp_path) as on:
         await on.say("[hang deaf=true]")
         await on.conversation.interrupt()
@@ -100,7 +100,7 @@ async def test_a_deaf_hang_ends_only_with_the_process(tmp_path: Path) -> None:
         assert (await on.ear.death()).exit_code == 0
 
 
-async def test_a_stubborn_process_is_killed(tmp_path: Path) -> None:
+async def test_a_process_that_ignores_signals_is_killed(tmp_path: Path) -> None:
     async with stage(tmp_path) as on:
         await on.say("hi [hang stubborn=true]")
         await on.ear.until(lambda: on.ear.texts() or None)
@@ -108,7 +108,7 @@ async def test_a_stubborn_process_is_killed(tmp_path: Path) -> None:
         assert (await on.ear.death()).signal == "SIGKILL"
 
 
-async def test_a_steering_message_is_heard_during_the_turn(tmp_path: Path) -> None:
+async def test_a_steering_message_reaches_the_agent_during_the_turn(tmp_path: Path) -> None:
     async with stage(tmp_path) as on:
         await on.say("[slow]")
         await on.ear.next(ItemDelta)
@@ -117,7 +117,7 @@ async def test_a_steering_message_is_heard_during_the_turn(tmp_path: Path) -> No
         assert on.ear.all(TurnEnded) == []
 
 
-async def test_a_crash_is_told_once_with_code_and_stderr(tmp_path: Path) -> None:
+async def test_a_crash_is_reported_once_with_exit_code_and_stderr(tmp_path: Path) -> None:
     async with stage(tmp_path) as on:
         await on.say("[crash lines=200]")
         death = await on.ear.death()
@@ -131,7 +131,7 @@ async def test_a_crash_is_told_once_with_code_and_stderr(tmp_path: Path) -> None
             await on.say("anyone there?")
 
 
-async def test_it_exits_before_any_output_only_once_in_a_session(tmp_path: Path) -> None:
+async def test_the_exit_directive_works_once_per_session(tmp_path: Path) -> None:
     async with stage(tmp_path) as on:
         native = await on.native_id()
         await on.say("[exit] hello again")
@@ -164,7 +164,7 @@ async def test_an_unknown_native_session_fails_with_a_clear_message(tmp_path: Pa
         assert "cannot resume: no session mock-nix" in (death.message or "")
 
 
-async def test_close_takes_all_that_the_agent_started_with_it(tmp_path: Path) -> None:
+async def test_close_kills_every_process_that_the_agent_started(tmp_path: Path) -> None:
     async with stage(tmp_path) as on:
         await on.turn("[tool command='setsid sh -c \"echo \\$\\$ > pid; exec sleep 600\" & sleep 0']")
         pid = await wait_for_pid(tmp_path / "pid")
@@ -175,7 +175,7 @@ async def test_close_takes_all_that_the_agent_started_with_it(tmp_path: Path) ->
         await on.conversation.close(force=True)
 
 
-async def test_a_process_that_is_killed_is_a_death_with_a_signal(tmp_path: Path) -> None:
+async def test_the_death_of_a_killed_process_has_its_signal(tmp_path: Path) -> None:
     async with stage(tmp_path) as on:
         await on.say("[tool command='echo $PPID > pid; sleep 600']")
         os.kill(await wait_for_pid(tmp_path / "pid"), 9)
@@ -183,7 +183,7 @@ async def test_a_process_that_is_killed_is_a_death_with_a_signal(tmp_path: Path)
         assert (death.expected, death.exit_code, death.signal) == (False, None, "SIGKILL")
 
 
-async def test_what_we_say_is_heard_too_in_order_and_without_secrets(tmp_path: Path) -> None:
+async def test_frames_to_the_agent_are_recorded_in_order_and_without_secrets(tmp_path: Path) -> None:
     async with stage(tmp_path, tools_url="http://127.0.0.1:1/", tools_token="s3cret", env={"KEY": "k3y"}) as on:
         await on.turn("hi")
         directions = [heard.frame.direction for heard in on.ear.heard_all]
@@ -196,14 +196,14 @@ async def test_what_we_say_is_heard_too_in_order_and_without_secrets(tmp_path: P
         assert b"k3y" not in said
 
 
-async def test_a_missing_directory_is_a_clear_failure(tmp_path: Path) -> None:
+async def test_a_missing_directory_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ExceptionGroup) as raised:
         async with stage(tmp_path, directory=tmp_path / "nowhere"):
             raise AssertionError
     assert raised.group_contains(AgentFailed, match="does not exist")
 
 
-async def test_a_cancelled_nursery_still_ends_the_process_and_tells(tmp_path: Path) -> None:
+async def test_a_cancelled_task_group_ends_the_process_and_reports_its_death(tmp_path: Path) -> None:
     ears: list[Ear] = []
     with anyio.CancelScope() as scope:
         async with stage(tmp_path) as on:

@@ -35,7 +35,7 @@ def sleepers(session: OpencodeSession) -> list[int]:
 # -- interrupts -------------------------------------------------------------------------------------------------
 
 
-def test_an_interrupt_stops_words_and_keeps_the_session(session: OpencodeSession) -> None:
+def test_an_interrupt_stops_the_output_and_keeps_the_session(session: OpencodeSession) -> None:
     session.model.script.add(say(LONG, when="Talk long", held=8), say("Still here."))
     session.create().send("Talk long")
     session.until_heard("word")
@@ -48,7 +48,7 @@ def test_an_interrupt_stops_words_and_keeps_the_session(session: OpencodeSession
     assert session.errors() == []
 
 
-def test_an_interrupt_before_the_first_word_ends_the_turn(session: OpencodeSession) -> None:
+def test_an_interrupt_before_any_output_ends_the_turn(session: OpencodeSession) -> None:
     session.model.script.add(say(LONG, when="Talk about it", held=0), say("Back."))
     session.create().send("Talk about it")
     session.until(lambda: session.model.requests)
@@ -187,7 +187,7 @@ def test_a_killed_server_leaves_no_command_and_no_ask_behind(alone: OpencodeSess
     other.terminate()
 
 
-def test_a_killed_daemon_resumes_the_session_with_its_memory(
+def test_the_session_resumes_after_the_daemon_is_killed(
     surroundings: dict[str, str], scripted: ChatServer, tmp_path: Path
 ) -> None:
     scripted.script.add(say("Noted."), say(LONG, when="Talk long", held=4), say("It was seven."))

@@ -157,7 +157,7 @@ def test_extensions_outside_the_repository_are_ignored(tmp_path: Path) -> None:
 # -- what is on the machine -------------------------------------------------------------------------------------
 
 
-async def test_the_named_program_wins_then_the_path_then_ours(tmp_path: Path) -> None:
+async def test_the_configured_program_precedes_the_path_and_the_installed_one(tmp_path: Path) -> None:
     ours = executable(tmp_path / "opencode" / program.TESTED_VERSION / "opencode")
     on_path = executable(tmp_path / "bin" / "opencode")
     named = executable(tmp_path / "elsewhere" / "my-opencode")
