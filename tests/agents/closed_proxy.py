@@ -1,4 +1,4 @@
-"""A proxy on loopback that lets nobody through: whoever is sent to it and goes outside is counted."""
+"""A proxy on loopback that refuses and counts every request."""
 
 import socketserver
 import threading

@@ -36,7 +36,7 @@ MARK = "EVERYAGENT_TEST_SESSION"
 
 
 class InjectedFault(TypeError):
-    """What a broken callback raises."""
+    """The exception that a broken callback raises."""
 
     def __init__(self) -> None:
         super().__init__("a fault injected by a test")
@@ -108,14 +108,14 @@ class FaultySession:
         self._client = client
 
     async def call(self, method: str, path: str, body: object = None) -> httpx2.Response:
-        """Whatever the daemon answers: a request that meets the fault may fail."""
+        """Send a request and ignore its status: a request that meets the fault may fail."""
         return await self._client.request(method, f"/v1/sessions/{self.id}{path}", json=body)
 
     async def send(self, text: str, **fields: object) -> None:
         assert (await self.call("POST", "/messages", {"message": text, **fields})).is_success
 
     async def permit(self, number: int = 1) -> None:
-        """Allow the `number`th permission that was asked for, when it is."""
+        """Wait for the `number`th permission, and allow it."""
         asked = await self.next(PermissionRequested, number)
         await self.call("POST", f"/permissions/{asked.permission_id}/reply", {"reply": "once"})
 
@@ -128,7 +128,7 @@ class FaultySession:
         return [data for data in events if isinstance(data, kind)]
 
     async def next(self, kind: type[T], number: int = 1) -> T:
-        """The `number`th event of a kind, when it is there."""
+        """Wait for the `number`th event of a kind."""
         with anyio.move_on_after(LIMIT_SECONDS):
             while len(found := await self.all(kind)) < number:
                 await anyio.sleep(0.01)
@@ -136,7 +136,7 @@ class FaultySession:
         raise AssertionError("\n".join(body.decode()[:500] for body in (await self.bodies())[-15:]))
 
     async def until_said(self, words: str) -> None:
-        """Until they are in the session's events."""
+        """Wait until the words are in the session's events."""
         with anyio.fail_after(LIMIT_SECONDS):
             while words.encode() not in b"".join(await self.bodies()):
                 await anyio.sleep(0.01)
@@ -201,7 +201,7 @@ class FaultyDaemon:
         return session
 
     async def undisturbed(self, neighbour: FaultySession) -> None:
-        """The neighbour's turn goes on to its end, and the daemon answers."""
+        """Check that the neighbour's turn completes and that the daemon answers."""
         await neighbour.permit()
         assert (await neighbour.next(TurnEnded)).stop_reason == "end_turn"
         assert [error.message for error in await neighbour.all(Error)] == []

@@ -1,4 +1,4 @@
-"""What `allowedHosts` mean on every agent, through the API: each agent's folder runs this suite on its own scene."""
+"""Tests of `allowedHosts` for every agent, through the API. Each agent's folder runs them with its own scene."""
 
 import pytest
 from tests.agents.offline import needs_isolation
@@ -8,7 +8,7 @@ from tests.agents.stage import Model, Stage
 
 @needs_isolation
 class NetworkRules:
-    """The rules; a subclass brings the fixture `scene`."""
+    """Tests that need a fixture `scene` in the subclass's module."""
 
     def test_commands_of_a_sub_agent_have_the_network_of_its_parent(
         self, scene: Scene[Stage[Model]], attempt: str

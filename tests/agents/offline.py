@@ -1,4 +1,4 @@
-"""Tests again, in a network namespace that has a loopback and nothing else."""
+"""Runs tests again in a network namespace that has only a loopback interface."""
 
 import shutil
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-#: Brings the namespace's loopback up, then becomes what follows.
+#: Brings the namespace's loopback up, then executes the command that follows.
 LOOPBACK = """
 import fcntl, os, socket, struct, sys
 with socket.socket() as any:
@@ -23,7 +23,7 @@ def isolated(*argv: str) -> list[str]:
 
 
 def can_isolate() -> bool:
-    """Some machines have no namespaces for us."""
+    """Whether this machine allows network namespaces."""
     true = shutil.which("true")
     return bool(
         true and shutil.which("unshare") and subprocess.run(isolated(true), capture_output=True).returncode == 0
@@ -34,7 +34,7 @@ needs_isolation = pytest.mark.skipif(not can_isolate(), reason="this machine giv
 
 
 def pass_without_network(tests: Sequence[str], folder: Path) -> None:
-    """Each of `tests` (`<file>::<name>`) passes where nothing but loopback is there; they write under `folder`."""
+    """Check that each of `tests` (`<file>::<name>`) passes with only loopback. They write under `folder`."""
     options = ["-n", "0", "-p", "no:cacheprovider", "--basetemp", str(folder / "inner")]
     argv = isolated(sys.executable, "-m", "pytest", *options, *tests)
     root = Path(__file__).parents[2]

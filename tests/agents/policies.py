@@ -1,4 +1,4 @@
-"""What tool policies mean on every agent, through the API: each agent's folder runs this suite on its own scene."""
+"""Tests of tool policies for every agent, through the API. Each agent's folder runs them with its own scene."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ WEATHER = {"name": "get_weather", "description": "The weather.", "inputSchema": 
 
 
 class Scene(ABC, Generic[S]):
-    """An agent whose model does as it is told. Every `*_turn` returns when the message was taken in."""
+    """An agent with a scripted model. Every `*_turn` sends a message and does not wait for the turn."""
 
     #: What the agent itself calls its shell, and the tool that starts a sub-agent (None: it has none).
     shell: ClassVar[str]
@@ -34,11 +34,11 @@ class Scene(ABC, Generic[S]):
 
     @abstractmethod
     def shell_turn(self, *commands: str) -> None:
-        """A turn in which the agent runs them one after the other."""
+        """A turn in which the agent runs the commands in order."""
 
     @abstractmethod
     def subagent_turn(self, command: str) -> None:
-        """A turn in which a sub-agent runs it."""
+        """A turn in which a sub-agent runs the command."""
 
     @abstractmethod
     def mcp_turn(self) -> None: ...
@@ -48,17 +48,17 @@ class Scene(ABC, Generic[S]):
         """A turn in which the agent calls the custom tool `get_weather`."""
 
     def servers(self) -> dict[str, object]:
-        """What `mcp` the session is created with."""
+        """The MCP servers of the session."""
         return {}
 
     @abstractmethod
-    def heard(self) -> str:
-        """Everything the model heard of its calls."""
+    def model_input(self) -> str:
+        """All results of its calls that the model received."""
 
-    # -- what happened ------------------------------------------------------------------------------------------
+    # -- actions and results ------------------------------------------------------------------------------------
 
     def create(self, mode: str, **policies: object) -> None:
-        """With a custom tool, and an MCP server."""
+        """Create the session with a custom tool and an MCP server."""
         self.session.create(
             permissionMode=mode, toolPolicies=policies, tools=[self.weather], mcp=self.servers(), model=self.model
         )
@@ -67,7 +67,7 @@ class Scene(ABC, Generic[S]):
         return (self.session.workspace / name).exists()
 
     def rested(self) -> None:
-        """A message that was just sent may still wait for its turn, and then nothing runs yet."""
+        """Wait until no turn runs and no message is queued."""
 
         def still() -> bool:
             info = self.session.info()
@@ -94,7 +94,7 @@ class Scene(ABC, Generic[S]):
 
 
 class PolicyRules:
-    """The rules; a subclass brings the fixture `scene`."""
+    """Tests that need a fixture `scene` in the subclass's module."""
 
     def test_an_ask_policy_asks_even_in_bypass_mode(self, scene: Scene[Stage[Model]]) -> None:
         scene.create("bypass", tools={"bash": "ask"})
@@ -116,7 +116,7 @@ class PolicyRules:
         scene.permits(1, "reject", "Not in this folder")
         scene.rested()
         assert not scene.made()
-        assert "Not in this folder" in scene.heard()
+        assert "Not in this folder" in scene.model_input()
         assert [each.status for each in scene.session.all(PermissionResolved)] == ["denied"]
 
     def test_an_ask_policy_asks_for_every_call(self, scene: Scene[Stage[Model]]) -> None:
@@ -136,7 +136,7 @@ class PolicyRules:
         scene.rested()
         assert not scene.made()
         assert scene.asks() == 0
-        assert REFUSED in scene.heard()
+        assert REFUSED in scene.model_input()
         assert REFUSED in scene.outputs()
 
     def test_an_allow_policy_runs_a_call_without_asking(self, scene: Scene[Stage[Model]]) -> None:
@@ -192,7 +192,7 @@ class PolicyRules:
         if by_tool != "deny":
             scene.permits(1, "reject", "No sums today")
         scene.rested()
-        assert (REFUSED if by_tool == "deny" else "No sums today") in scene.heard()
+        assert (REFUSED if by_tool == "deny" else "No sums today") in scene.model_input()
         assert scene.asks() == (0 if by_tool == "deny" else 1)
 
     def test_policies_can_be_changed_during_a_session(self, scene: Scene[Stage[Model]]) -> None:
@@ -231,7 +231,7 @@ class PolicyRules:
         scene.permits(1, "once")
         scene.rested()
         assert not scene.made("second.txt")
-        assert REFUSED in scene.heard()
+        assert REFUSED in scene.model_input()
 
     def test_policies_survive_a_restart_of_the_daemon(self, scene: Scene[Stage[Model]]) -> None:
         scene.create("bypass", tools={"bash": "ask"})
@@ -256,7 +256,7 @@ class PolicyRules:
         wanted = scene.session.next(ToolRequested)
         scene.session.call("POST", f"/sessions/{scene.session.id}/tools/{wanted.tool_id}/reply", {"output": "Rain"})
         scene.rested()
-        assert "Rain" in scene.heard()
+        assert "Rain" in scene.model_input()
         assert scene.asks() == 0
 
     def test_a_custom_tool_is_asked_for_only_if_a_policy_names_it(self, scene: Scene[Stage[Model]]) -> None:
@@ -264,7 +264,7 @@ class PolicyRules:
         scene.custom_turn()
         scene.permits(1, "reject", "It is secret")
         scene.rested()
-        assert "It is secret" in scene.heard()
+        assert "It is secret" in scene.model_input()
         assert scene.session.all(ToolRequested) == []
 
     def test_a_policy_for_an_unknown_tool_is_refused(self, scene: Scene[Stage[Model]]) -> None:

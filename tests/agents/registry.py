@@ -1,4 +1,4 @@
-"""An npm of ours, for tests of installing: it packs what it was given, and counts how often it was asked."""
+"""A fake npm for tests of installation. It packs given files and records each request."""
 
 import os
 import tarfile
@@ -16,7 +16,7 @@ def executable(path: Path, text: str) -> Path:
 
 
 def npm_with(files: Mapping[str, str], folder: Path, patch: pytest.MonkeyPatch) -> Path:
-    """Every package has these files. Returns the file with a line for each that was asked for."""
+    """Install a fake npm whose packages have these files. Returns the file that lists the requested packages."""
     asked = folder / "registry" / "asked"
     with tarfile.open(_made(folder / "registry") / "it.tgz", "w:gz") as archive:
         for name, text in files.items():

@@ -1,6 +1,6 @@
-"""A stage for an agent: a real daemon, the real program, one session, and what a client does with it and sees of it.
+"""A session of the real program behind a real daemon, driven through the API.
 
-Each agent has a subclass of its own in its folder, with its environment and its scripted model.
+Each agent's folder has a subclass with its environment and its scripted model.
 """
 
 import os
@@ -58,9 +58,9 @@ class Stage(ABC, Generic[M_co]):
 
     @abstractmethod
     def environment(self) -> dict[str, str]:
-        """Of the session: it leads the agent to the scripted model, and to nobody's home but the stage's."""
+        """The session's environment: it points the agent to the scripted model and to the home of this stage."""
 
-    # -- what a client does -----------------------------------------------------------------------------------
+    # -- requests of a client ---------------------------------------------------------------------------------
 
     def call(self, method: str, path: str, body: object = None, *, expect: int | None = None) -> httpx2.Response:
         url = f"{self.daemon.url}/v1{path}"
@@ -87,7 +87,7 @@ class Stage(ABC, Generic[M_co]):
         self.call("POST", f"/sessions/{self.id}/messages", {"message": text, **fields})
 
     def turn(self, text: str, **fields: object) -> TurnEnded:
-        """Send it, and wait for the end of the turn."""
+        """Send a message, and wait for the end of its turn."""
         before = len(self.all(TurnEnded))
         self.send(text, **fields)
         return self.next(TurnEnded, before + 1)
@@ -111,7 +111,7 @@ class Stage(ABC, Generic[M_co]):
     def reject(self, question_id: str) -> None:
         self.call("POST", f"/sessions/{self.id}/questions/{question_id}/reject", {})
 
-    # -- what a client sees -----------------------------------------------------------------------------------
+    # -- state and events -------------------------------------------------------------------------------------
 
     def info(self) -> dict[str, object]:
         return msgspec.json.decode(self.call("GET", f"/sessions/{self.id}").content, type=dict[str, object])
@@ -126,26 +126,26 @@ class Stage(ABC, Generic[M_co]):
         return [data for data in events if isinstance(data, kind)]
 
     def next(self, kind: type[T], number: int = 1) -> T:
-        """The `number`th event of a kind, when it is there."""
+        """Wait for the `number`th event of a kind."""
         return self.until(lambda: found if len(found := self.all(kind)) >= number else None)[number - 1]
 
     def until(self, met: Callable[[], T | None]) -> T:
         return wait_until(met, lambda: "\n".join(body.decode()[:500] for body in self.bodies()[-15:]))
 
-    def until_heard(self, words: str) -> None:
-        """Until the agent has begun to say them."""
+    def until_output(self, words: str) -> None:
+        """Wait until the words are in the agent's streamed output."""
         self.until(lambda: words in "".join(delta.delta for delta in self.all(ItemDelta)) or None)
 
     def items(self, kind: str) -> list[Item]:
         return [done.item for done in self.all(ItemCompleted) if done.item.kind == kind]
 
     def replies(self) -> list[str]:
-        """What the agent itself said, without its sub-agents and without empty messages."""
+        """The agent's own messages, without those of sub-agents and empty ones."""
         said = [item for item in self.items("message") if item.role == "assistant" and not item.subagent]
         return [text_of(item) for item in said if text_of(item)]
 
     def violations(self) -> list[str]:
-        """At rest, every rule must hold over all that was told."""
+        """Violations of the order rules in all events, once no turn runs."""
         self.until(lambda: self.info()["status"] not in ("running", "waiting"))
         rules = Rules()
         for body in self.bodies():
@@ -154,18 +154,18 @@ class Stage(ABC, Generic[M_co]):
 
     @contextmanager
     def played(self) -> Generator[Self]:
-        """Whatever the test does, the order rules hold over it, and the agent is gone afterwards."""
+        """Check the order rules after the test, and terminate the session."""
         yield self
         self.model.script.release_all()
         assert self.violations() == []
         self.terminate()
 
-    # -- what the machine sees --------------------------------------------------------------------------------
+    # -- processes --------------------------------------------------------------------------------------------
 
     def processes(self, words: str) -> list[int]:
         """Processes in the session's home that have these words in their command line.
 
-        One that was forked this moment still has its parent's: it is not counted.
+        A fork that still has its parent's command line is not counted.
         """
         wanted = f"HOME={self.home}".encode()
         found: dict[int, tuple[int, bytes]] = {}
@@ -181,11 +181,11 @@ class Stage(ABC, Generic[M_co]):
         return [pid for pid, (parent, command) in found.items() if found.get(parent, (0, b""))[1] != command]
 
 
-# -- what an agent's conftest is made of --------------------------------------------------------------------------
+# -- fixtures of the agents' conftests ------------------------------------------------------------------------
 
 
 def tested_binary(agent: str, variable: str, pinned: packages.Program, version: str) -> str:
-    """The pinned program, fetched once into a cache outside the checkout; one that `variable` names is used instead."""
+    """The program that `variable` names, or else the pinned one, downloaded once into a cache."""
     named = os.environ.get(variable)
     if named:
         return named
@@ -197,7 +197,7 @@ def tested_binary(agent: str, variable: str, pinned: packages.Program, version: 
 
 @contextmanager
 def daemon_of(folder: Path, *flags: str, **environment: str) -> Generator[DaemonProcess]:
-    """A daemon in an environment; it ends in peace."""
+    """A daemon in an environment. It must exit with code 0."""
     running = DaemonProcess(folder / "data", *flags, environment=environment)
     running.start()
     try:

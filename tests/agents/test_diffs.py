@@ -1,4 +1,4 @@
-"""Diffs that we make ourselves are what git makes of them."""
+"""Generated unified diffs, applied by git."""
 
 import subprocess
 from pathlib import Path

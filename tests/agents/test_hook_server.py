@@ -1,4 +1,4 @@
-"""The hook server and the hook program: who gets an answer, and that every failure rejects the call."""
+"""The hook server and the hook program: decisions, and rejection of the call on every failure."""
 
 import os
 import socket

@@ -1,4 +1,4 @@
-"""The agents that a daemon knows: told of before they are loaded, and the same after."""
+"""The registry of agents, which lists them before their adapters are loaded."""
 
 import subprocess
 import sys
@@ -10,8 +10,8 @@ import pytest
 from everyagent.agents.lazy_adapter import LazyAdapter
 from everyagent.agents.registry import known_adapters
 
-#: Prints what is loaded of the agents' folders when all their states are told.
-TOLD = """
+#: Prints the loaded modules of the agents' folders after all states are read.
+LISTING = """
 import sys, anyio
 from pathlib import Path
 from everyagent.agents.registry import known_adapters
@@ -35,7 +35,7 @@ def executable(path: Path) -> None:
 
 
 def test_agents_are_listed_without_loading_their_adapters(tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, "-c", TOLD, str(tmp_path)], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", LISTING, str(tmp_path)], capture_output=True, text=True, check=True)
     light = {f"everyagent.agents.{agent}.program" for agent in ("claude", "codex", "opencode", "amp")}
     assert set(done.stdout.split()) == {*light, "everyagent.agents.mock.launch"}
 

@@ -1,4 +1,4 @@
-"""A fault in one adapter's task stays there."""
+"""Supervised tasks: a fault in one ends no other."""
 
 import anyio
 from tests.waiting import LIMIT_SECONDS

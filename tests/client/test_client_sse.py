@@ -1,3 +1,5 @@
+"""Parsing of server-sent events by the client."""
+
 from itertools import pairwise
 
 from hypothesis import given

@@ -56,7 +56,7 @@ class RealModel(ABC):
         """The tool `add` of the MCP server `sums`, for `SUM`."""
 
     @abstractmethod
-    def heard(self) -> str:
+    def last_input(self) -> str:
         """All that the model was sent last."""
 
     @abstractmethod
@@ -106,7 +106,7 @@ class ClaudeModel(RealModel):
     def add(self, *, when: str = "") -> None:
         self._script.add(messages_replies.call("mcp__sums__add", SUM, when=when))
 
-    def heard(self) -> str:
+    def last_input(self) -> str:
         last = self._script.requests[-1]
         return msgspec.json.encode([last.system, last.messages]).decode()
 
@@ -164,7 +164,7 @@ class CodexModel(RealModel):
     def add(self, *, when: str = "") -> None:
         self._script.add(responses_replies.call("add", {**SUM}, namespace="mcp__sums", when=when))
 
-    def heard(self) -> str:
+    def last_input(self) -> str:
         return msgspec.json.encode(self._script.requests[-1].input).decode()
 
     def hold(self, *, when: str) -> None:
@@ -229,7 +229,7 @@ class OpencodeModel(RealModel):
     def add(self, *, when: str = "") -> None:
         self._script.add(chat_replies.call("sums_add", {**SUM}, when=when))
 
-    def heard(self) -> str:
+    def last_input(self) -> str:
         return msgspec.json.encode(self._script.requests[-1].messages).decode()
 
     def hold(self, *, when: str) -> None:
@@ -286,7 +286,7 @@ class AmpModel(RealModel):
     def add(self, *, when: str = "") -> None:
         self._script.add(amp_replies.call("mcp__sums__add", SUM, when=when))
 
-    def heard(self) -> str:
+    def last_input(self) -> str:
         return msgspec.json.encode([thread.messages for thread in self._server.threads.values()]).decode()
 
     def hold(self, *, when: str) -> None:

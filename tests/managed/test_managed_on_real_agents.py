@@ -172,8 +172,8 @@ def test_an_image_that_a_custom_tool_returns_reaches_the_model(
         content = [{"type": "text", "text": "sunny"}, image]
         raw.send({"type": "user.custom_tool_result", "custom_tool_use_id": asked, "content": content})
         raw.wait_idle("end_turn")
-        assert "sunny" in scene.heard()
-        assert picture in scene.heard()
+        assert "sunny" in scene.last_input()
+        assert picture in scene.last_input()
 
 
 @pytest.mark.parametrize("result", ["allow", "deny"])
@@ -229,7 +229,7 @@ def test_an_agent_reads_the_memory_of_another_session(
         begin(raw, scene, [TOOLSET], [{"type": "memory_store", "memory_store_id": store["id"]}])
         raw.say("Ada likes tea, too.")
         raw.wait_idle("end_turn")
-        assert "What Ada likes." in scene.heard(), "the model is told what there is"
+        assert "What Ada likes." in scene.last_input(), "the model is told what there is"
     assert "Remembered." in texts(raw.events())
     listed = cast("list[Event]", raw.call("GET", f"{memories}?view=full")["data"])
     told = {str(each["path"]): str(each["content"]) for each in listed}

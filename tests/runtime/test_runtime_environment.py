@@ -1,3 +1,5 @@
+"""The environment variables that are passed on to agents."""
+
 from everyagent.runtime.environment import scrubbed
 
 DAEMON = {

@@ -1,3 +1,5 @@
+"""Splitting of byte streams into lines of limited length."""
+
 from itertools import pairwise
 
 from hypothesis import given

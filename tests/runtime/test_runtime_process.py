@@ -1,3 +1,5 @@
+"""Child processes: reading lines, writing frames, stopping."""
+
 import os
 import sys
 from pathlib import Path

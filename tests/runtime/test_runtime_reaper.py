@@ -1,3 +1,5 @@
+"""The watcher that kills remaining processes of a dead daemon."""
+
 import os
 import signal
 import subprocess

@@ -1,3 +1,5 @@
+"""The part of stderr that is kept for error reports."""
+
 from everyagent.runtime.stderr import LINE_LIMIT, StderrKeeper
 
 

@@ -1,4 +1,4 @@
-"""The real Amp behind a real daemon, talking to a scripted server of its own: no key, no traffic but on loopback."""
+"""Sessions of the real Amp behind a real daemon, with a scripted server on loopback."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ def amp_binary() -> str:
 
 
 def environment(home: Path, model: AmpServer) -> dict[str, str]:
-    """Of a session whose home is `home` and whose server is scripted."""
+    """The environment of a session with this home and a scripted server."""
     return {"HOME": str(home), "TMPDIR": str(home), "AMP_URL": model.url, "AMP_API_KEY": KEY}
 
 
@@ -30,14 +30,14 @@ class AmpSession(Stage[AmpServer]):
 
     @property
     def thread(self) -> AmpThread:
-        """Amp's own memory of the session."""
+        """Amp's thread of the session."""
         return self.thread_of(str(self.info()["nativeSessionId"]))
 
     def thread_of(self, native: str) -> AmpThread:
         return self.model.threads[native]
 
     def agents(self) -> list[int]:
-        """Its processes."""
+        """Process ids of the session's agent."""
         return self.processes("--stream-json-input")
 
     def outputs(self) -> list[str]:
@@ -48,7 +48,7 @@ class AmpSession(Stage[AmpServer]):
         parts = [part for item in self.items("tool_result") for part in item.content]
         return [part for part in parts if isinstance(part, FileRefPart)]
 
-    def told_amp(self) -> str:
-        """All that was said in its thread, by anyone, and what came of its sub-agents' calls."""
+    def thread_text(self) -> str:
+        """The text of all messages in the thread, and the results of its sub-agents' calls."""
         said = [message.content for message in self.thread.messages]
         return msgspec.json.encode([said, self.thread.subagent_results]).decode()

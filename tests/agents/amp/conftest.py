@@ -29,6 +29,6 @@ def model() -> Generator[AmpServer]:
 
 @pytest.fixture
 def session(daemon: DaemonProcess, model: AmpServer, tmp_path: Path) -> Generator[AmpSession]:
-    """Not created yet."""
+    """A session that the test creates."""
     with AmpSession(daemon, model, tmp_path).played() as staged:
         yield staged

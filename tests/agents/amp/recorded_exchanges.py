@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import msgspec
-from tests.agents.told_session import ToldSession
+from tests.agents.sequenced_session import SequencedSession
 
 from everyagent.agents.adapter import Death
 from everyagent.agents.amp import failures
@@ -23,7 +23,7 @@ def cases() -> list[str]:
 class Exchange(msgspec.Struct, frozen=True):
     """`new` is a process and the prompt in its arguments, `in` and `out` its lines, `err` its stderr, `exit` its end.
 
-    A line that is no JSON is a string.
+    A line that is not JSON is a string.
     """
 
     dir: str
@@ -48,10 +48,10 @@ def lines_of(case: str) -> list[Line]:
 
 
 class Player:
-    """Plays a case as a session would."""
+    """Replays a case as a session would."""
 
     def __init__(self) -> None:
-        self._session = ToldSession()
+        self._session = SequencedSession()
         self._decoder = AmpDecoder()
         self._stderr: list[str] = []
 
@@ -89,8 +89,8 @@ class Player:
             code="auth" if self._decoder.wants_login else failures.code_of(words),
         )
         if death.history_lost:
-            self._session.tell([Emission(endings.history_lost(), True)])
-        self._session.tell(endings.death(self._session.order, death, cancelled=False))
+            self._session.emit([Emission(endings.history_lost(), True)])
+        self._session.emit(endings.death(self._session.order, death, cancelled=False))
 
 
 class _Block(msgspec.Struct):
@@ -101,14 +101,14 @@ class _Inner(msgspec.Struct):
     content: list[_Block] | str = []
 
 
-class _Told(msgspec.Struct):
+class _SentLine(msgspec.Struct):
     message: _Inner
 
 
 def _words(line: str) -> str:
-    """Of a line for stdin, or of a prompt in the arguments."""
+    """The text of a line for stdin, or of a prompt in the arguments."""
     try:
-        content = msgspec.json.decode(line, type=_Told).message.content
+        content = msgspec.json.decode(line, type=_SentLine).message.content
     except msgspec.MsgspecError:
         return line
     return content if isinstance(content, str) else "".join(block.text for block in content)

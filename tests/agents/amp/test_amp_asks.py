@@ -1,4 +1,4 @@
-"""Permissions, with the real program and the real delegate: asked, remembered, refused, kept in every mode."""
+"""Permissions with the real Amp and the real hook: answers, modes and the user's settings."""
 
 import json
 from pathlib import Path
@@ -96,7 +96,7 @@ def test_the_reason_of_a_rejection_reaches_the_model_and_the_turn_continues(sess
     assert not made(session)
     assert session.items("tool_result")[0].status == "failed"
     assert "Not in this folder" in session.outputs()[0]
-    assert "Not in this folder" in session.told_amp()
+    assert "Not in this folder" in session.thread_text()
 
 
 def test_concurrent_permissions_are_answered_separately(session: AmpSession) -> None:
@@ -134,7 +134,7 @@ def test_a_pending_permission_is_denied_if_the_daemon_is_killed(session: AmpSess
 
 
 def test_a_call_is_rejected_while_the_daemon_is_unreachable(session: AmpSession) -> None:
-    """Amp lives, and its delegate finds nobody; whoever starts next finds the daemon again."""
+    """Amp runs, but its hook finds no socket. The next process finds the daemon again."""
     session.model.script.add(
         say("One."), call("shell_command", TOUCH), say("Nobody there."), fail("Oh"), call("shell_command", TOUCH)
     )

@@ -1,4 +1,4 @@
-"""A fault in the adapter of the real Amp ends that session's agent, and nothing else."""
+"""Faults in the Amp adapter, which end only the agent of their session."""
 
 from collections.abc import AsyncGenerator
 from pathlib import Path

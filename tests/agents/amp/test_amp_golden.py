@@ -1,15 +1,15 @@
-"""Every recorded exchange becomes the events that are checked in."""
+"""Golden tests of recorded exchanges with Amp."""
 
 import pytest
 from recorded_exchanges import GOLDEN, Player, cases, lines_of
 from tests.agents.golden import assert_golden, memory_growth
-from tests.agents.told_session import violations
+from tests.agents.sequenced_session import violations
 
 from everyagent.agents.amp.decode import AmpDecoder
 
-#: It never got as far as saying anything.
+#: Exchanges without any output.
 SILENT = frozenset({"auth-bad", "bad-flag", "continue-missing", "server-down"})
-#: It was not asked to speak in JSON.
+#: The exchange without `--stream-json`, so without JSON output.
 PLAIN = "text-plain"
 
 

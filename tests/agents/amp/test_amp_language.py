@@ -1,4 +1,4 @@
-"""Amp's language: every line it may say, those it never said so far, and those it should not."""
+"""Decoding and encoding of Amp's lines, including unknown and malformed ones."""
 
 import re
 from pathlib import Path
@@ -26,12 +26,14 @@ def decoded(decoder: AmpDecoder, **frame: object) -> list[Draft]:
     return list(decoder.decode(Line(msgspec.json.encode(frame))).drafts)
 
 
-def said(decoder: AmpDecoder, *blocks: dict[str, object], stop_reason: str | None = "end_turn") -> list[Draft]:
+def assistant_message(
+    decoder: AmpDecoder, *blocks: dict[str, object], stop_reason: str | None = "end_turn"
+) -> list[Draft]:
     message = {"role": "assistant", "content": blocks, "stop_reason": stop_reason}
     return decoded(decoder, type="assistant", message=message, parent_tool_use_id=None, session_id="T-1")
 
 
-def heard(decoder: AmpDecoder, *blocks: dict[str, object]) -> list[Draft]:
+def user_message(decoder: AmpDecoder, *blocks: dict[str, object]) -> list[Draft]:
     return decoded(decoder, type="user", message={"role": "user", "content": blocks})
 
 
@@ -42,7 +44,7 @@ def text(words: str) -> dict[str, object]:
 def prompted(words: str = "go") -> AmpDecoder:
     decoder = AmpDecoder()
     decoder.prompted([words])
-    heard(decoder, text(words))
+    user_message(decoder, text(words))
     return decoder
 
 
@@ -52,9 +54,9 @@ def items(drafts: list[Draft]) -> list[Item]:
 
 def returned(tool: str, input: dict[str, object], output: str, *, is_error: bool = False) -> Item:
     decoder = prompted()
-    said(decoder, {"type": "tool_use", "id": "TU-1", "name": tool, "input": input}, stop_reason="tool_use")
+    assistant_message(decoder, {"type": "tool_use", "id": "TU-1", "name": tool, "input": input}, stop_reason="tool_use")
     block: dict[str, object] = {"type": "tool_result", "tool_use_id": "TU-1", "content": output, "is_error": is_error}
-    (item,) = items(heard(decoder, block))
+    (item,) = items(user_message(decoder, block))
     return item
 
 
@@ -124,13 +126,13 @@ def test_an_unknown_frame_is_named() -> None:
 
 
 def test_an_unknown_block_is_unparsed_and_the_others_are_kept() -> None:
-    drafts = said(prompted(), text("Here:"), {"type": "hologram"})
+    drafts = assistant_message(prompted(), text("Here:"), {"type": "hologram"})
     assert [draft.error for draft in drafts if isinstance(draft, Unparsed)] == ["unknown block 'hologram'"]
     assert len(items(drafts)) == 1
 
 
 def test_redacted_thinking_is_a_private_reasoning_part() -> None:
-    (item,) = items(said(prompted(), {"type": "redacted_thinking", "data": "x"}, text("Hm.")))
+    (item,) = items(assistant_message(prompted(), {"type": "redacted_thinking", "data": "x"}, text("Hm.")))
     assert item.content[0] == ReasoningPart(text="", visibility="private")
 
 
@@ -152,29 +154,29 @@ def ends(drafts: list[Draft]) -> list[str]:
 def test_a_turn_ends_after_the_reply_to_a_steered_message() -> None:
     decoder = prompted()
     decoder.prompted(["and this"])
-    assert ends(said(decoder, text("One."))) == []
-    heard(decoder, text("and this"))
-    assert ends(said(decoder, text("Two."))) == ["end_turn"]
+    assert ends(assistant_message(decoder, text("One."))) == []
+    user_message(decoder, text("and this"))
+    assert ends(assistant_message(decoder, text("Two."))) == ["end_turn"]
 
 
 def test_an_echoed_prompt_with_additional_text_is_recognised() -> None:
     decoder = AmpDecoder()
     decoder.prompted(["go"])
-    drafts = heard(decoder, text("Something of the server's"), text("go"))
+    drafts = user_message(decoder, text("Something of the server's"), text("go"))
     assert [type(draft) for draft in drafts] == [TurnStarted]
-    assert ends(said(decoder, text("Gone."))) == ["end_turn"]
+    assert ends(assistant_message(decoder, text("Gone."))) == ["end_turn"]
 
 
 def test_the_end_of_an_earlier_turn_does_not_end_this_one() -> None:
     decoder = AmpDecoder()
     decoder.prompted(["second"])
-    assert ends(said(decoder, text("The first's answer."))) == []
-    heard(decoder, text("second"))
-    assert ends(said(decoder, text("The second's."))) == ["end_turn"]
+    assert ends(assistant_message(decoder, text("The first's answer."))) == []
+    user_message(decoder, text("second"))
+    assert ends(assistant_message(decoder, text("The second's."))) == ["end_turn"]
 
 
 def test_a_message_without_a_stop_reason_ends_the_turn_as_interrupted() -> None:
-    assert ends(said(prompted(), text("Half a"), stop_reason=None)) == ["interrupted"]
+    assert ends(assistant_message(prompted(), text("Half a"), stop_reason=None)) == ["interrupted"]
 
 
 def test_a_result_ends_only_an_open_turn() -> None:
@@ -195,7 +197,7 @@ def test_the_thread_is_the_native_session() -> None:
 def test_each_permission_is_matched_to_a_different_call() -> None:
     decoder = prompted()
     call = {"type": "tool_use", "name": "async_shell_command", "input": {"command": "ls"}}
-    said(decoder, {**call, "id": "TU-1"}, {**call, "id": "TU-2"}, stop_reason="tool_use")
+    assistant_message(decoder, {**call, "id": "TU-1"}, {**call, "id": "TU-2"}, stop_reason="tool_use")
     for id in ("TU-1", "TU-2"):
         found = decoder.call_for("shell_command", {"command": "ls"})
         assert found
@@ -210,9 +212,9 @@ def test_call_ids_that_a_later_turn_repeats_are_new_items() -> None:
     result: dict[str, object] = {"type": "tool_result", "tool_use_id": "TU-1", "content": "x"}
     keys: list[str] = []
     for _ in range(2):
-        keys += [item.item_id for item in items(said(decoder, call, stop_reason="tool_use"))]
-        keys += [item.item_id for item in items(heard(decoder, result))]
-        said(decoder, text("Done."))
+        keys += [item.item_id for item in items(assistant_message(decoder, call, stop_reason="tool_use"))]
+        keys += [item.item_id for item in items(user_message(decoder, result))]
+        assistant_message(decoder, text("Done."))
     assert len(set(keys)) == 4
 
 
@@ -253,7 +255,7 @@ def test_a_rejected_call_is_failed_though_amp_reports_success() -> None:
 
 
 def test_a_result_without_a_call_is_an_item() -> None:
-    (item,) = items(heard(prompted(), {"type": "tool_result", "tool_use_id": "TU-9", "content": "x"}))
+    (item,) = items(user_message(prompted(), {"type": "tool_result", "tool_use_id": "TU-9", "content": "x"}))
     assert item.native_item_id == "TU-9"
 
 
@@ -282,7 +284,7 @@ def test_a_path_in_a_uri_is_decoded() -> None:
     )
 
 
-# -- what it is told ----------------------------------------------------------------------------------------------
+# -- messages to Amp ----------------------------------------------------------------------------------------------
 
 
 def test_attachments_precede_the_text_of_a_message(tmp_path: Path) -> None:

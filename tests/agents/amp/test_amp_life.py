@@ -1,4 +1,4 @@
-"""The life of a session with the real program: interrupts, failures, resuming, dying."""
+"""Interrupts, failures, crashes and resuming of the real Amp."""
 
 import os
 import signal
@@ -23,7 +23,7 @@ def agent_pid(session: AmpSession) -> int:
 
 
 def begun(session: AmpSession) -> None:
-    """Amp's server works on the turn."""
+    """Wait until Amp's server has begun the turn."""
     session.until(lambda: session.info()["nativeSessionId"])
 
 
@@ -67,7 +67,7 @@ def test_the_process_is_killed_if_the_turn_does_not_stop(session: AmpSession) ->
     session.model.script.add(say("Noted."), reply, say("It was seven."))
     session.create().turn("Remember seven")
     session.send("Talk long")
-    session.until(lambda: "Talk long" in session.told_amp() or None)
+    session.until(lambda: "Talk long" in session.thread_text() or None)
     os.kill(agent_pid(session), signal.SIGSTOP)
     session.cancel()
     assert session.next(TurnEnded, 2).stop_reason == "interrupted"
@@ -136,7 +136,7 @@ def test_a_missing_key_is_reported_before_amp_starts(session: AmpSession) -> Non
 
 
 def test_a_stored_key_that_amp_does_not_accept_is_an_auth_error(session: AmpSession) -> None:
-    """A stored key that is none: Amp would print a link and wait for ever."""
+    """Amp prints a login link and would wait for ever."""
     stored = session.home / ".local" / "share" / "amp"
     stored.mkdir(parents=True)
     (stored / "secrets.json").write_text(f'{{"apiKey@{session.model.url}/": "{KEY}"}}')
@@ -226,20 +226,20 @@ def test_a_session_continues_from_its_transcript_if_the_thread_is_gone(
     assert session.turn("Which number?").stop_reason == "end_turn"
     assert [error.details for error in session.all(Error)] == [{"history_lost": True}]
     assert session.info()["nativeSessionId"] != native
-    assert "Remember seven" in session.told_amp()
+    assert "Remember seven" in session.thread_text()
 
 
 @pytest.fixture
-def sleepy(binary: str, tmp_path: Path) -> Generator[DaemonProcess]:
-    """A daemon that lets an agent go almost at once."""
+def short_idle_daemon(binary: str, tmp_path: Path) -> Generator[DaemonProcess]:
+    """A daemon that hibernates idle sessions after half a second."""
     with daemon_of(tmp_path, "--idle-timeout", "0.5", **{program.BINARY_VARIABLE: binary}) as running:
         yield running
 
 
 def test_an_idle_session_hibernates_and_resumes_its_thread(
-    sleepy: DaemonProcess, model: AmpServer, tmp_path: Path
+    short_idle_daemon: DaemonProcess, model: AmpServer, tmp_path: Path
 ) -> None:
-    with AmpSession(sleepy, model, tmp_path).played() as session:
+    with AmpSession(short_idle_daemon, model, tmp_path).played() as session:
         model.script.add(say("Noted."), fail("Something", when="Fail"), say("It was seven."))
         session.create().turn("Remember seven")
         for words in ("Fail", "Which number?"):
@@ -257,7 +257,7 @@ def test_a_fork_gets_the_conversation_before_it(session: AmpSession) -> None:
     session.terminate()
     session.id = fork
     assert session.turn("Which number?").stop_reason == "end_turn"
-    assert "Remember seven" in session.told_amp()
+    assert "Remember seven" in session.thread_text()
     assert len(session.model.threads) == 2
 
 

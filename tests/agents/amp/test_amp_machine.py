@@ -1,4 +1,4 @@
-"""The real program under the session machine: any commands, any restarts, and every order rule over what is told."""
+"""Random commands and restarts with the real Amp, checked against every order rule."""
 
 from collections.abc import Generator
 
@@ -17,7 +17,7 @@ FOREVER = 10**9
 
 
 def replies() -> Generator[Reply]:
-    """What the agent does is chosen by the prompt."""
+    """The agent's reply, chosen by the prompt."""
     yield say("Never said.", when="talk for long", held=True)
     yield call("shell_command", {"command": "python3 -c 'import time; time.sleep(40)'"}, when="work long")
     yield call("shell_command", {"command": "touch made"}, when="make a file")

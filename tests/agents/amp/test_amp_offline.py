@@ -1,4 +1,4 @@
-"""The real program where there is no network."""
+"""The real Amp without a network."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What may be done in which mode, and what becomes of the user's own settings."""
+"""Permission decisions by mode, and conversion of the user's Amp settings."""
 
 import json
 from pathlib import Path

@@ -40,8 +40,8 @@ class AmpScene(Scene[AmpSession]):
     def servers(self) -> dict[str, object]:
         return {"sums": {"type": "local", "command": [sys.executable, str(SERVER)]}}
 
-    def heard(self) -> str:
-        return self.session.told_amp()
+    def model_input(self) -> str:
+        return self.session.thread_text()
 
 
 @pytest.fixture

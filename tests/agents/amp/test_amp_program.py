@@ -1,4 +1,4 @@
-"""How the program is found, fetched, started, and what is told about it."""
+"""Discovery, installation, arguments and state of the Amp program."""
 
 import os
 import stat
@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio
 import msgspec
 import pytest
-from tests.agents.ear import Ear
+from tests.agents.collecting_listener import CollectingListener
 
 from everyagent.agents.adapter import Change, Launch, Prompt
 from everyagent.agents.adapter_context import AdapterContext
@@ -161,7 +161,7 @@ def test_the_login_is_looked_up_for_the_server_of_the_users_settings(tmp_path: P
     launching.prepare(launch(tmp_path), {"HOME": str(tmp_path)}, "default", UNRESTRICTED, DOOR)
 
 
-# -- finding, fetching, telling -----------------------------------------------------------------------------------
+# -- discovery, installation, state -------------------------------------------------------------------------------
 
 
 async def test_the_configured_program_precedes_the_path_and_the_installed_one(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ async def test_a_session_without_the_program_gets_a_remedy(tmp_path: Path) -> No
     async with adapter(tmp_path, PATH="/nowhere") as made:
         assert not (await made.state()).installed
         with pytest.raises(AgentNotInstalled, match="everyagent agents install amp"):
-            await made.open(launch(tmp_path), Ear())
+            await made.open(launch(tmp_path), CollectingListener())
 
 
 async def test_installing_downloads_the_pinned_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,20 +213,20 @@ async def test_installing_downloads_the_pinned_version(tmp_path: Path, monkeypat
     assert asked.read_text() == f"@ampcode/cli-linux-x64@{program.TESTED_VERSION}\n"
 
 
-# -- a conversation with a program that is not quite Amp ----------------------------------------------------------
+# -- conversations with a fake Amp --------------------------------------------------------------------------------
 
 
 @asynccontextmanager
-async def staged(folder: Path, script: str) -> AsyncGenerator[tuple[AmpAdapter, Ear]]:
+async def staged(folder: Path, script: str) -> AsyncGenerator[tuple[AmpAdapter, CollectingListener]]:
     named = executable(folder / "bin" / "amp", script)
     async with adapter(folder, EVERYAGENT_AMP_BIN=str(named), AMP_API_KEY="k") as made:
-        yield made, Ear()
+        yield made, CollectingListener()
 
 
 async def test_a_failed_start_is_reported_with_stderr(tmp_path: Path) -> None:
-    async with staged(tmp_path, "#!/bin/sh\necho 'the flux is low' >&2\nexit 7\n") as (made, ear):
-        await made.open(launch(tmp_path), ear)
-        death = await ear.death()
+    async with staged(tmp_path, "#!/bin/sh\necho 'the flux is low' >&2\nexit 7\n") as (made, listener):
+        await made.open(launch(tmp_path), listener)
+        death = await listener.death()
     assert (death.exit_code, death.expected, death.code) == (7, False, None)
     assert death.stderr
     assert death.stderr.head == "the flux is low"
@@ -235,9 +235,9 @@ async def test_a_failed_start_is_reported_with_stderr(tmp_path: Path) -> None:
 
 async def test_an_invalid_key_is_an_auth_error(tmp_path: Path) -> None:
     words = "Error: Invalid or missing API key. Run 'amp login' to authenticate."
-    async with staged(tmp_path, f'#!/bin/sh\necho "{words}" >&2\nexit 1\n') as (made, ear):
-        await made.open(launch(tmp_path), ear)
-        death = await ear.death()
+    async with staged(tmp_path, f'#!/bin/sh\necho "{words}" >&2\nexit 1\n') as (made, listener):
+        await made.open(launch(tmp_path), listener)
+        death = await listener.death()
     assert death.code == "auth"
     assert "AMP_API_KEY" in (death.message or "")
 
@@ -245,17 +245,17 @@ async def test_an_invalid_key_is_an_auth_error(tmp_path: Path) -> None:
 async def test_a_program_that_asks_for_a_login_is_ended_with_an_auth_error(tmp_path: Path) -> None:
     async with staged(tmp_path, "#!/bin/sh\necho 'No API key found. Starting login flow...'\nexec sleep 60\n") as (
         made,
-        ear,
+        listener,
     ):
-        await made.open(launch(tmp_path), ear)
-        death = await ear.death()
+        await made.open(launch(tmp_path), listener)
+        death = await listener.death()
     assert (death.code, death.history_lost) == ("auth", False)
     assert "not logged in" in (death.message or "")
 
 
 async def test_a_closed_conversation_reports_one_death_and_refuses_calls(tmp_path: Path) -> None:
-    async with staged(tmp_path, "#!/bin/sh\nexec cat >/dev/null\n") as (made, ear):
-        conversation = await made.open(launch(tmp_path), ear)
+    async with staged(tmp_path, "#!/bin/sh\nexec cat >/dev/null\n") as (made, listener):
+        conversation = await made.open(launch(tmp_path), listener)
         await conversation.close()
         await conversation.close(force=True)
         with pytest.raises(AgentFailed):
@@ -267,30 +267,30 @@ async def test_a_closed_conversation_reports_one_death_and_refuses_calls(tmp_pat
         with pytest.raises(AgentFailed):
             await conversation.answer("nobody", QuestionAnswer(answers=None))
         await conversation.interrupt()
-    assert [death.expected for death in ear.deaths] == [True]
+    assert [death.expected for death in listener.deaths] == [True]
 
 
 async def test_a_prompt_after_the_final_result_starts_a_new_process(tmp_path: Path) -> None:
-    """Also one that says it and does not go: nobody is told of its end."""
+    """Also if the old process is still running. Its end is not reported as a death."""
     said = '{"type":"result","subtype":"error_during_execution","is_error":true,"error":"Oh","session_id":"T-1"}'
     init = '{"type":"system","subtype":"init","session_id":"T-1"}'
     script = f"#!/bin/sh\necho \"$@\" >> {tmp_path}/starts\nread line\necho '{init}'\necho '{said}'\ncat >/dev/null\n"
-    async with staged(tmp_path, script) as (made, ear):
-        conversation = await made.open(launch(tmp_path), ear)
+    async with staged(tmp_path, script) as (made, listener):
+        conversation = await made.open(launch(tmp_path), listener)
         await conversation.prompt(Prompt(item_id="itm_1", text="One"))
-        await ear.until(lambda: len(ear.drafts) >= 3 or None)
+        await listener.until(lambda: len(listener.drafts) >= 3 or None)
         await conversation.prompt(Prompt(item_id="itm_2", text="Two"))
-        await ear.until(lambda: len(ear.drafts) >= 6 or None)
-        assert ear.deaths == []
+        await listener.until(lambda: len(listener.drafts) >= 6 or None)
+        assert listener.deaths == []
         await conversation.close()
     starts = (tmp_path / "starts").read_text().splitlines()
     assert ["continue T-1" in start for start in starts] == [False, True]
-    assert [death.expected for death in ear.deaths] == [True]
+    assert [death.expected for death in listener.deaths] == [True]
 
 
 async def test_changes_of_variant_and_policies_need_a_restart_and_mode_changes_do_not(tmp_path: Path) -> None:
-    async with staged(tmp_path, "#!/bin/sh\nexec cat >/dev/null\n") as (made, ear):
-        conversation = await made.open(launch(tmp_path), ear)
+    async with staged(tmp_path, "#!/bin/sh\nexec cat >/dev/null\n") as (made, listener):
+        conversation = await made.open(launch(tmp_path), listener)
         assert await conversation.change(Change(permission_mode="plan"))
         assert conversation.mode == "plan"
         assert await conversation.change(Change(permission_mode="bypass", agent_mode="build"))

@@ -1,4 +1,4 @@
-"""Turns with the real program: words, thoughts, tools, files, images, MCP, custom tools, steering."""
+"""Text, reasoning, tools, files, images, MCP, custom tools and steering of turns with the real Amp."""
 
 import base64
 import sys
@@ -113,7 +113,7 @@ def test_images_are_sent_to_and_returned_by_the_agent(session: AmpSession) -> No
     session.model.script.add(call("Read", {"path": str(path)}), say("A dot."))
     data = base64.b64encode(PNG).decode()
     session.create().turn("What is it?", attachments=[{"data": data, "mime": "image/png", "filename": "dot.png"}])
-    assert "image/png" in session.told_amp()
+    assert "image/png" in session.thread_text()
     (image,) = [part for part in session.items("tool_result")[0].content if isinstance(part, ImagePart)]
     assert (image.path, image.mime) == (str(path), "image/png")
     assert session.replies() == ["A dot."]
@@ -146,7 +146,7 @@ def test_the_system_prompt_is_sent_once_before_the_first_message(session: AmpSes
     session.model.script.add(say("Arr."), say("Arr again."))
     session.create(systemPrompt="Answer as a pirate.").turn("Hello")
     session.turn("Again")
-    assert session.told_amp().count("Answer as a pirate.") == 1
+    assert session.thread_text().count("Answer as a pirate.") == 1
     assert [item for item in session.items("message") if "pirate" in str(item.content)] == []
 
 
@@ -183,7 +183,7 @@ def test_a_message_steered_into_a_text_reply_is_answered_in_the_same_turn(sessio
 
 
 def test_retries_and_sub_agents_that_amp_hides_have_no_events(session: AmpSession) -> None:
-    """Its retries, and what its sub-agents say."""
+    """Amp does not print its retries or the messages of its sub-agents."""
     session.model.script.add(Reply(text="Recovered.", retries=True, subagent_text="A sub-agent's words."))
     session.create().turn("Go")
     assert session.replies() == ["Recovered."]

@@ -1,4 +1,4 @@
-"""What a directory would let run unasked: the real program shows that it would, and the session refuses."""
+"""Refusal of directory settings and skills that run tools without asking."""
 
 import json
 from pathlib import Path
@@ -27,7 +27,7 @@ def written(path: Path, what: object) -> Path:
 
 
 def refused(directory: Path, mode: str, policies: ToolPolicies = UNRESTRICTED, user: Settings | None = None) -> str:
-    """Why, or nothing."""
+    """The reason for a refusal, or an empty string."""
     try:
         untrusted_config.refuse(directory, mode, policies, user or {}, {"HOME": str(directory.parents[1])})
     except AgentFailed as failure:
@@ -35,7 +35,7 @@ def refused(directory: Path, mode: str, policies: ToolPolicies = UNRESTRICTED, u
     return ""
 
 
-# -- what is looked for -------------------------------------------------------------------------------------------
+# -- refused rules and skills -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def refused(directory: Path, mode: str, policies: ToolPolicies = UNRESTRICTED, u
 def test_a_directory_rule_that_allows_tools_is_refused_except_in_bypass_mode(
     tmp_path: Path, found: object, rule: str, name: str
 ) -> None:
-    """From a folder inside of the repository, too."""
+    """Also from a folder inside the repository."""
     (tmp_path / ".git").mkdir()
     file = written(tmp_path / ".amp" / name, found)
     inside = tmp_path / "a" / "b"

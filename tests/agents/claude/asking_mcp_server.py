@@ -1,4 +1,4 @@
-"""An MCP server over stdio whose one tool asks the user for a date and a number, and returns the answer."""
+"""An MCP server over stdio with one tool, which elicits a date and a number from the user and returns them."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""The real Claude Code behind a real daemon, talking to a scripted model: no key, no traffic but on loopback."""
+"""Sessions of the real Claude Code behind a real daemon, with a scripted model on loopback."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ def claude_binary() -> str:
 
 
 def environment(home: Path, model: MessagesServer) -> dict[str, str]:
-    """Of a session whose home is `home` and whose model is scripted."""
+    """The environment of a session with this home and a scripted model."""
     return {
         "HOME": str(home),
         "ANTHROPIC_BASE_URL": model.url,
@@ -31,5 +31,5 @@ class ClaudeSession(Stage[MessagesServer]):
         return environment(self.home, self.model)
 
     def agents(self) -> list[int]:
-        """Its processes."""
+        """Process ids of the session's agent."""
         return self.processes("stream-json")

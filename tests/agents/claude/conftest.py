@@ -29,6 +29,6 @@ def model() -> Generator[MessagesServer]:
 
 @pytest.fixture
 def session(daemon: DaemonProcess, model: MessagesServer, tmp_path: Path) -> Generator[ClaudeSession]:
-    """Not created yet."""
+    """A session that the test creates."""
     with ClaudeSession(daemon, model, tmp_path).played() as staged:
         yield staged

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import msgspec
-from tests.agents.told_session import ToldSession
+from tests.agents.sequenced_session import SequencedSession
 
 from everyagent.agents.claude import encode
 from everyagent.agents.claude.asks import APPROVE, APPROVE_EDITS, Ask, ClaudePlanAsk, ClaudeQuestionsAsk
@@ -20,7 +20,7 @@ def cases() -> list[str]:
 
 
 class Exchange(msgspec.Struct, frozen=True):
-    """`in` is what the program was told, `out` what it said, `new` is a new process in the permission mode `msg`."""
+    """`in` is a line to the program, `out` a line from it, `new` a new process in the permission mode `msg`."""
 
     dir: str
     msg: msgspec.Raw
@@ -38,7 +38,7 @@ def lines_of(case: str) -> list[Line]:
     return [Line(bytes(exchange.msg)) for exchange in exchanges(case) if exchange.dir == "out"]
 
 
-class Told(msgspec.Struct, frozen=True):
+class SentFrame(msgspec.Struct, frozen=True):
     type: str = ""
     message: object = None
     response: object = None
@@ -52,11 +52,11 @@ class Permitted(msgspec.Struct, frozen=True):
 
 
 class Player:
-    """Plays a case as a session would. `answers` are pairs of the recorded answer and of ours."""
+    """Replays a case as a session would. `answers` are pairs of the recorded answer and ours."""
 
     def __init__(self) -> None:
         self.answers: list[tuple[Permitted, Permitted]] = []
-        self._session = ToldSession()
+        self._session = SequencedSession()
         self._decoder = ClaudeDecoder()
 
     def play(self, case: str) -> list[Event]:
@@ -75,7 +75,7 @@ class Player:
         return self._session.events
 
     def _sent(self, body: bytes) -> None:
-        frame = msgspec.json.decode(body, type=Told)
+        frame = msgspec.json.decode(body, type=SentFrame)
         if frame.type == "user":
             self._session.prompted()
         elif frame.type == "control_response":
@@ -99,7 +99,7 @@ class Player:
 
 
 def _answer(ask: Ask, recorded: Permitted) -> Answer:
-    """The answer of a client that leads to the recorded response."""
+    """The client's answer that produces the recorded response."""
     allowed = recorded.behavior == "allow"
     match ask:
         case ClaudeQuestionsAsk() if allowed:

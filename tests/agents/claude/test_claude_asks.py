@@ -1,4 +1,4 @@
-"""What the real program asks of its user: permissions, questions, plans, forms."""
+"""Permissions, questions, plans and forms of the real Claude Code."""
 
 import sys
 from pathlib import Path

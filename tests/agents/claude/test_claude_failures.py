@@ -1,4 +1,4 @@
-"""When the model's API or the start of the real program fails."""
+"""Failures of the model's API and of the login, with the real Claude Code."""
 
 from claude_stage import ClaudeSession
 from tests.scripted.messages_replies import Reply, fail, say, text_block

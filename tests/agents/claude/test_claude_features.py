@@ -1,4 +1,4 @@
-"""What the real program offers beyond turns: models, modes, images, MCP, custom tools, sub-agents, compaction."""
+"""Models, modes, images, MCP, custom tools, sub-agents and compaction of the real Claude Code."""
 
 import base64
 import json
@@ -93,7 +93,7 @@ def test_an_image_that_a_tool_reads_is_an_image_part(session: ClaudeSession) -> 
 
 
 def test_the_system_prompt_is_appended(session: ClaudeSession) -> None:
-    """However long it is: an argument of the program could not hold this one."""
+    """Also a prompt that is longer than the limit of an argument."""
     prompt = "Always answer as a pirate." + " Arr." * 40_000
     session.model.script.add(say("Arr."))
     session.create(systemPrompt=prompt).turn("Hello")

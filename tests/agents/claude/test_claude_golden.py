@@ -1,13 +1,13 @@
-"""Every recorded exchange becomes the events that are checked in."""
+"""Golden tests of recorded exchanges with Claude Code."""
 
 import pytest
 from recorded import GOLDEN, Player, cases, lines_of
 from tests.agents.golden import assert_golden, memory_growth
-from tests.agents.told_session import violations
+from tests.agents.sequenced_session import violations
 
 from everyagent.agents.claude.decode import ClaudeDecoder
 
-#: Exchanges in which the program was told nonsense, so that it ended without a word.
+#: Exchanges in which the program got invalid input, so that it exited without output.
 SILENT = frozenset({"bad-flag", "bypass-root-refused", "malformed-stdin"})
 
 

@@ -1,4 +1,4 @@
-"""Decoding and encoding, frame by frame: what the recorded exchanges do not show."""
+"""Decoding and encoding of Claude Code's frames that no recorded exchange has."""
 
 import re
 from pathlib import Path
@@ -134,7 +134,7 @@ def test_a_result_that_cannot_be_read_ends_its_turn() -> None:
 
 
 def streamed(decoder: ClaudeDecoder) -> list[Draft]:
-    """A message with a call, as a model that numbers from 1 in every turn streams it, and the call's result."""
+    """A streamed message with a call, and its result, with ids that are the same in every turn."""
     use = {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {}}
     frames: list[dict[str, object]] = [
         {"type": "stream_event", "event": {"type": "message_start", "message": {"id": "msg_1"}}},

@@ -1,4 +1,4 @@
-"""The life of a session with the real program: interrupts, steering, resuming, dying."""
+"""Interrupts, steering, crashes and resuming of the real Claude Code."""
 
 import os
 import signal
@@ -26,7 +26,7 @@ def agent_pid(session: ClaudeSession) -> int:
 def test_an_interrupt_stops_the_output_and_keeps_the_session(session: ClaudeSession) -> None:
     session.model.script.add(say(LONG, held=8), say("Still here."))
     session.create().send("Talk long")
-    session.until_heard("word")
+    session.until_output("word")
     session.cancel()
     assert session.next(TurnEnded).stop_reason == "interrupted"
     pid = agent_pid(session)
@@ -77,7 +77,7 @@ def test_a_message_steered_into_a_text_reply_is_answered_after_it(session: Claud
     reply = say(LONG, held=4)
     session.model.script.add(reply, say("Blue it is.", when="Make it blue"))
     session.create().send("Talk")
-    session.until_heard("word")
+    session.until_output("word")
     session.send("Make it blue", delivery="steer")
     reply.release.set()
     session.until(lambda: session.replies() == [LONG, "Blue it is."])
@@ -87,7 +87,7 @@ def test_a_queued_message_waits_for_its_turn(session: ClaudeSession) -> None:
     reply = say(LONG, held=4)
     session.model.script.add(reply, say("Second."))
     session.create().send("First")
-    session.until_heard("word")
+    session.until_output("word")
     session.send("Second")
     reply.release.set()
     session.next(TurnEnded, 2)
@@ -98,7 +98,7 @@ def test_a_killed_agent_is_reported_and_the_session_resumes(session: ClaudeSessi
     session.model.script.add(say("Noted."), say(LONG, held=4), say("It was seven."))
     session.create().turn("Remember seven")
     session.send("Talk long")
-    session.until_heard("word")
+    session.until_output("word")
     os.kill(agent_pid(session), signal.SIGKILL)
     ended = session.next(TurnEnded, 2)
     assert ended.stop_reason == "error"
@@ -130,7 +130,7 @@ def test_the_session_resumes_after_the_daemon_is_killed(session: ClaudeSession, 
     session.model.script.add(say("Noted."), say(LONG, held=4), say("It was seven."))
     session.create().turn("Remember seven")
     session.send("Talk long")
-    session.until_heard("word")
+    session.until_output("word")
     pid = agent_pid(session)
     daemon.kill()
     daemon.start()
@@ -145,7 +145,7 @@ def test_the_process_is_killed_if_the_turn_does_not_stop(session: ClaudeSession)
     session.model.script.add(say("Noted."), say(LONG, held=4), say("It was seven."))
     session.create().turn("Remember seven")
     session.send("Talk long")
-    session.until_heard("word")
+    session.until_output("word")
     os.kill(agent_pid(session), signal.SIGSTOP)
     session.cancel()
     assert session.next(TurnEnded, 2).stop_reason == "interrupted"
@@ -154,16 +154,16 @@ def test_the_process_is_killed_if_the_turn_does_not_stop(session: ClaudeSession)
 
 
 @pytest.fixture
-def sleepy(binary: str, tmp_path: Path) -> Generator[DaemonProcess]:
-    """A daemon that lets an agent go almost at once."""
+def short_idle_daemon(binary: str, tmp_path: Path) -> Generator[DaemonProcess]:
+    """A daemon that hibernates idle sessions after half a second."""
     with daemon_of(tmp_path, "--idle-timeout", "0.5", **{program.BINARY_VARIABLE: binary}) as running:
         yield running
 
 
 def test_an_idle_session_hibernates_and_resumes_its_conversation(
-    sleepy: DaemonProcess, model: MessagesServer, tmp_path: Path
+    short_idle_daemon: DaemonProcess, model: MessagesServer, tmp_path: Path
 ) -> None:
-    session = ClaudeSession(sleepy, model, tmp_path)
+    session = ClaudeSession(short_idle_daemon, model, tmp_path)
     model.script.add(say("Noted."), say("It was seven."))
     session.create().turn("Remember seven")
     session.until(lambda: session.info()["status"] == "hibernated")

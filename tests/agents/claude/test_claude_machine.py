@@ -1,4 +1,4 @@
-"""The real program under the session machine: any commands, any restarts, and every order rule over what is told."""
+"""Random commands and restarts with the real Claude Code, checked against every order rule."""
 
 from collections.abc import Generator
 from pathlib import Path
@@ -23,7 +23,7 @@ FOREVER = 10**9
 
 
 def replies() -> Generator[Reply]:
-    """What the model does is chosen by the prompt."""
+    """The model's reply, chosen by the prompt."""
     yield say("word " * 50, when="talk for long", held=5)
     yield call("Bash", {"command": "touch made", "description": "make"}, when="make a file")
     yield call("Bash", {"command": "python3 -c 'import time; time.sleep(40)'", "description": "w"}, when="work long")

@@ -1,4 +1,4 @@
-"""The real program where there is no network."""
+"""The real Claude Code without a network."""
 
 from pathlib import Path
 

@@ -44,7 +44,7 @@ class ClaudeScene(Scene[ClaudeSession]):
     def servers(self) -> dict[str, object]:
         return {"sums": {"type": "local", "command": [sys.executable, str(SERVER)]}}
 
-    def heard(self) -> str:
+    def model_input(self) -> str:
         return "\n".join(request.news for request in self.session.model.requests)
 
 
@@ -99,7 +99,7 @@ def test_questions_need_no_permission_and_can_be_denied_by_name(scene: ClaudeSce
     scene.create("bypass", default="deny", tools={"AskUserQuestion": "deny"})
     scene.session.model.script.add(call("AskUserQuestion", {"questions": questions}), say("Done."))
     scene.session.turn("Ask")
-    assert "tool policies do not allow AskUserQuestion" in scene.heard()
+    assert "tool policies do not allow AskUserQuestion" in scene.model_input()
     scene.session.change(toolPolicies={"default": "ask"})
     scene.session.model.script.add(call("AskUserQuestion", {"questions": questions}), say("Done."))
     scene.session.send("Ask again")

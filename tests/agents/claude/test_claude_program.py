@@ -1,4 +1,4 @@
-"""How the program is found, fetched, started, and what is told about it."""
+"""Discovery, installation, arguments and state of the Claude Code program."""
 
 import hashlib
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import msgspec
 import pytest
-from tests.agents.ear import Ear
+from tests.agents.collecting_listener import CollectingListener
 from tests.agents.registry import executable, npm_with
 
 from everyagent.agents import packages
@@ -161,7 +161,7 @@ def test_a_session_without_mcp_servers_has_no_mcp_config(tmp_path: Path) -> None
     assert launching.write_mcp_config(launch(tmp_path)) is None
 
 
-# -- finding and telling --------------------------------------------------------------------------------------
+# -- discovery and state --------------------------------------------------------------------------------------
 
 
 async def test_the_configured_program_precedes_the_path_and_the_installed_one(tmp_path: Path) -> None:
@@ -231,10 +231,10 @@ async def test_the_real_program_reports_its_models_and_efforts(binary: str, tmp_
 
 async def test_a_failed_start_is_reported_with_stderr(tmp_path: Path) -> None:
     named = executable(tmp_path / "claude", "#!/bin/sh\necho 'the flux is low' >&2\nexit 7\n")
-    ear = Ear()
+    listener = CollectingListener()
     async with adapter(tmp_path, EVERYAGENT_CLAUDE_BIN=str(named)) as made:
-        await made.open(launch(tmp_path), ear)
-        death = await ear.death()
+        await made.open(launch(tmp_path), listener)
+        death = await listener.death()
     assert death.exit_code == 7
     assert death.stderr
     assert death.stderr.head == "the flux is low"
@@ -242,7 +242,7 @@ async def test_a_failed_start_is_reported_with_stderr(tmp_path: Path) -> None:
     assert "the flux is low" in death.message
 
 
-# -- fetching -------------------------------------------------------------------------------------------------
+# -- installation ---------------------------------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Turns with the real program: words, thoughts, tools, files, what they cost."""
+"""Text, reasoning, tools, files, usage and cost of turns with the real Claude Code."""
 
 from claude_stage import ClaudeSession
 from msgspec.structs import replace

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
-from tests.agents.told_session import ToldSession
+from tests.agents.sequenced_session import SequencedSession
 
 from everyagent.agents.codex.decode import asks
 from everyagent.agents.codex.decode.asks import Ask
@@ -53,7 +53,7 @@ def lines_of(case: str, folder: Path = GOLDEN) -> list[Line]:
     return [Line(bytes(exchange.msg)) for exchange in exchanges(case, folder) if exchange.dir == "out"]
 
 
-class Session(ToldSession):
+class Session(SequencedSession):
     """One thread, told as a session."""
 
     def __init__(self) -> None:

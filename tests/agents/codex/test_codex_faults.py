@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import fake_app_server
 import pytest
-from tests.agents.ear import Ear
+from tests.agents.collecting_listener import CollectingListener
 from tests.agents.faults import FaultCase, FaultyDaemon, FaultySession, faulty_daemon, inject
 
 from everyagent.agents.adapter import Launch, Prompt
@@ -193,20 +193,22 @@ async def test_a_fault_of_a_server_is_the_death_of_each_session_on_it_and_of_no_
     environment = {program.BINARY_VARIABLE: binary, "PATH": os.environ["PATH"]}
     async with anyio.create_task_group() as tasks:
         adapter = CodexAdapter(AdapterContext(TaskSupervisor(tasks), tmp_path, environment=environment))
-        ears = [Ear(), Ear(), Ear()]
+        listeners = [CollectingListener(), CollectingListener(), CollectingListener()]
         launches = [launch("a", "shared"), launch("b", "shared"), launch("c", "other")]
-        first, _, other = [await adapter.open(each, ear) for each, ear in zip(launches, ears, strict=True)]
+        first, _, other = [
+            await adapter.open(each, listener) for each, listener in zip(launches, listeners, strict=True)
+        ]
         inject(monkeypatch, ThreadRouter, "route", of_method("turn/started", 1))
         await first.prompt(Prompt(item_id="i", text="hello"))
-        assert [(await ear.death()).code for ear in ears[:2]] == ["internal", "internal"]
+        assert [(await listener.death()).code for listener in listeners[:2]] == ["internal", "internal"]
         await other.prompt(Prompt(item_id="j", text="hello"))
-        await ears[2].next(TurnEnded)
-        again = Ear()
+        await listeners[2].next(TurnEnded)
+        again = CollectingListener()
         reopened = await adapter.open(launches[0], again)
         await reopened.prompt(Prompt(item_id="k", text="hello"))
         await again.next(TurnEnded)
         await adapter.close()
-        assert [len(ear.deaths) for ear in ears] == [1, 1, 1]
+        assert [len(listener.deaths) for listener in listeners] == [1, 1, 1]
         tasks.cancel_scope.cancel()
 
 

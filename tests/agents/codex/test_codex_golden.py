@@ -9,7 +9,7 @@ import os
 import msgspec
 import pytest
 from recorded_threads import EXEC, GOLDEN, Player, cases, lines_of, told_of
-from tests.agents.told_session import violations
+from tests.agents.sequenced_session import violations
 
 from everyagent.agents.adapter import Heard
 from everyagent.agents.codex.decode.decoder import CodexDecoder

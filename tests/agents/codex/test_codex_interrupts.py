@@ -67,7 +67,7 @@ def test_an_interrupt_stops_a_thought(session: CodexSession) -> None:
     thought.held = 3
     session.model.script.add(thought, say("Still here."))
     session.create().send("Think")
-    session.until_heard("thought")
+    session.until_output("thought")
     session.cancel()
     assert session.next(TurnEnded).stop_reason == "interrupted"
     assert [item.status for item in session.items("message") if item.name == "reasoning"] == ["failed"]
@@ -87,7 +87,7 @@ def test_an_interrupt_stops_compacting(session: CodexSession) -> None:
 def test_an_interrupt_stops_the_output_and_keeps_the_session(session: CodexSession) -> None:
     session.model.script.add(say(LONG, held=8), say("Still here."))
     session.create().send("Talk long")
-    session.until_heard("word")
+    session.until_output("word")
     pid = session.app_server()
     session.cancel()
     assert session.next(TurnEnded).stop_reason == "interrupted"
@@ -135,7 +135,7 @@ def test_an_interrupt_resolves_a_pending_permission(session: CodexSession) -> No
 def test_a_second_interrupt_is_harmless(session: CodexSession) -> None:
     session.model.script.add(say(LONG, held=8), say("Still here."))
     session.create().send("Talk long")
-    session.until_heard("word")
+    session.until_output("word")
     session.cancel()
     session.cancel()
     assert session.next(TurnEnded).stop_reason == "interrupted"
@@ -146,7 +146,7 @@ def test_a_turn_that_does_not_hear_the_interrupt_is_ended_with_the_process(sessi
     session.model.script.add(say("Noted."), say(LONG, held=4), say("It was seven."))
     session.create().turn("Remember seven")
     session.send("Talk long")
-    session.until_heard("word")
+    session.until_output("word")
     os.kill(session.app_server(), signal.SIGSTOP)
     session.cancel()
     session.cancel()
@@ -160,7 +160,7 @@ def test_the_end_of_a_shared_process_is_reported_to_the_others(session: CodexSes
     other = session.another().create()
     other.turn("Hello")
     session.create().send("Talk long")
-    session.until_heard("word")
+    session.until_output("word")
     os.kill(session.app_server(), signal.SIGSTOP)
     session.cancel()
     assert session.next(TurnEnded).stop_reason == "interrupted"

@@ -42,7 +42,7 @@ def test_a_queued_message_waits_for_its_turn(session: CodexSession) -> None:
     reply = say(LONG, held=4)
     session.model.script.add(reply, say("Second."))
     session.create().send("First")
-    session.until_heard("word")
+    session.until_output("word")
     session.send("Second")
     reply.release.set()
     session.next(TurnEnded, 2)
@@ -56,7 +56,7 @@ def test_a_killed_app_server_is_reported_and_the_session_resumes_with_its_memory
     session.model.script.add(say("Noted."), say(LONG, held=4), say("It was seven."))
     session.create().turn("Remember seven")
     session.send("Talk long")
-    session.until_heard("word")
+    session.until_output("word")
     os.kill(session.app_server(), signal.SIGKILL)
     ended = session.next(TurnEnded, 2)
     assert ended.stop_reason == "error"
@@ -75,7 +75,7 @@ def test_the_death_of_an_app_server_is_reported_once_in_each_of_its_sessions(ses
     other.turn("Hello")
     assert session.app_server()
     session.send("Talk long")
-    session.until_heard("word")
+    session.until_output("word")
     os.kill(session.app_server(), signal.SIGKILL)
     assert session.next(TurnEnded, 2).stop_reason == "error"
     other.until(lambda: other.all(Error))
@@ -100,7 +100,7 @@ def test_the_session_resumes_after_the_daemon_is_killed(session: CodexSession, c
     session.model.script.add(say("Noted."), say(LONG, held=4), say("It was seven."))
     session.create().turn("Remember seven")
     session.send("Talk long")
-    session.until_heard("word")
+    session.until_output("word")
     codex_daemon.kill()
     codex_daemon.start()
     assert session.next(TurnEnded, 2).stop_reason == "error"

@@ -51,7 +51,7 @@ class CodexScene(Scene[CodexSession]):
     def servers(self) -> dict[str, object]:
         return {"notes": {"type": "local", "command": [sys.executable, str(SERVER)]}}
 
-    def heard(self) -> str:
+    def model_input(self) -> str:
         return "\n".join(request.news for request in self.session.model.requests)
 
 
@@ -118,7 +118,7 @@ def test_a_terminal_that_could_be_typed_into_is_not_given(scene: CodexScene) -> 
     scene.session.send("Go")
     scene.permits(1, "once")
     scene.rested()
-    assert "TTY execution is disabled" in scene.heard()
+    assert "TTY execution is disabled" in scene.model_input()
 
 
 def test_a_search_that_the_provider_runs_can_be_denied_but_not_asked_for(scene: CodexScene) -> None:
@@ -152,7 +152,7 @@ def test_switching_hooks_off_does_not_switch_policies_off(scene: CodexScene) -> 
     scene.shell_turn("touch made.txt")
     scene.rested()
     assert not scene.made()
-    assert REFUSED in scene.heard()
+    assert REFUSED in scene.model_input()
 
 
 def test_a_mode_in_which_its_sandbox_is_left_on_a_yes_is_refused_with_hosts(scene: CodexScene) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.agents.ear import Ear
+from tests.agents.collecting_listener import CollectingListener
 from tests.agents.registry import executable, npm_with
 
 from everyagent.agents import packages
@@ -96,11 +96,11 @@ async def test_a_session_without_the_program_gets_a_remedy(tmp_path: Path) -> No
     async with adapter(tmp_path) as made:
         assert not (await made.state()).installed
         with pytest.raises(AgentNotInstalled, match="everyagent agents install codex"):
-            await made.open(launch(tmp_path), Ear())
+            await made.open(launch(tmp_path), CollectingListener())
 
 
 async def test_an_app_server_that_does_not_start_is_reported_with_its_message(tmp_path: Path) -> None:
     named = executable(tmp_path / "codex", "#!/bin/sh\necho 'the flux is low' >&2\nexit 7\n")
     async with adapter(tmp_path, EVERYAGENT_CODEX_BIN=str(named)) as made:
         with pytest.raises(AgentFailed, match="the flux is low"):
-            await made.open(launch(tmp_path), Ear())
+            await made.open(launch(tmp_path), CollectingListener())

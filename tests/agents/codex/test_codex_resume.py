@@ -85,7 +85,7 @@ def test_a_record_of_another_kind_is_reported_and_harms_nothing(resumed: CodexSe
     held = say("Here I am.", held=1)
     resumed.model.script.add(held)
     resumed.send("Are you there?")
-    resumed.until_heard("Here")
+    resumed.until_output("Here")
     with rollout(resumed).open("ab") as record:
         record.write(b"not a record\n")
     held.release.set()
@@ -147,7 +147,7 @@ def test_plan_mode_left_while_nothing_runs_is_left(session: CodexSession) -> Non
 
 
 @pytest.fixture
-def sleepy(codex_program: str, tmp_path: Path) -> Generator[DaemonProcess]:
+def short_idle_daemon(codex_program: str, tmp_path: Path) -> Generator[DaemonProcess]:
     """A daemon that lets an agent go almost at once."""
     environment = {program.BINARY_VARIABLE: codex_program, "CODEX_HOME": str(tmp_path)}
     with daemon_of(tmp_path, "--idle-timeout", "1", **environment) as running:
@@ -155,9 +155,9 @@ def sleepy(codex_program: str, tmp_path: Path) -> Generator[DaemonProcess]:
 
 
 def test_idle_sessions_let_the_process_go_and_the_next_message_resumes_them(
-    sleepy: DaemonProcess, scripted: ResponsesServer, tmp_path: Path
+    short_idle_daemon: DaemonProcess, scripted: ResponsesServer, tmp_path: Path
 ) -> None:
-    with CodexSession(sleepy, scripted, tmp_path).played() as session:
+    with CodexSession(short_idle_daemon, scripted, tmp_path).played() as session:
         scripted.script.add(say("Noted."), say("It was seven."))
         session.create().turn("Remember seven")
         session.until(lambda: session.info()["status"] == "hibernated" and not session.processes("app-server"))

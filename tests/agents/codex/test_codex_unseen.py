@@ -2,7 +2,7 @@
 
 import pytest
 from recorded_threads import Session
-from tests.agents.told_session import violations
+from tests.agents.sequenced_session import violations
 
 from everyagent.agents.codex.protocol import rpc
 from everyagent.model.events import Error, ItemCompleted, PermissionRequested, SessionUpdated

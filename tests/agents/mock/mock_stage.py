@@ -1,11 +1,11 @@
-"""A mock conversation with an ear that remembers everything."""
+"""A conversation with the mock agent, whose listener collects everything."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
-from tests.agents.ear import Ear
+from tests.agents.collecting_listener import CollectingListener
 from tests.waiting import LIMIT_SECONDS
 
 from everyagent.agents.adapter import Launch, NativeSession, Prompt
@@ -16,23 +16,25 @@ from everyagent.model.events import TurnEnded
 
 
 class Stage:
-    def __init__(self, adapter: MockAdapter, launch: Launch, ear: Ear, conversation: MockConversation) -> None:
+    def __init__(
+        self, adapter: MockAdapter, launch: Launch, listener: CollectingListener, conversation: MockConversation
+    ) -> None:
         self.adapter = adapter
         self.launch = launch
-        self.ear = ear
+        self.listener = listener
         self.conversation = conversation
 
     async def say(self, text: str) -> None:
         await self.conversation.prompt(Prompt(item_id="itm_1", text=text))
 
     async def turn(self, text: str) -> TurnEnded:
-        """Say it, and wait for the end of the turn."""
-        before = len(self.ear.all(TurnEnded))
+        """Send a prompt, and wait for the end of its turn."""
+        before = len(self.listener.all(TurnEnded))
         await self.say(text)
-        return await self.ear.next(TurnEnded, before + 1)
+        return await self.listener.next(TurnEnded, before + 1)
 
     async def native_id(self) -> str:
-        return (await self.ear.next(NativeSession)).id
+        return (await self.listener.next(NativeSession)).id
 
 
 @asynccontextmanager
@@ -47,12 +49,12 @@ async def stage(folder: Path, **launch: object) -> AsyncGenerator[Stage]:
     launched = Launch(**{**given, **launch})  # pyright: ignore[reportArgumentType]
     async with anyio.create_task_group() as tasks:
         adapter = MockAdapter(TaskSupervisor(tasks))
-        ear = Ear()
-        conversation = await adapter.open(launched, ear)
+        listener = CollectingListener()
+        conversation = await adapter.open(launched, listener)
         try:
-            yield Stage(adapter, launched, ear, conversation)
+            yield Stage(adapter, launched, listener, conversation)
         finally:
             with anyio.fail_after(LIMIT_SECONDS, shield=True):
                 await conversation.close(force=True)
                 await adapter.close()
-            assert len(ear.deaths) == 1
+            assert len(listener.deaths) == 1

@@ -1,4 +1,4 @@
-"""The session's own tools, reached over MCP: here offered by a small server in a thread."""
+"""Custom tools that the mock agent calls over MCP, served by a fake server in a thread."""
 
 import json
 import threading
@@ -80,7 +80,7 @@ def weather(tools: Tools) -> dict[str, object]:
 
 
 def result(on: Stage) -> ToolResultPart:
-    part = on.ear.items("tool_result")[0].content[0]
+    part = on.listener.items("tool_result")[0].content[0]
     assert isinstance(part, ToolResultPart)
     return part
 
@@ -118,7 +118,7 @@ async def test_an_interrupt_stops_a_custom_tool_call(tmp_path: Path, tools: Tool
     tools.release.clear()
     async with stage(tmp_path, **weather(tools)) as on:
         await on.say("[custom]")
-        await on.ear.until(lambda: on.ear.items("tool_call") or None)
+        await on.listener.until(lambda: on.listener.items("tool_call") or None)
         await to_thread.run_sync(tools.called.wait, 30)
         await on.conversation.interrupt()
-        assert (await on.ear.next(TurnEnded)).stop_reason == "interrupted"
+        assert (await on.listener.next(TurnEnded)).stop_reason == "interrupted"

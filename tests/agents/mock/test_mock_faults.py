@@ -1,4 +1,4 @@
-"""A fault in any callback of the mock's adapter ends that session's agent, and nothing else."""
+"""Faults in callbacks of the mock's adapter, which end only the agent of their session."""
 
 import os
 import signal

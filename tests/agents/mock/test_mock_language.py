@@ -1,4 +1,4 @@
-"""The mock's own languages: directives in prompts, native frames on the wire."""
+"""Parsing of the mock's directives, and decoding of its frames."""
 
 import json
 

@@ -1,3 +1,5 @@
+"""Interrupts, crashes, resuming and closing of the mock agent."""
+
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -5,7 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 from mock_stage import stage
-from tests.agents.ear import Ear
+from tests.agents.collecting_listener import CollectingListener
 from tests.waiting import LIMIT_SECONDS
 
 from everyagent.agents.adapter import NativeSession, Prompt
@@ -40,21 +42,21 @@ async def wait_until_gone(pid: int) -> None:
             await anyio.sleep(0.01)
 
 
-def output_started(ear: Ear) -> object:
-    return [delta for delta in ear.all(ItemDelta) if delta.kind == "tool_output"] or None
+def output_started(listener: CollectingListener) -> object:
+    return [delta for delta in listener.all(ItemDelta) if delta.kind == "tool_output"] or None
 
 
-STATES: dict[str, Callable[[Ear], object]] = {
-    "[slow]": lambda ear: len(ear.all(ItemDelta)) > 3 or None,
-    "[hang]": lambda ear: True,
-    "[ask]": lambda ear: ear.all(PermissionRequested) or None,
-    "[ask] [diff]": lambda ear: len(ear.all(PermissionRequested)) == 2 or None,
-    "[question]": lambda ear: ear.all(QuestionRequested) or None,
+STATES: dict[str, Callable[[CollectingListener], object]] = {
+    "[slow]": lambda listener: len(listener.all(ItemDelta)) > 3 or None,
+    "[hang]": lambda listener: True,
+    "[ask]": lambda listener: listener.all(PermissionRequested) or None,
+    "[ask] [diff]": lambda listener: len(listener.all(PermissionRequested)) == 2 or None,
+    "[question]": lambda listener: listener.all(QuestionRequested) or None,
     "[tool command='echo on; sleep 600']": output_started,
     "[tool command='echo on; sleep 600 & sleep 600'] [ask]": output_started,
-    "[retry times=100 delay_ms=100000]": lambda ear: ear.all(Error) or None,
-    "[text words=10000 delay=0.01]": lambda ear: len(ear.all(ItemDelta)) > 3 or None,
-    "[flood events=100000000]": lambda ear: len(ear.all(ItemDelta)) > 100 or None,
+    "[retry times=100 delay_ms=100000]": lambda listener: listener.all(Error) or None,
+    "[text words=10000 delay=0.01]": lambda listener: len(listener.all(ItemDelta)) > 3 or None,
+    "[flood events=100000000]": lambda listener: len(listener.all(ItemDelta)) > 100 or None,
 }
 
 
@@ -62,14 +64,14 @@ STATES: dict[str, Callable[[Ear], object]] = {
 async def test_an_interrupt_ends_the_turn_in_any_state(tmp_path: Path, prompt: str) -> None:
     async with stage(tmp_path) as on:
         await on.say(f"{prompt} never said")
-        await on.ear.until(lambda: STATES[prompt](on.ear))
+        await on.listener.until(lambda: STATES[prompt](on.listener))
         began = anyio.current_time()
         await on.conversation.interrupt()
-        assert (await on.ear.next(TurnEnded)).stop_reason == "interrupted"
+        assert (await on.listener.next(TurnEnded)).stop_reason == "interrupted"
         assert anyio.current_time() - began < 5
         assert (await on.turn("still here")).stop_reason == "end_turn"
-        assert on.ear.texts()[-1] == "still here"
-        assert "never said" not in on.ear.texts()
+        assert on.listener.texts()[-1] == "still here"
+        assert "never said" not in on.listener.texts()
 
 
 async def test_an_interrupt_kills_the_running_command(tmp_path: Path) -> None:
@@ -77,7 +79,7 @@ async def test_an_interrupt_kills_the_running_command(tmp_path: Path) -> None:
         await on.say("[tool command='echo $$ > pid; sleep 600']")
         pid = await wait_for_pid(tmp_path / "pid")
         await on.conversation.interrupt()
-        await on.ear.next(TurnEnded)
+        await on.listener.next(TurnEnded)
         await wait_until_gone(pid)
 
 
@@ -94,39 +96,39 @@ async def test_a_hang_that_ignores_interrupts_ends_with_the_process(tmp_path: Pa
         await on.say("[hang deaf=true]")
         await on.conversation.interrupt()
         await on.conversation.steer(Prompt(item_id="i", text="hear?"))
-        await on.ear.until(lambda: on.ear.texts() or None)
-        assert on.ear.all(TurnEnded) == []
+        await on.listener.until(lambda: on.listener.texts() or None)
+        assert on.listener.all(TurnEnded) == []
         await on.conversation.close()
-        assert (await on.ear.death()).exit_code == 0
+        assert (await on.listener.death()).exit_code == 0
 
 
 async def test_a_process_that_ignores_signals_is_killed(tmp_path: Path) -> None:
     async with stage(tmp_path) as on:
         await on.say("hi [hang stubborn=true]")
-        await on.ear.until(lambda: on.ear.texts() or None)
+        await on.listener.until(lambda: on.listener.texts() or None)
         await on.conversation.close()
-        assert (await on.ear.death()).signal == "SIGKILL"
+        assert (await on.listener.death()).signal == "SIGKILL"
 
 
 async def test_a_steering_message_reaches_the_agent_during_the_turn(tmp_path: Path) -> None:
     async with stage(tmp_path) as on:
         await on.say("[slow]")
-        await on.ear.next(ItemDelta)
+        await on.listener.next(ItemDelta)
         await on.conversation.steer(Prompt(item_id="i", text="faster"))
-        await on.ear.until(lambda: "(steered: faster)" in on.ear.texts() or None)
-        assert on.ear.all(TurnEnded) == []
+        await on.listener.until(lambda: "(steered: faster)" in on.listener.texts() or None)
+        assert on.listener.all(TurnEnded) == []
 
 
 async def test_a_crash_is_reported_once_with_exit_code_and_stderr(tmp_path: Path) -> None:
     async with stage(tmp_path) as on:
         await on.say("[crash lines=200]")
-        death = await on.ear.death()
+        death = await on.listener.death()
         assert (death.expected, death.exit_code, death.signal) == (False, 3, None)
         assert death.stderr
         assert (death.stderr.truncated, death.stderr.total_lines) == (True, 200)
         assert death.message == "The mock agent ended with exit code 3: mock: crash as asked for, line 200"
-        assert len(on.ear.all(ItemStarted)) == 1
-        assert "".join(delta.delta for delta in on.ear.all(ItemDelta)) == "I do not feel so"
+        assert len(on.listener.all(ItemStarted)) == 1
+        assert "".join(delta.delta for delta in on.listener.all(ItemDelta)) == "I do not feel so"
         with pytest.raises(AgentFailed):
             await on.say("anyone there?")
 
@@ -135,11 +137,11 @@ async def test_the_exit_directive_works_once_per_session(tmp_path: Path) -> None
     async with stage(tmp_path) as on:
         native = await on.native_id()
         await on.say("[exit] hello again")
-        assert (await on.ear.death()).exit_code == 5
-        assert on.ear.all(ItemStarted) == []
+        assert (await on.listener.death()).exit_code == 5
+        assert on.listener.all(ItemStarted) == []
     async with stage(tmp_path, native_session_id=native) as on:
         await on.turn("[exit] hello again")
-        assert on.ear.texts() == ["hello again"]
+        assert on.listener.texts() == ["hello again"]
 
 
 async def test_a_resumed_session_keeps_its_id_and_never_repeats_a_key(tmp_path: Path) -> None:
@@ -149,17 +151,17 @@ async def test_a_resumed_session_keeps_its_id_and_never_repeats_a_key(tmp_path: 
         async with stage(tmp_path, native_session_id=native) as on:
             native = native or await on.native_id()
             await on.turn("[whoami] [tool command=true]")
-            assert on.ear.all(NativeSession) == [NativeSession(native)]
-            assert f"turn: {number}\n" in on.ear.texts()[0]
-            keys += [started.item.item_id for started in on.ear.all(ItemStarted)]
+            assert on.listener.all(NativeSession) == [NativeSession(native)]
+            assert f"turn: {number}\n" in on.listener.texts()[0]
+            keys += [started.item.item_id for started in on.listener.all(ItemStarted)]
             await on.conversation.close()
-            assert (await on.ear.death()).expected
+            assert (await on.listener.death()).expected
     assert len(keys) == len(set(keys)) == 12
 
 
 async def test_an_unknown_native_session_fails_with_a_clear_message(tmp_path: Path) -> None:
     async with stage(tmp_path, native_session_id="mock-nix") as on:
-        death = await on.ear.death()
+        death = await on.listener.death()
         assert (death.expected, death.exit_code) == (False, 4)
         assert "cannot resume: no session mock-nix" in (death.message or "")
 
@@ -171,7 +173,7 @@ async def test_close_kills_every_process_that_the_agent_started(tmp_path: Path) 
         assert alive(pid)
         await on.conversation.close()
         assert not alive(pid)
-        assert len(on.ear.deaths) == 1
+        assert len(on.listener.deaths) == 1
         await on.conversation.close(force=True)
 
 
@@ -179,19 +181,21 @@ async def test_the_death_of_a_killed_process_has_its_signal(tmp_path: Path) -> N
     async with stage(tmp_path) as on:
         await on.say("[tool command='echo $PPID > pid; sleep 600']")
         os.kill(await wait_for_pid(tmp_path / "pid"), 9)
-        death = await on.ear.death()
+        death = await on.listener.death()
         assert (death.expected, death.exit_code, death.signal) == (False, None, "SIGKILL")
 
 
 async def test_frames_to_the_agent_are_recorded_in_order_and_without_secrets(tmp_path: Path) -> None:
     async with stage(tmp_path, tools_url="http://127.0.0.1:1/", tools_token="s3cret", env={"KEY": "k3y"}) as on:
         await on.turn("hi")
-        directions = [heard.frame.direction for heard in on.ear.heard_all]
+        directions = [heard.frame.direction for heard in on.listener.received]
         assert directions[0] == "to_agent"
-        prompt = next(n for n, heard in enumerate(on.ear.heard_all) if heard.frame.body.startswith(b'{"type":"prompt"'))
-        reply = next(n for n, heard in enumerate(on.ear.heard_all) if heard.frame.body.startswith(b'{"type":"mess'))
+        prompt = next(
+            n for n, heard in enumerate(on.listener.received) if heard.frame.body.startswith(b'{"type":"prompt"')
+        )
+        reply = next(n for n, heard in enumerate(on.listener.received) if heard.frame.body.startswith(b'{"type":"mess'))
         assert prompt < reply
-        said = b"".join(heard.frame.body for heard in on.ear.heard_all)
+        said = b"".join(heard.frame.body for heard in on.listener.received)
         assert b"s3cret" not in said
         assert b"k3y" not in said
 
@@ -204,13 +208,13 @@ async def test_a_missing_directory_is_an_error(tmp_path: Path) -> None:
 
 
 async def test_a_cancelled_task_group_ends_the_process_and_reports_its_death(tmp_path: Path) -> None:
-    ears: list[Ear] = []
+    listeners: list[CollectingListener] = []
     with anyio.CancelScope() as scope:
         async with stage(tmp_path) as on:
-            ears.append(on.ear)
+            listeners.append(on.listener)
             await on.say("[tool command='echo $PPID > pid; sleep 600']")
             await wait_for_pid(tmp_path / "pid")
             scope.cancel()
             await anyio.sleep_forever()
     assert not alive(int((tmp_path / "pid").read_text()))
-    assert [death.expected for death in ears[0].deaths] == [True]
+    assert [death.expected for death in listeners[0].deaths] == [True]

@@ -45,7 +45,7 @@ class MockScene(Scene[MockSession]):
     def custom_turn(self) -> None:
         self.session.send("[custom name=get_weather]")
 
-    def heard(self) -> str:
+    def model_input(self) -> str:
         return self.outputs()
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
-from tests.agents.told_session import ToldSession
+from tests.agents.sequenced_session import SequencedSession
 
 from everyagent.agents.opencode.decode import asks
 from everyagent.agents.opencode.decode.decoder import OpencodeDecoder
@@ -55,7 +55,7 @@ def events_of(case: str) -> list[bytes]:
     return [bytes(exchange.msg) for exchange in exchanges(case) if exchange.dir == "out"]
 
 
-class Session(ToldSession):
+class Session(SequencedSession):
     """One native session, told as ours."""
 
     def __init__(self, native: str) -> None:

@@ -7,7 +7,7 @@ import anyio
 import msgspec
 import pytest
 from opencode_stage import OpencodeSession, config
-from tests.agents.ear import Ear
+from tests.agents.collecting_listener import CollectingListener
 from tests.scripted.chat_replies import Completion, call, fail, run, say
 from tests.scripted.chat_server import ChatServer
 
@@ -77,17 +77,17 @@ async def test_a_program_that_tries_more_often_than_it_may_is_stopped(
         title="Retries",
         env={"OPENCODE_CONFIG_CONTENT": content},
     )
-    ear = Ear()
+    listener = CollectingListener()
     async with anyio.create_task_group() as tasks:
         adapter = OpencodeAdapter(AdapterContext(TaskSupervisor(tasks), tmp_path / "agents", environment=environment))
         try:
-            conversation = await adapter.open(launch, ear)
+            conversation = await adapter.open(launch, listener)
             await conversation.prompt(Prompt(item_id="itm_1", text="Hello"))
-            ended = await ear.next(TurnEnded)
+            ended = await listener.next(TurnEnded)
             assert ended.stop_reason == "error"
-            assert [error.retry and error.retry.attempt for error in ear.all(Error)] == [1, 2, None]
+            assert [error.retry and error.retry.attempt for error in listener.all(Error)] == [1, 2, None]
             await conversation.prompt(Prompt(item_id="itm_2", text="Again"))
-            assert (await ear.next(TurnEnded, 2)).stop_reason == "end_turn"
+            assert (await listener.next(TurnEnded, 2)).stop_reason == "end_turn"
         finally:
             await adapter.close()
 
@@ -104,7 +104,7 @@ def test_the_message_of_a_cut_stream_fails_and_is_repeated(session: OpencodeSess
     cut = say("All of what there is to say.", held=2, cut=2)
     session.model.script.add(cut, say("All of what there is to say."))
     session.create().send("Hello")
-    session.until_heard("All of")
+    session.until_output("All of")
     cut.release.set()
     assert session.next(TurnEnded).stop_reason == "end_turn"
     said = [item for item in session.items("message") if item.role == "assistant"]

@@ -8,7 +8,7 @@ import os
 import msgspec
 import pytest
 from recorded_sessions import GOLDEN, Player, cases, events_of, told_of
-from tests.agents.told_session import violations
+from tests.agents.sequenced_session import violations
 
 from everyagent.agents.adapter import Heard
 from everyagent.agents.opencode.decode.decoder import OpencodeDecoder

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from recorded_sessions import Session, cases, events_of
-from tests.agents.told_session import violations
+from tests.agents.sequenced_session import violations
 
 from everyagent.agents.opencode.decode import tools
 from everyagent.agents.opencode.decode.decoder import AbortTurn, CheckTurn, OpencodeDecoder, Snapshot

@@ -38,7 +38,7 @@ def sleepers(session: OpencodeSession) -> list[int]:
 def test_an_interrupt_stops_the_output_and_keeps_the_session(session: OpencodeSession) -> None:
     session.model.script.add(say(LONG, when="Talk long", held=8), say("Still here."))
     session.create().send("Talk long")
-    session.until_heard("word")
+    session.until_output("word")
     pid = session.server()
     session.cancel()
     assert session.next(TurnEnded).stop_reason == "interrupted"
@@ -114,7 +114,7 @@ def test_an_interrupt_stops_a_sub_agent(session: OpencodeSession) -> None:
         call("task", task, when="Ask a helper"), say(LONG, when="Talk on and on", held=8), say("Back.")
     )
     session.create().send("Ask a helper")
-    session.until_heard("word")
+    session.until_output("word")
     session.cancel()
     assert session.next(TurnEnded).stop_reason == "interrupted"
     assert session.turn("Again").stop_reason == "end_turn"
@@ -138,7 +138,7 @@ def test_a_queued_message_waits_for_its_turn(session: OpencodeSession) -> None:
     reply = say(LONG, held=4)
     session.model.script.add(reply, say("Second."))
     session.create().send("First")
-    session.until_heard("word")
+    session.until_output("word")
     session.send("Second")
     reply.release.set()
     session.next(TurnEnded, 2)
@@ -154,7 +154,7 @@ def test_a_killed_server_is_reported_once_in_each_of_its_sessions_and_each_resum
     other = alone.another().create()
     other.turn("Hello")
     alone.send("Talk long")
-    alone.until_heard("word")
+    alone.until_output("word")
     os.kill(alone.server(), signal.SIGKILL)
     assert alone.next(TurnEnded, 2).stop_reason == "error"
     other.until(other.errors)
@@ -195,7 +195,7 @@ def test_the_session_resumes_after_the_daemon_is_killed(
         session = OpencodeSession(daemon, scripted, tmp_path)
         session.create().turn("Remember seven")
         session.send("Talk long")
-        session.until_heard("word")
+        session.until_output("word")
         daemon.kill()
         daemon.start()
         assert session.next(TurnEnded, 2).stop_reason == "error"
@@ -254,7 +254,7 @@ def test_text_sent_while_the_stream_was_lost_is_reported_once(cut_off: OpencodeS
     session, reply = cut_off, say("one two three four five six seven eight nine ten", held=2)
     session.model.script.add(reply, say("Next."))
     session.send("Count")
-    session.until_heard("one")
+    session.until_output("one")
     wire(session, signal.SIGUSR1)
     reply.release.set()
     session.until(lambda: "nine ten" in str(session.native(f"/session/{session.info()['nativeSessionId']}/message")))
@@ -270,7 +270,7 @@ def test_a_permission_asked_while_the_stream_was_lost_is_asked(cut_off: Opencode
     reply.held = 1
     session.model.script.add(reply, say("Ran."))
     session.send("Run it")
-    session.until_heard("Let me")
+    session.until_output("Let me")
     wire(session, signal.SIGUSR1)
     reply.release.set()
     session.until(lambda: session.native("/permission"))
@@ -302,7 +302,7 @@ def test_a_reply_beyond_the_first_page_of_messages_is_found(cut_off: OpencodeSes
     session, reply = cut_off, say("one two three four", held=2)
     session.model.script.add(reply, say("That was all."), say("Next."))
     session.send("Count")
-    session.until_heard("one")
+    session.until_output("one")
     messages = f"/session/{session.info()['nativeSessionId']}/message"
     for number in range(PAGE + 1):
         session.native(messages, {"noReply": True, "parts": [{"type": "text", "text": f"aside {number}"}]})
@@ -356,7 +356,7 @@ def test_a_server_that_does_not_answer_is_ended_and_reported_to_the_others(alone
     alone.create().turn("Hello")
     other = alone.another().create()
     other.send("Talk long")
-    other.until_heard("word")
+    other.until_output("word")
     os.kill(alone.server(), signal.SIGSTOP)
     other.terminate()
     alone.until(alone.errors)

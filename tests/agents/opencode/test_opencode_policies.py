@@ -41,7 +41,7 @@ class OpencodeScene(Scene[OpencodeSession]):
     def servers(self) -> dict[str, object]:
         return {"sums": {"type": "local", "command": [sys.executable, str(SERVER)]}}
 
-    def heard(self) -> str:
+    def model_input(self) -> str:
         return "\n".join(request.news for request in self.session.model.requests)
 
 

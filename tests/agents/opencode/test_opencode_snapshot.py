@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from anyio.abc import ByteStream, SocketAttribute
 from recorded_sessions import Session
-from tests.agents.told_session import violations
+from tests.agents.sequenced_session import violations
 
 from everyagent.agents.adapter import Death, Heard
 from everyagent.agents.opencode.decode import messages

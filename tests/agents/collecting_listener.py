@@ -1,4 +1,4 @@
-"""What hears a conversation in tests of an adapter alone, without a session: it remembers everything."""
+"""A listener that collects everything, for tests of an adapter without a session."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -13,18 +13,18 @@ from everyagent.model.items import Item, text_of
 T = TypeVar("T")
 
 
-class Ear:
-    """A `Listener` that keeps what it hears."""
+class CollectingListener:
+    """A `Listener` that keeps every batch, draft and death."""
 
     def __init__(self) -> None:
-        self.heard_all: list[Heard] = []
+        self.received: list[Heard] = []
         self.drafts: list[Draft] = []
         self.deaths: list[Death] = []
         self._news = anyio.Event()
 
     async def heard(self, batch: Sequence[Heard]) -> None:
         assert not self.deaths
-        self.heard_all += batch
+        self.received += batch
         self.drafts += [draft for heard in batch for draft in heard.drafts]
         self._tell()
 
@@ -39,7 +39,7 @@ class Ear:
         return result
 
     async def next(self, kind: type[T], number: int = 1) -> T:
-        """The `number`th draft of a kind, when it is there."""
+        """Wait for the `number`th draft of a kind."""
         return (await self.until(lambda: found if len(found := self.all(kind)) >= number else None))[number - 1]
 
     async def death(self) -> Death:

@@ -1,4 +1,4 @@
-"""A session as the daemon would tell it, made of what a decoder drafts: for recorded exchanges of any agent."""
+"""The events of a session, made from decoder drafts by the sequencer. For recorded exchanges of any agent."""
 
 from collections.abc import Iterable
 
@@ -13,8 +13,8 @@ from everyagent.sessions.machine.sequencer import Emission, Sequencer
 from everyagent.testing.rules import Rules
 
 
-class ToldSession:
-    """`native` is the agent's own id of it."""
+class SequencedSession:
+    """`native` is the agent's own id of the session."""
 
     def __init__(self, native: str | None = None) -> None:
         self.events: list[Event] = []
@@ -22,14 +22,14 @@ class ToldSession:
         self.order = Sequencer(self._id)
         self._counts: dict[str, int] = {}
         self._asked: dict[str, str] = {}  # the adapter's key of an ask -> the universal one
-        self.tell([Emission(SessionStarted(), True)])
+        self.emit([Emission(SessionStarted(), True)])
 
     def _id(self, prefix: str) -> str:
         self._counts[prefix] = self._counts.get(prefix, 0) + 1
         return f"{prefix}{self._counts[prefix]:06}"
 
     def prompted(self) -> None:
-        """A prompt while a turn runs is steered into it."""
+        """Start a turn, or steer a message into the running one."""
         item = Item(
             item_id=self._id("itm_"),
             native_item_id=None,
@@ -39,14 +39,14 @@ class ToldSession:
             status="completed",
             content=[TextPart(text="(a prompt)")],
         )
-        self.tell(self.order.say(item) if self.order.turn_id else self.order.start_turn([item]))
+        self.emit(self.order.say(item) if self.order.turn_id else self.order.start_turn([item]))
 
     def draft(self, draft: Draft) -> None:
         match draft:
             case NativeSession():
                 self.native = draft.id
             case Synthetic():
-                self.tell(self.order.apply(draft.data, synthetic=True))
+                self.emit(self.order.apply(draft.data, synthetic=True))
             case PermissionRequested() | QuestionRequested():
                 emissions = self.order.apply(draft)
                 key = draft.permission_id if isinstance(draft, PermissionRequested) else draft.question_id
@@ -55,9 +55,9 @@ class ToldSession:
                         self._asked[key] = data.permission_id
                     elif isinstance(data, QuestionRequested):
                         self._asked[key] = data.question_id
-                self.tell(emissions)
+                self.emit(emissions)
             case _:
-                self.tell(self.order.apply(draft))
+                self.emit(self.order.apply(draft))
 
     def pending(self, key: str) -> bool:
         """Whether the ask with the adapter's key is open."""
@@ -67,13 +67,13 @@ class ToldSession:
         if self.pending(key):
             resolved = self.order.asks.resolve(self._asked[key], answer)
             self.order.asks.forget(resolved)
-            self.tell([Emission(resolved, True)])
+            self.emit([Emission(resolved, True)])
 
     def cut(self) -> None:
         """The agent's process ended."""
-        self.tell(self.order.end_turn("error", "The process ended."))
+        self.emit(self.order.end_turn("error", "The process ended."))
 
-    def tell(self, emissions: Iterable[Emission]) -> None:
+    def emit(self, emissions: Iterable[Emission]) -> None:
         for data, synthetic in emissions:
             sequence = len(self.events) + 1
             self.events.append(
