@@ -118,7 +118,7 @@ async def test_readers_go_on_while_the_disk_is_full(log: SqliteLog, disk: Faulty
     await waiting
 
 
-async def test_a_log_closed_while_it_waits_for_room_says_so(tmp_path: Path, disk: FaultyDisk) -> None:
+async def test_closing_the_log_fails_appends_that_wait_for_room(tmp_path: Path, disk: FaultyDisk) -> None:
     log = await SqliteLog.open(tmp_path, SystemClock(), vfs=disk.name)
     session = await new_session(log)
     disk.fault = no_room
@@ -149,7 +149,7 @@ async def test_no_room_for_a_blob_is_a_full_disk(log: SqliteLog, monkeypatch: py
 
 
 @pytest.mark.parametrize("operation", ["write", "sync"])
-async def test_a_broken_disk_never_acknowledges_what_is_not_there(
+async def test_a_broken_disk_never_acknowledges_events_that_are_not_stored(
     log: SqliteLog, disk: FaultyDisk, operation: str
 ) -> None:
     """An I/O error at the first, second, third, … write or sync of a series of appends."""

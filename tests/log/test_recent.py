@@ -23,7 +23,7 @@ def test_a_reader_that_lacks_several_small_chunks_gets_them_in_one_shared_piece(
     assert (recent.head(1), recent.head(2), recent.head(3)) == (6, 1, None)
 
 
-def test_what_is_derived_from_a_joined_piece_is_joined_from_what_its_chunks_have() -> None:
+def test_data_derived_from_a_joined_piece_reuses_that_of_its_chunks() -> None:
     made: list[int] = []
 
     def numbered(chunk: EventChunk) -> bytes:
@@ -41,7 +41,7 @@ def test_what_is_derived_from_a_joined_piece_is_joined_from_what_its_chunks_have
     assert made == [3, 1, 2, 4, 5, 6, 1, 2, 3, 4, 5, 6]
 
 
-def test_pieces_stay_small() -> None:
+def test_the_size_of_a_joined_piece_is_limited() -> None:
     recent = Recent(1 << 24, 0)
     recent.publish([chunk(1, number, number, number, size=JOINED_BYTES // 2) for number in range(1, 11)])
     joined = recent.after(1, 0)
@@ -49,7 +49,7 @@ def test_pieces_stay_small() -> None:
     assert joined.last == 2
 
 
-def test_memory_is_bounded_and_the_oldest_go_first() -> None:
+def test_memory_is_bounded_and_the_oldest_chunks_are_evicted_first() -> None:
     recent = Recent(10_000, 0)
     recent.publish([chunk(number % 3, number, number, number, size=1000) for number in range(1, 100)])
     kept = [number for number in range(1, 100) if recent.committed(number)]
@@ -67,7 +67,7 @@ def test_a_replay_ends_where_shared_chunks_begin() -> None:
     assert recent.edge(2, 0) is None
 
 
-def test_a_forgotten_session_leaves_nothing() -> None:
+def test_a_forgotten_session_leaves_no_chunks() -> None:
     recent = Recent(10_000, 0)
     recent.publish([chunk(1, 1, 1, 1), chunk(2, 1, 1, 2), chunk(1, 2, 2, 3)])
     recent.forget(1)

@@ -48,7 +48,7 @@ def script(words: str) -> bytes:
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="this machine has no compiler")
 @pytest.mark.parametrize("agent", ["mock", *sorted(SURROUNDINGS)])
-def test_an_agent_finds_a_program_and_the_library_that_it_needs(agent: str, tmp_path: Path, apt: AptStage) -> None:
+def test_an_agent_runs_an_installed_program_with_its_library(agent: str, tmp_path: Path, apt: AptStage) -> None:
     built, program = library(tmp_path)
     apt.add("libgreet1", "1.0", {f"{LIBRARIES}/libgreet.so.1": built})
     apt.add("greeter", "1.0", {"usr/bin/greeter": program}, needs="libgreet1")
@@ -80,7 +80,7 @@ def _told(raw: Raw, message: str) -> list[Event]:
     return raw.events()
 
 
-def test_the_version_that_is_wanted_is_there(tmp_path: Path, apt: AptStage) -> None:
+def test_the_requested_version_is_installed(tmp_path: Path, apt: AptStage) -> None:
     for version in ("1.0", "2.0-1+b1"):
         apt.add("greeter", version, {"usr/bin/greeter": script(version)})
     assert said(installed(tmp_path, "greeter").env, "greeter") == "2.0-1+b1"
@@ -90,7 +90,7 @@ def test_the_version_that_is_wanted_is_there(tmp_path: Path, apt: AptStage) -> N
     assert problem == "apt could not install greeter=3: E: Version '3' for 'greeter' was not found"
 
 
-def test_nothing_of_the_machine_is_changed(tmp_path: Path, apt: AptStage) -> None:
+def test_installing_packages_does_not_change_the_machine(tmp_path: Path, apt: AptStage) -> None:
     """Neither scripts of the packages run nor hooks of the machine's, and its C library stays the only one."""
     ran = tmp_path / "ran"
     apt.add("libc6", "2.0", {f"{LIBRARIES}/libc.so.6": b"nothing starts with this one"})
@@ -163,7 +163,7 @@ def test_an_invalid_package_name_does_not_reach_apt(name: str, tmp_path: Path, m
     assert not (tmp_path / "called").exists()
 
 
-def test_a_name_is_no_pattern_and_a_failure_reports_the_message_of_apt(tmp_path: Path, apt: AptStage) -> None:
+def test_a_package_name_is_not_a_pattern_and_an_error_has_the_message_of_apt(tmp_path: Path, apt: AptStage) -> None:
     apt.add("greeter", "1.0", {"usr/bin/greeter": script("hello")})
     assert machine_limits(Packages(apt=["gree.er", "g++:amd64", "libstdc++6=12.2.0-14~1"])) == []
     (problem,) = installed(tmp_path, "gree.er").problems
@@ -173,7 +173,9 @@ def test_a_name_is_no_pattern_and_a_failure_reports_the_message_of_apt(tmp_path:
     assert said(installed(tmp_path, "gree.er").env, "greeter") == "another", "tried again, with lists of that day"
 
 
-def test_sessions_that_begin_at_once_fetch_once(tmp_path: Path, apt: AptStage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_sessions_download_packages_once(
+    tmp_path: Path, apt: AptStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     real, told = shutil.which("apt-get"), tmp_path / "told"
     stand_in(tmp_path / "bin", "apt-get", f'echo "$@" >> {told}; exec {real} "$@"')
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
@@ -189,12 +191,12 @@ def test_sessions_that_begin_at_once_fetch_once(tmp_path: Path, apt: AptStage, m
     assert [line.split(" -- ")[1] for line in told.read_text().splitlines() if " download " in line] == ["greeter=1.0"]
 
 
-def test_installed_packages_are_not_fetched_again(tmp_path: Path, apt: AptStage) -> None:
+def test_installed_packages_are_not_downloaded_again(tmp_path: Path, apt: AptStage) -> None:
     there = installed(tmp_path, "libc6")
     assert (there.env, there.problems) == ({}, [])
 
 
-def test_programs_come_from_the_sources_of_the_machine(tmp_path: Path) -> None:
+def test_programs_are_installed_from_the_machines_own_sources(tmp_path: Path) -> None:
     """One that needs nothing, and one that needs a library; over the network, where there is one."""
     there = installed(tmp_path, "tree", "cabextract")
     if any("Failed to fetch" in problem or "Unable to locate" in problem for problem in there.problems):

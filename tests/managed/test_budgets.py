@@ -43,7 +43,7 @@ def refused(daemon: DaemonProcess, path: str, body: object) -> str:
     return str(answer.json()["error"]["message"])
 
 
-def test_a_turn_is_cut_short_by_the_request_that_reaches_the_budget(raw: Raw) -> None:
+def test_a_turn_is_stopped_by_the_request_that_reaches_the_budget(raw: Raw) -> None:
     raw.create(TOOLSET, budget=budget(NEXT_TO_NOTHING))
     raw.say("[hello] [slow seconds=600]")
     raw.wait_idle("budget_reached")
@@ -52,9 +52,7 @@ def test_a_turn_is_cut_short_by_the_request_that_reaches_the_budget(raw: Raw) ->
     assert cost(raw) > 0
 
 
-def test_a_session_that_reached_its_budget_takes_messages_again_when_it_is_raised(
-    raw: Raw, daemon: DaemonProcess
-) -> None:
+def test_a_session_accepts_messages_again_after_its_budget_is_raised(raw: Raw, daemon: DaemonProcess) -> None:
     raw.create(TOOLSET, budget=budget(NEXT_TO_NOTHING))
     raw.say("[hello]")
     raw.wait_idle("budget_reached")
@@ -67,7 +65,7 @@ def test_a_session_that_reached_its_budget_takes_messages_again_when_it_is_raise
     assert cost(raw) > spent
 
 
-def test_a_turn_within_the_budget_ends_as_it_would_without_one(raw: Raw) -> None:
+def test_a_turn_within_the_budget_ends_normally(raw: Raw) -> None:
     raw.create(TOOLSET, budget=budget(PLENTY))
     raw.say('[hello] [tool command="echo hi"] [hello]')
     raw.wait_idle("end_turn")
@@ -75,7 +73,7 @@ def test_a_turn_within_the_budget_ends_as_it_would_without_one(raw: Raw) -> None
 
 
 @pytest.mark.parametrize("amount", ["0", "0.000000", NEXT_TO_NOTHING])
-def test_a_budget_that_is_used_up_already_is_refused(raw: Raw, daemon: DaemonProcess, amount: str) -> None:
+def test_a_budget_that_is_already_spent_is_refused(raw: Raw, daemon: DaemonProcess, amount: str) -> None:
     raw.create(TOOLSET, budget=budget(PLENTY))
     raw.say("[hello]")
     raw.wait_idle("end_turn")
@@ -109,12 +107,12 @@ def test_a_session_of_unknown_cost_cannot_have_a_budget(
 # -- prices -------------------------------------------------------------------------------------------------------
 
 
-def test_a_cache_costs_as_much_as_input_unless_the_prices_say_otherwise() -> None:
+def test_cached_tokens_cost_as_much_as_input_without_a_price_of_their_own() -> None:
     assert Price(input=2, output=10).of(USAGE) == 2 + 1 + 20
     assert Price(input=2, output=10, cache_read=0.2).of(USAGE) == 2 + 1 + 2
 
 
-def test_prices_are_read_from_the_data_folder_or_from_a_file_that_was_named(tmp_path: Path) -> None:
+def test_prices_are_read_from_the_data_folder_or_a_configured_file(tmp_path: Path) -> None:
     assert "m" not in read_prices(Settings(data_dir=tmp_path))
     (tmp_path / "prices.json").write_text('{"m": {"input": 1, "output": 2}}')
     assert "m" in read_prices(Settings(data_dir=tmp_path))
@@ -125,7 +123,7 @@ def test_prices_are_read_from_the_data_folder_or_from_a_file_that_was_named(tmp_
 @pytest.mark.parametrize(
     "text", ["", "[]", '{"m": {"input": 1}}', '{"m": {"input": -1, "output": 2}}', '{"m": {"x": 1}}']
 )
-def test_prices_that_cannot_be_read_are_refused_by_name(tmp_path: Path, text: str) -> None:
+def test_the_error_about_invalid_prices_names_the_file(tmp_path: Path, text: str) -> None:
     (tmp_path / "mine.json").write_text(text)
     with pytest.raises(ConfigError, match=r"mine\.json"):
         read_prices(Settings(data_dir=tmp_path, prices=tmp_path / "mine.json"))
@@ -150,7 +148,7 @@ def test_the_cost_reported_by_the_agent_is_used() -> None:
     assert (response.cost_usd, response.priced, ended.cost_usd, ended.priced) == (0.5, False, 0.7, False)
 
 
-def test_a_turn_costs_what_its_requests_do_and_says_who_priced_them() -> None:
+def test_the_cost_of_a_turn_is_the_sum_of_its_requests() -> None:
     _, response, _, ended = rung(TURN, RESPONSE, RESPONSE, ENDED)
     assert isinstance(response, ModelResponded)
     assert isinstance(ended, TurnEnded)
@@ -158,7 +156,7 @@ def test_a_turn_costs_what_its_requests_do_and_says_who_priced_them() -> None:
     assert (ended.cost_usd, ended.priced, ended.usage) == (4, True, Usage(input_tokens=2_000_000))
 
 
-def test_a_request_without_a_price_leaves_the_turns_cost_open() -> None:
+def test_the_cost_of_a_turn_is_unknown_if_a_request_has_no_price() -> None:
     *_, ended = rung(TURN, RESPONSE, ModelResponded(usage=USAGE, model="unknown"), RESPONSE, ENDED)
     assert isinstance(ended, TurnEnded)
     assert ended.cost_usd is None

@@ -26,7 +26,7 @@ def own(tmp_path: Path) -> Generator[DaemonProcess]:
     assert rebuilt(running)
 
 
-def test_a_daemon_killed_at_any_moment_makes_one_session(own: DaemonProcess) -> None:
+def test_one_session_is_created_even_if_the_daemon_is_killed(own: DaemonProcess) -> None:
     raw = Raw(own)
     raw.create(TOOLSET)
     first = raw.call("GET", raw.path)

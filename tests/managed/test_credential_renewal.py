@@ -62,9 +62,7 @@ async def expired(on: Managed) -> Credential:
     return await on.credentials.create(vault.id, CredentialCreate(auth=auth))
 
 
-async def test_sessions_that_start_together_spend_a_refresh_token_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_concurrent_sessions_use_a_refresh_token_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with services.managed(tmp_path) as on:
         endpoint = TokenEndpoint(on)
         monkeypatch.setattr(oauth, "renew", endpoint.renew)

@@ -47,7 +47,7 @@ async def test_a_deleted_session_leaves_nothing_behind(on: Managed, universal: b
     assert (await on.files.list(FileListQuery(scope_id=session.id))).data == []
 
 
-async def test_a_session_that_has_ended_by_itself_can_be_archived(on: Managed) -> None:
+async def test_an_ended_session_can_be_archived(on: Managed) -> None:
     session = await new_session(on)
     await on.sessions.terminate(session.id)
     archived = await on.managed_sessions.archive(session.id)
@@ -62,7 +62,7 @@ async def test_a_session_that_has_ended_by_itself_can_be_archived(on: Managed) -
 
 
 @pytest.mark.parametrize("how", ["deleted", "archived"])
-async def test_a_session_outlives_its_vault(on: Managed, how: str) -> None:
+async def test_a_session_starts_without_a_deleted_or_archived_vault(on: Managed, how: str) -> None:
     vault = await on.vaults.create(VaultCreate(display_name="v"))
     await (on.vaults.delete(vault.id) if how == "deleted" else on.vaults.archive(vault.id))
     place = await services.environment(on)

@@ -14,7 +14,7 @@ from everyagent.managed.resources.environments.shape import (
 from tests.managed.services import managed
 
 
-async def test_a_cloud_does_not_become_self_hosted_nor_the_other_way_round(tmp_path: Path) -> None:
+async def test_cloud_and_self_hosted_environments_cannot_be_converted(tmp_path: Path) -> None:
     async with managed(tmp_path) as on:
         for number, (kind, other) in enumerate(((CloudParams(), SelfHosted()), (SelfHosted(), CloudParams()))):
             made = await on.environments.create(EnvironmentCreate(name=f"e{number}", config=kind))

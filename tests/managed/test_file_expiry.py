@@ -24,7 +24,7 @@ class MovedClock:
         return self.seconds * 1_000_000
 
 
-async def test_a_file_is_there_until_its_time_is_over(tmp_path: Path) -> None:
+async def test_a_file_is_available_until_it_expires(tmp_path: Path) -> None:
     clock = MovedClock()
     async with services.managed(tmp_path, clock=clock) as on:
 

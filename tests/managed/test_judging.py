@@ -91,7 +91,7 @@ async def test_an_interrupt_ends_the_evaluation_at_once(tmp_path: Path, monkeypa
         assert (shown.status, shown.outcome_evaluations[0].result) == ("idle", "interrupted")
 
 
-async def test_a_judge_that_fails_says_why(tmp_path: Path) -> None:
+async def test_a_failed_evaluation_has_the_error_of_the_judge(tmp_path: Path) -> None:
     async with managed(tmp_path) as on:
         judge = await on.sessions.create("sess_judge", CreateSession(agent="mock", directory=str(tmp_path)))
         message = SendMessage(message='[text words=3] [error code=auth message="Nobody is logged in."]')

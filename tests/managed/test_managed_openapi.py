@@ -29,7 +29,7 @@ def test_the_document_is_valid_and_whole() -> None:
         assert jsonschema_rs.meta.is_valid(schema), name
 
 
-def test_errors_have_the_shape_that_the_document_says(daemon: DaemonProcess) -> None:
+def test_errors_match_the_document(daemon: DaemonProcess) -> None:
     components = msgspec.convert(managed_document()["components"], dict[str, dict[str, dict[str, object]]])
     schema = components["schemas"]["ErrorEnvelope"] | {"components": {"schemas": components["schemas"]}}
     validator = jsonschema_rs.validator_for(schema)
@@ -52,7 +52,7 @@ def test_errors_have_the_shape_that_the_document_says(daemon: DaemonProcess) -> 
         assert answer.headers["request-id"] == answer.json()["request_id"]
 
 
-def test_hostile_forms_are_refused(daemon: DaemonProcess) -> None:
+def test_malformed_forms_are_refused(daemon: DaemonProcess) -> None:
     form = {"content-type": "multipart/form-data; boundary=b"}
     with httpx2.Client(base_url=f"{daemon.url}/anthropic", headers=daemon.headers) as client:
         for content in (

@@ -199,7 +199,7 @@ async def test_a_folder_and_a_file_at_one_path_are_reported(managed: Managed) ->
     assert await texts(managed, store) == {"/a/b.md": "the client's"}
 
 
-async def test_a_full_store_says_so(managed: Managed, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_full_store_is_reported(managed: Managed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(changes, "MAX_MEMORIES", 2)
     store = await store_of(managed, a="1")
     folder = await give(managed, store)
@@ -220,7 +220,7 @@ async def test_only_one_of_many_concurrent_creates_gets_a_path(managed: Managed)
     assert sum(isinstance(outcome, MemoryPathTaken) for outcome in outcomes) == 14
 
 
-async def test_memory_and_unsynchronized_changes_outlive_the_daemon(tmp_path: Path) -> None:
+async def test_memory_and_unsynchronized_changes_survive_a_restart(tmp_path: Path) -> None:
     async with services.managed(tmp_path) as managed:
         store = await store_of(managed, a="1", b="2")
         folder = await give(managed, store)
@@ -234,7 +234,7 @@ async def test_memory_and_unsynchronized_changes_outlive_the_daemon(tmp_path: Pa
         assert await managed.sessions.services.records.page(RecordQuery(kind="open_session_memory")) == []
 
 
-async def test_a_redacted_text_is_nowhere_on_the_disk(managed: Managed, tmp_path: Path) -> None:
+async def test_a_redacted_text_is_removed_from_disk(managed: Managed, tmp_path: Path) -> None:
     store = await store_of(managed)
     memory = await keep(managed, store, "/a.md", "the secret word is xyzzy")
     await change(managed, store, memory, "nothing to see")
@@ -244,7 +244,7 @@ async def test_a_redacted_text_is_nowhere_on_the_disk(managed: Managed, tmp_path
             await anyio.sleep(0.02)
 
 
-async def test_a_session_has_eight_stores_at_most_and_nothing_else_there(managed: Managed) -> None:
+async def test_a_session_has_at_most_eight_stores_and_only_stores_under_mnt_memory(managed: Managed) -> None:
     stores = [await store_of(managed, f"Store {n}") for n in range(9)]
     with pytest.raises(BadRequest, match="at most 8"):
         await give(managed, *stores)

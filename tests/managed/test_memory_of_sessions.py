@@ -88,14 +88,14 @@ def test_a_memory_is_stored_however_the_turn_ends(raw: Raw, end: str) -> None:
     wait_until(lambda: texts(raw, store) == {"/a.md": "2\n"}, "it is not there")
 
 
-def test_a_memory_is_changed_as_the_documentation_has_it_too(raw: Raw) -> None:
+def test_a_memory_can_be_updated_with_patch(raw: Raw) -> None:
     store = store_of(raw)
     made = raw.call("POST", f"{store}/memories", {"path": "/a.md", "content": "1"})
     changed = raw.call("PATCH", f"{store}/memories/{made['id']}?view=full", {"content": "2"})
     assert (changed["id"], changed["content"]) == (made["id"], "2")
 
 
-def test_a_session_goes_on_though_its_store_is_deleted(raw: Raw) -> None:
+def test_a_session_continues_after_its_store_is_deleted(raw: Raw) -> None:
     store = store_of(raw, a="1")
     raw.create(TOOLSET, WEATHER, resources=[resource(store)])
     raw.say('[tool command="echo 2 > mnt/memory/notes/a.md"] [custom name=get_weather input={}]')
@@ -115,7 +115,7 @@ def test_a_session_goes_on_though_its_store_is_deleted(raw: Raw) -> None:
     raw.call("DELETE", raw.path)
 
 
-def test_a_workers_key_opens_the_memory_of_its_session_and_no_other(raw: Raw, daemon: DaemonProcess) -> None:
+def test_a_workers_key_gives_access_only_to_the_memory_of_its_session(raw: Raw, daemon: DaemonProcess) -> None:
     mine, rules, other = store_of(raw, a="1"), store_of(raw, b="2"), store_of(raw, c="3")
     raw.create(TOOLSET, environment=SELF_HOSTED, resources=[resource(mine), resource(rules, access="read_only")])
     raw.say('[custom name=bash input={"command":"uname"}]')

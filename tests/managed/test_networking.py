@@ -121,7 +121,7 @@ def staged(agent: str, folder: Path) -> Generator[Scene]:
 
 @needs_isolation
 @pytest.mark.parametrize("agent", sorted(SURROUNDINGS))
-def test_commands_reach_the_hosts_that_are_allowed_and_no_others(agent: str, tmp_path: Path) -> None:
+def test_commands_reach_only_allowed_hosts(agent: str, tmp_path: Path) -> None:
     with staged(agent, tmp_path) as scene:
         scene.create(None)
         assert "direct reached" in scene.probed("freely")
@@ -143,7 +143,7 @@ def test_commands_reach_the_hosts_that_are_allowed_and_no_others(agent: str, tmp
             scene.daemon.start(port=scene.daemon.port)
 
 
-def test_a_judge_of_its_work_reaches_no_more_than_the_session(daemon: DaemonProcess) -> None:
+def test_a_judge_has_the_same_network_limits_as_the_session(daemon: DaemonProcess) -> None:
     raw = Raw(daemon)
     raw.create(TOOLSET, environment=SOME)
     outcome = {"type": "user.define_outcome", "description": "Done", "rubric": {"type": "text", "content": "Is it?"}}
@@ -159,7 +159,7 @@ def test_a_judge_of_its_work_reaches_no_more_than_the_session(daemon: DaemonProc
     raw.close()
 
 
-def test_package_managers_and_mcp_servers_are_reached_where_they_are_allowed() -> None:
+def test_registries_and_mcp_servers_are_added_to_the_allowed_hosts() -> None:
     server = McpServer(name="docs", url="https://docs.example.org/mcp")
     assert hosts_of(Cloud(), [server]) is None
     assert hosts_of(Cloud(networking=Limited()), [server]) == []
@@ -172,7 +172,7 @@ def test_package_managers_and_mcp_servers_are_reached_where_they_are_allowed() -
     assert reaches(Cloud(networking=Limited(allowed_hosts=["*.example.org"])), server)
 
 
-def test_a_session_goes_on_without_an_mcp_server_that_its_network_does_not_reach(daemon: DaemonProcess) -> None:
+def test_a_session_continues_without_an_mcp_server_outside_its_network(daemon: DaemonProcess) -> None:
     raw = Raw(daemon)
     toolset = {"type": "mcp_toolset", "mcp_server_name": "docs"}
     servers = [{"type": "url", "name": "docs", "url": "https://docs.example.org/mcp"}]
@@ -195,7 +195,7 @@ def test_an_invalid_host_is_refused(daemon: DaemonProcess) -> None:
     raw.close()
 
 
-def test_a_machine_that_cannot_limit_the_network_says_so(tmp_path: Path) -> None:
+def test_a_machine_that_cannot_limit_the_network_is_reported(tmp_path: Path) -> None:
     """Without `nsenter`, on an agent that needs it."""
     for folder in ("bin", "home", "daemon", "agent"):
         (tmp_path / folder).mkdir()

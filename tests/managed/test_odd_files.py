@@ -40,13 +40,13 @@ async def uploaded(on: Managed, name: str | None, media_type: str | None = None)
 
 @pytest.mark.parametrize("name", [None, ""])
 @pytest.mark.parametrize(("media_type", "called"), [("text/csv", "unnamed.csv"), (None, "unnamed")])
-async def test_a_file_without_a_name_is_called_by_its_type(
+async def test_a_file_without_a_name_is_named_after_its_type(
     on: Managed, name: str | None, media_type: str | None, called: str
 ) -> None:
     assert (await uploaded(on, name, media_type)).filename == called
 
 
-async def test_a_name_that_is_too_long_for_the_disk_is_cut_there(on: Managed) -> None:
+async def test_a_file_name_too_long_for_the_disk_is_shortened(on: Managed) -> None:
     file = await uploaded(on, "ü" * 250 + ".csv")
     _, path = await on.files.path(file.id)
     assert path.read_bytes() == b"content"
@@ -68,7 +68,7 @@ async def test_nothing_is_mounted_below_a_file(on: Managed, paths: tuple[str, st
         await on.resources.give(SESSION, [FileParams(file_id=file.id, mount_path=path) for path in paths])
 
 
-async def test_a_blocked_mount_path_keeps_only_that_file_out(on: Managed) -> None:
+async def test_a_blocked_mount_path_affects_only_its_own_file(on: Managed) -> None:
     file = await uploaded(on, "a")
     await on.resources.give(SESSION, [FileParams(file_id=file.id, mount_path="/data/in")])
     (on.workspaces.directory(SESSION) / "data").write_text("the agent's own")
@@ -112,7 +112,7 @@ def test_an_archive_that_is_damaged_is_refused() -> None:
 
 
 @pytest.mark.parametrize("files", [{"s/a": b"", "s/a/b": b""}, {f"s/{'ü' * 128}": b""}])
-def test_a_skill_that_no_disk_takes_is_refused(files: dict[str, bytes]) -> None:
+def test_a_skill_that_cannot_be_stored_is_refused(files: dict[str, bytes]) -> None:
     with pytest.raises(BadRequest):
         packed({"s/SKILL.md": SKILL, **files})
 
@@ -130,7 +130,7 @@ async def test_a_skill_that_cannot_be_installed_is_reported(on: Managed) -> None
     assert prepared.problems == ["the skill tidy could not be laid out: Not a directory"]
 
 
-async def test_an_output_whose_name_is_no_text_is_listed_like_the_others(on: Managed) -> None:
+async def test_an_output_whose_name_is_not_utf8_is_listed(on: Managed) -> None:
     on.workspaces.directory(SESSION)
     folder = os.fsencode(on.workspaces.place(SESSION, OUTPUTS))
     for name in (b"bad\xffname", b"plain"):
@@ -147,12 +147,12 @@ async def test_an_output_whose_name_is_no_text_is_listed_like_the_others(on: Man
         (BearerCreate, {"type": "static_bearer", "mcp_server_url": "https://a.test", "token": "copied with its end\n"}),
     ],
 )
-def test_a_secret_that_cannot_be_handed_on_is_refused(kind: type[msgspec.Struct], auth: dict[str, str]) -> None:
+def test_a_secret_with_control_characters_is_refused(kind: type[msgspec.Struct], auth: dict[str, str]) -> None:
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert({**auth, "networking": {"type": "unrestricted"}}, kind)
 
 
-async def test_a_skill_whose_versions_are_all_gone_says_so(on: Managed) -> None:
+async def test_a_skill_without_versions_is_refused(on: Managed) -> None:
     skill = await on.skills.create(packed({"s/SKILL.md": SKILL}), None)
     await on.skills.delete_version(skill.id, "latest")
     with pytest.raises(BadRequest, match="all were deleted"):

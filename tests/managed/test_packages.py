@@ -75,7 +75,7 @@ def stand_in(folder: Path, name: str, script: str) -> None:
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
 
-def test_gem_and_go_are_asked_in_their_own_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gem_and_go_get_their_own_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said = tmp_path / "said"
     for name in ("gem", "go"):
         stand_in(tmp_path / "bin", name, f'echo {name} "$@" GOBIN=$GOBIN >> {said}')
@@ -97,7 +97,7 @@ def test_gem_and_go_are_asked_in_their_own_way(tmp_path: Path, monkeypatch: pyte
     assert len(said.read_text().splitlines()) == 3, "once is enough"
 
 
-def test_a_manager_that_the_machine_lacks_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_manager_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     wanted = Packages(gem=["rack"], go=["example.org/tool"], cargo=["ripgrep"], apt=["tree"])
     limits = machine_limits(wanted)
@@ -107,7 +107,9 @@ def test_a_manager_that_the_machine_lacks_is_told(tmp_path: Path, monkeypatch: p
     assert "there is no gem on the daemon's machine" in limits[2]
 
 
-async def test_a_session_prepares_for_as_long_as_it_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_installing_packages_may_take_longer_than_the_start_of_an_agent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Longer than an agent may take to start, and running meanwhile; what failed is told in the manager's words."""
     limit = 8.0
     stand_in(tmp_path / "bin", "gem", f"sleep {limit + 2}")

@@ -88,11 +88,11 @@ def redrawn(page: str) -> str:
     return _TABLES.sub(lambda found: found[1] + tables + found[2], page)
 
 
-def test_the_tables_say_what_was_seen() -> None:
+def test_the_tables_match_the_recorded_reports() -> None:
     assert PAGE.read_text() == redrawn(PAGE.read_text()), "run: python -m tests.managed.test_parity --write"
 
 
-def test_what_an_agent_was_not_seen_to_give_rise_to_it_cannot() -> None:
+def test_every_event_is_either_recorded_or_listed_as_impossible() -> None:
     for folder in FOLDER.iterdir():
         seen = {kind for report in reports(folder.name) for kind in report.events}
         for kind in {*get_args(BetaManagedAgentsSessionEventType), *STREAM_ONLY}:
@@ -101,12 +101,12 @@ def test_what_an_agent_was_not_seen_to_give_rise_to_it_cannot() -> None:
 
 
 @pytest.mark.parametrize("sdk", [*PYTHON, NODE], ids=lambda sdk: sdk.name)
-def test_the_methods_of_an_sdk_are_those_it_has(sdk: Sdk) -> None:
+def test_the_inventory_lists_the_methods_of_the_sdk(sdk: Sdk) -> None:
     parity.check_inventory(sdk, sdk.run("inventory", "http://127.0.0.1:1"))
 
 
 @pytest.mark.parametrize("sdk", SDKS)
-def test_every_method_of_what_is_there_was_called_with_every_sdk_that_has_it(sdk: str) -> None:
+def test_every_method_of_supported_resources_was_called(sdk: str) -> None:
     served = {name for name in known(sdk) if not name.startswith(NOT_THERE)}
     assert called(sdk) == served
 

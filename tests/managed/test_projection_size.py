@@ -90,7 +90,7 @@ def test_the_state_does_not_grow_with_the_sub_agents_of_a_session() -> None:
     assert {thread.status for thread in shown} == {"idle"}
 
 
-def test_a_thread_at_rest_is_not_created_again_when_its_sub_agent_says_more() -> None:
+def test_an_idle_thread_is_not_created_again_by_a_later_message() -> None:
     view = projector()
     steps = [*steps_of(view, turn(2))]
     opened = Projector("sesn_1", steps[-1].state, msgspec.json.encode(view.document))
@@ -106,7 +106,7 @@ def kinds_of(events: list[NewEvent]) -> list[str]:
     return [str(msgspec.json.decode(event.body).get("type")) for event in events]
 
 
-def test_a_state_that_still_holds_its_threads_and_outcomes_is_read_as_before() -> None:
+def test_a_state_in_the_older_format_is_read() -> None:
     """As earlier versions wrote it."""
     thread = Thread(id="sthr_1", name="helper", parent=None, status="idle", created_at=START, updated_at=START)
     outcome = SessionOutcome(id="outc_1", description="A greeting.", item="itm_1", max_iterations=3, result="satisfied")
@@ -123,7 +123,7 @@ def test_a_state_that_still_holds_its_threads_and_outcomes_is_read_as_before() -
     assert view.document.outcomes == [outcome]
 
 
-def test_a_rebuilt_projection_equals_one_whose_state_still_holds_its_threads() -> None:
+def test_a_rebuilt_projection_equals_one_in_the_older_format() -> None:
     view = projector()
     step = [*steps_of(view, turn(3))][-1]
     step.document = msgspec.json.encode(view.document)

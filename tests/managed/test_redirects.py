@@ -37,7 +37,7 @@ def wait_for_answer(raw: Raw) -> None:
     until(raw, lambda: "Hello!" in texts(raw.events()) and kinds(raw)[-1] == "session.status_idle")
 
 
-def test_a_turn_that_has_just_begun_is_redirected(raw: Raw) -> None:
+def test_a_turn_that_just_started_is_redirected(raw: Raw) -> None:
     raw.create(TOOLSET)
     raw.say("[slow seconds=600]")
     raw.send(*REDIRECT)
@@ -45,7 +45,7 @@ def test_a_turn_that_has_just_begun_is_redirected(raw: Raw) -> None:
     assert rests(raw) == 1
 
 
-def test_a_turn_that_runs_is_redirected(raw: Raw) -> None:
+def test_a_running_turn_is_redirected(raw: Raw) -> None:
     raw.create(TOOLSET)
     raw.say('[tool command="echo hi"] [slow seconds=600]')
     until(raw, lambda: "agent.tool_result" in kinds(raw))
@@ -54,7 +54,7 @@ def test_a_turn_that_runs_is_redirected(raw: Raw) -> None:
     assert rests(raw) == 1
 
 
-def test_a_session_that_is_judged_is_redirected(raw: Raw) -> None:
+def test_a_session_under_evaluation_is_redirected(raw: Raw) -> None:
     raw.create(TOOLSET)
     rubric = {"type": "text", "content": "[slow seconds=2]"}
     raw.send({"type": "user.define_outcome", "description": "Be there.", "rubric": rubric})

@@ -45,9 +45,7 @@ def test_an_unknown_path_links_to_the_openapi_document(daemon: DaemonProcess) ->
     assert "GET /anthropic/openapi.json" in str(error["message"])
 
 
-def test_content_that_is_not_what_it_is_called_is_refused_in_the_words_of_the_client(
-    raw: Raw, daemon: DaemonProcess
-) -> None:
+def test_content_of_another_type_is_refused_with_the_clients_field_names(raw: Raw, daemon: DaemonProcess) -> None:
     raw.create(TOOLSET, WEATHER)
     said = {"type": "user.message", "content": [{"type": "image", "source": JUNK}]}
     status, error = refusal(daemon, "POST", f"{raw.path}/events", {"events": [said]})

@@ -13,7 +13,7 @@ from tests.managed.sdks import NODE, PYTHON, Sdk
 
 @pytest.mark.parametrize("flow", ["agents", "environments", "files", "skills", "memory"])
 @pytest.mark.parametrize("sdk", PYTHON, ids=lambda sdk: sdk.name)
-def test_every_sdk_gets_what_it_expects_of(flow: str, sdk: Sdk, tmp_path: Path) -> None:
+def test_every_sdk_manages_resources(flow: str, sdk: Sdk, tmp_path: Path) -> None:
     """With a daemon of its own: an older SDK cannot list what newer ones make in other tests."""
     own = DaemonProcess(tmp_path / "data", "--default-agent", "mock")
     own.start()
@@ -24,7 +24,7 @@ def test_every_sdk_gets_what_it_expects_of(flow: str, sdk: Sdk, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("sdk", PYTHON, ids=lambda sdk: sdk.name)
-def test_every_sdk_keeps_its_secrets_in_vaults(sdk: Sdk, daemon: DaemonProcess) -> None:
+def test_every_sdk_stores_secrets_in_vaults(sdk: Sdk, daemon: DaemonProcess) -> None:
     with mcp_stage() as stage:
         parity.check(sdk, "vaults", "mock", sdk.run("vaults", daemon.url, mcp=stage.url))
         if stage.asked:
@@ -37,7 +37,7 @@ def test_every_sdk_keeps_its_secrets_in_vaults(sdk: Sdk, daemon: DaemonProcess) 
 
 
 @pytest.mark.parametrize("sdk", PYTHON, ids=lambda sdk: sdk.name)
-def test_every_sdk_gives_resources_to_sessions(sdk: Sdk, daemon: DaemonProcess, tmp_path: Path) -> None:
+def test_every_sdk_attaches_resources_to_sessions(sdk: Sdk, daemon: DaemonProcess, tmp_path: Path) -> None:
     with git_stage(tmp_path) as (url, _):
         facts = {"agent": "mock", "repository": f"{url}/private/project.git", "token": TOKEN}
         parity.check(sdk, "workspace", "mock", sdk.run("workspace", daemon.url, **facts))
@@ -47,16 +47,16 @@ def test_every_sdk_gives_resources_to_sessions(sdk: Sdk, daemon: DaemonProcess, 
 
 
 @pytest.mark.parametrize("sdk", PYTHON, ids=lambda sdk: sdk.name)
-def test_every_sdk_gives_sessions_memory(sdk: Sdk, daemon: DaemonProcess) -> None:
+def test_every_sdk_attaches_memory_stores_to_sessions(sdk: Sdk, daemon: DaemonProcess) -> None:
     parity.check(sdk, "remembering", "mock", sdk.run("remembering", daemon.url, agent="mock"))
 
 
-def test_the_npm_sdk_gets_what_it_expects(daemon: DaemonProcess) -> None:
+def test_the_npm_sdk_manages_resources(daemon: DaemonProcess) -> None:
     with mcp_stage() as stage:
         parity.check(NODE, "resources", "mock", NODE.run("resources", daemon.url, mcp=stage.url))
 
 
-def test_the_npm_sdk_keeps_memories(daemon: DaemonProcess) -> None:
+def test_the_npm_sdk_manages_memories(daemon: DaemonProcess) -> None:
     parity.check(NODE, "memory", "mock", NODE.run("memory", daemon.url))
 
 

@@ -52,7 +52,7 @@ def checked(raw: Raw) -> list[Event]:
 
 
 @pytest.mark.parametrize("how", ["killed", "stopped"])
-def test_a_confirmation_outlives_the_daemon(own: DaemonProcess, raw: Raw, how: How) -> None:
+def test_a_confirmation_survives_a_restart(own: DaemonProcess, raw: Raw, how: How) -> None:
     raw.create(ASKING)
     raw.say('[tool command="echo one"] [tool command="echo two"]')
     idle = raw.wait_idle("requires_action")
@@ -79,7 +79,7 @@ def test_a_confirmation_outlives_the_daemon(own: DaemonProcess, raw: Raw, how: H
 
 
 @pytest.mark.parametrize("how", ["killed", "stopped"])
-def test_a_custom_tool_and_a_question_outlive_the_daemon(own: DaemonProcess, raw: Raw, how: How) -> None:
+def test_a_custom_tool_and_a_question_survive_a_restart(own: DaemonProcess, raw: Raw, how: How) -> None:
     raw.create(TOOLSET, WEATHER)
     raw.say('[custom name=get_weather input={"city":"Oslo"}]')
     (use,) = required(raw.wait_idle("requires_action"))
@@ -98,7 +98,7 @@ def test_a_custom_tool_and_a_question_outlive_the_daemon(own: DaemonProcess, raw
 
 
 @pytest.mark.parametrize("how", ["killed", "stopped"])
-def test_a_tool_call_for_the_clients_machine_outlives_the_daemon(own: DaemonProcess, raw: Raw, how: How) -> None:
+def test_a_tool_call_for_the_clients_machine_survives_a_restart(own: DaemonProcess, raw: Raw, how: How) -> None:
     raw.create(ASKING, environment={"type": "self_hosted"})
     raw.say('[custom name=bash input={"command":"uname"}]')
     (use,) = required(raw.wait_idle("requires_action"))
@@ -144,7 +144,7 @@ def test_an_acknowledged_answer_is_never_requested_again(own: DaemonProcess, raw
     raw.wait_idle("end_turn")
 
 
-def test_a_queued_message_and_a_running_turn_outlive_the_daemon(own: DaemonProcess, raw: Raw) -> None:
+def test_a_queued_message_and_a_running_turn_survive_a_restart(own: DaemonProcess, raw: Raw) -> None:
     raw.create(TOOLSET)
     raw.say("[slow seconds=30]")
     raw.say("[hello] after the restart")

@@ -17,7 +17,7 @@ def raw(daemon: DaemonProcess) -> Generator[Raw]:
     client.close()
 
 
-def test_the_client_carries_out_the_toolset(raw: Raw) -> None:
+def test_the_client_executes_the_toolset(raw: Raw) -> None:
     raw.create(TOOLSET, environment=SELF_HOSTED)
     raw.say('[custom name=bash input={"command":"uname"}] [custom name=read input={"file_path":"/etc/hosts"}]')
     while len(required(idle := raw.wait_idle("requires_action"))) < 2:
@@ -45,13 +45,13 @@ def test_the_agents_own_tools_do_not_run(raw: Raw) -> None:
     assert result["is_error"]
 
 
-def test_elsewhere_nobody_gives_the_toolsets_results(raw: Raw) -> None:
+def test_tool_results_are_refused_in_a_cloud_environment(raw: Raw) -> None:
     raw.create(TOOLSET)
     with pytest.raises(AssertionError, match="self-hosted"):
         raw.send({"type": "user.tool_result", "tool_use_id": "sevt_x"})
 
 
-def test_an_interrupt_closes_what_the_client_did_not_carry_out(raw: Raw) -> None:
+def test_an_interrupt_fails_tool_calls_without_a_result(raw: Raw) -> None:
     raw.create(TOOLSET, environment=SELF_HOSTED)
     raw.say('[custom name=bash input={"command":"uname"}]')
     (use,) = required(raw.wait_idle("requires_action"))
@@ -82,7 +82,7 @@ def result_of(use: str) -> Event:
     return {"type": "user.tool_result", "tool_use_id": use, "content": [{"type": "text", "text": "Plan 9"}]}
 
 
-def test_what_is_always_asked_for_is_carried_out_after_it_was_allowed(raw: Raw) -> None:
+def test_an_always_ask_tool_is_executed_after_its_confirmation(raw: Raw) -> None:
     use = uname(raw)
     with pytest.raises(AssertionError, match=r"is answered by `user\.tool_confirmation`"):
         raw.send(result_of(use))
@@ -98,14 +98,14 @@ def test_what_is_always_asked_for_is_carried_out_after_it_was_allowed(raw: Raw) 
     assert of(raw, "agent.tool_result") == []
 
 
-def test_it_is_allowed_and_carried_out_in_one_request(raw: Raw) -> None:
+def test_a_confirmation_and_a_result_can_be_sent_together(raw: Raw) -> None:
     use = uname(raw)
     raw.send(confirmation(use, "allow"), result_of(use))
     raw.wait_idle("end_turn")
     assert "Plan 9" in raw.universal(), "the agent was told"
 
 
-def test_what_is_denied_is_not_carried_out(raw: Raw) -> None:
+def test_a_denied_tool_call_is_not_executed(raw: Raw) -> None:
     use = uname(raw)
     raw.send(confirmation(use, "deny", deny_message="Not here."))
     raw.wait_idle("end_turn")
@@ -115,7 +115,7 @@ def test_what_is_denied_is_not_carried_out(raw: Raw) -> None:
     assert "They said: Not here." in raw.universal(), "the agent was told why"
 
 
-def test_an_interrupt_denies_what_nobody_allowed(raw: Raw) -> None:
+def test_an_interrupt_denies_a_pending_confirmation(raw: Raw) -> None:
     use = uname(raw)
     raw.send({"type": "user.interrupt"})
     raw.wait_idle("end_turn")
@@ -125,7 +125,7 @@ def test_an_interrupt_denies_what_nobody_allowed(raw: Raw) -> None:
 
 
 @pytest.mark.parametrize("policy", ["auto", "always_allow"])
-def test_nobody_is_asked_where_nobody_has_to_be(raw: Raw, policy: str) -> None:
+def test_an_allowed_tool_needs_no_confirmation(raw: Raw, policy: str) -> None:
     config = {"name": "bash", "permission_policy": {"type": policy}}
     raw.create({**ASKING, "configs": [config]}, environment=SELF_HOSTED)
     raw.say('[custom name=bash input={"command":"uname"}]')

@@ -14,5 +14,5 @@ def test_every_sdk_works_with_sessions(flow: str, sdk: Sdk, daemon: DaemonProces
 
 
 @pytest.mark.parametrize("sdk", PYTHON[:2], ids=lambda sdk: sdk.name)
-def test_every_sdk_that_knows_outcomes_reaches_them(sdk: Sdk, daemon: DaemonProcess) -> None:
+def test_every_sdk_with_outcomes_uses_them(sdk: Sdk, daemon: DaemonProcess) -> None:
     parity.check(sdk, "outcomes", "mock", sdk.run("outcomes", daemon.url))

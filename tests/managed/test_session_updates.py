@@ -32,7 +32,7 @@ async def new_session(on: Managed, **metadata: str) -> str:
     return (await on.managed_sessions.create(asked)).id
 
 
-async def test_no_update_of_a_session_is_lost_when_many_come_at_once(on: Managed) -> None:
+async def test_no_concurrent_update_of_a_session_is_lost(on: Managed) -> None:
     session_id = await new_session(on)
     patches = [SessionUpdate(metadata={f"key{number}": str(number)}) for number in range(MANY)]
     await asyncio.gather(*(on.managed_sessions.update(session_id, patch) for patch in patches))
@@ -40,7 +40,7 @@ async def test_no_update_of_a_session_is_lost_when_many_come_at_once(on: Managed
     assert session.metadata == {f"key{number}": str(number) for number in range(MANY)}
 
 
-async def test_no_update_through_the_universal_api_is_lost_either(on: Managed) -> None:
+async def test_no_concurrent_update_through_the_universal_api_is_lost(on: Managed) -> None:
     session_id = await new_session(on)
     patches = [UpdateSession(metadata={f"key{number}": str(number)}) for number in range(MANY)]
     await asyncio.gather(
@@ -55,7 +55,7 @@ async def test_no_update_through_the_universal_api_is_lost_either(on: Managed) -
 @pytest.mark.parametrize(
     ("patch", "left"), [({}, {"kept": "yes"}), ({"kept": None}, {}), ({"more": "1"}, {"kept": "yes", "more": "1"})]
 )
-async def test_metadata_is_changed_key_by_key(on: Managed, patch: dict[str, str | None], left: dict[str, str]) -> None:
+async def test_metadata_is_merged_by_key(on: Managed, patch: dict[str, str | None], left: dict[str, str]) -> None:
     session_id = await new_session(on, kept="yes")
     assert (await on.managed_sessions.update(session_id, SessionUpdate(metadata=patch))).metadata == left
     agent = await on.agents.create(AgentCreate(name="a", model="mock-small", metadata={"kept": "yes"}))
@@ -70,7 +70,7 @@ async def test_metadata_is_changed_key_by_key(on: Managed, patch: dict[str, str 
         ([McpToolset(mcp_server_name="docs")], None),
     ],
 )
-async def test_a_sessions_toolsets_and_servers_belong_together(
+async def test_an_mcp_server_and_its_toolset_must_be_set_together(
     on: Managed, tools: Tools | UnsetType, servers: list[McpServer] | UnsetType | None
 ) -> None:
     session_id = await new_session(on)

@@ -53,7 +53,7 @@ def on_thread(raw: Raw, thread: str) -> list[Event]:
 
 
 @pytest.mark.parametrize("agent", ["claude", "codex", "opencode"])
-def test_an_interrupted_sub_agent_stops_and_its_agent_goes_on(agent: str, tmp_path: Path) -> None:
+def test_an_interrupted_sub_agent_stops_and_its_agent_continues(agent: str, tmp_path: Path) -> None:
     """One that is at work, and one that waits to be allowed."""
     for folder in ("home", "daemon", "agent"):
         (tmp_path / folder).mkdir()

@@ -51,7 +51,7 @@ def works(raw: Raw) -> list[Event]:
     return cast("list[Event]", raw.call("GET", queue_of(raw))["data"])
 
 
-def test_a_key_opens_what_it_is_for_and_nothing_else(raw: Raw, daemon: DaemonProcess) -> None:
+def test_a_key_gives_access_only_to_its_own_environment_and_session(raw: Raw, daemon: DaemonProcess) -> None:
     raw.create(TOOLSET, environment=SELF_HOSTED)
     first, mine, key = raw.path, queue_of(raw), key_of(raw)
     raw.create(TOOLSET, environment=SELF_HOSTED)
@@ -127,7 +127,7 @@ def test_an_expired_lease_goes_to_another_worker(raw: Raw) -> None:
     assert [each["state"] for each in works(raw)] == ["stopped", "stopped"]
 
 
-def test_work_outlives_the_daemon(tmp_path: Path) -> None:
+def test_work_survives_a_restart(tmp_path: Path) -> None:
     own = DaemonProcess(tmp_path / "data", "--default-agent", "mock")
     own.start()
     raw = Raw(own)

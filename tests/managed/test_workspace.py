@@ -56,7 +56,7 @@ async def uploaded(managed: Managed, name: str, content: bytes) -> File:
         return await managed.files.add(upload, name, None)
 
 
-async def test_files_lie_where_they_were_mounted_and_cannot_be_written(managed: Managed) -> None:
+async def test_files_are_mounted_read_only_at_their_paths(managed: Managed) -> None:
     file = await uploaded(managed, "data.csv", b"a,b\n")
     given = await managed.resources.give(
         SESSION, [FileParams(file_id=file.id), FileParams(file_id=file.id, mount_path="/workspace/in/data.csv")]
@@ -84,7 +84,7 @@ async def test_files_lie_where_they_were_mounted_and_cannot_be_written(managed: 
 @pytest.mark.parametrize(
     "mount", ["relative", "/", "/a/../b", "/mnt/session/outputs/x", "/mnt/session/outputs", "/a\n/b"]
 )
-async def test_a_mount_path_leads_nowhere_else(managed: Managed, mount: str) -> None:
+async def test_an_invalid_mount_path_makes_no_file(managed: Managed, mount: str) -> None:
     file = await uploaded(managed, "x", b"")
     with pytest.raises(BadRequest):
         await managed.resources.give(SESSION, [FileParams(file_id=file.id, mount_path=mount)])
@@ -100,7 +100,7 @@ async def test_a_session_gets_all_its_resources_or_none(managed: Managed) -> Non
         assert await managed.resources.of(SESSION) == []
 
 
-async def test_repositories_are_cloned_and_their_token_is_nowhere(managed: Managed, tmp_path: Path) -> None:
+async def test_repositories_are_cloned_and_their_token_is_not_stored(managed: Managed, tmp_path: Path) -> None:
     with git_stage(tmp_path / "git") as (url, first):
         private = f"{url}/private/project.git"
         await managed.resources.give(
@@ -134,7 +134,7 @@ async def test_repositories_are_cloned_and_their_token_is_nowhere(managed: Manag
     assert not [content for content in kept if TOKEN.encode() in content]
 
 
-async def test_a_repository_that_cannot_be_had_is_told_with_its_kind(managed: Managed, tmp_path: Path) -> None:
+async def test_a_failed_clone_is_reported_with_its_error_type(managed: Managed, tmp_path: Path) -> None:
     with git_stage(tmp_path / "git") as (url, _):
         asked = {
             "repository_authentication_error": RepositoryParams(
@@ -164,7 +164,7 @@ async def test_a_repository_that_cannot_be_had_is_told_with_its_kind(managed: Ma
         assert (prepared.directory / "workspace/a/README.md").exists()
 
 
-async def test_skills_lie_where_agents_look_for_them(managed: Managed) -> None:
+async def test_skills_are_installed_where_agents_look_for_them(managed: Managed) -> None:
     skill = await managed.skills.create(packed({"t/SKILL.md": SKILL, "t/run.sh": b"echo"}), None)
     agent = await services.agent(
         managed,
@@ -181,7 +181,7 @@ async def test_skills_lie_where_agents_look_for_them(managed: Managed) -> None:
     assert ["pptx" in problem for problem in prepared.problems] == [True]
 
 
-async def test_packages_are_there_for_every_session_of_an_environment(managed: Managed) -> None:
+async def test_packages_are_available_to_every_session_of_an_environment(managed: Managed) -> None:
     environment = await services.environment(managed, PackagesParams(pip=["iniconfig==2.3.0"]))
     agent = await services.agent(managed)
     prepared = await managed.workspaces.prepare(SESSION, agent, environment, [])
@@ -198,14 +198,14 @@ async def test_packages_are_there_for_every_session_of_an_environment(managed: M
     assert again.env == prepared.env
 
 
-async def test_a_package_that_cannot_be_had_is_told(managed: Managed) -> None:
+async def test_a_package_that_cannot_be_installed_is_reported(managed: Managed) -> None:
     environment = await services.environment(managed, PackagesParams(pip=["no-such-package-anywhere-1234==9"]))
     prepared = await managed.workspaces.prepare(SESSION, await services.agent(managed), environment, [])
     assert "no-such-package-anywhere-1234" in prepared.problems[0]
     assert "PATH" not in prepared.env
 
 
-async def test_credentials_reach_the_servers_and_the_environment_they_are_for(managed: Managed) -> None:
+async def test_credentials_reach_only_their_servers_and_variables(managed: Managed) -> None:
     with mcp_stage() as stage:
         vault = await managed.vaults.create(VaultCreate(display_name="v"))
         second = await managed.vaults.create(VaultCreate(display_name="w"))
@@ -258,12 +258,12 @@ async def test_outputs_are_files_of_the_session(managed: Managed, tmp_path: Path
 
 
 @pytest.mark.parametrize("session_id", ["..", "../data", "a/b", ""])
-async def test_no_session_id_leads_out_of_the_workspaces(managed: Managed, session_id: str) -> None:
+async def test_a_session_id_with_a_path_is_refused(managed: Managed, session_id: str) -> None:
     with pytest.raises(NotFound):
         managed.workspaces.place(session_id, "/mnt")
 
 
-async def test_an_outputs_folder_that_became_a_link_shows_nothing(managed: Managed, tmp_path: Path) -> None:
+async def test_an_outputs_folder_replaced_by_a_link_lists_no_files(managed: Managed, tmp_path: Path) -> None:
     root = managed.workspaces.directory(SESSION)
     (root / "mnt/session/outputs").rmdir()
     (tmp_path / "elsewhere").mkdir()
