@@ -158,7 +158,7 @@ async def test_a_real_agent_asks_runs_answers_fails_and_is_terminated(
             await card.get_by_label("Green").check()
             await card.get_by_role("button", name=re.compile("^Answer")).click()
             await expect(tab.page.locator(".message.assistant").last).to_contain_text("Green it is.")
-        model.fall(when="Fall now")
+        model.fail(when="Fall now")
         await tab.say("Fall now")
         await expect(tab.entries("turn").last).to_contain_text("Ended in an error")
         await expect(tab.page.locator(".error-box").last).to_be_visible()

@@ -21,7 +21,7 @@ Description: the machine's own
 
 
 class AptStage:
-    """`variables` lead apt here: to packages it has no list of yet, with a hook that must not run."""
+    """`variables` point apt to this source, without package lists yet and with a hook that must not run."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -43,7 +43,7 @@ class AptStage:
     def add(
         self, name: str, version: str, files: Mapping[str, bytes | str], *, script: str = "", needs: str = ""
     ) -> None:
-        """A package. A file that is a `str` is a link to there; `script` is run by who installs it as Debian does."""
+        """Add a package. A file that is a `str` is a link to that path. `script` is its post-install script."""
         root = self._folder / f"{name}-{version}"
         for path, content in files.items():
             place = root / path

@@ -37,7 +37,7 @@ def git(folder: Path, *words: str) -> str:
 
 @contextmanager
 def git_stage(folder: Path) -> Generator[tuple[str, str]]:
-    """Its address, and the first commit of `private/project.git`, which has a branch `next`, too."""
+    """Yields the address, and the first commit of `private/project.git`, which also has a branch `next`."""
     work = folder / "work"
     work.mkdir(parents=True)
     git(work, "init", "-q")

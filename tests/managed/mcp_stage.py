@@ -9,7 +9,7 @@ from urllib.parse import parse_qs
 
 
 class Stage(ThreadingHTTPServer):
-    """`asked` are the tokens it was asked with; refresh tokens are good once."""
+    """`asked` are the tokens of requests. A refresh token works once."""
 
     daemon_threads = True
 

@@ -1,6 +1,6 @@
-"""What each SDK was seen to do with each agent: written by the flows' tests, shown in docs/managed-agents.md.
+"""Reports of what each SDK did with each agent: written by the flows' tests, shown in docs/managed-agents.md.
 
-`EVERYAGENT_WRITE_PARITY=1` writes it anew; otherwise a flow that does more or less than is written there fails.
+`EVERYAGENT_WRITE_PARITY=1` writes them; otherwise a flow that differs from its report fails.
 """
 
 import os
@@ -11,7 +11,7 @@ import msgspec
 from tests.managed.sdks import Report, Sdk
 
 FOLDER = Path(__file__).parent / "parity"
-#: What each SDK could call.
+#: The methods of each SDK.
 INVENTORY = Path(__file__).parent / "inventory"
 
 

@@ -74,7 +74,7 @@ class Raw:
         return self.session_id
 
     def vault(self, variables: dict[str, str]) -> str:
-        """One with these environment variables in it."""
+        """A vault with these environment variables."""
         vault = self.call("POST", "/vaults", {"display_name": "variables"})
         for name, value in variables.items():
             auth = {"type": "environment_variable", "secret_name": name, "secret_value": value}
@@ -108,7 +108,7 @@ class Raw:
         return self.call("GET", self.path)["status"]
 
     def stream(self, query: str = "", **headers: str) -> Iterator[Event]:
-        """Events as they come; the SSE id is `sse_id`."""
+        """Events of the stream, each with its SSE id as `sse_id`."""
         url = f"{self._daemon.url}/anthropic/v1{self.path}/events/stream{query}"
         with self._client.stream("GET", url, headers=headers) as answer:
             assert answer.status_code == 200
@@ -120,7 +120,7 @@ class Raw:
                     yield {**json.loads(line.removeprefix("data: ")), "sse_id": number}
 
     def wait_idle(self, *stops: str) -> Event:
-        """The last idle event, once the session rests for one of those reasons."""
+        """Wait until the session is idle for one of these reasons, and return the idle event."""
         import time
 
         deadline = time.monotonic() + LIMIT
@@ -132,7 +132,7 @@ class Raw:
             time.sleep(0.02)
 
     def wait_done(self) -> None:
-        """Until the turn has ended, with yes to all that is asked."""
+        """Wait until the turn has ended, and allow everything it asks for."""
         while stop_of(idle := self.wait_idle("end_turn", "requires_action")) == "requires_action":
             for use in required(idle):
                 self.send({"type": "user.tool_confirmation", "tool_use_id": use, "result": "allow"})

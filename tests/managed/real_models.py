@@ -1,4 +1,4 @@
-"""The real agents, each with a scripted model that does the same things in its own words."""
+"""Scripted models of the real agents, with one interface for all of them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator
@@ -24,21 +24,21 @@ CITY = {"city": "Oslo"}
 SUM = {"a": 2, "b": 3}
 LONG = "word " * 400
 OPTIONS = [{"label": "Red", "description": "Warm"}, {"label": "Green", "description": "Calm"}]
-#: What a helper is asked to do, and what it answers.
+#: The prompt and the answer of a sub-agent.
 ERRAND, FOUND = "Count them for me", "There are three."
 
 
 class RealModel(ABC):
-    """Each method adds what the model answers when it is told `when`; what was added first comes first.
+    """Each method adds a reply for a request that contains `when`. Replies are used in the order of addition.
 
-    `helpers` is the model that can start sub-agents, if the agent tells of them; `helpers_stumble` that it says which
-    of them tries again.
+    `helpers` is the model that can start sub-agents, if the agent reports them; `helpers_retry` is whether it reports
+    which of them retries a request.
     """
 
     agent: ClassVar[str]
     model: ClassVar[str]
     helpers: ClassVar[str | None] = None
-    helpers_stumble: ClassVar[bool] = False
+    helpers_retry: ClassVar[bool] = False
     environment: dict[str, str]
 
     @abstractmethod
@@ -49,40 +49,40 @@ class RealModel(ABC):
 
     @abstractmethod
     def get_weather(self, *, when: str = "") -> None:
-        """The custom tool, for `CITY`."""
+        """Call the custom tool for `CITY`."""
 
     @abstractmethod
     def add(self, *, when: str = "") -> None:
-        """The tool `add` of the MCP server `sums`, for `SUM`."""
+        """Call the tool `add` of the MCP server `sums` for `SUM`."""
 
     @abstractmethod
     def last_input(self) -> str:
-        """All that the model was sent last."""
+        """The last request to the model."""
 
     @abstractmethod
     def hold(self, *, when: str) -> None:
-        """Words that do not end."""
+        """Reply with text that does not end."""
 
     @abstractmethod
-    def fall(self, *, when: str) -> None:
-        """It fails for good."""
+    def fail(self, *, when: str) -> None:
+        """Fail the request and its retries."""
 
-    def stumble(self) -> bool:
-        """It fails once, and the agent tells that it tries again. False where agents tell nothing of it."""
+    def fail_once(self) -> bool:
+        """Fail once, so that the agent reports a retry. False if the agent reports none."""
         return False
 
     def delegate(self, *, when: str) -> None:  # noqa: B027
-        """A helper is sent on the errand, and its answer repeated, where the agent has some."""
+        """Start a sub-agent and repeat its answer, if the agent has sub-agents."""
 
     def wait_for_helper(self, command: str, *, when: str) -> None:  # noqa: B027
-        """A helper is sent to run a command, and waited for, where the agent has some."""
+        """Start a sub-agent that runs a command and wait for it, if the agent has sub-agents."""
 
     def ask(self, *, when: str) -> bool:
-        """A question: which colour?"""
+        """Ask the user for a colour. False if the agent has no questions."""
         return False
 
     def compact(self) -> bool:
-        """What it says when the conversation is compacted. False where that cannot be asked for."""
+        """Reply with a summary for a compaction. False if compaction cannot be requested."""
         return False
 
 
@@ -113,12 +113,12 @@ class ClaudeModel(RealModel):
     def hold(self, *, when: str) -> None:
         self._script.add(messages_replies.say(LONG, when=when, held=2))
 
-    def fall(self, *, when: str) -> None:
+    def fail(self, *, when: str) -> None:
         failure = messages_replies.fail(401, "authentication_error", "invalid x-api-key", times=9)
         failure.when = when
         self._script.add(failure)
 
-    def stumble(self) -> bool:
+    def fail_once(self) -> bool:
         self._script.add(messages_replies.fail(529, "overloaded_error"))
         return True
 
@@ -145,7 +145,7 @@ class ClaudeModel(RealModel):
 
 
 class CodexModel(RealModel):
-    agent, model, helpers, helpers_stumble = "codex", "gpt-5.5", "gpt-6.1-sol", True
+    agent, model, helpers, helpers_retry = "codex", "gpt-5.5", "gpt-6.1-sol", True
 
     def __init__(self, server: ResponsesServer, daemon: DaemonProcess, folder: Path) -> None:
         self._script = server.script
@@ -170,12 +170,12 @@ class CodexModel(RealModel):
     def hold(self, *, when: str) -> None:
         self._script.add(responses_replies.say(LONG, when=when, held=2))
 
-    def fall(self, *, when: str) -> None:
+    def fail(self, *, when: str) -> None:
         failure = responses_replies.fail(400, "invalid_request_error")
         failure.when = when
         self._script.add(failure)
 
-    def stumble(self) -> bool:
+    def fail_once(self) -> bool:
         self._script.add(responses_replies.fail(429, "rate_limit_exceeded", headers={"retry-after": "1"}))
         return True
 
@@ -210,7 +210,7 @@ class CodexModel(RealModel):
 
 
 class OpencodeModel(RealModel):
-    agent, model, helpers, helpers_stumble = "opencode", OPENCODE_MODEL, OPENCODE_MODEL, True
+    agent, model, helpers, helpers_retry = "opencode", OPENCODE_MODEL, OPENCODE_MODEL, True
 
     def __init__(self, server: ChatServer, daemon: DaemonProcess, folder: Path) -> None:
         self._script = server.script
@@ -235,10 +235,10 @@ class OpencodeModel(RealModel):
     def hold(self, *, when: str) -> None:
         self._script.add(chat_replies.say(LONG, when=when, held=2))
 
-    def fall(self, *, when: str) -> None:
+    def fail(self, *, when: str) -> None:
         self._script.add(chat_replies.fail(400, "invalid_request_error", when=when))
 
-    def stumble(self) -> bool:
+    def fail_once(self) -> bool:
         self._script.add(chat_replies.fail(500, "server_error", headers={"retry-after-ms": "20"}))
         return True
 
@@ -261,7 +261,7 @@ class OpencodeModel(RealModel):
         return True
 
     def compact(self) -> bool:
-        """The server answers by itself what comes without tools: titles, and summaries."""
+        """The server itself answers requests without tools: titles and summaries."""
         return True
 
 
@@ -292,7 +292,7 @@ class AmpModel(RealModel):
     def hold(self, *, when: str) -> None:
         self._script.add(amp_replies.say(LONG, when=when, held=True))
 
-    def fall(self, *, when: str) -> None:
+    def fail(self, *, when: str) -> None:
         self._script.add(amp_replies.fail("Scripted failure", when=when))
 
 

@@ -1,4 +1,4 @@
-"""Anthropic's real SDKs, each version in an environment of its own, kept between runs; and flows run in them."""
+"""Anthropic's real SDKs, each version in its own environment that is kept between runs, and flows run in them."""
 
 import fcntl
 import json
@@ -21,7 +21,7 @@ LIMIT_SECONDS = 300.0
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """What a flow did: the SDK's methods it called, the types of the events it saw."""
+    """The SDK methods that a flow called, and the types of events that it received."""
 
     methods: list[str]
     events: list[str]
@@ -36,7 +36,7 @@ class Sdk(NamedTuple):
         return f"{self.language}-{self.version}"
 
     def run(self, flow: str, url: str, **facts: str) -> Report:
-        """The flow of that name against a daemon; whatever it asserts in vain fails here, with its story."""
+        """Run the flow of that name against a daemon. A failed assertion fails here with the flow's output."""
         environment = {
             "PATH": os.environ["PATH"],
             "HOME": os.environ["HOME"],
@@ -55,7 +55,7 @@ class Sdk(NamedTuple):
         return msgspec.json.decode(done.stdout.splitlines()[-1], type=Report)
 
     def installed(self) -> Path:
-        """Made once, whole or not at all, though many ask at the same time."""
+        """The SDK's environment, installed once and atomically, also if several processes ask for it."""
         CACHE.mkdir(parents=True, exist_ok=True)
         folder = CACHE / self.name
         with (CACHE / f".{self.name}.lock").open("w") as lock:

@@ -48,7 +48,7 @@ class Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def sums_stage() -> Generator[str]:
-    """Its address."""
+    """Yields the server's address."""
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         server.daemon_threads = True
         thread = threading.Thread(target=server.serve_forever, daemon=True)

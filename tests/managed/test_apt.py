@@ -34,7 +34,7 @@ def installed(folder: Path, *wanted: str) -> InstalledPackages:
     return install(Packages(apt=list(wanted)), folder / "packages", os.environ["PATH"], Child())
 
 
-def said(env: dict[str, str], *command: str) -> str:
+def output_of(env: dict[str, str], *command: str) -> str:
     found = shutil.which(command[0], path=env["PATH"])
     assert found is not None, env["PATH"]
     done = subprocess.run([found, *command[1:]], env=env, capture_output=True, text=True)
@@ -60,21 +60,21 @@ def test_an_agent_runs_an_installed_program_with_its_library(agent: str, tmp_pat
         config = {"type": "cloud", "packages": {"apt": ["greeter"]}}
         if agent == "mock":
             raw.create(TOOLSET, environment=config)
-            events = _told(raw, '[tool command="greeter"]')
+            events = _turn_events(raw, '[tool command="greeter"]')
         else:
             with real_model(agent, daemon, tmp_path / "agent") as scene:
                 scene.run("greeter")
                 scene.say("Greeted.")
                 vaults = [raw.vault(scene.environment)]
                 raw.create(TOOLSET, agent=agent, model=scene.model, environment=config, vault_ids=vaults)
-                events = _told(raw, "Greet me")
+                events = _turn_events(raw, "Greet me")
         raw.close()
     (result,) = [event for event in events if event["type"] == "agent.tool_result"]
     assert "hello from a library" in str(result["content"]), result
     assert not [event for event in events if event["type"] == "session.error"]
 
 
-def _told(raw: Raw, message: str) -> list[Event]:
+def _turn_events(raw: Raw, message: str) -> list[Event]:
     raw.say(message)
     raw.wait_idle("end_turn")
     return raw.events()
@@ -83,22 +83,22 @@ def _told(raw: Raw, message: str) -> list[Event]:
 def test_the_requested_version_is_installed(tmp_path: Path, apt: AptStage) -> None:
     for version in ("1.0", "2.0-1+b1"):
         apt.add("greeter", version, {"usr/bin/greeter": script(version)})
-    assert said(installed(tmp_path, "greeter").env, "greeter") == "2.0-1+b1"
-    assert said(installed(tmp_path, "greeter=1.0").env, "greeter") == "1.0"
-    assert said(installed(tmp_path, "greeter=2.0-1+b1").env, "greeter") == "2.0-1+b1"
+    assert output_of(installed(tmp_path, "greeter").env, "greeter") == "2.0-1+b1"
+    assert output_of(installed(tmp_path, "greeter=1.0").env, "greeter") == "1.0"
+    assert output_of(installed(tmp_path, "greeter=2.0-1+b1").env, "greeter") == "2.0-1+b1"
     (problem,) = installed(tmp_path, "greeter=3").problems
     assert problem == "apt could not install greeter=3: E: Version '3' for 'greeter' was not found"
 
 
 def test_installing_packages_does_not_change_the_machine(tmp_path: Path, apt: AptStage) -> None:
-    """Neither scripts of the packages run nor hooks of the machine's, and its C library stays the only one."""
+    """Neither package scripts nor the machine's hooks run, and the machine's C library is used."""
     ran = tmp_path / "ran"
     apt.add("libc6", "2.0", {f"{LIBRARIES}/libc.so.6": b"nothing starts with this one"})
     apt.add("greeter", "1.0", {"usr/bin/greeter": script("hello")}, script=f"touch {ran}", needs="libc6 (>= 2.0)")
     before = sorted((apt.hooked.parent / "lists").rglob("*"))
     there = installed(tmp_path, "greeter")
     assert there.problems == []
-    assert said(there.env, "greeter") == "hello"
+    assert output_of(there.env, "greeter") == "hello"
     assert not ran.exists()
     assert not apt.hooked.exists()
     assert sorted((apt.hooked.parent / "lists").rglob("*")) == before, "its lists are its own"
@@ -124,9 +124,9 @@ def test_absolute_paths_in_packages_point_into_their_folder(tmp_path: Path, apt:
     )
     apt.add("greeter", "1.0", files, script=chosen)
     env = installed(tmp_path, "greeter").env
-    assert [said(env, name) for name in ("greeter", "hi", "hey")] == ["hello"] * 3
-    assert said(env, "shell", "-c", "echo the machine has it") == "the machine has it"
-    assert said(env, "python3", "-c", "import greeting; print(greeting.WORDS)") == "hello from a module"
+    assert [output_of(env, name) for name in ("greeter", "hi", "hey")] == ["hello"] * 3
+    assert output_of(env, "shell", "-c", "echo the machine has it") == "the machine has it"
+    assert output_of(env, "python3", "-c", "import greeting; print(greeting.WORDS)") == "hello from a module"
     (root,) = (tmp_path / "packages").glob("apt-?*[0-9a-f]/usr")
     assert f"libdir={root}/lib\n" in (Path(env["PKG_CONFIG_PATH"]) / "greet.pc").read_text()
     assert str(root / "lib/greeter") in env["LD_LIBRARY_PATH"].split(":")
@@ -170,7 +170,7 @@ def test_a_package_name_is_not_a_pattern_and_an_error_has_the_message_of_apt(tmp
     assert problem.startswith("apt could not install gree.er: ")
     assert "E: Unable to locate package gree.er" in problem
     apt.add("gree.er", "1.0", {"usr/bin/greeter": script("another")})
-    assert said(installed(tmp_path, "gree.er").env, "greeter") == "another", "tried again, with lists of that day"
+    assert output_of(installed(tmp_path, "gree.er").env, "greeter") == "another", "tried again, with lists of that day"
 
 
 def test_concurrent_sessions_download_packages_once(
@@ -197,10 +197,10 @@ def test_installed_packages_are_not_downloaded_again(tmp_path: Path, apt: AptSta
 
 
 def test_programs_are_installed_from_the_machines_own_sources(tmp_path: Path) -> None:
-    """One that needs nothing, and one that needs a library; over the network, where there is one."""
+    """One program without dependencies and one with a library, downloaded if there is a network."""
     there = installed(tmp_path, "tree", "cabextract")
     if any("Failed to fetch" in problem or "Unable to locate" in problem for problem in there.problems):
         pytest.skip("the machine's package sources cannot be reached")
     assert there.problems == []
-    assert "tree v" in said(there.env, "tree", "--version")
-    assert "cabextract version" in said(there.env, "cabextract", "--version")
+    assert "tree v" in output_of(there.env, "tree", "--version")
+    assert "cabextract version" in output_of(there.env, "cabextract", "--version")

@@ -1,4 +1,4 @@
-"""Budgets: what they count, when they stop a session, and which sessions cannot have one."""
+"""Budgets of sessions, prices, and the cost of requests and turns."""
 
 from collections.abc import Generator
 from pathlib import Path
@@ -15,7 +15,7 @@ from everyagent.sessions.machine.costs import Costs
 from everyagent.testing.daemon import NO_TLS, DaemonProcess
 from tests.managed.raw import TOOLSET, Event, Raw
 
-#: In cents. A word of the mock's costs more than the first, a turn of it less than the second.
+#: In cents. A word of the mock agent costs more than the first, a turn less than the second.
 NEXT_TO_NOTHING, PLENTY = "0.000001", "100"
 USAGE = Usage(input_tokens=1_000_000, output_tokens=100_000, cache_read_tokens=10_000_000)
 
@@ -129,9 +129,9 @@ def test_the_error_about_invalid_prices_names_the_file(tmp_path: Path, text: str
         read_prices(Settings(data_dir=tmp_path, prices=tmp_path / "mine.json"))
 
 
-def rung(*told: EventData) -> list[EventData]:
+def with_costs(*events: EventData) -> list[EventData]:
     costs = Costs(Prices({"m": Price(input=2, output=10), "agent": Price(input=1, output=1)}), "agent", "m")
-    return [costs.completed(each) for each in told]
+    return [costs.completed(each) for each in events]
 
 
 TURN = TurnStarted(turn_id="t", input_item_ids=[])
@@ -140,7 +140,7 @@ RESPONSE = ModelResponded(usage=Usage(input_tokens=1_000_000))
 
 
 def test_the_cost_reported_by_the_agent_is_used() -> None:
-    _, response, ended = rung(
+    _, response, ended = with_costs(
         TURN, ModelResponded(usage=USAGE, cost_usd=0.5), TurnEnded(turn_id="t", stop_reason="end_turn", cost_usd=0.7)
     )
     assert isinstance(response, ModelResponded)
@@ -149,7 +149,7 @@ def test_the_cost_reported_by_the_agent_is_used() -> None:
 
 
 def test_the_cost_of_a_turn_is_the_sum_of_its_requests() -> None:
-    _, response, _, ended = rung(TURN, RESPONSE, RESPONSE, ENDED)
+    _, response, _, ended = with_costs(TURN, RESPONSE, RESPONSE, ENDED)
     assert isinstance(response, ModelResponded)
     assert isinstance(ended, TurnEnded)
     assert (response.cost_usd, response.priced) == (2, True)
@@ -157,13 +157,13 @@ def test_the_cost_of_a_turn_is_the_sum_of_its_requests() -> None:
 
 
 def test_the_cost_of_a_turn_is_unknown_if_a_request_has_no_price() -> None:
-    *_, ended = rung(TURN, RESPONSE, ModelResponded(usage=USAGE, model="unknown"), RESPONSE, ENDED)
+    *_, ended = with_costs(TURN, RESPONSE, ModelResponded(usage=USAGE, model="unknown"), RESPONSE, ENDED)
     assert isinstance(ended, TurnEnded)
     assert ended.cost_usd is None
 
 
 def test_a_turn_reported_as_a_whole_is_priced_by_the_sessions_model() -> None:
     whole = TurnEnded(turn_id="t", stop_reason="end_turn", usage=Usage(input_tokens=1_000_000))
-    *_, ended = rung(SessionUpdated(model=None), TURN, whole)
+    *_, ended = with_costs(SessionUpdated(model=None), TURN, whole)
     assert isinstance(ended, TurnEnded)
     assert (ended.cost_usd, ended.priced) == (1, True)

@@ -1,4 +1,4 @@
-"""OAuth credentials whose refresh token is good for one use: it is spent once, and its successor is never lost."""
+"""Renewal of OAuth credentials with single-use refresh tokens."""
 
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Self-hosted sessions on the real agents: they have no tools of their own, and the client runs the toolset."""
+"""Self-hosted sessions on the real agents, whose toolset the client executes."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -27,12 +27,12 @@ from tests.scripted.responses_server import ResponsesServer
 
 OWN = "touch own.txt"
 UNAME = {"command": "uname"}
-#: What the model hears in the end.
-TOLD = ("Plan 9", "They said: Not there.")
+#: The tool results that the model receives.
+RESULTS = ("Plan 9", "They said: Not there.")
 
 
 class Scene(NamedTuple):
-    """A model that tries the agent's own shell, then the client's, and if it was told of it says so; twice."""
+    """A model that calls the agent's own shell, then the client's, and replies to its result; twice."""
 
     model: str
     environment: dict[str, str]
@@ -44,30 +44,32 @@ def scene_of(agent: str, daemon: DaemonProcess, folder: Path) -> Generator[Scene
         case "claude":
             with MessagesServer() as messages:
                 said = messages_replies
-                for told in TOLD:
+                for result in RESULTS:
                     messages.script.add(said.call("Bash", {"command": OWN}), said.call("mcp__everyagent__bash", UNAME))
-                    messages.script.add(said.say("Looked.", when=told))
+                    messages.script.add(said.say("Looked.", when=result))
                 yield Scene("claude-sonnet-4-6", ClaudeSession(daemon, messages, folder).environment())
         case "codex":
             with ResponsesServer() as responses:
                 answers = responses_replies
-                for told in TOLD:
+                for result in RESULTS:
                     uname = answers.call("bash", UNAME, namespace="mcp__everyagent")
-                    responses.script.add(answers.run(OWN), uname, answers.say("Looked.", when=told))
+                    responses.script.add(answers.run(OWN), uname, answers.say("Looked.", when=result))
                 yield Scene("gpt-5.5", CodexSession(daemon, responses, folder).environment())
         case "opencode":
             with ChatServer() as chat:
                 completed = chat_replies
-                for told in TOLD:
+                for result in RESULTS:
                     uname = completed.call("everyagent_bash", {**UNAME})
-                    chat.script.add(completed.run(OWN), uname, completed.say("Looked.", when=told))
+                    chat.script.add(completed.run(OWN), uname, completed.say("Looked.", when=result))
                 yield Scene(OPENCODE_MODEL, OpencodeSession(daemon, chat, folder).environment())
         case "amp":
             with AmpServer() as server:
                 turns = amp_replies
-                for told in TOLD:
+                for result in RESULTS:
                     own = turns.call("shell_command", {"command": OWN})
-                    server.script.add(own, turns.call("mcp__everyagent__bash", UNAME), turns.say("Looked.", when=told))
+                    server.script.add(
+                        own, turns.call("mcp__everyagent__bash", UNAME), turns.say("Looked.", when=result)
+                    )
                 yield Scene("amp", AmpSession(daemon, server, folder).environment())
         case _:
             raise ValueError(agent)

@@ -30,13 +30,13 @@ from tests.managed.sums_stage import sums_stage
 
 COMMAND = "echo made > made.txt && cat made.txt"
 VERDICT = '{"result": "satisfied", "explanation": "It does."}'
-#: Of the models that do not say what they cost.
+#: Prices of the models whose agents report no cost.
 PRICES = {model: {"input": 1, "output": 5} for model in ("amp", "gpt-5.5", "gpt-6.1-sol", OPENCODE_MODEL)}
 PRICES["claude-sonnet-4-6"] = {"input": 1, "output": 5}
 
 
 def works(scene: RealModel, *, calls: bool) -> None:
-    """It runs `COMMAND`, perhaps calls the custom tool, and says so; then it runs the command again."""
+    """Script a model that runs `COMMAND`, optionally calls the custom tool, replies, and runs the command again."""
     scene.run(COMMAND)
     if calls:
         scene.get_weather()
@@ -45,39 +45,39 @@ def works(scene: RealModel, *, calls: bool) -> None:
 
 
 def can_do_all(scene: RealModel) -> str:
-    """The model for the flow `real`, step by step; the steps that not every agent can take, and this one does."""
+    """Script the model for the flow `real`. Returns the optional steps that this agent supports."""
     can: list[str] = []
     works(scene, calls=True)
     scene.add(when="Add them")
     scene.say("Five.")
     scene.say("Swordfish.", when="SWORDFISH")
     if scene.ask(when="Ask me"):
-        can.append("asks")
+        can.append("ask_question")
         scene.say("Green it is.", when="Green")
     if scene.compact():
-        can.append("compacts")
-    if scene.stumble():
-        can.append("stumbles")
+        can.append("compact")
+    if scene.fail_once():
+        can.append("retry")
         scene.say("Up again.", when="Stumble")
     scene.say("Hello, world.", when="Greet the world")
     scene.say(VERDICT, when="You judge the work")
     scene.delegate(when="Ask a helper")
-    if scene.helpers_stumble:
-        can.append("helpers_stumble")
-    scene.fall(when="Fall")
+    if scene.helpers_retry:
+        can.append("helpers_retry")
+    scene.fail(when="Fall")
     scene.run("echo spent", when="Spend it")
     scene.hold(when="spent")
     return " ".join(can)
 
 
 def opencode_surroundings(home: Path) -> dict[str, str]:
-    """The daemon's own home is empty, so that asking for models touches nobody's OpenCode."""
+    """An environment with an empty home, so that the user's OpenCode is not touched."""
     folders = {f"XDG_{name.upper()}_HOME": str(home / name) for name in ("config", "data", "state", "cache")}
     path = f"{os.environ['PATH']}:{ripgrep_folder()}"
     return {opencode.BINARY_VARIABLE: opencode_binary(), "HOME": str(home), "PATH": path, **folders}
 
 
-#: What the daemon of an agent has in its environment, given a folder.
+#: The environment of an agent's daemon, given a folder.
 SURROUNDINGS: dict[str, Callable[[Path], dict[str, str]]] = {
     "amp": lambda _: {amp.BINARY_VARIABLE: amp_binary()},
     "claude": lambda _: {claude.BINARY_VARIABLE: claude_binary()},
@@ -107,7 +107,7 @@ def raw(staged: tuple[str, DaemonProcess]) -> Generator[Raw]:
 
 
 def begin(raw: Raw, scene: RealModel, tools: Sequence[object], resources: Sequence[object] = ()) -> None:
-    """What the agent needs to reach its model comes out of a vault."""
+    """Create a session with a vault that has the variables for the scripted model."""
     vault = raw.call("POST", "/vaults", {"display_name": "model"})
     for name, value in scene.environment.items():
         auth = {

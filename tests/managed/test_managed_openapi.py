@@ -1,4 +1,4 @@
-"""The document of the Managed Agents API tells the truth about its routes."""
+"""The OpenAPI document of the Managed Agents API matches its routes."""
 
 import re
 

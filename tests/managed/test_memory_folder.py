@@ -1,4 +1,4 @@
-"""The folder of a memory store: nothing outside of it is read or written, whatever an agent puts there."""
+"""The folder of a memory store: nothing outside it is read or written."""
 
 import hashlib
 import os
@@ -14,7 +14,7 @@ PARTS = ["mnt", "memory", "notes"]
 
 @pytest.fixture
 def notes(tmp_path: Path) -> Path:
-    """The agent's side of it."""
+    """The folder as the agent sees it."""
     path = tmp_path.joinpath(*PARTS)
     path.mkdir(parents=True)
     return path
@@ -128,7 +128,7 @@ def test_a_read_only_folder_is_open_only_while_it_is_written_to(tmp_path: Path, 
 
 
 def test_a_file_is_read_again_only_when_it_changed(tmp_path: Path, notes: Path) -> None:
-    """Unless it is so new that a change might not show."""
+    """A very recent file is read again, because its timestamp may not show a change."""
     path = notes / "a.md"
     path.write_text("one")
     first = folder(tmp_path).scan({}).files

@@ -17,7 +17,7 @@ def store(texts: dict[str, str]) -> dict[str, StoredMemory]:
 def applied(
     base: dict[str, str], local: dict[str, str], remote: dict[str, str], *, frozen: Frozen | None = None
 ) -> tuple[dict[str, str], dict[str, str], set[str]]:
-    """The folder and the store then, and every text that is or was in the store."""
+    """The folder and the store after the merge, and every text that is or was in the store."""
     folder, kept, versions = dict(local), dict(remote), set(remote.values())
     for step in merge(base, local, store(remote), frozen=frozen):
         match step:
@@ -47,8 +47,7 @@ def test_a_merge_makes_folder_and_store_equal(
 
 @given(base=texts, local=texts, remote=texts)
 def test_a_merge_loses_no_text(base: dict[str, str], local: dict[str, str], remote: dict[str, str]) -> None:
-    """What the agent wrote is in the store, as a version at least; what the store had and the agent has not seen is
-    there still."""
+    """The agent's texts are in the store at least as versions. Texts that the agent has not seen are kept."""
     _, kept, versions = applied(base, local, remote)
     assert {text for path, text in local.items() if text != base.get(path)} <= versions
     unseen = {path: text for path, text in remote.items() if text != base.get(path) and path not in local}

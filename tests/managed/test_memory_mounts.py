@@ -54,7 +54,7 @@ async def change(managed: Managed, store: MemoryStore, memory: Memory, text: str
 
 
 async def give(managed: Managed, *stores: MemoryStore, session_id: str = SESSION, read_only: bool = False) -> Path:
-    """The folder of the first."""
+    """Attach the stores. Returns the folder of the first one."""
     access = "read_only" if read_only else "read_write"
     asked = [MemoryStoreParams(memory_store_id=store.id, access=access) for store in stores]
     given = await managed.resources.give(session_id, asked)

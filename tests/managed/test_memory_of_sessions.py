@@ -27,7 +27,7 @@ def raw(daemon: DaemonProcess) -> Generator[Raw]:
 
 
 def store_of(raw: Raw, name: str = "Notes", **texts: str) -> str:
-    """Its path."""
+    """Create a store. Returns its path."""
     store = f"/memory_stores/{raw.call('POST', '/memory_stores', {'name': name})['id']}"
     for path, text in texts.items():
         raw.call("POST", f"{store}/memories", {"path": f"/{path}.md", "content": text})
@@ -146,7 +146,7 @@ def test_a_workers_key_gives_access_only_to_the_memory_of_its_session(raw: Raw, 
 
 @pytest.fixture
 def mounts() -> Generator[Path]:
-    """The worker puts memory where the session says, on its own machine: this one."""
+    """The folder where the worker, on this machine, mounts the session's memory."""
     made = not MOUNTS.exists()
     try:
         MOUNTS.mkdir(exist_ok=True)

@@ -23,7 +23,7 @@ from tests.managed.raw import ASKING, TOOLSET, Event, Raw, texts
 from tests.managed.real_models import RealModel, real_model
 from tests.managed.test_managed_on_real_agents import SURROUNDINGS
 
-#: Tries the network by itself, then by the proxy it is told of, then a host that nobody allowed.
+#: Tries a direct connection, then the configured proxy, then a host that is not allowed.
 PROBE = """
 import os, socket, sys, urllib.request
 port = int(sys.argv[1])
@@ -46,7 +46,7 @@ tried("proxied", lambda: by_proxy("127.0.0.1"))
 tried("other", lambda: by_proxy("localhost"))
 """
 NOTHING = {"type": "cloud", "networking": {"type": "limited"}}
-#: What a project may say of shells and sandboxes, which is not the project's to decide.
+#: Project settings for shells and sandboxes, which must have no effect.
 HOSTILE = {
     ".claude/settings.json": '{"env": {"CLAUDE_CODE_SHELL": "/bin/bash", "SHELL": "/bin/bash"}}',
     ".codex/config.toml": 'sandbox_mode = "danger-full-access"\n',
@@ -78,13 +78,13 @@ class Scene:
         self._command = f"{sys.executable} {self._probe} {port}"
 
     def create(self, environment: object, toolset: object = TOOLSET) -> Path:
-        """The session's folder."""
+        """Create a session. Returns its folder."""
         vaults = [self.raw.vault(self.model.environment)]
         self.raw.create(toolset, agent=self._agent, model=self.model.model, environment=environment, vault_ids=vaults)
         return self.daemon.data_dir / "workspaces" / self.raw.session_id
 
     def probed(self, words: str, before: str = "") -> str:
-        """What the probe said, in a turn of its own."""
+        """Run a turn with the probe. Returns the probe's output."""
         known = len(self.results())
         self.model.run(f"{before}{self._command}", when=words)
         self.model.say(f"Tried {words}.")

@@ -1,4 +1,4 @@
-"""What an environment asks to be installed: by the machine's own package managers, told where they do not do it."""
+"""Packages of an environment, installed by the machine's package managers."""
 
 import hashlib
 import json
@@ -30,14 +30,14 @@ edition = "2021"
 
 
 def _runs(program: str) -> bool:
-    """Not only found: one that rustup put there has nothing behind it for a user without a toolchain."""
+    """Whether the program runs. A rustup proxy is found but does not run without a toolchain."""
     found = shutil.which(program)
     return found is not None and subprocess.run([found, "--version"], capture_output=True).returncode == 0
 
 
 @pytest.mark.skipif(not _runs("cargo"), reason="this machine has no cargo that runs")
 def test_a_crate_is_built_by_the_real_cargo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From a folder that stands for crates.io."""
+    """From a local folder instead of crates.io."""
     crate = tmp_path / "crates" / "greets-from-a-crate"
     (crate / "src").mkdir(parents=True)
     (crate / "Cargo.toml").write_text(MANIFEST)
@@ -68,7 +68,7 @@ def test_a_crate_is_built_by_the_real_cargo(tmp_path: Path, monkeypatch: pytest.
 
 
 def stand_in(folder: Path, name: str, script: str) -> None:
-    """A package manager on the path that tells of itself what it was told."""
+    """Put a fake package manager on the path."""
     folder.mkdir(exist_ok=True)
     path = folder / name
     path.write_text(f"#!/bin/sh\n{script}\n")
@@ -110,7 +110,7 @@ def test_a_missing_package_manager_is_reported(tmp_path: Path, monkeypatch: pyte
 async def test_installing_packages_may_take_longer_than_the_start_of_an_agent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Longer than an agent may take to start, and running meanwhile; what failed is told in the manager's words."""
+    """The session is running meanwhile, and a failure is reported with the package manager's message."""
     limit = 8.0
     stand_in(tmp_path / "bin", "gem", f"sleep {limit + 2}")
     stand_in(tmp_path / "bin", "go", "echo no such module; exit 1")

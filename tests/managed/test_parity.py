@@ -1,4 +1,4 @@
-"""Keeps the tables of `docs/managed-agents.md` true: they are made of what the flows really did.
+"""Generates the tables of `docs/managed-agents.md` from the flows' reports, and checks that they are current.
 
 After a flow has changed: `EVERYAGENT_WRITE_PARITY=1 pytest tests/managed`, then
 `python -m tests.managed.test_parity --write`.
@@ -26,29 +26,29 @@ SDKS = {
     "python-0.97.0": "0.97",
     "node-1.8.0": "npm 1.8",
 }
-#: Resources of the API that are not there, as the page says.
+#: Resources of the API that are not supported.
 NOT_THERE = ("beta.deployments.",)
-#: Why an agent does not give rise to an event.
+#: Events that an agent does not produce, and the reason.
 CANNOT: dict[str, tuple[tuple[str, ...], str]] = {
-    "workflow_run.": (("mock", "amp", "claude", "codex", "opencode"), "there are no workflows here"),
-    "agent.thread_context_compacted": (("amp",), "Amp does not compact when it is told to, nor tell of it"),
+    "workflow_run.": (("mock", "amp", "claude", "codex", "opencode"), "workflows are not supported"),
+    "agent.thread_context_compacted": (("amp",), "Amp does not compact on request, and does not report compaction"),
     "agent.thread_message_sent": (
         ("amp", "codex"),
-        "Amp tells nothing of its sub-agents, Codex not what they are asked",
+        "Amp does not report its sub-agents, Codex does not report their prompts",
     ),
-    "agent.thread_message_received": (("amp",), "Amp tells nothing of its sub-agents"),
+    "agent.thread_message_received": (("amp",), "Amp does not report its sub-agents"),
     "session.thread_status_rescheduled": (
         ("amp", "claude"),
-        "Claude Code does not say which of its agents tries again",
+        "Amp does not report its sub-agents, Claude Code does not report which of them retries",
     ),
-    "session.thread_": (("amp",), "Amp tells nothing of its sub-agents"),
-    "session.status_rescheduled": (("amp",), "Amp does not tell when it tries again"),
+    "session.thread_": (("amp",), "Amp does not report its sub-agents"),
+    "session.status_rescheduled": (("amp",), "Amp does not report retries"),
 }
 STREAM_ONLY = ("session.deleted", "event_start", "event_delta")
 
 
 def known(sdk: str) -> list[str]:
-    """Every method an SDK has."""
+    """Every method of an SDK."""
     return msgspec.json.decode((INVENTORY / f"{sdk}.json").read_bytes(), type=Report).methods
 
 
@@ -78,7 +78,7 @@ def event_table() -> Iterator[str]:
 
 
 def legend() -> Iterator[str]:
-    yield "\nA – in the table of events is what cannot be there:\n\n"
+    yield "\nA – in the table of events marks an event that the agent cannot produce:\n\n"
     for kind, (_, why) in CANNOT.items():
         yield f"- `{kind}{'*' if kind[-1] in '._' else ''}`: {why}.\n"
 

@@ -1,4 +1,4 @@
-"""Previews: made for each stream, decoded and encoded once for all of them."""
+"""Previews of messages, which are decoded and encoded once for all streams."""
 
 import msgspec
 import pytest

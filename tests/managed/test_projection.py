@@ -1,4 +1,4 @@
-"""Recorded universal sessions as managed ones: every prefix keeps the rules."""
+"""Projection of recorded sessions into managed events, checked against the order rules."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -56,7 +56,7 @@ def projector() -> Projector:
     return Projector("sesn_1", msgspec.json.encode(State()), msgspec.json.encode(document))
 
 
-def told(view: Projector, frames: Sequence[Sequence[EventData]]) -> Iterator[list[NewEvent]]:
+def managed_events(view: Projector, frames: Sequence[Sequence[EventData]]) -> Iterator[list[NewEvent]]:
     """The managed events of each frame."""
     for number, frame in enumerate(frames):
         view.begin_frame("from_agent", b"{}", 1_700_000_000_000_000 + number)
@@ -72,7 +72,7 @@ def own(events: Sequence[NewEvent]) -> list[bytes]:
 
 
 def frames_of(case: Path) -> list[list[EventData]]:
-    """Each event a frame of its own, with the status that a session tells of it."""
+    """Each event as a frame, with the status update that follows it."""
     frames: list[list[EventData]] = []
     waiting = 0
     for data in recorded(case):
@@ -92,9 +92,9 @@ def frames_of(case: Path) -> list[list[EventData]]:
 def test_every_prefix_of_a_recorded_session_keeps_the_rules(case: Path) -> None:
     rules = ManagedRules()
     view = projector()
-    for frame, events in zip(frames := frames_of(case), told(view, frames), strict=True):
+    for frame, events in zip(frames := frames_of(case), managed_events(view, frames), strict=True):
         rules.feed(own(events))
-        assert view.state.status == rules.status, "what is told and what is kept agree"
+        assert view.state.status == rules.status, "the events and the state agree"
         if any(isinstance(data, TurnEnded) for data in frame):
             assert rules.status in ("idle", "terminated")
     assert any(isinstance(data, TurnStarted) for frame in frames for data in frame) == (view.state.head > 0)
@@ -103,7 +103,7 @@ def test_every_prefix_of_a_recorded_session_keeps_the_rules(case: Path) -> None:
 @pytest.mark.parametrize("case", CASES[::7], ids=lambda case: f"{case.parent.name}-{case.name}")
 def test_a_reopened_projection_emits_the_same_events(case: Path) -> None:
     frames = frames_of(case)
-    whole = [event.body for events in told(projector(), frames) for event in events]
+    whole = [event.body for events in managed_events(projector(), frames) for event in events]
     view, pieces = projector(), list[bytes]()
     for number, frame in enumerate(frames):
         view.begin_frame("from_agent", b"{}", 1_700_000_000_000_000 + number)
@@ -120,7 +120,7 @@ def test_a_reopened_projection_emits_the_same_events(case: Path) -> None:
 @pytest.mark.parametrize("case", CASES[::7], ids=lambda case: f"{case.parent.name}-{case.name}")
 def test_an_undone_step_leaves_no_trace(case: Path) -> None:
     frames = frames_of(case)
-    whole = [event.body for events in told(projector(), frames) for event in events]
+    whole = [event.body for events in managed_events(projector(), frames) for event in events]
     view, pieces = projector(), list[bytes]()
     for number, frame in enumerate(frames):
         before = view.snapshot()
@@ -140,7 +140,7 @@ def test_an_undone_step_leaves_no_trace(case: Path) -> None:
 def test_a_turn_that_reached_its_step_limit_ends_with_an_error() -> None:
     started = TurnStarted(turn_id="turn_1", input_item_ids=[])
     ended = TurnEnded(turn_id="turn_1", stop_reason="max_turns")
-    events = [body for frame in told(projector(), [[started], [ended]]) for body in own(frame)]
+    events = [body for frame in managed_events(projector(), [[started], [ended]]) for body in own(frame)]
     assert b'"tool_use_limit_reached_error"' in events[-2]
     assert b'"retries_exhausted"' in events[-1]
 
@@ -170,7 +170,7 @@ def test_messages_of_a_sub_agent_lie_within_its_model_requests() -> None:
         )
         frames += [[ItemStarted(item=said)], [ItemCompleted(item=said)]]
         frames.append([ModelResponded(usage=Usage(output_tokens=1), subagent="itm_call")])
-    bodies = [event.body for frame in told(projector(), frames) for event in frame if event.type == ON_THREAD]
+    bodies = [event.body for frame in managed_events(projector(), frames) for event in frame if event.type == ON_THREAD]
     kinds = [msgspec.json.decode(body)["event"]["type"] for body in bodies]
     spoken = ["span.model_request_start", "agent.message", "span.model_request_end"]
     assert kinds == ["session.thread_status_running", *spoken, *spoken]

@@ -1,4 +1,4 @@
-"""The state of a projection, which is written with every step, stays small however much a session has done."""
+"""The size of a projection's state, which is written with every step."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""A self-hosted environment: the client's own machine carries out the toolset, the agent has no tools of its own."""
+"""A self-hosted environment: the client executes the toolset, and the agent has no tools of its own."""
 
 from collections.abc import Generator
 

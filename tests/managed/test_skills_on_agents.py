@@ -30,7 +30,7 @@ async def workspace(tmp_path: Path) -> Path:
 
 
 def said(argv: list[str], folder: Path, home: Path, lines: Sequence[object], last: str) -> str:
-    """What a program says to these lines, up to the line that has `last` in it."""
+    """A program's output for these lines, up to the line that contains `last`."""
     home.mkdir()
     nobody = {"ANTHROPIC_API_KEY": "none", "ANTHROPIC_BASE_URL": "http://127.0.0.1:1"}
     environment = {"PATH": os.environ["PATH"], "HOME": str(home), "CODEX_HOME": str(home), **nobody}
@@ -71,7 +71,7 @@ async def test_claude_has_the_skills_of_its_session(workspace: Path, tmp_path: P
 
 
 def listed(argv: list[str], folder: Path, home: Path) -> str:
-    """What a program answers when it is asked for its skills."""
+    """A program's answer to a request for its skills."""
     home.mkdir()
     folders = {f"XDG_{name.upper()}_HOME": str(home / name) for name in ("config", "data", "state", "cache")}
     nobody = {"AMP_API_KEY": "none", "AMP_URL": "http://127.0.0.1:1"}

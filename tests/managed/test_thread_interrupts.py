@@ -1,4 +1,4 @@
-"""A sub-agent is interrupted by its thread id: it stops with its processes, and the agent goes on."""
+"""Interrupts of a sub-agent by its thread id."""
 
 import os
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from tests.waiting import wait_until
 
 
 def runs(word: str) -> bool:
-    """A process has this word for an argument."""
+    """Whether a process has this argument."""
     for pid in filter(str.isdecimal, os.listdir("/proc")):
         try:
             if word.encode() in Path("/proc", pid, "cmdline").read_bytes().split(b"\0"):
@@ -28,8 +28,8 @@ def runs(word: str) -> bool:
     return False
 
 
-def names_of_waiting(raw: Raw) -> list[str]:
-    """The calls that wait to be allowed; all but the helper's command are."""
+def allow_all_but_commands(raw: Raw) -> list[str]:
+    """Allow all pending calls but the sub-agent's command, and return the names of the pending ones."""
     events = raw.events()
     last = [event for event in events if str(event["type"]).startswith("session.status_")][-1]
     if last["type"] != "session.status_idle" or "event_ids" not in str(last["stop_reason"]):
@@ -43,7 +43,7 @@ def names_of_waiting(raw: Raw) -> list[str]:
 
 
 def has_ended(raw: Raw) -> bool:
-    names_of_waiting(raw)
+    allow_all_but_commands(raw)
     idle = of(raw.events(), "session.status_idle")
     return raw.status() == "idle" and bool(idle) and "end_turn" in str(idle[-1]["stop_reason"])
 
@@ -54,7 +54,7 @@ def on_thread(raw: Raw, thread: str) -> list[Event]:
 
 @pytest.mark.parametrize("agent", ["claude", "codex", "opencode"])
 def test_an_interrupted_sub_agent_stops_and_its_agent_continues(agent: str, tmp_path: Path) -> None:
-    """One that is at work, and one that waits to be allowed."""
+    """A sub-agent that runs a command, and one that waits for a confirmation."""
     for folder in ("home", "daemon", "agent"):
         (tmp_path / folder).mkdir()
     around = SURROUNDINGS[agent](tmp_path / "home")
@@ -75,7 +75,7 @@ def is_stopped(daemon: DaemonProcess, scene: RealModel, toolset: Mapping[str, ob
         raw.create(toolset, agent=scene.agent, model=model, vault_ids=vaults)
         raw.say("Ask a helper")
         if toolset is ASKING:
-            wait_until(lambda: "bash" in names_of_waiting(raw))
+            wait_until(lambda: "bash" in allow_all_but_commands(raw))
         else:
             wait_until(lambda: runs(str(watched)) and of(raw.events(), "session.thread_created"))
         (created,) = of(raw.events(), "session.thread_created")

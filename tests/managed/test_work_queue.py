@@ -1,4 +1,4 @@
-"""The work queue: through every SDK that has it, through its keys, and with the SDK's real worker."""
+"""The work queue: SDK calls, access keys, leases, and the SDK's real worker."""
 
 import base64
 import json
@@ -86,7 +86,7 @@ def test_a_key_gives_access_only_to_its_own_environment_and_session(raw: Raw, da
 
 
 def token_of(work: Event) -> str:
-    """What the worker that polled it may use."""
+    """The token of the worker that polled this work."""
     secret = base64.urlsafe_b64decode(str(work["secret"]) + "==")
     return cast("dict[str, str]", json.loads(secret))["sessions_token"]
 
@@ -155,7 +155,7 @@ def test_work_survives_a_restart(tmp_path: Path) -> None:
 
 @contextmanager
 def worker(raw: Raw, daemon: DaemonProcess, folder: Path, sdk: Sdk = NEWEST) -> Generator[None]:
-    """The real one, in a process and a folder of its own."""
+    """The real worker in its own process and folder."""
     environment = {
         "PATH": os.environ["PATH"],
         "HOME": str(folder),

@@ -1,4 +1,4 @@
-"""What a managed session finds in its folder: files, repositories, skills, packages, credentials."""
+"""The workspace of a managed session: files, repositories, skills, packages, credentials."""
 
 import os
 import stat

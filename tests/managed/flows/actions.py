@@ -1,4 +1,4 @@
-"""What a session requires of its client: confirmations, custom tools, questions; several at once, bit by bit."""
+"""Required actions of a session: confirmations, custom tools and questions, also several at once."""
 
 import json
 
@@ -7,20 +7,20 @@ from loose import Loose
 from refused import refused
 from stage import TOOLSET, WEATHER, Talk, message, new_session, one, types
 
-#: An older SDK does not know every event there is.
+#: Older SDKs do not know every event.
 NEW = not anthropic.__version__.startswith("0.")
 PICTURE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}
 ASKING = {"type": "agent_toolset_20260401", "default_config": {"permission_policy": {"type": "always_ask"}}}
 
 
 def flow(client: Loose, agent: str = "mock") -> None:
-    confirms(client, agent)
-    carries_out(client, agent)
-    answers_questions(client, agent)
-    refuses_what_does_not_fit(client, agent)
+    confirm_tools(client, agent)
+    return_custom_tool_results(client, agent)
+    answer_questions(client, agent)
+    refuse_invalid_events(client, agent)
 
 
-def confirms(client: Loose, agent: str) -> None:
+def confirm_tools(client: Loose, agent: str) -> None:
     session = new_session(client, agent, [ASKING])
     talk = Talk(client, session.id)
     heard = talk.say(message('[tool command="echo one"] [tool command="echo two"]'))
@@ -55,7 +55,7 @@ def confirms(client: Loose, agent: str) -> None:
     talk.close()
 
 
-def carries_out(client: Loose, agent: str) -> None:
+def return_custom_tool_results(client: Loose, agent: str) -> None:
     session = new_session(client, agent, [TOOLSET, WEATHER])
     talk = Talk(client, session.id)
     heard = talk.say(message('[custom name=get_weather input={"city":"Oslo"}] [custom name=get_weather]'))
@@ -86,7 +86,7 @@ def carries_out(client: Loose, agent: str) -> None:
     talk.close()
 
 
-def answers_questions(client: Loose, agent: str) -> None:
+def answer_questions(client: Loose, agent: str) -> None:
     session = new_session(client, agent)
     talk = Talk(client, session.id)
     heard = talk.say(message("[question]"))
@@ -106,7 +106,7 @@ def answers_questions(client: Loose, agent: str) -> None:
     talk.close()
 
 
-def refuses_what_does_not_fit(client: Loose, agent: str) -> None:
+def refuse_invalid_events(client: Loose, agent: str) -> None:
     session = new_session(client, agent, [ASKING, WEATHER])
     talk = Talk(client, session.id)
     system = {"type": "system.message", "content": [{"type": "text", "text": "Be brief."}]}

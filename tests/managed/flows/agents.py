@@ -1,4 +1,4 @@
-"""Agents: made, read, changed version by version, listed, archived."""
+"""Agents: create, retrieve, update with versions, list, archive."""
 
 from datetime import timedelta
 
@@ -69,10 +69,10 @@ def flow(client: Loose) -> None:
     assert agent.id not in [each.id for each in agents.list()]
     assert agent.id in [each.id for each in agents.list(include_archived=True)]
     refused(anthropic.BadRequestError, lambda: agents.update(agent.id, version=2, name="Too late"))
-    refuses_what_is_wrong(client)
+    refuse_invalid_agents(client)
 
 
-def refuses_what_is_wrong(client: Loose) -> None:
+def refuse_invalid_agents(client: Loose) -> None:
     agents = client.beta.agents
     refused(anthropic.NotFoundError, lambda: agents.retrieve("agent_nobody"))
     refused(anthropic.NotFoundError, lambda: agents.retrieve("agent_nobody", version=3))

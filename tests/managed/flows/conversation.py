@@ -1,4 +1,4 @@
-"""The core flow: make a session, listen, send, hear it through, read it back."""
+"""The core flow of a session: create, stream, send messages, list events."""
 
 import anthropic
 from loose import Loose
@@ -29,18 +29,18 @@ def flow(client: Loose, agent: str = "mock") -> None:
     use, result = one(heard, "agent.mcp_tool_use"), one(heard, "agent.mcp_tool_result")
     assert (use.mcp_server_name, use.name, result.mcp_tool_use_id) == ("docs", "search", use.id)
     assert client.beta.sessions.retrieve(session.id).status == "idle", "status and event agree"
-    requests(heard, 3)
-    previews(heard)
-    queues(talk)
-    fails(talk)
-    compacts(talk)
-    delegates(client, talk)
-    lists(client, session.id)
+    check_requests(heard, 3)
+    check_previews(heard)
+    queue_message(talk)
+    fail_turns(talk)
+    compact(talk)
+    delegate(client, talk)
+    list_events(client, session.id)
     talk.close()
 
 
-def requests(heard: list[Loose], count: int) -> None:
-    """Each request to the model is a span of its own, with what it used; the next begins after the tools' results."""
+def check_requests(heard: list[Loose], count: int) -> None:
+    """Each request to the model is a span with its usage. The next one begins after the tools' results."""
     starts = [event.id for event in heard if event.type == "span.model_request_start"]
     ends = [event for event in heard if event.type == "span.model_request_end"]
     assert [end.model_request_start_id for end in ends] == starts
@@ -50,8 +50,8 @@ def requests(heard: list[Loose], count: int) -> None:
     assert "span.model_request_start" not in types(heard)[use:result]
 
 
-def previews(heard: list[Loose]) -> None:
-    """What is previewed is the beginning of what is said, in order, and never after it."""
+def check_previews(heard: list[Loose]) -> None:
+    """Previews are in order, add up to the message's text, and precede it."""
     texts: dict[object, str] = {}
     final: set[object] = set()
     for event in heard:
@@ -67,8 +67,8 @@ def previews(heard: list[Loose]) -> None:
     assert len(final) >= 2 or not NEW
 
 
-def queues(talk: Talk) -> None:
-    """A message while the session runs waits: told without a time, and again with it; once in the list."""
+def queue_message(talk: Talk) -> None:
+    """A queued message is streamed first without a time, later with one, and listed once."""
     talk.send(message("[slow seconds=30]"))
     talk.until("session.status_running")
     waiting = talk.send(message("[hello] second")).data[0]
@@ -83,7 +83,7 @@ def queues(talk: Talk) -> None:
     assert [event.processed_at is None for event in kept] == [False]
 
 
-def fails(talk: Talk) -> None:
+def fail_turns(talk: Talk) -> None:
     heard = talk.say(message("[retry times=2 delay_ms=20]"))
     order = [kind for kind in types(heard) if kind.startswith("session.")]
     assert order == [
@@ -104,14 +104,14 @@ def fails(talk: Talk) -> None:
     talk.send(message("[slow seconds=1] [error code=rate_limited message=enough]"))
     talk.send(message("[hello]"))
     assert talk.until("session.status_idle")[-1].stop_reason.type == "retries_exhausted"
-    assert talk.until("session.status_idle")[-1].stop_reason.type == "end_turn", "what was queued has its turn"
+    assert talk.until("session.status_idle")[-1].stop_reason.type == "end_turn", "the queued message has its turn"
 
 
-def compacts(talk: Talk) -> None:
+def compact(talk: Talk) -> None:
     assert one(talk.say(message("[compact]")), "agent.thread_context_compacted")
 
 
-def delegates(client: Loose, talk: Talk) -> None:
+def delegate(client: Loose, talk: Talk) -> None:
     if not hasattr(client.beta.sessions, "threads"):
         return
     heard = talk.say(message("[subagent stumbles=true]"))
@@ -150,11 +150,11 @@ def delegates(client: Loose, talk: Talk) -> None:
         assert stream.response.status_code == 200
     assert threads.archive(child.id, session_id=talk.session_id).archived_at is not None
     assert talk.until("session.thread_status_terminated")
-    goes_on_without(client, talk)
+    interrupt_sub_agent(client, talk)
 
 
-def goes_on_without(client: Loose, talk: Talk) -> None:
-    """A sub-agent is interrupted alone."""
+def interrupt_sub_agent(client: Loose, talk: Talk) -> None:
+    """An interrupt of a sub-agent does not stop its agent."""
     talk.send(message('[subagent command="tail -f /dev/null"] [hello]'))
     running = one(talk.until("session.thread_status_running"), "session.thread_status_running")
     thread = running.session_thread_id
@@ -170,7 +170,7 @@ def goes_on_without(client: Loose, talk: Talk) -> None:
     assert talk.until("user.interrupt")[-1].session_thread_id == thread, "there is nothing left to stop"
 
 
-def lists(client: Loose, session_id: object) -> None:
+def list_events(client: Loose, session_id: object) -> None:
     events = client.beta.sessions.events
     everything = list(events.list(session_id))
     ids = [event.id for event in everything]

@@ -1,4 +1,4 @@
-"""Environments: made with every default filled in, changed, listed, archived, deleted."""
+"""Environments: create with defaults, update, list, archive, delete."""
 
 import anthropic
 from loose import Loose

@@ -1,4 +1,4 @@
-"""Files: uploaded, listed in both styles of paging, downloaded, deleted."""
+"""Files: upload, list with both styles of paging, download, delete."""
 
 import anthropic
 from loose import Loose

@@ -1,4 +1,4 @@
-"""A self-hosted environment: the client carries out the toolset, after what is always asked for was confirmed."""
+"""A self-hosted environment: the client confirms and executes the tools of the toolset."""
 
 import json
 import uuid
@@ -11,7 +11,7 @@ ASKING = {"type": "agent_toolset_20260401", "default_config": {"permission_polic
 
 
 def flow(client: Loose, agent: str, model: str, variables: str, look: str, says: str) -> None:
-    """`look` makes the agent try its own shell and then the client's, with `uname`; `says` is its last word then."""
+    """`look` makes the agent call its own shell and then the client's, with `uname`. `says` is in its last message."""
     config = {"type": "self_hosted"}
     place = client.beta.environments.create(name=f"mine {uuid.uuid4()}", config=config)
     assert place.config.type == "self_hosted"
@@ -24,16 +24,16 @@ def flow(client: Loose, agent: str, model: str, variables: str, look: str, says:
         vault_ids=[vault_of(client, given)] if given else [],
     )
     talk = Talk(client, session.id)
-    assert says in said(allowed(talk, look))
-    assert says in said(denied(talk, look))
+    assert says in text_of(allow_tool(talk, look))
+    assert says in text_of(deny_tool(talk, look))
     talk.close()
 
 
-def said(events: list[Loose]) -> str:
+def text_of(events: list[Loose]) -> str:
     return "".join(str(event.content[0].text) for event in events if event.type == "agent.message")
 
 
-def asked(talk: Talk, look: str) -> Loose:
+def requested_use(talk: Talk, look: str) -> Loose:
     heard = talk.say(message(look))
     use = [event for event in heard if event.type == "agent.tool_use" and event.evaluated_permission == "ask"][-1]
     assert (use.name, use.input) == ("bash", {"command": "uname"})
@@ -41,8 +41,8 @@ def asked(talk: Talk, look: str) -> Loose:
     return use
 
 
-def allowed(talk: Talk, look: str) -> list[Loose]:
-    use = asked(talk, look)
+def allow_tool(talk: Talk, look: str) -> list[Loose]:
+    use = requested_use(talk, look)
     heard = talk.say({"type": "user.tool_confirmation", "tool_use_id": use.id, "result": "allow"})
     assert types(heard) == ["user.tool_confirmation", "session.status_idle"]
     assert heard[-1].stop_reason.event_ids == [use.id], "its result is required now"
@@ -53,8 +53,8 @@ def allowed(talk: Talk, look: str) -> list[Loose]:
     return heard
 
 
-def denied(talk: Talk, look: str) -> list[Loose]:
-    use = asked(talk, look)
+def deny_tool(talk: Talk, look: str) -> list[Loose]:
+    use = requested_use(talk, look)
     heard = talk.say(
         {"type": "user.tool_confirmation", "tool_use_id": use.id, "result": "deny", "deny_message": "Not there."}
     )

@@ -1,4 +1,4 @@
-// Calls nothing, but tells what could be called.
+// Lists every method of the SDK without calling it.
 const resources = ["agents", "environments", "sessions", "vaults", "files", "skills", "memoryStores", "deployments"];
 
 export default async function flow(client) {

@@ -1,4 +1,4 @@
-"""Calls nothing, but tells what could be called."""
+"""Lists every method of the SDK without calling it."""
 
 from loose import Loose
 

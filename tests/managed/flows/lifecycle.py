@@ -1,4 +1,4 @@
-"""Sessions: made in every form, listed both ways, changed, archived, deleted."""
+"""Sessions: create in every form, list in both orders, update, archive, delete."""
 
 import anthropic
 from loose import Loose
@@ -9,13 +9,13 @@ NEW = not anthropic.__version__.startswith("0.")
 
 
 def flow(client: Loose, agent: str = "mock") -> None:
-    made_in_every_form(client, agent)
-    listed(client, agent)
-    updated(client, agent)
-    ended(client, agent)
+    create_in_every_form(client, agent)
+    list_sessions(client, agent)
+    update_session(client, agent)
+    end_sessions(client, agent)
 
 
-def made_in_every_form(client: Loose, agent: str) -> None:
+def create_in_every_form(client: Loose, agent: str) -> None:
     sessions, place = client.beta.sessions, environment(client)
     made = new_agent(client, agent)
     client.beta.agents.update(made.id, version=1, system="Newer.")
@@ -39,7 +39,7 @@ def made_in_every_form(client: Loose, agent: str) -> None:
     refused(anthropic.NotFoundError, lambda: sessions.retrieve("sesn_nobody"))
 
 
-def listed(client: Loose, agent: str) -> None:
+def list_sessions(client: Loose, agent: str) -> None:
     sessions, place = client.beta.sessions, environment(client)
     made = new_agent(client, agent)
     ids = [sessions.create(agent=made.id, environment_id=place).id for _ in range(5)]
@@ -66,7 +66,7 @@ def listed(client: Loose, agent: str) -> None:
     refused(anthropic.BadRequestError, lambda: sessions.list(page="page_nonsense"))
 
 
-def updated(client: Loose, agent: str) -> None:
+def update_session(client: Loose, agent: str) -> None:
     sessions = client.beta.sessions
     session = new_session(client, agent, title="Old", metadata={"a": "1", "b": "2"})
     talk = Talk(client, session.id)
@@ -95,7 +95,7 @@ def updated(client: Loose, agent: str) -> None:
     talk.close()
 
 
-def ended(client: Loose, agent: str) -> None:
+def end_sessions(client: Loose, agent: str) -> None:
     sessions = client.beta.sessions
     session = new_session(client, agent)
     talk = Talk(client, session.id)

@@ -1,4 +1,4 @@
-"""A value of an SDK whose version, and so whose types, are known only when a flow runs."""
+"""The type of SDK values, whose real types depend on the SDK's version at run time."""
 
 from collections.abc import Iterator
 from typing import Protocol

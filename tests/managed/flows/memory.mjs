@@ -38,7 +38,7 @@ export default async function flow(client, { Anthropic }) {
   await refused(NotFoundError, () => stores.retrieve(store.id));
 }
 
-// A session reads a memory, and leaves one.
+// A session reads one memory and writes another.
 async function remembering(beta, store) {
   const environment = await beta.environments.create({ name: `node memory ${Date.now()}` });
   const agent = await beta.agents.create({

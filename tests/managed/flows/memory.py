@@ -1,4 +1,4 @@
-"""Memory stores: memories by path, their versions, what may not be, and what must be forgotten."""
+"""Memory stores: memories by path, versions, refusals and redaction."""
 
 import hashlib
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ def flow(client: Loose) -> None:
     memory = memories(stores, store.id)
     listing(stores.memories, store.id)
     versions(stores, store.id, memory)
-    ends(stores, store)
+    archive_and_delete(stores, store)
 
 
 def memories(stores: Loose, store_id: Loose) -> Loose:
@@ -105,7 +105,7 @@ def versions(stores: Loose, store_id: Loose, memory: Loose) -> None:
     refused(anthropic.NotFoundError, lambda: stores.memories.retrieve(memory.id, **there))
 
 
-def ends(stores: Loose, store: Loose) -> None:
+def archive_and_delete(stores: Loose, store: Loose) -> None:
     assert store.id in [each.id for each in stores.list(limit=1)]
     assert stores.archive(store.id).archived_at is not None
     assert store.id not in [each.id for each in stores.list()]

@@ -1,4 +1,4 @@
-"""Outcomes: worked towards, judged by a second run of the agent, until good enough or tried often enough."""
+"""Outcomes: the agent works and a judge evaluates, until it is satisfied or the attempts are used up."""
 
 import anthropic
 from loose import Loose

@@ -1,4 +1,4 @@
-"""What a real agent can give rise to, seen with the SDK. Its model is scripted for just these words, in this order."""
+"""Events of a real agent through the SDK. Its model is scripted for these messages in this order."""
 
 import json
 
@@ -14,7 +14,7 @@ SUMS = {
 
 
 def flow(client: Loose, agent: str, model: str, helpers: str, variables: str, sums: str, can: str) -> None:
-    """`can` are the steps that the agent can take beside those that all can; `helpers` the model that has some."""
+    """`can` lists the optional steps that the agent supports. `helpers` is the model that can start sub-agents."""
     vaults = [vault_of(client, json.loads(variables))]
     core(client, agent, model, vaults)
     made = client.beta.agents.create(
@@ -24,25 +24,25 @@ def flow(client: Loose, agent: str, model: str, helpers: str, variables: str, su
         mcp_servers=[{"type": "url", "name": "sums", "url": sums}],
         metadata={"everyagent.agent": agent},
     )
-    talk = begun(client, made.id, vaults)
-    adds(talk)
-    is_told_by_the_system(talk)
-    for step in (asks, compacts, stumbles):
+    talk = open_session(client, made.id, vaults)
+    call_mcp_tool(talk)
+    send_system_message(talk)
+    for step in (ask_question, compact, retry):
         if step.__name__ in can.split():
             step(talk)
-    works_towards_an_outcome(talk)
+    define_outcome(talk)
     if helpers:
         other = helpers != model
-        helped = begun(client, new_agent(client, agent, [TOOLSET], helpers).id, vaults) if other else talk
-        heard = delegates(client, helped, asked=agent != "codex")
-        assert ("session.thread_status_rescheduled" in types(heard)) == ("helpers_stumble" in can.split())
-    reaches_its_budget(client, talk)
-    falls(talk)
-    ends(client, talk)
+        helped = open_session(client, new_agent(client, agent, [TOOLSET], helpers).id, vaults) if other else talk
+        heard = delegate(client, helped, asked=agent != "codex")
+        assert ("session.thread_status_rescheduled" in types(heard)) == ("helpers_retry" in can.split())
+    reach_budget(client, talk)
+    fail_turn(talk)
+    archive_and_delete(client, talk)
 
 
 def vault_of(client: Loose, variables: dict[str, str]) -> object:
-    """What the agent needs to reach its model."""
+    """A vault with the variables that the agent needs to reach its model."""
     vault = client.beta.vaults.create(display_name="model")
     for name, value in variables.items():
         auth = {"type": "environment_variable", "secret_name": name, "secret_value": value}
@@ -50,22 +50,22 @@ def vault_of(client: Loose, variables: dict[str, str]) -> object:
     return vault.id
 
 
-def begun(client: Loose, agent: object, vaults: list[object], **more: object) -> Talk:
-    """With a title of its own: one that the agent thinks of may come at any time."""
+def open_session(client: Loose, agent: object, vaults: list[object], **more: object) -> Talk:
+    """A session with a title, so that no generated title interferes."""
     session = client.beta.sessions.create(
         agent=agent, environment_id=environment(client), vault_ids=vaults, title="Real"
     )
     return Talk(client, session.id, **more)
 
 
-# -- the core: confirmed, carried out, told, interrupted ----------------------------------------------------------
+# -- core: confirmation, custom tool, interrupt -------------------------------------------------------------------
 
 
 def core(client: Loose, agent: str, model: str, vaults: list[object]) -> None:
     made = new_agent(client, agent, [ASKING, WEATHER], model)
-    talk = begun(client, made.id, vaults, event_deltas=["agent.message", "agent.thinking"])
-    carries_out(talk, confirms(talk))
-    is_interrupted(talk)
+    talk = open_session(client, made.id, vaults, event_deltas=["agent.message", "agent.thinking"])
+    return_tool_result(talk, confirm_tool(talk))
+    interrupt(talk)
     client.beta.sessions.update(talk.session_id, title="Really")
     assert talk.until("session.updated")[-1].title == "Really"
     heard = [event.id for event in client.beta.sessions.events.list(talk.session_id)]
@@ -73,8 +73,8 @@ def core(client: Loose, agent: str, model: str, vaults: list[object]) -> None:
     talk.close()
 
 
-def confirms(talk: Talk) -> object:
-    """The custom tool's use, which comes next."""
+def confirm_tool(talk: Talk) -> object:
+    """Returns the id of the custom tool's use, which comes next."""
     heard = talk.say(message("Make it, and tell the weather"))
     use = one(heard, "agent.tool_use")
     assert (use.name, use.evaluated_permission) == ("bash", "ask")
@@ -87,7 +87,7 @@ def confirms(talk: Talk) -> object:
     return custom.id
 
 
-def carries_out(talk: Talk, use: object) -> None:
+def return_tool_result(talk: Talk, use: object) -> None:
     result = {"type": "user.custom_tool_result", "custom_tool_use_id": use}
     heard = talk.say({**result, "content": [{"type": "text", "text": "sunny"}]})
     assert types(heard)[-2:] == ["span.model_request_end", "session.status_idle"]
@@ -95,17 +95,17 @@ def carries_out(talk: Talk, use: object) -> None:
     assert one(heard, "agent.message").content[0].text == "Made."
 
 
-def is_interrupted(talk: Talk) -> None:
+def interrupt(talk: Talk) -> None:
     assert talk.say(message("Once more"))[-1].stop_reason.type == "requires_action"
     heard = talk.say({"type": "user.interrupt"})
     assert heard[-1].stop_reason.type == "end_turn"
     assert one(heard, "user.tool_confirmation").result == "deny"
 
 
-# -- what all can ---------------------------------------------------------------------------------------------------
+# -- steps of every agent -----------------------------------------------------------------------------------------
 
 
-def adds(talk: Talk) -> None:
+def call_mcp_tool(talk: Talk) -> None:
     heard = talk.say(message("Add them"))
     use, result = one(heard, "agent.mcp_tool_use"), one(heard, "agent.mcp_tool_result")
     assert (use.mcp_server_name, use.name, use.input) == ("sums", "add", {"a": 2, "b": 3})
@@ -113,14 +113,14 @@ def adds(talk: Talk) -> None:
     assert len([event for event in heard if event.type == "span.model_request_end"]) == 2
 
 
-def is_told_by_the_system(talk: Talk) -> None:
+def send_system_message(talk: Talk) -> None:
     system = {"type": "system.message", "content": [{"type": "text", "text": "THE PASSWORD IS SWORDFISH"}]}
     heard = talk.say(message("What is the password?"), system)
     assert types(heard)[:3] == ["user.message", "system.message", "session.status_running"]
     assert one(heard, "agent.message").content[0].text == "Swordfish."
 
 
-def works_towards_an_outcome(talk: Talk) -> None:
+def define_outcome(talk: Talk) -> None:
     rubric = {"type": "text", "content": "It greets."}
     heard = talk.say({"type": "user.define_outcome", "description": "Greet the world", "rubric": rubric})
     end = one(heard, "span.outcome_evaluation_end")
@@ -129,39 +129,39 @@ def works_towards_an_outcome(talk: Talk) -> None:
     assert "span.outcome_evaluation_ongoing" in types(heard)
 
 
-def reaches_its_budget(client: Loose, talk: Talk) -> None:
-    """The second request hangs: it is the first one's cost that ends the turn."""
-    client.beta.sessions.update(talk.session_id, budget=spent_and_a_bit(client, talk))
+def reach_budget(client: Loose, talk: Talk) -> None:
+    """The second request hangs, so the cost of the first one ends the turn."""
+    client.beta.sessions.update(talk.session_id, budget=budget_above_cost(client, talk))
     heard = talk.say(message("Spend it"))
     assert types(heard)[-2:] == ["session.usage", "session.status_idle"]
     assert heard[-1].stop_reason.type == "budget_reached"
     client.beta.sessions.update(talk.session_id, budget=None)
 
 
-def spent_and_a_bit(client: Loose, talk: Talk) -> dict[str, object]:
+def budget_above_cost(client: Loose, talk: Talk) -> dict[str, object]:
     spent = float(str(client.beta.sessions.retrieve(talk.session_id).usage.list_cost.amount))
     assert spent > 0, "what was used until now has its cost"
     return {"type": "limit", "max_list_cost": {"amount": f"{spent + 0.0001:.4f}", "currency": "USD"}}
 
 
-def falls(talk: Talk) -> None:
+def fail_turn(talk: Talk) -> None:
     heard = talk.say(message("Fall"))
     error = [event for event in heard if event.type == "session.error"][-1].error
     assert error.retry_status.type == "exhausted"
     assert heard[-1].stop_reason.type == "retries_exhausted"
 
 
-def ends(client: Loose, talk: Talk) -> None:
+def archive_and_delete(client: Loose, talk: Talk) -> None:
     assert client.beta.sessions.archive(talk.session_id).status == "terminated"
     talk.until("session.status_terminated")
     client.beta.sessions.delete(talk.session_id)
     assert types(talk.rest()) == ["session.deleted"]
 
 
-# -- what some can --------------------------------------------------------------------------------------------------
+# -- optional steps -----------------------------------------------------------------------------------------------
 
 
-def asks(talk: Talk) -> None:
+def ask_question(talk: Talk) -> None:
     heard = talk.say(message("Ask me"))
     use = one(heard, "agent.custom_tool_use")
     assert (use.name, heard[-1].stop_reason.event_ids) == ("ask_user_question", [use.id])
@@ -170,13 +170,13 @@ def asks(talk: Talk) -> None:
     assert one(heard, "agent.message").content[0].text == "Green it is."
 
 
-def compacts(talk: Talk) -> None:
+def compact(talk: Talk) -> None:
     heard = talk.say(message("/compact"))
     assert heard[-1].stop_reason.type == "end_turn"
     assert one(heard, "agent.thread_context_compacted")
 
 
-def stumbles(talk: Talk) -> None:
+def retry(talk: Talk) -> None:
     heard = talk.say(message("Stumble"))
     order = [kind for kind in types(heard) if kind.startswith("session.")]
     assert order == [
@@ -192,8 +192,8 @@ def stumbles(talk: Talk) -> None:
     assert heard[-1].stop_reason.type == "end_turn"
 
 
-def delegates(client: Loose, talk: Talk, *, asked: bool) -> list[Loose]:
-    """`asked`: the agent tells what its helpers are asked to do."""
+def delegate(client: Loose, talk: Talk, *, asked: bool) -> list[Loose]:
+    """`asked` is whether the agent reports the prompts of its sub-agents."""
     heard = talk.say(message("Ask a helper"))
     assert heard[-1].stop_reason.type == "end_turn"
     thread = one(heard, "session.thread_created").session_thread_id

@@ -1,4 +1,4 @@
-// What a call is refused with.
+// Expects a call to fail with an API error, and returns it.
 import assert from "node:assert/strict";
 
 export async function refused(kind, call) {

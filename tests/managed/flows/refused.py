@@ -1,4 +1,4 @@
-"""What a call is refused with."""
+"""Expects a call to raise an API error, and returns it."""
 
 from collections.abc import Callable
 from typing import cast

@@ -1,4 +1,4 @@
-"""Sessions with memory: folders that are what their stores are, turn by turn, as far as they may be written to."""
+"""Sessions with memory stores: folders and stores are synchronized after each turn."""
 
 import hashlib
 
@@ -16,23 +16,23 @@ def flow(client: Loose, agent: str) -> None:
     rules = stores.create(name="ada s notes", description="What holds.")
     known = stores.memories.create(notes.id, path="/food/cake.md", content="Ada likes cake.\n")
     stores.memories.create(rules.id, path="/rule.md", content="Be brief.\n")
-    session = attached(client, agent, notes, rules)
+    session = attach_stores(client, agent, notes, rules)
     talk = Talk(client, session.id)
     assert run(talk, "cat mnt/memory/ada-s-notes/food/cake.md mnt/memory/ada-s-notes-2/rule.md") == (
         "Ada likes cake.\nBe brief.\n"
     )
-    written(client, session, notes, known, talk)
-    held(client, session, rules, talk)
-    both(client, session, notes, talk)
+    write_memories(client, session, notes, known, talk)
+    keep_read_only_store(client, session, rules, talk)
+    change_store_meanwhile(client, session, notes, talk)
     talk.close()
     client.beta.sessions.delete(session.id)
-    assert [each.id for each in having(client, notes)] == []
+    assert [each.id for each in sessions_with_store(client, notes)] == []
     assert paths(stores, notes) == ["/both.md", "/food/tea.md"], "memory outlives its sessions"
     for store in (notes, rules):
         stores.delete(store.id)
 
 
-def attached(client: Loose, agent: str, notes: Loose, rules: Loose) -> Loose:
+def attach_stores(client: Loose, agent: str, notes: Loose, rules: Loose) -> Loose:
     sessions, made = client.beta.sessions, new_agent(client, agent)
     wanted = [
         {"type": "memory_store", "memory_store_id": notes.id, "instructions": "Write down what she likes."},
@@ -44,7 +44,7 @@ def attached(client: Loose, agent: str, notes: Loose, rules: Loose) -> Loose:
     assert (first.name, first.description) == ("Ada's Notes!", "What Ada said.")
     assert (first.instructions, second.instructions) == ("Write down what she likes.", None)
     assert [each.mount_path for each in (first, second)] == ["/mnt/memory/ada-s-notes", "/mnt/memory/ada-s-notes-2"]
-    assert [each.id for each in having(client, rules)] == [session.id]
+    assert [each.id for each in sessions_with_store(client, rules)] == [session.id]
     assert [each.type for each in sessions.resources.list(session.id)] == ["memory_store", "memory_store"]
     assert sessions.resources.retrieve(rules.id, session_id=session.id).access == "read_only"
     refused(anthropic.BadRequestError, lambda: sessions.resources.delete(rules.id, session_id=session.id))
@@ -55,7 +55,7 @@ def attached(client: Loose, agent: str, notes: Loose, rules: Loose) -> Loose:
     return session
 
 
-def written(client: Loose, session: Loose, notes: Loose, known: Loose, talk: Talk) -> None:
+def write_memories(client: Loose, session: Loose, notes: Loose, known: Loose, talk: Talk) -> None:
     stores = client.beta.memory_stores
     run(talk, "cd mnt/memory/ada-s-notes; echo tea >> food/cake.md; echo new > both.md; cp both.md gone.md; ls")
     there = {"memory_store_id": notes.id}
@@ -69,8 +69,8 @@ def written(client: Loose, session: Loose, notes: Loose, known: Loose, talk: Tal
     assert stores.memories.retrieve(known.id, **there).path == "/food/tea.md", "it is the same memory, elsewhere"
 
 
-def held(client: Loose, session: Loose, rules: Loose, talk: Talk) -> None:
-    """What is read-only stays as it is."""
+def keep_read_only_store(client: Loose, session: Loose, rules: Loose, talk: Talk) -> None:
+    """Changes in the folder of a read-only store are undone."""
     stores = client.beta.memory_stores
     told = talk.say(message('[tool command="cd mnt/memory/ada-s-notes-2; rm -f rule.md; echo Shout. > rule.md; ls"]'))
     assert one(told, "agent.tool_result")
@@ -83,8 +83,8 @@ def held(client: Loose, session: Loose, rules: Loose, talk: Talk) -> None:
     ]
 
 
-def both(client: Loose, session: Loose, notes: Loose, talk: Talk) -> None:
-    """Changed in the store while the agent changes it: the agent's is the later one, the other a version."""
+def change_store_meanwhile(client: Loose, session: Loose, notes: Loose, talk: Talk) -> None:
+    """A change in the store reaches the session's folder before the next turn."""
     stores = client.beta.memory_stores
     memory = next(each for each in stores.memories.list(notes.id) if each.path == "/both.md")
     stores.memories.update(memory.id, memory_store_id=notes.id, content="the store's\n")
@@ -92,8 +92,8 @@ def both(client: Loose, session: Loose, notes: Loose, talk: Talk) -> None:
     assert memory.content_sha256 == hashlib.sha256(b"new\n").hexdigest()
 
 
-def having(client: Loose, store: Loose) -> Loose:
-    """The oldest SDK does not know the filter, yet can send it."""
+def sessions_with_store(client: Loose, store: Loose) -> Loose:
+    """Sessions with this store. The oldest SDK has no parameter for the filter."""
     if NEW:
         return client.beta.sessions.list(memory_store_id=store.id)
     return client.beta.sessions.list(extra_query={"memory_store_id": store.id})

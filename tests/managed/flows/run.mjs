@@ -1,4 +1,4 @@
-// Runs one flow with the npm SDK, and prints what it called and saw.
+// Runs one flow with the npm SDK, and prints the called methods and seen events.
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 
@@ -8,11 +8,11 @@ const { default: Anthropic, toFile } = await import(pathToFileURL(require.resolv
 const methods = new Set();
 const events = new Set();
 
-// What the SDK has beside its methods: ways to work with them.
+// Attributes of SDK resources that are not API methods.
 const notCalls = ["constructor", "poller", "worker", "toolRunner"];
 const named = (name) => name.replace("OAuth", "Oauth").replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-// As if each of a resource's methods had been called.
+// Records every method of a resource as called.
 function callEverything(resource, path) {
   for (const name of Object.getOwnPropertyNames(Object.getPrototypeOf(resource))) {
     if (!notCalls.includes(name) && !name.startsWith("_")) methods.add([...path, named(name)].join("."));
@@ -22,7 +22,7 @@ function callEverything(resource, path) {
   }
 }
 
-// The client, or a resource of it; remembers by name what is called. The SDK's names are told as Python's.
+// Wraps the client or one of its resources, and records the names of called methods, spelled as in Python.
 function recorded(target, path) {
   return new Proxy(target, {
     get(object, name) {

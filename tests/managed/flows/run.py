@@ -1,4 +1,4 @@
-"""Runs one flow inside an SDK's own environment, and prints what it called and saw."""
+"""Runs one flow in an SDK's own environment, and prints the called methods and seen events."""
 
 import importlib
 import json
@@ -10,12 +10,12 @@ from typing import cast
 import anthropic
 
 methods: set[str] = set()
-#: What an SDK has beside its methods: ways to work with them.
+#: Attributes of SDK resources that are not API methods.
 NOT_CALLS = frozenset({"with_raw_response", "with_streaming_response", "poller", "worker", "tool_runner"})
 
 
 class Recorder:
-    """The client, or a resource of it; remembers by name what is called."""
+    """Wraps the client or one of its resources, and records the names of called methods."""
 
     def __init__(self, target: object, path: str) -> None:
         self._target = target
@@ -30,7 +30,7 @@ class Recorder:
         return self._recorded(found, path) if callable(found) else found
 
     def call_everything(self) -> None:
-        """As if each of its methods had been called."""
+        """Record every method as called."""
         methods.update(self._known())
 
     def _known(self) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Which types of events a flow saw."""
+"""Records the types of events that a flow receives."""
 
 from collections.abc import Iterable, Iterator
 
@@ -8,7 +8,7 @@ EVENTS: set[str] = set()
 
 
 def saw(events: Iterable[Loose]) -> Iterator[Loose]:
-    """The events as they come, remembered by type."""
+    """Yields the events, and records their types."""
     for event in events:
         EVENTS.add(str(event.type))
         yield event

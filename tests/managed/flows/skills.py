@@ -1,4 +1,4 @@
-"""Skills: uploaded as files of a folder or as an archive, version by version, downloaded, deleted."""
+"""Skills: upload as files or as an archive, versions, download, delete."""
 
 import io
 import zipfile
@@ -56,7 +56,7 @@ def flow(client: Loose) -> None:
 
 
 def agents(client: Loose, skill: Loose, first: str, latest: str) -> None:
-    """An agent has the version it was made with."""
+    """An agent keeps the version that it was created with."""
     given = [{"type": "custom", "skill_id": skill.id}, {"type": "anthropic", "skill_id": "pptx", "version": "3"}]
     agent = client.beta.agents.create(name="Skilled", model="m", skills=given)
     assert [(each.type, each.version) for each in agent.skills] == [("custom", latest), ("anthropic", "3")]

@@ -1,4 +1,4 @@
-"""What every flow with a session begins with, and how it talks to one."""
+"""Creates agents and sessions for flows, and follows a session's event stream."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -39,7 +39,7 @@ def message(text: str) -> dict[str, object]:
 
 
 class Talk:
-    """A session and its stream, opened before anything is sent."""
+    """A session and its event stream, which is open before anything is sent."""
 
     def __init__(self, client: Loose, session_id: object, **more: object) -> None:
         self.client = client
@@ -60,12 +60,12 @@ class Talk:
         raise AssertionError(f"the stream ended before {wanted}: {[each.type for each in found]}")
 
     def say(self, *events: object) -> list[Loose]:
-        """Send, and hear until the session rests."""
+        """Send events, and return those received until the session is idle."""
         self.send(*events)
         return self.until("session.status_idle")
 
     def rest(self) -> list[Loose]:
-        """Whatever is left until the stream ends."""
+        """The remaining events until the stream ends."""
         return list(self._events)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Vaults and credentials: kept, never shown, changed, archived, asked for."""
+"""Vaults and credentials: create, update, validate, archive; secrets are never returned."""
 
 import anthropic
 from loose import Loose
@@ -17,7 +17,7 @@ def flow(client: Loose, mcp: str) -> None:
     bearer(vaults, vault, mcp)
     oauth(vaults, vault, mcp)
     variable(vaults, vault)
-    ends(vaults, vault)
+    archive_and_delete(vaults, vault)
 
 
 def bearer(vaults: Loose, vault: Loose, mcp: str) -> None:
@@ -88,7 +88,7 @@ def variable(vaults: Loose, vault: Loose) -> None:
     assert SECRET not in changed.to_json()
 
 
-def ends(vaults: Loose, vault: Loose) -> None:
+def archive_and_delete(vaults: Loose, vault: Loose) -> None:
     full = vaults.create(display_name="full")
     for n in range(20):
         auth = {"type": "static_bearer", "mcp_server_url": f"https://example.com/{n}", "token": "t"}

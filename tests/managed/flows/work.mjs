@@ -1,4 +1,4 @@
-// The work queue of a self-hosted environment, call by call.
+// The work queue of a self-hosted environment: every call.
 import assert from "node:assert/strict";
 import { all, refused } from "./refused.mjs";
 

@@ -1,4 +1,4 @@
-// The npm SDK's own worker of a self-hosted environment, until it is killed.
+// Runs the npm SDK's own worker of a self-hosted environment until it is killed.
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 

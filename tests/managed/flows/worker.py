@@ -1,4 +1,4 @@
-"""The SDK's own worker of a self-hosted environment, until it is killed."""
+"""Runs the SDK's own worker of a self-hosted environment until it is killed."""
 
 import asyncio
 import logging

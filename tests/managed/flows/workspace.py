@@ -1,4 +1,4 @@
-"""What a session works on and with: files, repositories, skills, credentials; and the files it leaves."""
+"""Resources of a session: files, repositories, skills, credentials and outputs."""
 
 import anthropic
 from loose import Loose
