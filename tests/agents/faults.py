@@ -135,7 +135,7 @@ class FaultySession:
             return found[number - 1]
         raise AssertionError("\n".join(body.decode()[:500] for body in (await self.bodies())[-15:]))
 
-    async def until_said(self, words: str) -> None:
+    async def until_text(self, words: str) -> None:
         """Wait until the words are in the session's events."""
         with anyio.fail_after(LIMIT_SECONDS):
             while words.encode() not in b"".join(await self.bodies()):

@@ -79,7 +79,7 @@ async def test_a_socket_that_was_deleted_is_replaced() -> None:
         assert await to_thread.run_sync(lambda: run_hook(other, token)) == (0, "")
 
 
-async def test_a_decision_that_raises_rejects_the_call_and_the_server_goes_on() -> None:
+async def test_a_decision_that_raises_rejects_the_call_and_the_server_continues() -> None:
     faults: list[Exception] = []
 
     async def fail(_: bytes) -> str | None:
@@ -117,7 +117,7 @@ async def test_another_user_gets_no_decision(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("given", [b"", b"\n", b"x\ny\nz\n", b"\xff\n\xff\n\xff\n"])
-async def test_malformed_requests_are_rejected_and_the_server_goes_on(given: bytes) -> None:
+async def test_malformed_requests_are_rejected_and_the_server_continues(given: bytes) -> None:
     heard: list[bytes] = []
 
     def shout(path: Path) -> bytes:

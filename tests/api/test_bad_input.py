@@ -127,7 +127,7 @@ async def test_a_body_without_a_json_content_type_is_415(served: Served, media: 
     problem(await served.client.post("/v1/sessions", content=b"{}", headers=headers), 415, "unsupported_media_type")
 
 
-async def test_an_empty_body_is_fine_where_every_field_has_a_default(served: Served) -> None:
+async def test_an_empty_body_is_accepted_if_every_field_has_a_default(served: Served) -> None:
     assert (await served.client.post("/v1/sessions")).status_code == 200
 
 

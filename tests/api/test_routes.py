@@ -59,7 +59,7 @@ async def test_asks_frames_and_search_are_listed(served: Served) -> None:
     assert (await served.client.get("/v1/search?q=word&session=mine")).json() == {"hits": []}
 
 
-async def test_exports_are_downloads_that_run_nothing(served: Served) -> None:
+async def test_exports_are_downloads_that_cannot_run_scripts(served: Served) -> None:
     served.sessions.add("mine")
     for format, media in [
         ("markdown", "text/markdown; charset=utf-8"),
@@ -83,7 +83,7 @@ async def test_metrics_count_requests_and_readers(served: Served) -> None:
     assert "everyagent_sse_readers 0.0" in text
 
 
-def test_unknown_methods_add_no_metrics_without_limit() -> None:
+def test_unknown_http_methods_share_one_metric_label() -> None:
     metrics = Metrics()
     for number in range(100):
         metrics.answered(f"METHOD{number}", "", 405, 0.1)

@@ -134,7 +134,7 @@ async def test_a_turn_is_streamed_as_the_response_to_its_message(served: Served)
     assert refused.status_code == 404
 
 
-async def test_an_idle_reader_leaves_nothing_behind(served: Served) -> None:
+async def test_a_disconnected_idle_reader_leaves_no_tasks(served: Served) -> None:
     served.sessions.add("mine", count=0)
     for _ in range(3):
         async with reader(served, "/v1/sessions/mine/events/sse") as (_, tail):

@@ -47,7 +47,7 @@ def test_a_named_session_is_continued(cli: Cli, client: Client, tmp_path: Path):
     ("prompt", "code"),
     [("[hello]", 0), ("[error code=overloaded]", 1), ("[crash]", 1), ("[ask]", 3), ("[question]", 3)],
 )
-def test_the_exit_code_tells_the_result_of_the_turn(cli: Cli, prompt: str, code: int):
+def test_the_exit_code_is_the_result_of_the_turn(cli: Cli, prompt: str, code: int):
     assert cli("run", "mock", prompt).code == code
 
 

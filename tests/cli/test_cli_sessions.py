@@ -112,7 +112,7 @@ def test_send_prints_the_id_of_the_message(cli: Cli, client: Client, session: st
     assert json.loads(cli("sessions", "send", session, "and more", "--json").out)["itemId"].startswith("itm_")
 
 
-def test_cancel_tells_whether_a_turn_was_running(cli: Cli, client: Client, session: str):
+def test_cancel_prints_whether_a_turn_was_running(cli: Cli, client: Client, session: str):
     assert "No turn was running" in cli("sessions", "cancel", session).err
     for event in client.stream_turn(session, "[slow seconds=30]"):
         if event.type == "item.delta":

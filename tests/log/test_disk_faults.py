@@ -102,7 +102,7 @@ async def test_patient_appends_wait_for_room_in_order(log: SqliteLog, disk: Faul
     assert sequences(await whole(log, two.number)) == [1, 2]
 
 
-async def test_readers_go_on_while_the_disk_is_full(log: SqliteLog, disk: FaultyDisk) -> None:
+async def test_readers_work_while_the_disk_is_full(log: SqliteLog, disk: FaultyDisk) -> None:
     session = await new_session(log)
     tail = log.tail(session.number, 0)
     disk.fault = no_room
@@ -131,7 +131,7 @@ async def test_closing_the_log_fails_appends_that_wait_for_room(tmp_path: Path, 
         await log.append(step(session, 1))
 
 
-async def test_no_room_for_a_blob_is_a_full_disk(log: SqliteLog, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_blob_without_room_is_a_full_disk_error(log: SqliteLog, monkeypatch: pytest.MonkeyPatch) -> None:
     session = await new_session(log)
     put = log._blobs.put
 

@@ -95,7 +95,7 @@ async def test_nothing_acknowledged_is_lost_in_hundreds_of_power_cuts(disk: Faul
         assert len(found) >= cut.acknowledged, f"cut {number}"
 
 
-async def test_the_log_goes_on_after_a_power_cut(disk: FaultyDisk, tmp_path: Path) -> None:
+async def test_the_log_works_after_a_power_cut(disk: FaultyDisk, tmp_path: Path) -> None:
     cuts = await cuts_while_writing(disk, tmp_path / "data")
     for number, cut in enumerate(cuts[:: CUTS // 10]):
         folder = tmp_path / f"cut-{number}"

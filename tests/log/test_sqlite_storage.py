@@ -125,7 +125,7 @@ async def test_receipts_are_kept_for_a_day(log: SqliteLog, clock: SetClock, tmp_
     await becomes(lambda: count(tmp_path, "receipts") == 0)
 
 
-async def test_blobs_go_with_the_last_session_that_refers_to_them(log: SqliteLog, tmp_path: Path) -> None:
+async def test_a_blob_is_deleted_with_the_last_session_that_refers_to_it(log: SqliteLog, tmp_path: Path) -> None:
     made = [await new_session(log, f"s{n}") for n in range(2)]
     shared = b'"' + b"A" * INLINE_BYTES + b'"'
     for session in made:
@@ -151,7 +151,7 @@ async def test_blobs_go_with_the_last_session_that_refers_to_them(log: SqliteLog
     await becomes(lambda: files() == 0)
 
 
-async def test_blobs_that_nobody_refers_to_are_swept_at_the_start(tmp_path: Path) -> None:
+async def test_unreferenced_blobs_are_deleted_at_the_start(tmp_path: Path) -> None:
     log = await SqliteLog.open(tmp_path, SystemClock())
     session = await new_session(log)
     await grow(log, session, 1, 1, size=INLINE_BYTES)
@@ -269,7 +269,7 @@ async def test_commits_of_deleted_sessions_are_removed_but_their_numbers_are_not
     await log.close()
 
 
-async def test_a_page_is_bounded_in_bytes_and_says_that_there_is_more(log: SqliteLog) -> None:
+async def test_a_page_is_bounded_in_bytes_and_reports_that_more_events_exist(log: SqliteLog) -> None:
     session = await new_session(log)
     await grow(log, session, 1, 40, size=100_000)
     query = EventQuery(session=session.number, limit=1000)

@@ -106,7 +106,7 @@ async def test_a_memory_deleted_on_one_side_and_changed_on_the_other_stays(manag
     assert sorted(path.name for path in folder.iterdir()) == ["here.md", "there.md"]
 
 
-async def test_sessions_that_share_a_store_see_what_the_others_wrote(managed: Managed) -> None:
+async def test_sessions_that_share_a_store_see_each_others_changes(managed: Managed) -> None:
     store = await store_of(managed, a="1")
     mine, yours = await give(managed, store), await give(managed, store, session_id="sesn_2")
     await managed.mounts.turn_begins(SESSION)

@@ -64,7 +64,7 @@ def test_a_session_under_evaluation_is_redirected(raw: Raw) -> None:
     assert rests(raw) == 1
 
 
-def test_a_session_that_requires_an_action_is_redirected(raw: Raw) -> None:
+def test_a_session_with_a_required_action_is_redirected(raw: Raw) -> None:
     raw.create(ASKING)
     raw.say("[tool]")
     raw.wait_idle("requires_action")

@@ -29,7 +29,7 @@ async def workspace(tmp_path: Path) -> Path:
         return prepared.directory
 
 
-def said(argv: list[str], folder: Path, home: Path, lines: Sequence[object], last: str) -> str:
+def output_of(argv: list[str], folder: Path, home: Path, lines: Sequence[object], last: str) -> str:
     """A program's output for these lines, up to the line that contains `last`."""
     home.mkdir()
     nobody = {"ANTHROPIC_API_KEY": "none", "ANTHROPIC_BASE_URL": "http://127.0.0.1:1"}
@@ -60,14 +60,14 @@ async def test_codex_has_the_skills_of_its_session(workspace: Path, tmp_path: Pa
         {"method": "initialized"},
         {"id": 2, "method": "skills/list", "params": {"cwds": [str(workspace)]}},
     ]
-    assert "Tidies corners." in said([binary, "app-server"], workspace, tmp_path / "home", lines, '"id":2')
+    assert "Tidies corners." in output_of([binary, "app-server"], workspace, tmp_path / "home", lines, '"id":2')
 
 
 async def test_claude_has_the_skills_of_its_session(workspace: Path, tmp_path: Path) -> None:
     binary = stage.tested_binary("claude", claude.BINARY_VARIABLE, claude.pinned(), claude.TESTED_VERSION)
     argv = [binary, "--print", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"]
     lines = [{"type": "control_request", "request_id": "1", "request": {"subtype": "initialize"}}]
-    assert "Tidies corners." in said(argv, workspace, tmp_path / "home", lines, '"request_id":"1"')
+    assert "Tidies corners." in output_of(argv, workspace, tmp_path / "home", lines, '"request_id":"1"')
 
 
 def listed(argv: list[str], folder: Path, home: Path) -> str:

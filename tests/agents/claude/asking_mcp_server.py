@@ -11,7 +11,7 @@ SCHEMA = {
 TOOL = {"name": "book", "description": "Books a table", "inputSchema": {"type": "object", "properties": {}}}
 
 
-def tell(**message: object) -> None:
+def send(**message: object) -> None:
     sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
     sys.stdout.flush()
 
@@ -24,23 +24,23 @@ def main() -> None:
             case "initialize":
                 version = message["params"]["protocolVersion"]
                 info = {"name": "calendar", "version": "1"}
-                tell(
+                send(
                     id=message["id"],
                     result={"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info},
                 )
             case "tools/list":
-                tell(id=message["id"], result={"tools": [TOOL]})
+                send(id=message["id"], result={"tools": [TOOL]})
             case "tools/call":
                 calling = message["id"]
-                tell(
+                send(
                     id="ask", method="elicitation/create", params={"message": "Which date?", "requestedSchema": SCHEMA}
                 )
             case None if message.get("id") == "ask":
                 text = json.dumps(message.get("result"))
-                tell(id=calling, result={"content": [{"type": "text", "text": text}]})
+                send(id=calling, result={"content": [{"type": "text", "text": text}]})
             case _:
                 if "id" in message:
-                    tell(id=message["id"], result={})
+                    send(id=message["id"], result={})
 
 
 if __name__ == "__main__":

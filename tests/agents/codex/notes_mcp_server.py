@@ -20,7 +20,7 @@ TOOLS = [
 ]
 
 
-def tell(**message: object) -> None:
+def send(**message: object) -> None:
     sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
     sys.stdout.flush()
 
@@ -49,19 +49,19 @@ def serve() -> None:
             case "initialize":
                 info = {"name": "notes", "version": "1"}
                 result = {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}}}
-                tell(id=message["id"], result={**result, "serverInfo": info})
+                send(id=message["id"], result={**result, "serverInfo": info})
             case "tools/list":
-                tell(id=message["id"], result={"tools": TOOLS})
+                send(id=message["id"], result={"tools": TOOLS})
             case "tools/call" if params["name"] == "book":
                 calling = message["id"]
-                tell(id="ask", method="elicitation/create", params={"message": "When?", "requestedSchema": FORM})
+                send(id="ask", method="elicitation/create", params={"message": "When?", "requestedSchema": FORM})
             case "tools/call":
-                tell(id=message["id"], result=text(f"{params['name']}: {params['arguments'].get('text')}"))
+                send(id=message["id"], result=text(f"{params['name']}: {params['arguments'].get('text')}"))
             case None if message.get("id") == "ask":
-                tell(id=calling, result=text(json.dumps(message.get("result"))))
+                send(id=calling, result=text(json.dumps(message.get("result"))))
             case _:
                 if "id" in message:
-                    tell(id=message["id"], result={})
+                    send(id=message["id"], result={})
 
 
 if __name__ == "__main__":

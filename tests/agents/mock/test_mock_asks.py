@@ -71,7 +71,9 @@ async def test_two_permissions_of_one_message_are_pending_at_the_same_time(tmp_p
         ("bypass", "[ask] [diff]", False),
     ],
 )
-async def test_the_permission_mode_decides_what_is_asked(tmp_path: Path, mode: str, prompt: str, asks: bool) -> None:
+async def test_the_permission_mode_decides_which_tools_need_permission(
+    tmp_path: Path, mode: str, prompt: str, asks: bool
+) -> None:
     async with stage(tmp_path, permission_mode=mode) as on:
         await on.say(prompt)
         if asks:

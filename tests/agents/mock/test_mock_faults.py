@@ -47,7 +47,7 @@ async def changes(session: FaultySession) -> None:
 
 async def interrupts_a_subagent(session: FaultySession) -> None:
     await session.send('[subagent command="echo $((40 + 2)) at work; tail -f /dev/null"]')
-    await session.until_said("42 at work")
+    await session.until_text("42 at work")
     calls = [done.item for done in await session.all(ItemCompleted) if done.item.kind == "tool_call"]
     task = next(item for item in calls if item.name == "task")
     await session.call("POST", f"/subagents/{task.item_id}/cancel")
