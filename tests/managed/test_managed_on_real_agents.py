@@ -229,7 +229,7 @@ def test_an_agent_reads_the_memory_of_another_session(
         begin(raw, scene, [TOOLSET], [{"type": "memory_store", "memory_store_id": store["id"]}])
         raw.say("Ada likes tea, too.")
         raw.wait_idle("end_turn")
-        assert "What Ada likes." in scene.last_input(), "the model is told what there is"
+        assert "What Ada likes." in scene.last_input(), "the model gets the description"
     assert "Remembered." in texts(raw.events())
     listed = cast("list[Event]", raw.call("GET", f"{memories}?view=full")["data"])
     told = {str(each["path"]): str(each["content"]) for each in listed}

@@ -129,7 +129,7 @@ async def test_a_store_that_is_deleted_leaves_the_session_its_folder(managed: Ma
     await managed.memory_stores.delete(gone.id)
     (problem,) = await managed.mounts.turn_over(SESSION)
     assert problem == "the memory store 'Gone' was deleted: the files in /mnt/memory/gone are not stored anywhere else"
-    assert await turn(managed) == [], "it is told once"
+    assert await turn(managed) == [], "it is reported once"
     assert sorted(path.name for path in folder.iterdir()) == ["a.md", "mine.md"]
     assert await texts(managed, other) == {"/b.md": "2", "/mine.md": "mine"}
     with pytest.raises(RecordNotFound):

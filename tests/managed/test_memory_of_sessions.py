@@ -102,7 +102,7 @@ def test_a_session_continues_after_its_store_is_deleted(raw: Raw) -> None:
     (use,) = required(raw.wait_idle("requires_action"))
     raw.call("DELETE", store)
     raw.send({"type": "user.custom_tool_result", "custom_tool_use_id": use, "content": []})
-    wait_until(lambda: bool(problems(raw)), "nobody says so")
+    wait_until(lambda: bool(problems(raw)), "no problem was reported")
     raw.say('[tool command="cat mnt/memory/notes/a.md"]')
     raw.wait_idle("end_turn")
     raw.say("[hello]")

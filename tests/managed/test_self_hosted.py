@@ -65,8 +65,8 @@ def uname(raw: Raw) -> str:
     raw.create(ASKING, environment=SELF_HOSTED)
     raw.say('[custom name=bash input={"command":"uname"}]')
     (use,) = required(raw.wait_idle("requires_action"))
-    (told,) = of(raw, "agent.tool_use")
-    assert (told["id"], told["evaluated_permission"], told["evaluation"]) == (use, "ask", {"type": "always_ask"})
+    (event,) = of(raw, "agent.tool_use")
+    assert (event["id"], event["evaluated_permission"], event["evaluation"]) == (use, "ask", {"type": "always_ask"})
     return use
 
 
@@ -94,7 +94,7 @@ def test_an_always_ask_tool_is_executed_after_its_confirmation(raw: Raw) -> None
         raw.send(confirmation(use, "deny"))
     raw.send(result_of(use))
     raw.wait_idle("end_turn")
-    assert "Plan 9" in raw.universal(), "the agent was told"
+    assert "Plan 9" in raw.universal(), "the agent got the result"
     assert of(raw, "agent.tool_result") == []
 
 
@@ -102,7 +102,7 @@ def test_a_confirmation_and_a_result_can_be_sent_together(raw: Raw) -> None:
     use = uname(raw)
     raw.send(confirmation(use, "allow"), result_of(use))
     raw.wait_idle("end_turn")
-    assert "Plan 9" in raw.universal(), "the agent was told"
+    assert "Plan 9" in raw.universal(), "the agent got the result"
 
 
 def test_a_denied_tool_call_is_not_executed(raw: Raw) -> None:
@@ -112,16 +112,16 @@ def test_a_denied_tool_call_is_not_executed(raw: Raw) -> None:
     (result,) = of(raw, "agent.tool_result")
     assert (result["tool_use_id"], result["is_error"]) == (use, True)
     assert of(raw, "user.tool_result") == []
-    assert "They said: Not here." in raw.universal(), "the agent was told why"
+    assert "They said: Not here." in raw.universal(), "the agent got the reason"
 
 
 def test_an_interrupt_denies_a_pending_confirmation(raw: Raw) -> None:
     use = uname(raw)
     raw.send({"type": "user.interrupt"})
     raw.wait_idle("end_turn")
-    (told,) = of(raw, "user.tool_confirmation")
+    (denial,) = of(raw, "user.tool_confirmation")
     (result,) = of(raw, "agent.tool_result")
-    assert (told["tool_use_id"], told["result"], result["tool_use_id"]) == (use, "deny", use)
+    assert (denial["tool_use_id"], denial["result"], result["tool_use_id"]) == (use, "deny", use)
 
 
 @pytest.mark.parametrize("policy", ["auto", "always_allow"])
@@ -130,7 +130,7 @@ def test_an_allowed_tool_needs_no_confirmation(raw: Raw, policy: str) -> None:
     raw.create({**ASKING, "configs": [config]}, environment=SELF_HOSTED)
     raw.say('[custom name=bash input={"command":"uname"}]')
     (use,) = required(raw.wait_idle("requires_action"))
-    (told,) = of(raw, "agent.tool_use")
-    assert told["evaluated_permission"] == "allow"
+    (event,) = of(raw, "agent.tool_use")
+    assert event["evaluated_permission"] == "allow"
     raw.send(result_of(use))
     raw.wait_idle("end_turn")

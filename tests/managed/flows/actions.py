@@ -23,50 +23,52 @@ def flow(client: Loose, agent: str = "mock") -> None:
 def confirm_tools(client: Loose, agent: str) -> None:
     session = new_session(client, agent, [ASKING])
     talk = Talk(client, session.id)
-    heard = talk.say(message('[tool command="echo one"] [tool command="echo two"]'))
-    uses = {event.id: event for event in heard if event.type == "agent.tool_use"}
-    while len(uses) < 2 or len(heard[-1].stop_reason.event_ids) < 2:
-        heard = talk.until("session.status_idle")
-        uses |= {event.id: event for event in heard if event.type == "agent.tool_use"}
-    assert heard[-1].stop_reason.type == "requires_action"
-    assert set(heard[-1].stop_reason.event_ids) == set(uses)
+    received = talk.say(message('[tool command="echo one"] [tool command="echo two"]'))
+    uses = {event.id: event for event in received if event.type == "agent.tool_use"}
+    while len(uses) < 2 or len(received[-1].stop_reason.event_ids) < 2:
+        received = talk.until("session.status_idle")
+        uses |= {event.id: event for event in received if event.type == "agent.tool_use"}
+    assert received[-1].stop_reason.type == "requires_action"
+    assert set(received[-1].stop_reason.event_ids) == set(uses)
     assert all(use.evaluated_permission == "ask" for use in uses.values())
     assert client.beta.sessions.retrieve(session.id).status == "idle"
     first, second = uses
-    heard = talk.say({"type": "user.tool_confirmation", "tool_use_id": first, "result": "allow"})
-    assert types(heard) == ["user.tool_confirmation", "session.status_idle"], "the rest is told again"
-    assert heard[-1].stop_reason.event_ids == [second]
-    heard = talk.say(
+    received = talk.say({"type": "user.tool_confirmation", "tool_use_id": first, "result": "allow"})
+    assert types(received) == ["user.tool_confirmation", "session.status_idle"], (
+        "the remaining action is required again"
+    )
+    assert received[-1].stop_reason.event_ids == [second]
+    received = talk.say(
         {"type": "user.tool_confirmation", "tool_use_id": second, "result": "deny", "deny_message": "Not that one."}
     )
-    order = types(heard)
+    order = types(received)
     assert order[order.index("user.tool_confirmation") + 1] == "session.status_running"
-    results = {event.tool_use_id: event for event in heard if event.type == "agent.tool_result"}
+    results = {event.tool_use_id: event for event in received if event.type == "agent.tool_result"}
     assert (results[first].is_error, results[second].is_error) == (None, True)
-    assert heard[-1].stop_reason.type == "end_turn"
+    assert received[-1].stop_reason.type == "end_turn"
     again = {"type": "user.tool_confirmation", "tool_use_id": first, "result": "allow"}
     refused(anthropic.BadRequestError, lambda: talk.send(again))
-    heard = talk.say(message('[tool command="sleep 0"]'))
-    assert heard[-1].stop_reason.type == "requires_action"
+    received = talk.say(message('[tool command="sleep 0"]'))
+    assert received[-1].stop_reason.type == "requires_action"
     talk.send({"type": "user.interrupt"})
-    heard = talk.until("session.status_idle")
-    assert heard[-1].stop_reason.type == "end_turn", "nothing is stuck"
-    assert one(heard, "user.tool_confirmation").result == "deny"
+    received = talk.until("session.status_idle")
+    assert received[-1].stop_reason.type == "end_turn", "nothing is stuck"
+    assert one(received, "user.tool_confirmation").result == "deny"
     talk.close()
 
 
 def return_custom_tool_results(client: Loose, agent: str) -> None:
     session = new_session(client, agent, [TOOLSET, WEATHER])
     talk = Talk(client, session.id)
-    heard = talk.say(message('[custom name=get_weather input={"city":"Oslo"}] [custom name=get_weather]'))
-    uses = [event for event in heard if event.type == "agent.custom_tool_use"]
-    while len(uses) < 2 or len(heard[-1].stop_reason.event_ids) < 2:
-        heard = talk.until("session.status_idle")
-        uses += [event for event in heard if event.type == "agent.custom_tool_use"]
-    assert heard[-1].stop_reason.event_ids == [use.id for use in uses]
+    received = talk.say(message('[custom name=get_weather input={"city":"Oslo"}] [custom name=get_weather]'))
+    uses = [event for event in received if event.type == "agent.custom_tool_use"]
+    while len(uses) < 2 or len(received[-1].stop_reason.event_ids) < 2:
+        received = talk.until("session.status_idle")
+        uses += [event for event in received if event.type == "agent.custom_tool_use"]
+    assert received[-1].stop_reason.event_ids == [use.id for use in uses]
     assert sorted(str(use.input) for use in uses) == ["{'city': 'Oslo'}", "{}"]
-    assert not [event for event in heard if event.type in ("agent.tool_use", "agent.mcp_tool_use")]
-    heard = talk.say(
+    assert not [event for event in received if event.type in ("agent.tool_use", "agent.mcp_tool_use")]
+    received = talk.say(
         *(
             {
                 "type": "user.custom_tool_result",
@@ -76,8 +78,8 @@ def return_custom_tool_results(client: Loose, agent: str) -> None:
             for use in uses
         )
     )
-    assert types(heard)[:3] == ["user.custom_tool_result", "user.custom_tool_result", "session.status_running"]
-    assert heard[-1].stop_reason.type == "end_turn"
+    assert types(received)[:3] == ["user.custom_tool_result", "user.custom_tool_result", "session.status_running"]
+    assert received[-1].stop_reason.type == "end_turn"
     broken = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "no base64"}}
     use = one(talk.say(message("[custom name=get_weather]")), "agent.custom_tool_use")
     result = {"type": "user.custom_tool_result", "custom_tool_use_id": use.id}
@@ -89,12 +91,12 @@ def return_custom_tool_results(client: Loose, agent: str) -> None:
 def answer_questions(client: Loose, agent: str) -> None:
     session = new_session(client, agent)
     talk = Talk(client, session.id)
-    heard = talk.say(message("[question]"))
-    use = one(heard, "agent.custom_tool_use")
-    assert (use.name, heard[-1].stop_reason.event_ids) == ("ask_user_question", [use.id])
+    received = talk.say(message("[question]"))
+    use = one(received, "agent.custom_tool_use")
+    assert (use.name, received[-1].stop_reason.event_ids) == ("ask_user_question", [use.id])
     prompts = [question["prompt"] for question in use.input["questions"]]
     answer = json.dumps({"answers": [["Green"], ["Tests", "Docs"]]})
-    heard = talk.say(
+    received = talk.say(
         {
             "type": "user.custom_tool_result",
             "custom_tool_use_id": use.id,
@@ -102,7 +104,7 @@ def answer_questions(client: Loose, agent: str) -> None:
         }
     )
     assert len(prompts) == 2
-    assert "You answered: Green; Tests, Docs." in str([event for event in heard if event.type == "agent.message"])
+    assert "You answered: Green; Tests, Docs." in str([event for event in received if event.type == "agent.message"])
     talk.close()
 
 
@@ -125,10 +127,10 @@ def refuse_invalid_events(client: Loose, agent: str) -> None:
         refused(anthropic.BadRequestError, lambda events=events: talk.send(*events))
     assert list(client.beta.sessions.events.list(session.id)) == []
     if NEW:
-        heard = talk.say(message("[whoami]"), system)
-        assert types(heard)[:3] == ["user.message", "system.message", "session.status_running"]
-    heard = talk.say(message("[tool]"))
-    use = one(heard, "agent.tool_use")
+        received = talk.say(message("[whoami]"), system)
+        assert types(received)[:3] == ["user.message", "system.message", "session.status_running"]
+    received = talk.say(message("[tool]"))
+    use = one(received, "agent.tool_use")
     refused(anthropic.BadRequestError, lambda: talk.send(message("more"), system))
     allow = {"type": "user.tool_confirmation", "tool_use_id": use.id, "result": "allow"}
     refused(anthropic.BadRequestError, lambda: talk.send(allow, allow))

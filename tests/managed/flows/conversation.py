@@ -13,8 +13,8 @@ def flow(client: Loose, agent: str = "mock") -> None:
     assert (session.status, session.title, session.archived_at) == ("idle", "Talk", None)
     assert session.agent.name == "Worker"
     talk = Talk(client, session.id, **({"event_deltas": ["agent.message", "agent.thinking"]} if NEW else {}))
-    heard = talk.say(message('[reasoning] [tool command="echo hi"] [mcp] [hello]'))
-    settled = [event for event in heard if event.type not in ("event_start", "event_delta")]
+    received = talk.say(message('[reasoning] [tool command="echo hi"] [mcp] [hello]'))
+    settled = [event for event in received if event.type not in ("event_start", "event_delta")]
     assert types(settled)[:4] == [
         "user.message",
         "session.status_running",
@@ -23,14 +23,14 @@ def flow(client: Loose, agent: str = "mock") -> None:
     ]
     assert types(settled)[-2:] == ["span.model_request_end", "session.status_idle"]
     assert settled[-1].stop_reason.type == "end_turn"
-    use, result = one(heard, "agent.tool_use"), one(heard, "agent.tool_result")
+    use, result = one(received, "agent.tool_use"), one(received, "agent.tool_result")
     assert (use.name, use.input) == ("bash", {"command": "echo hi"})
     assert (result.tool_use_id, result.content[0].text) == (use.id, "hi\n")
-    use, result = one(heard, "agent.mcp_tool_use"), one(heard, "agent.mcp_tool_result")
+    use, result = one(received, "agent.mcp_tool_use"), one(received, "agent.mcp_tool_result")
     assert (use.mcp_server_name, use.name, result.mcp_tool_use_id) == ("docs", "search", use.id)
     assert client.beta.sessions.retrieve(session.id).status == "idle", "status and event agree"
-    check_requests(heard, 3)
-    check_previews(heard)
+    check_requests(received, 3)
+    check_previews(received)
     queue_message(talk)
     fail_turns(talk)
     compact(talk)
@@ -39,22 +39,22 @@ def flow(client: Loose, agent: str = "mock") -> None:
     talk.close()
 
 
-def check_requests(heard: list[Loose], count: int) -> None:
+def check_requests(received: list[Loose], count: int) -> None:
     """Each request to the model is a span with its usage. The next one begins after the tools' results."""
-    starts = [event.id for event in heard if event.type == "span.model_request_start"]
-    ends = [event for event in heard if event.type == "span.model_request_end"]
+    starts = [event.id for event in received if event.type == "span.model_request_start"]
+    ends = [event for event in received if event.type == "span.model_request_end"]
     assert [end.model_request_start_id for end in ends] == starts
     assert len(starts) == count
     assert all(end.model_usage.input_tokens and end.model_usage.output_tokens for end in ends)
-    use, result = types(heard).index("agent.tool_use"), types(heard).index("agent.tool_result")
-    assert "span.model_request_start" not in types(heard)[use:result]
+    use, result = types(received).index("agent.tool_use"), types(received).index("agent.tool_result")
+    assert "span.model_request_start" not in types(received)[use:result]
 
 
-def check_previews(heard: list[Loose]) -> None:
+def check_previews(received: list[Loose]) -> None:
     """Previews are in order, add up to the message's text, and precede it."""
     texts: dict[object, str] = {}
     final: set[object] = set()
-    for event in heard:
+    for event in received:
         if event.type == "event_start":
             assert event.event.id not in texts
             texts[event.event.id] = ""
@@ -74,18 +74,18 @@ def queue_message(talk: Talk) -> None:
     waiting = talk.send(message("[hello] second")).data[0]
     assert waiting.processed_at is None
     talk.send({"type": "user.interrupt"})
-    heard = talk.until("session.status_idle")
-    told = [event for event in heard if event.type == "user.message" and event.id == waiting.id]
+    received = talk.until("session.status_idle")
+    told = [event for event in received if event.type == "user.message" and event.id == waiting.id]
     assert [event.processed_at is None for event in told] == [True, False]
-    assert "user.interrupt" in types(heard)
-    assert heard[-1].stop_reason.type == "end_turn"
+    assert "user.interrupt" in types(received)
+    assert received[-1].stop_reason.type == "end_turn"
     kept = [event for event in talk.client.beta.sessions.events.list(talk.session_id) if event.id == waiting.id]
     assert [event.processed_at is None for event in kept] == [False]
 
 
 def fail_turns(talk: Talk) -> None:
-    heard = talk.say(message("[retry times=2 delay_ms=20]"))
-    order = [kind for kind in types(heard) if kind.startswith("session.")]
+    received = talk.say(message("[retry times=2 delay_ms=20]"))
+    order = [kind for kind in types(received) if kind.startswith("session.")]
     assert order == [
         "session.status_running",
         "session.error",
@@ -94,13 +94,13 @@ def fail_turns(talk: Talk) -> None:
         "session.status_running",
         "session.status_idle",
     ]
-    error = next(event for event in heard if event.type == "session.error").error
+    error = next(event for event in received if event.type == "session.error").error
     assert (error.type, error.retry_status.type) == ("model_overloaded_error", "retrying")
-    heard = talk.say(message("[error code=rate_limited message=enough]"))
-    error = one(heard, "session.error").error
+    received = talk.say(message("[error code=rate_limited message=enough]"))
+    error = one(received, "session.error").error
     assert (error.type, error.retry_status.type, error.message) == ("model_rate_limited_error", "exhausted", "enough")
-    assert heard[-1].stop_reason.type == "retries_exhausted"
-    assert one(heard, "span.model_request_end").is_error
+    assert received[-1].stop_reason.type == "retries_exhausted"
+    assert one(received, "span.model_request_end").is_error
     talk.send(message("[slow seconds=1] [error code=rate_limited message=enough]"))
     talk.send(message("[hello]"))
     assert talk.until("session.status_idle")[-1].stop_reason.type == "retries_exhausted"
@@ -114,8 +114,8 @@ def compact(talk: Talk) -> None:
 def delegate(client: Loose, talk: Talk) -> None:
     if not hasattr(client.beta.sessions, "threads"):
         return
-    heard = talk.say(message("[subagent stumbles=true]"))
-    order = [kind for kind in types(heard) if kind.startswith("session.") and kind != "session.updated"]
+    received = talk.say(message("[subagent stumbles=true]"))
+    order = [kind for kind in types(received) if kind.startswith("session.") and kind != "session.updated"]
     assert order == [
         "session.status_running",
         "session.thread_created",
@@ -126,18 +126,18 @@ def delegate(client: Loose, talk: Talk) -> None:
         "session.thread_status_idle",
         "session.status_idle",
     ]
-    created = one(heard, "session.thread_created")
+    created = one(received, "session.thread_created")
     nobody = {"type": "user.interrupt", "session_thread_id": "sthr_none"}
     refused(anthropic.BadRequestError, lambda: talk.send(nobody))
-    assert one(heard, "agent.thread_message_sent").to_session_thread_id == created.session_thread_id
-    assert one(heard, "agent.thread_message_received").from_session_thread_id == created.session_thread_id
+    assert one(received, "agent.thread_message_sent").to_session_thread_id == created.session_thread_id
+    assert one(received, "agent.thread_message_received").from_session_thread_id == created.session_thread_id
     threads = client.beta.sessions.threads
     primary, child = list(threads.list(talk.session_id))
     assert (primary.parent_thread_id, child.parent_thread_id, child.status) == (None, primary.id, "idle")
     inside = types(threads.events.list(child.id, session_id=talk.session_id))
     assert inside[0] == "agent.thread_message_received"
     assert inside[-2:] == ["agent.thread_message_sent", "session.thread_status_idle"]
-    fared = [event.id for event in heard if event.type.startswith("session.thread_status_")]
+    fared = [event.id for event in received if event.type.startswith("session.thread_status_")]
     assert [
         event.id for event in threads.events.list(child.id, session_id=talk.session_id) if event.id in fared
     ] == fared
@@ -159,12 +159,12 @@ def interrupt_sub_agent(client: Loose, talk: Talk) -> None:
     running = one(talk.until("session.thread_status_running"), "session.thread_status_running")
     thread = running.session_thread_id
     talk.send({"type": "user.interrupt", "session_thread_id": thread})
-    heard = talk.until("session.status_idle")
-    assert one(heard, "user.interrupt").session_thread_id == thread
-    order = types(heard)
+    received = talk.until("session.status_idle")
+    assert one(received, "user.interrupt").session_thread_id == thread
+    order = types(received)
     assert order.index("session.thread_status_idle") < order.index("agent.message"), "and then its agent speaks"
-    assert one(heard, "agent.tool_result").is_error
-    assert heard[-1].stop_reason.type == "end_turn"
+    assert one(received, "agent.tool_result").is_error
+    assert received[-1].stop_reason.type == "end_turn"
     assert "user.interrupt" in types(client.beta.sessions.threads.events.list(thread, session_id=talk.session_id))
     talk.send({"type": "user.interrupt", "session_thread_id": thread})
     assert talk.until("user.interrupt")[-1].session_thread_id == thread, "there is nothing left to stop"

@@ -34,30 +34,30 @@ def text_of(events: list[Loose]) -> str:
 
 
 def requested_use(talk: Talk, look: str) -> Loose:
-    heard = talk.say(message(look))
-    use = [event for event in heard if event.type == "agent.tool_use" and event.evaluated_permission == "ask"][-1]
+    received = talk.say(message(look))
+    use = [event for event in received if event.type == "agent.tool_use" and event.evaluated_permission == "ask"][-1]
     assert (use.name, use.input) == ("bash", {"command": "uname"})
-    assert (heard[-1].stop_reason.type, heard[-1].stop_reason.event_ids) == ("requires_action", [use.id])
+    assert (received[-1].stop_reason.type, received[-1].stop_reason.event_ids) == ("requires_action", [use.id])
     return use
 
 
 def allow_tool(talk: Talk, look: str) -> list[Loose]:
     use = requested_use(talk, look)
-    heard = talk.say({"type": "user.tool_confirmation", "tool_use_id": use.id, "result": "allow"})
-    assert types(heard) == ["user.tool_confirmation", "session.status_idle"]
-    assert heard[-1].stop_reason.event_ids == [use.id], "its result is required now"
+    received = talk.say({"type": "user.tool_confirmation", "tool_use_id": use.id, "result": "allow"})
+    assert types(received) == ["user.tool_confirmation", "session.status_idle"]
+    assert received[-1].stop_reason.event_ids == [use.id], "its result is required now"
     result = {"type": "user.tool_result", "tool_use_id": use.id, "content": [{"type": "text", "text": "Plan 9"}]}
-    heard = talk.say(result)
-    assert types(heard)[:2] == ["user.tool_result", "session.status_running"]
-    assert heard[-1].stop_reason.type == "end_turn"
-    return heard
+    received = talk.say(result)
+    assert types(received)[:2] == ["user.tool_result", "session.status_running"]
+    assert received[-1].stop_reason.type == "end_turn"
+    return received
 
 
 def deny_tool(talk: Talk, look: str) -> list[Loose]:
     use = requested_use(talk, look)
-    heard = talk.say(
+    received = talk.say(
         {"type": "user.tool_confirmation", "tool_use_id": use.id, "result": "deny", "deny_message": "Not there."}
     )
-    assert one(heard, "agent.tool_result").tool_use_id == use.id
-    assert heard[-1].stop_reason.type == "end_turn"
-    return heard
+    assert one(received, "agent.tool_result").tool_use_id == use.id
+    assert received[-1].stop_reason.type == "end_turn"
+    return received

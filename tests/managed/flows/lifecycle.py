@@ -82,9 +82,9 @@ def update_session(client: Loose, agent: str) -> None:
     assert (len(changed.agent.tools), changed.budget.max_list_cost.amount) == (2, "0.000001")
     event = one(talk.until("session.updated"), "session.updated")
     assert len(event.agent.tools) == 2
-    heard = talk.say(message("[hello]"))
-    assert types(heard)[-2:] == ["session.usage", "session.status_idle"]
-    assert heard[-1].stop_reason.type == "budget_reached"
+    received = talk.say(message("[hello]"))
+    assert types(received)[-2:] == ["session.usage", "session.status_idle"]
+    assert received[-1].stop_reason.type == "budget_reached"
     refused(anthropic.BadRequestError, lambda: talk.send(message("more")))
     for vaults in ([], ["vlt_any"]):
         refused(anthropic.BadRequestError, lambda vaults=vaults: sessions.update(session.id, vault_ids=vaults))

@@ -18,8 +18,8 @@ def outcome(rubric: str, **more: object) -> dict[str, object]:
 def flow(client: Loose, agent: str = "mock") -> None:
     session = new_session(client, agent)
     talk = Talk(client, session.id)
-    heard = talk.say(outcome('Good: {"result": "satisfied", "explanation": "As it should be."}'))
-    order = types(heard)
+    received = talk.say(outcome('Good: {"result": "satisfied", "explanation": "As it should be."}'))
+    order = types(received)
     assert order[:2] == ["user.define_outcome", "session.status_running"]
     assert order[-4:] == [
         "span.outcome_evaluation_start",
@@ -27,14 +27,14 @@ def flow(client: Loose, agent: str = "mock") -> None:
         "span.outcome_evaluation_end",
         "session.status_idle",
     ]
-    defined, end = heard[0], one(heard, "span.outcome_evaluation_end")
+    defined, end = received[0], one(received, "span.outcome_evaluation_end")
     assert (end.result, end.explanation, end.iteration) == ("satisfied", "As it should be.", 0)
     assert end.outcome_id == defined.outcome_id
     assert end.usage.input_tokens > 0
-    heard = talk.say(outcome('Bad: {"result": "needs_revision", "explanation": "More."}', max_iterations=2))
-    ends = [event for event in heard if event.type == "span.outcome_evaluation_end"]
+    received = talk.say(outcome('Bad: {"result": "needs_revision", "explanation": "More."}', max_iterations=2))
+    ends = [event for event in received if event.type == "span.outcome_evaluation_end"]
     assert [(event.result, event.iteration) for event in ends] == [("needs_revision", 0), ("max_iterations_reached", 1)]
-    assert heard[-1].stop_reason.type == "end_turn"
+    assert received[-1].stop_reason.type == "end_turn"
     evaluations = client.beta.sessions.retrieve(session.id).outcome_evaluations
     assert [each.result for each in evaluations] == ["satisfied", "max_iterations_reached"]
     talk.send(outcome("[slow seconds=60]", max_iterations=3))

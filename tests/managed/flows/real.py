@@ -34,8 +34,8 @@ def flow(client: Loose, agent: str, model: str, helpers: str, variables: str, su
     if helpers:
         other = helpers != model
         helped = open_session(client, new_agent(client, agent, [TOOLSET], helpers).id, vaults) if other else talk
-        heard = delegate(client, helped, asked=agent != "codex")
-        assert ("session.thread_status_rescheduled" in types(heard)) == ("helpers_retry" in can.split())
+        received = delegate(client, helped, asked=agent != "codex")
+        assert ("session.thread_status_rescheduled" in types(received)) == ("helpers_retry" in can.split())
     reach_budget(client, talk)
     fail_turn(talk)
     archive_and_delete(client, talk)
@@ -68,73 +68,73 @@ def core(client: Loose, agent: str, model: str, vaults: list[object]) -> None:
     interrupt(talk)
     client.beta.sessions.update(talk.session_id, title="Really")
     assert talk.until("session.updated")[-1].title == "Really"
-    heard = [event.id for event in client.beta.sessions.events.list(talk.session_id)]
-    assert len(set(heard)) == len(heard)
+    received = [event.id for event in client.beta.sessions.events.list(talk.session_id)]
+    assert len(set(received)) == len(received)
     talk.close()
 
 
 def confirm_tool(talk: Talk) -> object:
     """Returns the id of the custom tool's use, which comes next."""
-    heard = talk.say(message("Make it, and tell the weather"))
-    use = one(heard, "agent.tool_use")
+    received = talk.say(message("Make it, and tell the weather"))
+    use = one(received, "agent.tool_use")
     assert (use.name, use.evaluated_permission) == ("bash", "ask")
-    assert (heard[-1].stop_reason.type, heard[-1].stop_reason.event_ids) == ("requires_action", [use.id])
-    heard = talk.say({"type": "user.tool_confirmation", "tool_use_id": use.id, "result": "allow"})
-    assert one(heard, "agent.tool_result").tool_use_id == use.id
-    custom = one(heard, "agent.custom_tool_use")
+    assert (received[-1].stop_reason.type, received[-1].stop_reason.event_ids) == ("requires_action", [use.id])
+    received = talk.say({"type": "user.tool_confirmation", "tool_use_id": use.id, "result": "allow"})
+    assert one(received, "agent.tool_result").tool_use_id == use.id
+    custom = one(received, "agent.custom_tool_use")
     assert (custom.name, custom.input) == ("get_weather", {"city": "Oslo"})
-    assert heard[-1].stop_reason.event_ids == [custom.id]
+    assert received[-1].stop_reason.event_ids == [custom.id]
     return custom.id
 
 
 def return_tool_result(talk: Talk, use: object) -> None:
     result = {"type": "user.custom_tool_result", "custom_tool_use_id": use}
-    heard = talk.say({**result, "content": [{"type": "text", "text": "sunny"}]})
-    assert types(heard)[-2:] == ["span.model_request_end", "session.status_idle"]
-    assert heard[-1].stop_reason.type == "end_turn"
-    assert one(heard, "agent.message").content[0].text == "Made."
+    received = talk.say({**result, "content": [{"type": "text", "text": "sunny"}]})
+    assert types(received)[-2:] == ["span.model_request_end", "session.status_idle"]
+    assert received[-1].stop_reason.type == "end_turn"
+    assert one(received, "agent.message").content[0].text == "Made."
 
 
 def interrupt(talk: Talk) -> None:
     assert talk.say(message("Once more"))[-1].stop_reason.type == "requires_action"
-    heard = talk.say({"type": "user.interrupt"})
-    assert heard[-1].stop_reason.type == "end_turn"
-    assert one(heard, "user.tool_confirmation").result == "deny"
+    received = talk.say({"type": "user.interrupt"})
+    assert received[-1].stop_reason.type == "end_turn"
+    assert one(received, "user.tool_confirmation").result == "deny"
 
 
 # -- steps of every agent -----------------------------------------------------------------------------------------
 
 
 def call_mcp_tool(talk: Talk) -> None:
-    heard = talk.say(message("Add them"))
-    use, result = one(heard, "agent.mcp_tool_use"), one(heard, "agent.mcp_tool_result")
+    received = talk.say(message("Add them"))
+    use, result = one(received, "agent.mcp_tool_use"), one(received, "agent.mcp_tool_result")
     assert (use.mcp_server_name, use.name, use.input) == ("sums", "add", {"a": 2, "b": 3})
     assert (result.mcp_tool_use_id, result.content[0].text) == (use.id, "5")
-    assert len([event for event in heard if event.type == "span.model_request_end"]) == 2
+    assert len([event for event in received if event.type == "span.model_request_end"]) == 2
 
 
 def send_system_message(talk: Talk) -> None:
     system = {"type": "system.message", "content": [{"type": "text", "text": "THE PASSWORD IS SWORDFISH"}]}
-    heard = talk.say(message("What is the password?"), system)
-    assert types(heard)[:3] == ["user.message", "system.message", "session.status_running"]
-    assert one(heard, "agent.message").content[0].text == "Swordfish."
+    received = talk.say(message("What is the password?"), system)
+    assert types(received)[:3] == ["user.message", "system.message", "session.status_running"]
+    assert one(received, "agent.message").content[0].text == "Swordfish."
 
 
 def define_outcome(talk: Talk) -> None:
     rubric = {"type": "text", "content": "It greets."}
-    heard = talk.say({"type": "user.define_outcome", "description": "Greet the world", "rubric": rubric})
-    end = one(heard, "span.outcome_evaluation_end")
+    received = talk.say({"type": "user.define_outcome", "description": "Greet the world", "rubric": rubric})
+    end = one(received, "span.outcome_evaluation_end")
     assert (end.result, end.explanation) == ("satisfied", "It does.")
     assert end.usage.input_tokens > 0
-    assert "span.outcome_evaluation_ongoing" in types(heard)
+    assert "span.outcome_evaluation_ongoing" in types(received)
 
 
 def reach_budget(client: Loose, talk: Talk) -> None:
     """The second request hangs, so the cost of the first one ends the turn."""
     client.beta.sessions.update(talk.session_id, budget=budget_above_cost(client, talk))
-    heard = talk.say(message("Spend it"))
-    assert types(heard)[-2:] == ["session.usage", "session.status_idle"]
-    assert heard[-1].stop_reason.type == "budget_reached"
+    received = talk.say(message("Spend it"))
+    assert types(received)[-2:] == ["session.usage", "session.status_idle"]
+    assert received[-1].stop_reason.type == "budget_reached"
     client.beta.sessions.update(talk.session_id, budget=None)
 
 
@@ -145,10 +145,10 @@ def budget_above_cost(client: Loose, talk: Talk) -> dict[str, object]:
 
 
 def fail_turn(talk: Talk) -> None:
-    heard = talk.say(message("Fall"))
-    error = [event for event in heard if event.type == "session.error"][-1].error
+    received = talk.say(message("Fall"))
+    error = [event for event in received if event.type == "session.error"][-1].error
     assert error.retry_status.type == "exhausted"
-    assert heard[-1].stop_reason.type == "retries_exhausted"
+    assert received[-1].stop_reason.type == "retries_exhausted"
 
 
 def archive_and_delete(client: Loose, talk: Talk) -> None:
@@ -162,23 +162,23 @@ def archive_and_delete(client: Loose, talk: Talk) -> None:
 
 
 def ask_question(talk: Talk) -> None:
-    heard = talk.say(message("Ask me"))
-    use = one(heard, "agent.custom_tool_use")
-    assert (use.name, heard[-1].stop_reason.event_ids) == ("ask_user_question", [use.id])
+    received = talk.say(message("Ask me"))
+    use = one(received, "agent.custom_tool_use")
+    assert (use.name, received[-1].stop_reason.event_ids) == ("ask_user_question", [use.id])
     answer = {"type": "user.custom_tool_result", "custom_tool_use_id": use.id}
-    heard = talk.say({**answer, "content": [{"type": "text", "text": "Green"}]})
-    assert one(heard, "agent.message").content[0].text == "Green it is."
+    received = talk.say({**answer, "content": [{"type": "text", "text": "Green"}]})
+    assert one(received, "agent.message").content[0].text == "Green it is."
 
 
 def compact(talk: Talk) -> None:
-    heard = talk.say(message("/compact"))
-    assert heard[-1].stop_reason.type == "end_turn"
-    assert one(heard, "agent.thread_context_compacted")
+    received = talk.say(message("/compact"))
+    assert received[-1].stop_reason.type == "end_turn"
+    assert one(received, "agent.thread_context_compacted")
 
 
 def retry(talk: Talk) -> None:
-    heard = talk.say(message("Stumble"))
-    order = [kind for kind in types(heard) if kind.startswith("session.")]
+    received = talk.say(message("Stumble"))
+    order = [kind for kind in types(received) if kind.startswith("session.")]
     assert order == [
         "session.status_running",
         "session.error",
@@ -186,22 +186,22 @@ def retry(talk: Talk) -> None:
         "session.status_running",
         "session.status_idle",
     ]
-    assert one(heard, "session.error").error.retry_status.type == "retrying"
-    ends = [event for event in heard if event.type == "span.model_request_end"]
+    assert one(received, "session.error").error.retry_status.type == "retrying"
+    ends = [event for event in received if event.type == "span.model_request_end"]
     assert [end.is_error for end in ends] == [True, None]
-    assert heard[-1].stop_reason.type == "end_turn"
+    assert received[-1].stop_reason.type == "end_turn"
 
 
 def delegate(client: Loose, talk: Talk, *, asked: bool) -> list[Loose]:
     """`asked` is whether the agent reports the prompts of its sub-agents."""
-    heard = talk.say(message("Ask a helper"))
-    assert heard[-1].stop_reason.type == "end_turn"
-    thread = one(heard, "session.thread_created").session_thread_id
-    assert "session.thread_status_running" in types(heard)
-    assert "session.thread_status_idle" in types(heard)
+    received = talk.say(message("Ask a helper"))
+    assert received[-1].stop_reason.type == "end_turn"
+    thread = one(received, "session.thread_created").session_thread_id
+    assert "session.thread_status_running" in types(received)
+    assert "session.thread_status_idle" in types(received)
     if asked:
-        assert one(heard, "agent.thread_message_sent").to_session_thread_id == thread
-    answers = [event for event in heard if event.type == "agent.thread_message_received"]
+        assert one(received, "agent.thread_message_sent").to_session_thread_id == thread
+    answers = [event for event in received if event.type == "agent.thread_message_received"]
     assert "There are three." in answers[-1].content[0].text
     inside = list(client.beta.sessions.threads.events.list(thread, session_id=talk.session_id))
     assert "There are three." in str(inside[-2].content)
@@ -210,4 +210,4 @@ def delegate(client: Loose, talk: Talk, *, asked: bool) -> list[Loose]:
     assert kinds.count("span.model_request_start") == kinds.count("span.model_request_end") >= 1
     client.beta.sessions.threads.archive(thread, session_id=talk.session_id)
     talk.until("session.thread_status_terminated")
-    return heard
+    return received
