@@ -56,6 +56,7 @@ def test_an_interrupt_resolves_a_pending_permission(session: ClaudeSession) -> N
 def test_an_interrupt_before_any_output_ends_the_turn(session: ClaudeSession) -> None:
     session.model.script.add(say(LONG, when="Talk about it", held=0), say("Back."))
     session.create().send("Talk about it")
+    session.until(lambda: session.model.requests or None)
     session.cancel()
     assert session.next(TurnEnded).stop_reason == "interrupted"
     assert session.turn("Again").stop_reason == "end_turn"
