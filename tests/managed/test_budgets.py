@@ -116,7 +116,7 @@ def test_prices_are_read_from_the_data_folder_or_a_configured_file(tmp_path: Pat
     assert "m" not in read_prices(Settings(data_dir=tmp_path))
     (tmp_path / "prices.json").write_text('{"m": {"input": 1, "output": 2}}')
     assert "m" in read_prices(Settings(data_dir=tmp_path))
-    with pytest.raises(ConfigError, match="no file"):
+    with pytest.raises(ConfigError, match="does not exist"):
         read_prices(Settings(data_dir=tmp_path, prices=tmp_path / "missing.json"))
 
 
