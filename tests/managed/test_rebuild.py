@@ -67,7 +67,7 @@ def test_a_session_that_cannot_be_rebuilt_is_named_and_not_changed(tmp_path: Pat
     for flags in (["--check"], []):
         done = rebuild(daemon.data_dir, *flags)
         assert done.returncode == 1
-        assert f"{session_id} cannot be made anew" in done.stderr
+        assert f"{session_id} cannot be rebuilt" in done.stderr
         assert why in done.stderr
         assert "Traceback" not in done.stderr
     daemon.start()

@@ -28,7 +28,7 @@ from starlette.types import Receive, Scope
 from everyagent.api.context import Context
 from everyagent.api.idempotency import Key
 from everyagent.api.streaming import EventStream
-from everyagent.errors import EveryagentError, MethodNotAllowed, NotFound
+from everyagent.errors import BadRequest, EveryagentError, MethodNotAllowed, NotFound
 from everyagent.sessions import Receipt, Sessions
 
 if TYPE_CHECKING:
@@ -93,7 +93,8 @@ class Call(Generic[Q, B]):
 
     @property
     def managed(self) -> "Managed":
-        assert self.context.managed
+        if self.context.managed is None:
+            raise BadRequest("This server has no Managed Agents API, and so no uploaded files.")
         return self.context.managed()
 
     def receipt(self, answer: Callable[[T], Response]) -> Callable[[T], Receipt] | None:
