@@ -32,7 +32,7 @@ def test_secrets_survive_a_change_of_the_key(tmp_path: Path) -> None:
         daemon.stop()
         done = rotate(tmp_path / "data")
         assert done.returncode == 0, done.stderr
-        assert "2 secrets are sealed" in done.stdout + done.stderr
+        assert "2 secrets were encrypted again" in done.stdout + done.stderr
         assert (tmp_path / "data/vault.key").read_bytes() != old
         daemon.start()
         with httpx2.Client(base_url=daemon.url, headers=daemon.headers, timeout=60) as client:

@@ -46,7 +46,8 @@ class SupervisedConversation:
     # -- the session's listener ---------------------------------------------------------------------------------------
 
     async def heard(self, batch: Sequence[Heard]) -> None:
-        await self._listener.heard(batch)
+        """What the agent says while a fault ends it is kept, but has no meaning any more."""
+        await self._listener.heard([Heard(each.frame, ()) for each in batch] if self._fault else batch)
 
     async def died(self, death: Death) -> None:
         if self._dead:

@@ -7,7 +7,13 @@ from claude_stage import ClaudeSession
 from tests.scripted.messages_replies import call, calls, say
 
 from everyagent.agents.claude.asks import APPROVE_EDITS
-from everyagent.model.events import PermissionRequested, PermissionResolved, QuestionRequested, SessionUpdated
+from everyagent.model.events import (
+    PermissionRequested,
+    PermissionResolved,
+    QuestionRequested,
+    SessionUpdated,
+    TurnEnded,
+)
 from everyagent.model.parts import ToolResultPart
 
 TOUCH = {"command": "touch made.txt", "description": "make a file"}
@@ -128,7 +134,7 @@ def test_a_later_session_update_does_not_restore_plan_mode(session: ClaudeSessio
     )
     session.create(permissionMode="plan").send("Plan it")
     session.answer(session.next(QuestionRequested).question_id, [APPROVE_EDITS])
-    session.until(lambda: session.replies() == ["Approved."])
+    session.next(TurnEnded)
     session.change(model="sonnet")
     session.turn("Write it")
     assert Path(path).read_text() == "y"

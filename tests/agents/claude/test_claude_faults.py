@@ -64,6 +64,6 @@ async def test_a_fault_in_the_decoder_loses_one_frame(
 ) -> None:
     model.script.add(say("Hello."))
     neighbour, broken = await faulty.neighbour(), await faulty.session("claude", environment(tmp_path, model))
-    fault = inject(monkeypatch, ClaudeMessages, "said")
+    fault = inject(monkeypatch, ClaudeMessages, "whole")
     await speaks(broken)
     await faulty.unparsed(broken, neighbour, fault)
