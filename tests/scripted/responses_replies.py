@@ -5,6 +5,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from everyagent.model.parts import Json
 from tests.scripted.model_server import Failure, ModelReply
@@ -32,6 +33,9 @@ class Output(Struct, frozen=True, kw_only=True):
 
 
 class Response(ModelReply, kw_only=True):
+    """`id` is the response's; a new one is made if it is empty."""
+
+    id: str = ""
     outputs: list[Output] = field(default_factory=list[Output])
 
 
@@ -84,6 +88,19 @@ def fail(
     status: int, code: str, message: str = "Scripted failure", *, times: int = 1, headers: dict[str, str] | None = None
 ) -> Response:
     return Response(failure=Failure(status=status, code=code, message=message, headers=headers or {}), times=times)
+
+
+def numbered(reply: Response) -> Response:
+    """The reply with ids that count from 1, as some gateways number every response."""
+    outputs: list[Output] = []
+    for number, output in enumerate(reply.outputs, 1):
+        ids: dict[str, object] = {
+            name: f"{str(output.start[name]).partition('_')[0]}_{number}"
+            for name in ("id", "call_id")
+            if name in output.start
+        }
+        outputs.append(replace(output, start={**output.start, **ids}, whole={**output.whole, **ids}))
+    return replace(reply, id="resp_1", outputs=outputs)
 
 
 def _message(text: str, phase: str | None) -> Output:

@@ -31,7 +31,8 @@ class _Handler(ModelHandler[Request, Response]):
             super().do_GET()
 
     def stream(self, request: Request, reply: Response) -> None:
-        head: dict[str, object] = {"id": f"resp_{secrets.token_hex(8)}", "object": "response", "model": request.model}
+        id = reply.id or f"resp_{secrets.token_hex(8)}"
+        head: dict[str, object] = {"id": id, "object": "response", "model": request.model}
         self._typed("response.created", response={**head, "status": "in_progress", "output": []})
         if failure := reply.failure:
             error = {"code": failure.code, "message": failure.message}

@@ -1,9 +1,9 @@
 """Turns with the real program: words, thoughts, commands, patches, plans."""
 
 from codex_stage import CodexSession
-from tests.scripted.responses_replies import call, patch, run, say, search, think
+from tests.scripted.responses_replies import call, numbered, patch, run, say, search, think
 
-from everyagent.model.events import ItemDelta
+from everyagent.model.events import ItemCompleted, ItemDelta, Unparsed
 from everyagent.model.items import reasoning_of
 from everyagent.model.parts import FileRefPart, StatusPart, ToolCallPart, ToolResultPart
 
@@ -37,6 +37,25 @@ def test_a_second_turn_knows_the_first(session: CodexSession) -> None:
     assert session.turn("Two").usage
     assert session.replies() == ["First.", "Second."]
     assert "First." in session.model.requests[-1].everything
+
+
+def test_replies_and_calls_with_repeated_ids_are_kept(session: CodexSession) -> None:
+    """Some gateways number responses, items and calls from 1 for every request."""
+    for word in ("one", "two"):
+        session.model.script.add(numbered(run(f"echo {word}")), numbered(run(f"echo {word} again")))
+        session.model.script.add(numbered(think(f"I think {word}.", f"I say {word}.")))
+    session.create(permissionMode="bypass")
+    for word in ("one", "two"):
+        assert session.turn(word).stop_reason == "end_turn"
+    assert session.replies() == ["I say one.", "I say two."]
+    thoughts = [item for item in session.items("message") if item.name == "reasoning"]
+    assert [reasoning_of(item) for item in thoughts] == ["I think one.", "I think two."]
+    results = [part for item in session.items("tool_result") for part in item.content]
+    outputs = [part.output for part in results if isinstance(part, ToolResultPart)]
+    assert outputs == ["one\n", "one again\n", "two\n", "two again\n"]
+    items = [done.item for done in session.all(ItemCompleted)]
+    assert len({item.item_id for item in items}) == len(items)
+    assert session.all(Unparsed) == []
 
 
 def test_reasoning_is_an_item_of_its_own(session: CodexSession) -> None:
