@@ -245,6 +245,17 @@ class FaultyDaemon:
         assert self.injected() == 1
         await self.undisturbed(neighbour)
 
+    async def closed(self, broken: FaultySession, neighbour: FaultySession, fault: Fault) -> None:
+        """Terminate the session, which raises the fault: its processes are gone all the same."""
+        with anyio.fail_after(LIMIT_SECONDS):
+            assert (await broken.call("POST", "/terminate")).is_success
+            await until(lambda: not broken.processes())
+        await until(lambda: self.injected() == 1)
+        assert fault.raised == 1
+        assert await broken.violations() == []
+        assert all(len(listener.deaths) <= 1 for listener in broken.listeners)
+        await self.undisturbed(neighbour)
+
     def injected(self) -> int:
         """How often the injected fault was logged with its trace."""
         return sum(isinstance(trace, InjectedFault) for trace in self.traces)

@@ -92,9 +92,15 @@ class SharedServer(ABC, Generic[M]):
 
     async def leave(self, session: ServerSession[M], *, force: bool) -> None:
         """The last session to leave ends the process."""
-        self._forget(session)
-        if not self.sessions:
-            await self.stop(force=force)
+        try:
+            self._forget(session)
+            if not self.sessions:
+                await self.stop(force=force)
+        except Exception:
+            if not self.sessions:
+                self.open = False
+                await self._process.stop(0)  # no session is left that would end it
+            raise
 
     def _forget(self, session: ServerSession[M]) -> None:
         if session in self.sessions:
@@ -118,8 +124,9 @@ class SharedServer(ABC, Generic[M]):
         finally:
             self.open = False
             self.death = death = await self._end()
-            for session in list(self.sessions):
-                self._forget(session)
+            ended = self.sessions.copy()
+            self.sessions.clear()
+            for session in ended:
                 session.lose(death)
             self.over.set()
             with anyio.CancelScope(shield=True):
@@ -147,6 +154,9 @@ class SharedServer(ABC, Generic[M]):
             exit = await self._process.stop(0)
         except AgentFailed as failure:
             return Death(expected=self._stopping, stderr=self._process.stderr, message=failure.detail)
+        except Exception as fault:
+            logger.exception("a shared server was not ended", server=self.title, pid=self._process.pid)
+            return death_by(fault, self.title, Death(expected=False, stderr=self._process.stderr))
         words = self._process.last_error_line
         message = f"{self.title} ended with {exit}{f': {words}' if words else '.'}"
         return Death(

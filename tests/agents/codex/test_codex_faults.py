@@ -10,7 +10,7 @@ import anyio
 import fake_app_server
 import pytest
 from tests.agents.collecting_listener import CollectingListener
-from tests.agents.faults import FaultCase, FaultyDaemon, FaultySession, faulty_daemon, inject
+from tests.agents.faults import FaultCase, FaultyDaemon, FaultySession, faulty_daemon, inject, until
 
 from everyagent.agents.adapter import Launch, Prompt
 from everyagent.agents.adapter_context import AdapterContext
@@ -22,15 +22,20 @@ from everyagent.agents.codex.driver import attachments, encode
 from everyagent.agents.codex.driver.driver import CodexConversation
 from everyagent.agents.codex.driver.exchange import RpcExchange
 from everyagent.agents.codex.driver.server import AppServer
+from everyagent.agents.codex.policy import hooks, policies
 from everyagent.agents.codex.policy.choices import TurnChoices
+from everyagent.agents.codex.policy.pending_hooks import PendingHooks
+from everyagent.agents.codex.policy.policy_hooks import PolicyHooks
 from everyagent.agents.codex.protocol import routing, rpc
 from everyagent.agents.codex.protocol.routing import ThreadRouter
 from everyagent.agents.codex.protocol.rpc import RpcMessage
+from everyagent.agents.hook_server import HookServer
 from everyagent.agents.inbox import Inbox
 from everyagent.agents.supervision import TaskSupervisor
 from everyagent.model.events import Error, ItemCompleted, ModelResponded, TurnEnded
 from everyagent.model.items import text_of
 from everyagent.runtime.framing import Line
+from everyagent.runtime.process import Process
 
 
 @pytest.fixture
@@ -48,10 +53,11 @@ async def daemon(binary: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         yield running
 
 
-async def codex(daemon: FaultyDaemon, tmp_path: Path, **env: str) -> FaultySession:
+async def codex(daemon: FaultyDaemon, tmp_path: Path, *, policed: bool = False, **env: str) -> FaultySession:
     home = tmp_path / "codex-home"
     home.mkdir(exist_ok=True)
-    return await daemon.session("codex", env={"CODEX_HOME": str(home), "HOME": str(home), **env})
+    fields = {"toolPolicies": {"tools": {"bash": "ask"}}} if policed else {}
+    return await daemon.session("codex", env={"CODEX_HOME": str(home), "HOME": str(home), **env}, **fields)
 
 
 async def said(session: FaultySession) -> list[str]:
@@ -65,6 +71,15 @@ async def prompt(session: FaultySession) -> None:
 
 async def allow(session: FaultySession) -> None:
     await session.send("[ask]")
+    await session.permit()
+
+
+async def hook(session: FaultySession) -> None:
+    await session.send("[hook]")
+
+
+async def allow_hook(session: FaultySession) -> None:
+    await session.send("[hook]")
     await session.permit()
 
 
@@ -83,9 +98,32 @@ CASES = [
     FaultCase(asks, "response", allow),
     FaultCase(CodexConversation, "answer", allow),
 ]
+POLICY_CASES = [
+    FaultCase(HookServer, "open", prompt),
+    FaultCase(hooks, "config", prompt),
+    FaultCase(hooks, "verify", prompt),
+    FaultCase(PendingHooks, "decide", hook),
+    FaultCase(policies, "hook_call", hook),
+    FaultCase(CodexDecoder, "hook_called", hook),
+    FaultCase(PolicyHooks, "called", hook),
+    FaultCase(PendingHooks, "answer", allow_hook),
+    FaultCase(PolicyHooks, "answered", allow_hook),
+    FaultCase(PendingHooks, "resolve", allow_hook),
+    FaultCase(PendingHooks, "_withdraw", allow_hook),
+]
+CLOSING_CASES = [
+    *((CodexConversation, name) for name in ("close", "_release", "_leave_server")),
+    *((HookServer, "dismiss"), (PendingHooks, "give_up"), (RpcExchange, "give_up")),
+    *((AppServer, name) for name in ("leave", "_forget", "stop", "_release")),
+    *((ThreadRouter, "leave"), (Process, "stop")),
+]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{getattr(case.owner, '__name__', '')}.{case.name}")
+def case_name(case: FaultCase | tuple[object, str]) -> str:
+    return f"{getattr(case[0], '__name__', '')}.{case[1]}"
+
+
+@pytest.mark.parametrize("case", CASES, ids=case_name)
 async def test_a_fault_ends_one_agent(
     case: FaultCase, daemon: FaultyDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,6 +136,59 @@ async def test_a_fault_ends_one_agent(
     await daemon.contained(broken, neighbour, fault)
     assert (await same_agent.turn("hello")).stop_reason == "end_turn"
     assert await same_agent.all(Error) == []
+
+
+@pytest.mark.parametrize("case", POLICY_CASES, ids=case_name)
+async def test_a_fault_in_tool_policies_ends_one_agent(
+    case: FaultCase, daemon: FaultyDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    neighbour = await daemon.neighbour()
+    same_agent = await codex(daemon, tmp_path, policed=True)
+    await allow_hook(same_agent)
+    assert (await same_agent.next(TurnEnded)).stop_reason == "end_turn"
+    fault = inject(monkeypatch, case.owner, case.name)
+    broken = await codex(daemon, tmp_path, policed=True)
+    await case.provoke(broken)
+    await daemon.contained(broken, neighbour, fault)
+    await same_agent.send("[hook]")
+    await same_agent.permit(2)
+    assert (await same_agent.next(TurnEnded, 2)).stop_reason == "end_turn"
+    assert await same_agent.all(Error) == []
+
+
+@pytest.mark.parametrize("case", CLOSING_CASES, ids=case_name)
+async def test_a_fault_in_closing_leaves_no_process(
+    case: tuple[object, str], daemon: FaultyDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    neighbour = await daemon.neighbour()
+    broken = await codex(daemon, tmp_path, policed=True)
+    assert (await broken.turn("hello")).stop_reason == "end_turn"
+    fault = inject(monkeypatch, *case)
+    await daemon.closed(broken, neighbour, fault)
+
+
+@pytest.mark.parametrize("owner", [AppServer, Process], ids=lambda owner: owner.__name__)
+async def test_a_fault_in_abandoning_a_conversation_leaves_no_process(
+    owner: object, daemon: FaultyDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    neighbour = await daemon.neighbour()
+    refused = await codex(daemon, tmp_path, policed=True, NO_HOOKS="1")
+    fault = inject(monkeypatch, owner, "stop")
+    assert (await refused.turn("hello")).stop_reason == "error"
+    assert "does not call the hook" in (await refused.all(Error))[-1].message
+    assert fault.raised == daemon.injected() == 1
+    await until(lambda: not refused.processes())
+    await daemon.undisturbed(neighbour)
+
+
+async def test_a_fault_in_ending_a_server_that_crashed_ends_its_sessions(
+    daemon: FaultyDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    neighbour = await daemon.neighbour()
+    broken = await codex(daemon, tmp_path)
+    fault = inject(monkeypatch, Process, "stop")
+    await broken.send("[crash]")
+    await daemon.contained(broken, neighbour, fault)
 
 
 def of_method(method: str, position: int) -> Callable[..., bool]:

@@ -1,17 +1,27 @@
 """A stand-in for OpenCode's server, run as the program: it answers every prompt with one message.
 
-`[ask]` in a prompt asks for a permission first, `[huge]` reports absurd usage.
+`[ask]` in a prompt asks for a permission first, `[hook]` asks for a decision on a call as the daemon's plugin does,
+`[stall]` is idle without an end of the turn, `[huge]` reports absurd usage. With REFUSE in its environment it opens no
+session.
 """
 
 import itertools
 import json
+import os
 import queue
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import ClassVar
 
+from everyagent.agents import hook_client
+
 SESSION = "ses_1"
+
+
+def hook(**message: object) -> bytes:
+    address, token = os.environ["EVERYAGENT_HOOK_SOCKET"], os.environ["EVERYAGENT_HOOK_TOKEN"]
+    return hook_client.ask(address, token, json.dumps(message).encode())
 
 
 class Fake(BaseHTTPRequestHandler):
@@ -33,6 +43,9 @@ class Fake(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length") or 0))
+        if self.path.partition("?")[0] == "/session" and "REFUSE" in os.environ:
+            self.send_error(400)
+            return
         self._answer({"id": SESSION})
         if self.path.endswith("/prompt_async"):
             text = json.loads(body)["parts"][-1]["text"]
@@ -73,6 +86,18 @@ class Fake(BaseHTTPRequestHandler):
             self.answered.wait()
             self.answered.clear()
         self._emit("message.updated", info=message)
+        if "[stall]" in text:
+            self._emit("session.status", status={"type": "idle"})
+            return
+        if "[hook]" in text:
+            call = {"tool": "bash", "callID": f"call_{number}"}
+            tool = {**part, **call, "id": f"prt_{number}_tool", "type": "tool"}
+            state = {"status": "running", "input": {"command": "ls"}, "time": {"start": 1}}
+            self._emit("message.part.updated", part={**tool, "state": state})
+            verdict = hook(wish={**call, "sessionID": SESSION, "args": {"command": "ls"}})
+            status = {"status": "completed"} if verdict == b"allow" else {"status": "error", "error": verdict.decode()}
+            ended = {**state, **status, "output": "a", "time": {"start": 1, "end": 2}}
+            self._emit("message.part.updated", part={**tool, "state": ended})
         self._emit("message.part.updated", part={**part, "type": "text", "time": {"start": 1}})
         self._emit(
             "message.part.delta", messageID=message["id"], partID=part["id"], field="text", delta=f"Reply {number}"
@@ -95,6 +120,8 @@ if __name__ == "__main__":
     port = int(sys.argv[sys.argv.index("--port") + 1])
     server = ThreadingHTTPServer(("127.0.0.1", port), Fake)
     server.daemon_threads = True
+    if "EVERYAGENT_HOOK_SOCKET" in os.environ:
+        hook(hello=os.getpid())
     sys.stdout.write(f"opencode server listening on http://127.0.0.1:{port}\n")
     sys.stdout.flush()
     server.serve_forever()

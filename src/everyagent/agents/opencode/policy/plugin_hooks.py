@@ -31,6 +31,7 @@ class PluginMessage(Struct, frozen=True, rename={"call": "wish"}):
 class PolicedConversation(Protocol):
     def owns(self, session: str) -> bool: ...
     async def decide(self, call: PluginCall, body: bytes) -> str | None: ...
+    async def fail(self, fault: Exception) -> None: ...
 
 
 _messages = msgspec.json.Decoder(PluginMessage)
@@ -68,7 +69,13 @@ class PluginHooks:
             return None
         call = message.call
         owner = await self._owner(call.session) if call else None
-        return await owner.decide(call, body) if call and owner else "This session has no business here any more."
+        if call is None or owner is None:
+            return "This session has no business here any more."
+        try:
+            return await owner.decide(call, body)
+        except Exception as fault:
+            await owner.fail(fault)
+            raise
 
     async def _owner(self, session: str) -> PolicedConversation | None:
         with anyio.move_on_after(OWNER_LIMIT):

@@ -47,13 +47,14 @@ class EventFeed:
         self._lost_at: float | None = None
 
     async def opened(self) -> bool:
-        """False if it does not open in time."""
+        """False if it does not open in time, or is closed."""
         with anyio.move_on_after(OPEN_LIMIT):
             await self._opened.wait()
-        return self._opened.is_set()
+        return self._opened.is_set() and not self._scope.cancel_called
 
     def close(self) -> None:
         self._scope.cancel()
+        self._opened.set()
 
     async def run(self) -> None:
         with self._scope:
