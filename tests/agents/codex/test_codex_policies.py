@@ -161,7 +161,7 @@ def test_a_mode_in_which_its_sandbox_is_left_on_a_yes_is_refused_with_hosts(scen
     assert refused["choices"] == ["bypass", "sandboxed", "plan"]
     scene.session.create(permissionMode="plan", allowedHosts=[])
     path = f"/sessions/{scene.session.id}"
-    assert "cannot be kept" in scene.session.call("PATCH", path, {"permissionMode": "default"}, expect=400).text
+    assert "cannot be limited" in scene.session.call("PATCH", path, {"permissionMode": "default"}, expect=400).text
 
 
 @needs_isolation
