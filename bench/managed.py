@@ -90,21 +90,21 @@ def _until_running(daemon: Served, session: Managed) -> float:
         for _ in range(SENDS):
             began = time.perf_counter()
             session.send("[hello]")
-            heard = _read_until(reader, b"session.status_running")
+            received = _read_until(reader, b"session.status_running")
             times.append((time.perf_counter() - began) * 1e3)
-            if b"session.status_idle" not in heard:
+            if b"session.status_idle" not in received:
                 _read_until(reader, b"session.status_idle")
     return median(times[5:])
 
 
 def _read_until(reader: socket.socket, mark: bytes) -> bytes:
-    heard = b""
-    while mark not in heard:
+    received = b""
+    while mark not in received:
         piece = reader.recv(1 << 16)
         if not piece:
             raise Unmeasured("the stream ended")
-        heard += piece
-    return heard
+        received += piece
+    return received
 
 
 def _listed(daemon: Served, session: Managed, plan: Plan) -> tuple[float, str]:

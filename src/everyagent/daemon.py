@@ -66,31 +66,31 @@ class LazyManaged:
         return Managed(self.sessions)
 
     @cached_property
-    def _views(self) -> Projections:
-        from everyagent.managed.sessions.session_setup import ManagedViews
+    def _projections(self) -> Projections:
+        from everyagent.managed.sessions.session_setup import ManagedProjections
 
-        return ManagedViews(self.managed)
+        return ManagedProjections(self.managed)
 
     async def open(self, record: SessionRecord) -> Projection | None:
-        return await self._views.open(record) if record.session_id.startswith(_MANAGED) else None
+        return await self._projections.open(record) if record.session_id.startswith(_MANAGED) else None
 
     async def launch(self, record: SessionRecord, launch: Launch) -> Launch:
-        return await self._views.launch(record, launch)
+        return await self._projections.launch(record, launch)
 
-    async def turn_begins(self, view: Projection, session_id: str) -> None:
-        await self._views.turn_begins(view, session_id)
+    async def turn_begins(self, projection: Projection, session_id: str) -> None:
+        await self._projections.turn_begins(projection, session_id)
 
     async def turn_over(self, session_id: str) -> None:
-        await self._views.turn_over(session_id)
+        await self._projections.turn_over(session_id)
 
     async def going(self, session_id: str) -> None:
         if session_id.startswith(_MANAGED):
-            await self._views.going(session_id)
+            await self._projections.going(session_id)
 
     async def recover(self, log: SqliteLog, tasks: anyio.abc.TaskGroup) -> None:
         """Continue what an earlier daemon left unfinished: outcome grading, session creation, memory commits."""
-        for view in await log.views(ProjectionQuery(statuses=["running"], limit=_RECOVERED)):
-            tasks.start_soon(self._guarded, self.turn_over, view.session_id)
+        for projection in await log.projections(ProjectionQuery(statuses=["running"], limit=_RECOVERED)):
+            tasks.start_soon(self._guarded, self.turn_over, projection.session_id)
         unfinished = await log.records.page(RecordQuery(kind="session_beginning", order="asc", limit=_RECOVERED))
         if unfinished:
             tasks.start_soon(self._guarded, self.managed.initial_events.recover, unfinished)
@@ -150,7 +150,7 @@ async def sessions_of(
                 clock=clock,
                 policy=policy,
                 prices=prices,
-                views=managed,
+                projections=managed,
             )
             creation = Creation(
                 log=log,

@@ -6,7 +6,7 @@ from typing import TypeVar
 import anyio
 from tests.waiting import LIMIT_SECONDS
 
-from everyagent.agents.adapter import Death, Draft, Heard
+from everyagent.agents.adapter import Death, DecodedFrame, Draft
 from everyagent.model.events import ItemCompleted
 from everyagent.model.items import Item, text_of
 
@@ -17,15 +17,15 @@ class CollectingListener:
     """A `Listener` that keeps every batch, draft and death."""
 
     def __init__(self) -> None:
-        self.received: list[Heard] = []
+        self.frames: list[DecodedFrame] = []
         self.drafts: list[Draft] = []
         self.deaths: list[Death] = []
         self._news = anyio.Event()
 
-    async def heard(self, batch: Sequence[Heard]) -> None:
+    async def received(self, batch: Sequence[DecodedFrame]) -> None:
         assert not self.deaths
-        self.received += batch
-        self.drafts += [draft for heard in batch for draft in heard.drafts]
+        self.frames += batch
+        self.drafts += [draft for decoded in batch for draft in decoded.drafts]
         self._tell()
 
     async def died(self, death: Death) -> None:

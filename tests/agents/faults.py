@@ -18,7 +18,7 @@ import httpx2
 import msgspec
 import pytest
 
-from everyagent.agents.adapter import Conversation, Death, Heard, Launch, Listener
+from everyagent.agents.adapter import Conversation, Death, DecodedFrame, Launch, Listener
 from everyagent.agents.lazy_adapter import LazyAdapter
 from everyagent.config import Settings
 from everyagent.daemon import RunningDaemon, run
@@ -87,9 +87,9 @@ class RecordedListener:
         self._listener = listener
         self.deaths: list[Death] = []
 
-    async def heard(self, batch: Sequence[Heard]) -> None:
+    async def received(self, batch: Sequence[DecodedFrame]) -> None:
         assert not self.deaths, "a conversation spoke after its death"
-        await self._listener.heard(batch)
+        await self._listener.received(batch)
 
     async def died(self, death: Death) -> None:
         self.deaths.append(death)

@@ -47,31 +47,31 @@ async def opened() -> AsyncGenerator[tuple[HookServer, Path]]:
             tasks.cancel_scope.cancel()
 
 
-def answering(why: str | None, heard: list[bytes]) -> hook_server.Answerer:
+def answering(why: str | None, received: list[bytes]) -> hook_server.Answerer:
     async def answer(wish: bytes) -> str | None:
-        heard.append(wish)
+        received.append(wish)
         return why
 
     return answer
 
 
 async def test_a_hook_gets_the_decision() -> None:
-    heard: list[bytes] = []
+    received: list[bytes] = []
     async with opened() as (made, path):
-        token = made.admit(answering(None, heard))
+        token = made.admit(answering(None, received))
         assert await to_thread.run_sync(lambda: run_hook(path, token)) == (0, "")
-        token = made.admit(answering("No.\nNever.", heard))
+        token = made.admit(answering("No.\nNever.", received))
         assert await to_thread.run_sync(lambda: run_hook(path, token, "asked", "a tool")) == (
             2,
             "No.\nNever.",
         )
-    assert heard == [INPUT, b"asked\na tool\n" + INPUT]
+    assert received == [INPUT, b"asked\na tool\n" + INPUT]
 
 
 async def test_a_socket_that_was_deleted_is_replaced() -> None:
-    heard: list[bytes] = []
+    received: list[bytes] = []
     async with opened() as (made, path):
-        token = made.admit(answering(None, heard))
+        token = made.admit(answering(None, received))
         path.unlink()
         assert (await to_thread.run_sync(lambda: run_hook(path, token)))[0] == 2
         other = await made.open()
@@ -107,18 +107,18 @@ async def test_only_this_user_can_reach_the_socket() -> None:
 
 
 async def test_another_user_gets_no_decision(monkeypatch: pytest.MonkeyPatch) -> None:
-    heard: list[bytes] = []
+    received: list[bytes] = []
     async with opened() as (made, path):
-        token = made.admit(answering(None, heard))
+        token = made.admit(answering(None, received))
         monkeypatch.setattr(os, "geteuid", lambda: 12345)
         code, words = await to_thread.run_sync(lambda: run_hook(path, token))
-    assert (code, heard) == (2, [])
+    assert (code, received) == (2, [])
     assert "daemon" in words
 
 
 @pytest.mark.parametrize("given", [b"", b"\n", b"x\ny\nz\n", b"\xff\n\xff\n\xff\n"])
 async def test_malformed_requests_are_rejected_and_the_server_continues(given: bytes) -> None:
-    heard: list[bytes] = []
+    received: list[bytes] = []
 
     def shout(path: Path) -> bytes:
         with socket.socket(socket.AF_UNIX) as stranger:
@@ -129,19 +129,19 @@ async def test_malformed_requests_are_rejected_and_the_server_continues(given: b
             return stranger.recv(100)
 
     async with opened() as (made, path):
-        token = made.admit(answering(None, heard))
+        token = made.admit(answering(None, received))
         assert not (await to_thread.run_sync(shout, path)).startswith(b"allow")
-        assert heard == []
+        assert received == []
         assert await to_thread.run_sync(lambda: run_hook(path, token)) == (0, "")
 
 
 async def test_a_session_that_ended_rejects_calls() -> None:
-    heard: list[bytes] = []
+    received: list[bytes] = []
     async with opened() as (made, path):
-        token = made.admit(answering(None, heard))
+        token = made.admit(answering(None, received))
         made.dismiss(token)
         code, words = await to_thread.run_sync(lambda: run_hook(path, token))
-    assert (code, heard) == (2, [])
+    assert (code, received) == (2, [])
     assert words
 
 
@@ -241,9 +241,9 @@ def listening(path: Path, then: Callable[[socket.socket], None]) -> threading.Th
 @pytest.mark.parametrize("said", [b"", b"\n\n", b"allowed", b"allow it", b"nonsense"])
 def test_anything_but_allow_rejects(tmp_path: Path, said: bytes) -> None:
     def answer(taken: socket.socket) -> None:
-        heard = b""
-        while INPUT not in heard:
-            heard += taken.recv(65536)
+        received = b""
+        while INPUT not in received:
+            received += taken.recv(65536)
         taken.sendall(said)
 
     thread = listening(tmp_path / "gate", answer)

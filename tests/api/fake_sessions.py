@@ -135,7 +135,7 @@ class FakeSessions:
             clock=SystemClock(),
             default_agent="mock",
         )
-        self.viewed = None
+        self.projected = None
         self.root = directory
         self.infos: dict[str, SessionInfo] = {}
         self.bodies: dict[str, list[bytes]] = {}

@@ -100,6 +100,6 @@ async def test_a_user_message_of_a_managed_session_is_one_commit(
         message = {"type": "user.message", "content": [{"type": "text", "text": text}]}
         assert (await client.post(f"{path}/events", json={"events": [message]})).is_success
         await until_idle(client, path)
-        view = writes.beginning().view
-        assert view, "the managed events are part of the commit"
-        assert b'"user.message"' in b"".join(event.body for event in view.events)
+        projection = writes.beginning().projection
+        assert projection, "the managed events are part of the commit"
+        assert b'"user.message"' in b"".join(event.body for event in projection.events)

@@ -54,11 +54,11 @@ async def test_an_ended_session_can_be_archived(on: Managed) -> None:
     assert (archived.status, archived.archived_at is None) == ("terminated", False)
     assert await on.managed_sessions.archive(session.id) == archived
     assert (await on.managed_sessions.list(SessionListQuery())).data == []
-    log = on.sessions.viewed.log
-    record, view = await on.sessions.viewed.find(session.id)
+    log = on.sessions.projected.log
+    record, projection = await on.sessions.projected.find(session.id)
     again = await rebuild(log, session.id)
-    assert again.differs_from(await kept_events(log, record.number), view) is None
-    assert again.step.archived_at == view.archived_at
+    assert again.differs_from(await kept_events(log, record.number), projection) is None
+    assert again.step.archived_at == projection.archived_at
 
 
 @pytest.mark.parametrize("how", ["deleted", "archived"])

@@ -82,7 +82,7 @@ async def test_an_interrupt_ends_the_evaluation_at_once(tmp_path: Path, monkeypa
             while (judge := await _judge_of(on, session.id)) is None or await _status(on, judge) != "running":
                 await anyio.sleep(0.02)
         await on.talking.send(session.id, [UserInterrupt()])
-        document = document_of(await on.sessions.viewed.log.view(session.id))
+        document = document_of(await on.sessions.projected.log.projection(session.id))
         assert [outcome.result for outcome in document.outcomes] == ["interrupted"]
         with anyio.fail_after(LIMIT_SECONDS):
             while await _status(on, judge) != "ended":
@@ -101,12 +101,12 @@ async def test_a_failed_evaluation_has_the_error_of_the_judge(tmp_path: Path) ->
 
 
 async def _judge_of(on: Managed, session_id: str) -> str | None:
-    outcome = state_of(await on.sessions.viewed.log.view(session_id)).outcome
+    outcome = state_of(await on.sessions.projected.log.projection(session_id)).outcome
     return outcome.judge if outcome else None
 
 
 async def _status(on: Managed, session_id: str) -> str:
     try:
-        return (await on.sessions.viewed.log.session(session_id)).status
+        return (await on.sessions.projected.log.session(session_id)).status
     except SessionNotFound:
         return ""

@@ -24,58 +24,58 @@ def asked(ask_id: str, command: str) -> list[EventData]:
     return [request, SessionUpdated(status="waiting")]
 
 
-def frame(view: Projector, rules: ManagedRules, body: bytes, *events: EventData, daemon: bool = False) -> None:
-    view.begin_frame("daemon" if daemon else "from_client", body, 1_700_000_000_000_000)
+def frame(projection: Projector, rules: ManagedRules, body: bytes, *events: EventData, daemon: bool = False) -> None:
+    projection.begin_frame("daemon" if daemon else "from_client", body, 1_700_000_000_000_000)
     for data in events:
-        view.event(data)
-    view.end_frame()
-    step = view.take()
+        projection.event(data)
+    projection.end_frame()
+    step = projection.take()
     rules.feed(event.body for event in step.events) if step else None
 
 
 def restarted(rules: ManagedRules) -> tuple[Projector, str]:
-    """A view whose one confirmation was parked."""
-    view = projector()
-    frame(view, rules, b"{}", TurnStarted(turn_id="t1", input_item_ids=[]), *asked("p1", "ls"))
-    (use,) = view.state.actions
+    """A projection whose one confirmation was parked."""
+    projection = projector()
+    frame(projection, rules, b"{}", TurnStarted(turn_id="t1", input_item_ids=[]), *asked("p1", "ls"))
+    (use,) = projection.state.actions
     cut = PermissionResolved(permission_id="p1", action="bash", status="denied", reply="reject")
     ended = TurnEnded(turn_id="t1", stop_reason="error")
-    frame(view, rules, b'{"cause":"daemon_restarted"}', cut, ended, daemon=True)
-    assert view.blocked
+    frame(projection, rules, b'{"cause":"daemon_restarted"}', cut, ended, daemon=True)
+    assert projection.blocked
     assert rules.required == [use]
-    return view, use
+    return projection, use
 
 
-def allow(view: Projector, rules: ManagedRules, use: str) -> None:
+def allow(projection: Projector, rules: ManagedRules, use: str) -> None:
     event = UserToolConfirmation(id="sevt_c", tool_use_id=use, result="allow")
     sent = Sent(events=[SentEvent(event=event, answers=use, note="allowed", grant=True)], resumes="itm_2")
     started = TurnStarted(turn_id="t2", input_item_ids=["itm_2"])
-    frame(view, rules, msgspec.json.encode(CommandFrame(managed=sent)), started)
+    frame(projection, rules, msgspec.json.encode(CommandFrame(managed=sent)), started)
 
 
 def test_the_same_call_is_granted_after_a_restart() -> None:
     rules = ManagedRules()
-    view, use = restarted(rules)
-    allow(view, rules, use)
-    assert (rules.status, view.blocked) == ("running", False)
-    frame(view, rules, b"{}", *asked("p2", "ls"))
-    assert view.granted() == ["p2"]
+    projection, use = restarted(rules)
+    allow(projection, rules, use)
+    assert (rules.status, projection.blocked) == ("running", False)
+    frame(projection, rules, b"{}", *asked("p2", "ls"))
+    assert projection.granted() == ["p2"]
     assert rules.status == "running", "nobody is asked"
 
 
 def test_any_other_call_needs_a_confirmation() -> None:
     rules = ManagedRules()
-    view, use = restarted(rules)
-    allow(view, rules, use)
-    frame(view, rules, b"{}", *asked("p2", "rm -r"))
-    assert view.granted() == []
+    projection, use = restarted(rules)
+    allow(projection, rules, use)
+    frame(projection, rules, b"{}", *asked("p2", "rm -r"))
+    assert projection.granted() == []
     assert (rules.status, len(rules.required)) == ("idle", 1)
 
 
 def test_a_grant_ends_with_its_turn() -> None:
     rules = ManagedRules()
-    view, use = restarted(rules)
-    allow(view, rules, use)
-    frame(view, rules, b"{}", TurnEnded(turn_id="t2", stop_reason="end_turn"))
-    frame(view, rules, b"{}", TurnStarted(turn_id="t3", input_item_ids=[]), *asked("p3", "ls"))
-    assert view.granted() == []
+    projection, use = restarted(rules)
+    allow(projection, rules, use)
+    frame(projection, rules, b"{}", TurnEnded(turn_id="t2", stop_reason="end_turn"))
+    frame(projection, rules, b"{}", TurnStarted(turn_id="t3", input_item_ids=[]), *asked("p3", "ls"))
+    assert projection.granted() == []

@@ -56,14 +56,14 @@ def projector() -> Projector:
     return Projector("sesn_1", msgspec.json.encode(State()), msgspec.json.encode(document))
 
 
-def managed_events(view: Projector, frames: Sequence[Sequence[EventData]]) -> Iterator[list[NewEvent]]:
+def managed_events(projection: Projector, frames: Sequence[Sequence[EventData]]) -> Iterator[list[NewEvent]]:
     """The managed events of each frame."""
     for number, frame in enumerate(frames):
-        view.begin_frame("from_agent", b"{}", 1_700_000_000_000_000 + number)
+        projection.begin_frame("from_agent", b"{}", 1_700_000_000_000_000 + number)
         for data in frame:
-            view.event(data)
-        view.end_frame()
-        step = view.take()
+            projection.event(data)
+        projection.end_frame()
+        step = projection.take()
         yield [*step.events] if step else []
 
 
@@ -91,29 +91,29 @@ def frames_of(case: Path) -> list[list[EventData]]:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.parent.name}-{case.name}")
 def test_every_prefix_of_a_recorded_session_keeps_the_rules(case: Path) -> None:
     rules = ManagedRules()
-    view = projector()
-    for frame, events in zip(frames := frames_of(case), managed_events(view, frames), strict=True):
+    projection = projector()
+    for frame, events in zip(frames := frames_of(case), managed_events(projection, frames), strict=True):
         rules.feed(own(events))
-        assert view.state.status == rules.status, "the events and the state agree"
+        assert projection.state.status == rules.status, "the events and the state agree"
         if any(isinstance(data, TurnEnded) for data in frame):
             assert rules.status in ("idle", "terminated")
-    assert any(isinstance(data, TurnStarted) for frame in frames for data in frame) == (view.state.head > 0)
+    assert any(isinstance(data, TurnStarted) for frame in frames for data in frame) == (projection.state.head > 0)
 
 
 @pytest.mark.parametrize("case", CASES[::7], ids=lambda case: f"{case.parent.name}-{case.name}")
 def test_a_reopened_projection_emits_the_same_events(case: Path) -> None:
     frames = frames_of(case)
     whole = [event.body for events in managed_events(projector(), frames) for event in events]
-    view, pieces = projector(), list[bytes]()
+    projection, pieces = projector(), list[bytes]()
     for number, frame in enumerate(frames):
-        view.begin_frame("from_agent", b"{}", 1_700_000_000_000_000 + number)
+        projection.begin_frame("from_agent", b"{}", 1_700_000_000_000_000 + number)
         for data in frame:
-            view.event(data)
-        view.end_frame()
-        step = view.take()
+            projection.event(data)
+        projection.end_frame()
+        step = projection.take()
         if step:
             pieces += [event.body for event in step.events]
-            view = Projector("sesn_1", step.state, msgspec.json.encode(view.document))
+            projection = Projector("sesn_1", step.state, msgspec.json.encode(projection.document))
     assert pieces == whole
 
 
@@ -121,17 +121,17 @@ def test_a_reopened_projection_emits_the_same_events(case: Path) -> None:
 def test_an_undone_step_leaves_no_trace(case: Path) -> None:
     frames = frames_of(case)
     whole = [event.body for events in managed_events(projector(), frames) for event in events]
-    view, pieces = projector(), list[bytes]()
+    projection, pieces = projector(), list[bytes]()
     for number, frame in enumerate(frames):
-        before = view.snapshot()
+        before = projection.snapshot()
         for attempt in range(2):
-            view.begin_frame("from_agent", b"{}", 1_700_000_000_000_000 + number)
+            projection.begin_frame("from_agent", b"{}", 1_700_000_000_000_000 + number)
             for data in frame:
-                view.event(data)
-            view.end_frame()
-            step = view.take()
+                projection.event(data)
+            projection.end_frame()
+            step = projection.take()
             if attempt == 0:
-                view.restore(before)
+                projection.restore(before)
             elif step:
                 pieces += [event.body for event in step.events]
     assert pieces == whole

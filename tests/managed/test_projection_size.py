@@ -44,12 +44,12 @@ def work_of(number: int) -> Iterator[EventData]:
     yield ItemCompleted(item=item(f"itm_result_{number}", "tool_result", result))
 
 
-def steps_of(view: Projector, events: Iterator[EventData], at: int = START) -> Iterator[ProjectionStep]:
+def steps_of(projection: Projector, events: Iterator[EventData], at: int = START) -> Iterator[ProjectionStep]:
     for number, data in enumerate(events):
-        view.begin_frame("from_agent", b"{}", at + number)
-        view.event(data)
-        view.end_frame()
-        if step := view.take():
+        projection.begin_frame("from_agent", b"{}", at + number)
+        projection.event(data)
+        projection.end_frame()
+        if step := projection.take():
             yield step
 
 
@@ -79,21 +79,21 @@ def record(state: bytes, document: bytes, status: str = "idle", hidden: int = 0)
 
 
 def test_the_state_does_not_grow_with_the_sub_agents_of_a_session() -> None:
-    view = projector()
-    steps = [*steps_of(view, turn(SUBAGENTS))]
+    projection = projector()
+    steps = [*steps_of(projection, turn(SUBAGENTS))]
     assert max(len(step.state) for step in steps) < 2000
     written = [step for step in steps if step.document is not None]
     assert len(written) == 2 * SUBAGENTS, "when a thread is created, and when it comes to rest"
-    shown = threads_of(record(steps[-1].state, msgspec.json.encode(view.document)), START)
+    shown = threads_of(record(steps[-1].state, msgspec.json.encode(projection.document)), START)
     assert len(shown) == SUBAGENTS + 1
     assert [thread.created_at for thread in shown] == sorted(thread.created_at for thread in shown)
     assert {thread.status for thread in shown} == {"idle"}
 
 
 def test_an_idle_thread_is_not_created_again_by_a_later_message() -> None:
-    view = projector()
-    steps = [*steps_of(view, turn(2))]
-    opened = Projector("sesn_1", steps[-1].state, msgspec.json.encode(view.document))
+    projection = projector()
+    steps = [*steps_of(projection, turn(2))]
+    opened = Projector("sesn_1", steps[-1].state, msgspec.json.encode(projection.document))
     more = item("itm_more", "message", TextPart(text="One more thing."), subagent="itm_call_0")
     later = iter([TurnStarted(turn_id="turn_2", input_item_ids=[]), ItemStarted(item=more), ItemCompleted(item=more)])
     kinds = [kind for step in steps_of(opened, later, START + 1000) for kind in kinds_of([*step.events])]
@@ -114,20 +114,20 @@ def test_a_state_in_the_older_format_is_read() -> None:
     document = msgspec.json.encode(SessionDocument(agent={"name": "agent"}, environment_id="env_1"))
     before = threads_of(record(old, document), START)
     assert [shown.id for shown in before[1:]] == ["sthr_1"]
-    view = Projector("sesn_1", old, document)
-    (step,) = steps_of(view, iter([TurnStarted(turn_id="turn_1", input_item_ids=[])]))
+    projection = Projector("sesn_1", old, document)
+    (step,) = steps_of(projection, iter([TurnStarted(turn_id="turn_1", input_item_ids=[])]))
     assert step.document is not None
     assert msgspec.json.decode(step.state, type=State).threads == {}
     after = threads_of(record(step.state, step.document), START)
     assert after[1:] == before[1:]
-    assert view.document.outcomes == [outcome]
+    assert projection.document.outcomes == [outcome]
 
 
 def test_a_rebuilt_projection_equals_one_in_the_older_format() -> None:
-    view = projector()
-    step = [*steps_of(view, turn(3))][-1]
-    step.document = msgspec.json.encode(view.document)
-    state, document = msgspec.json.decode(step.state, type=State), view.document
+    projection = projector()
+    step = [*steps_of(projection, turn(3))][-1]
+    step.document = msgspec.json.encode(projection.document)
+    state, document = msgspec.json.decode(step.state, type=State), projection.document
     state.threads = document.threads
     old = record(
         msgspec.json.encode(state),

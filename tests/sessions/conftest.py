@@ -34,7 +34,7 @@ class Talk:
                 await anyio.sleep(0.01)
             return info
 
-    async def heard(self, words: bytes) -> None:
+    async def received(self, words: bytes) -> None:
         """Waits until an event of the agent has these words; those of the user's message do not count."""
         with anyio.fail_after(LIMIT_SECONDS):
             while not any(words in body and b'"source":"agent"' in body for body in await self.bodies()):

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everyagent.agents.adapter import Capabilities, Change, Frame, Heard, Launch, Listener, Prompt
+from everyagent.agents.adapter import Capabilities, Change, DecodedFrame, Frame, Launch, Listener, Prompt
 from everyagent.clock import SystemClock
 from everyagent.errors import EveryagentError, Unavailable
 from everyagent.log.log import Append, SessionRecord
@@ -154,7 +154,7 @@ class Stage:
 
     def receive(self, drafts: Sequence[EventData]) -> None:
         if self.agent.listener:
-            self.spawn(self.agent.listener.heard, [Heard(Frame("from_agent", b"{}"), drafts)])
+            self.spawn(self.agent.listener.received, [DecodedFrame(Frame("from_agent", b"{}"), drafts)])
 
     def start_deferred(self) -> None:
         """Effects of commits that nobody waits for come from a callback, which cannot start tasks."""

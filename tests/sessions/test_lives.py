@@ -134,7 +134,7 @@ async def test_a_turn_that_ignores_the_interrupt_is_ended_by_force(opened: Opene
         talk = await create(sessions)
         await talk.say("hello")
         await talk.send("here I am [hang deaf=true]")
-        await talk.heard(b"here I am")
+        await talk.received(b"here I am")
         assert await sessions.cancel(talk.id)
         await talk.at_rest()
         ended = [event.data.stop_reason for event in await talk.events() if isinstance(event.data, TurnEnded)]
@@ -178,7 +178,7 @@ async def test_a_cancelled_turn_is_interrupted_though_its_agent_never_accepted_i
         talk = await create(sessions)
         await talk.say("hello")
         await talk.send("never taken")
-        await talk.heard(b"steered")
+        await talk.received(b"steered")
         assert await sessions.cancel(talk.id)
         await talk.at_rest()
         ended = [event.data.stop_reason for event in await talk.events() if isinstance(event.data, TurnEnded)]
@@ -194,7 +194,7 @@ async def test_a_cancelled_turn_ends_though_its_agent_does_not(
             talk = await create(sessions)
             await talk.say("hello")
             await talk.send("here I am [hang deaf=true]")
-            await talk.heard(b"here I am")
+            await talk.received(b"here I am")
         assert await sessions.cancel(talk.id)
         await talk.at_rest()
         ended = [event.data.stop_reason for event in await talk.events() if isinstance(event.data, TurnEnded)]
@@ -259,7 +259,7 @@ async def test_a_message_can_be_steered_into_the_running_turn(opened: Opened, cr
         await talk.send("[slow seconds=60]")
         await talk.until(lambda info: info.event_count > 10)
         await sessions.send(talk.id, SendMessage(message="to the left", delivery="steer"))
-        await talk.heard(b"steered: to the left")
+        await talk.received(b"steered: to the left")
         await sessions.cancel(talk.id)
         await talk.at_rest()
         events = await talk.events()

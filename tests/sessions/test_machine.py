@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everyagent.agents.adapter import Capabilities, Change, Death, Frame, Heard, NativeSession
+from everyagent.agents.adapter import Capabilities, Change, Death, DecodedFrame, Frame, NativeSession
 from everyagent.errors import AgentFailed, EveryagentError
 from everyagent.log.log import Append, SessionRecord
 from everyagent.model.asks import Answer, PermissionAnswer, QuestionAnswer, ToolAnswer
@@ -176,7 +176,7 @@ def for_turn(made: Callable[[ActiveTurn], SessionInput]) -> Choice:
 
 
 def received(frames: list[list[EventData]]) -> SessionInput:
-    return FramesReceived([Heard(Frame("from_agent", b"{}"), drafts) for drafts in frames])
+    return FramesReceived([DecodedFrame(Frame("from_agent", b"{}"), drafts) for drafts in frames])
 
 
 def when_live(input: SessionInput) -> Choice:
@@ -305,6 +305,6 @@ def test_nothing_follows_the_end_of_a_session_in_the_same_read() -> None:
 def test_a_native_session_is_no_answer() -> None:
     session = started_session()
     assert session.state.turn
-    session.take(FramesReceived([Heard(Frame("from_agent", b"{}"), [NativeSession("native")])]))
+    session.take(FramesReceived([DecodedFrame(Frame("from_agent", b"{}"), [NativeSession("native")])]))
     assert not session.state.turn.responded
     assert session.state.position.native_session_id == "native"

@@ -45,7 +45,7 @@ async def test_other_sub_agents_and_the_turn_continue(opened: Opened, create: Cr
     async with opened() as sessions:
         talk = await create(sessions)
         await talk.send(f'{FOREVER} [subagent command="echo the other one"] [hello]')
-        await talk.heard(b"42 at work")
+        await talk.received(b"42 at work")
         stopped, other = await tasks(talk)
         assert await sessions.cancel_subagent(talk.id, stopped.item_id)
         await talk.at_rest()
@@ -82,7 +82,7 @@ async def test_a_sub_agent_stops_with_its_turn(opened: Opened, create: Create) -
     async with opened() as sessions:
         talk = await create(sessions)
         await talk.send(FOREVER)
-        await talk.heard(b"42 at work")
+        await talk.received(b"42 at work")
         assert await sessions.cancel(talk.id)
         await talk.at_rest()
         events = await talk.events()
@@ -98,7 +98,7 @@ async def test_an_agent_that_cannot_stop_a_sub_agent_is_refused(
     async with opened() as sessions:
         talk = await create(sessions)
         await talk.send(FOREVER)
-        await talk.heard(b"42 at work")
+        await talk.received(b"42 at work")
         (task,) = await tasks(talk)
         with pytest.raises(UnsupportedChoice, match="cannot stop one of its sub-agents alone"):
             await sessions.cancel_subagent(talk.id, task.item_id)

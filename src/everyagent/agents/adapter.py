@@ -186,7 +186,7 @@ class Synthetic(Struct, frozen=True):
 Draft: TypeAlias = EventData | Synthetic | NativeSession
 
 
-class Heard(Struct, frozen=True, gc=False):
+class DecodedFrame(Struct, frozen=True, gc=False):
     """A frame and the events that were decoded from it; none for a frame that the daemon sent."""
 
     frame: Frame
@@ -212,12 +212,12 @@ class Death(Struct, frozen=True, kw_only=True):
 class Listener(Protocol):
     """Receives what an agent sends. The conversation calls it from one task, in the order of the frames."""
 
-    async def heard(self, batch: Sequence[Heard]) -> None:
+    async def received(self, batch: Sequence[DecodedFrame]) -> None:
         """Frames in both directions. Wait for it before you read more: that is how a slow disk slows the agent down."""
         ...
 
     async def died(self, death: Death) -> None:
-        """The conversation is over. Call it exactly once, after the last `heard`."""
+        """The conversation is over. Call it exactly once, after the last `received`."""
         ...
 
 

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Generic, Protocol, TypeVar
 
-from everyagent.agents.adapter import Heard
+from everyagent.agents.adapter import DecodedFrame
 
 #: The shared process is not read while more bytes than this wait for one session.
 INBOX_BYTES = 8 * 1024 * 1024
@@ -23,7 +23,7 @@ class Inbox(Generic[S]):
     """Messages of the agent, and frames that are decoded already, such as those we sent, in their common order."""
 
     def __init__(self) -> None:
-        self._waiting: list[S | Heard] = []
+        self._waiting: list[S | DecodedFrame] = []
         self._bytes = 0
         self._news = asyncio.Event()
         self._roomy = asyncio.Event()
@@ -32,13 +32,13 @@ class Inbox(Generic[S]):
     def __bool__(self) -> bool:
         return bool(self._waiting)
 
-    def put(self, message: S | Heard) -> None:
+    def put(self, message: S | DecodedFrame) -> None:
         self._waiting.append(message)
-        if not isinstance(message, Heard):
+        if not isinstance(message, DecodedFrame):
             self._bytes += len(message.body)
         self._news.set()
 
-    async def take(self) -> list[S | Heard]:
+    async def take(self) -> list[S | DecodedFrame]:
         """All messages that wait; returns empty when the inbox is closed."""
         await self._news.wait()
         self._news.clear()

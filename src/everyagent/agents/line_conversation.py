@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import anyio
 
-from everyagent.agents.adapter import Death, Frame, Heard, Listener
+from everyagent.agents.adapter import Death, DecodedFrame, Frame, Listener
 from everyagent.agents.supervision import death_by
 from everyagent.errors import AgentFailed
 from everyagent.logs import get_logger
@@ -37,7 +37,7 @@ class LineProtocol(NamedTuple):
     """
 
     title: str
-    decode: Callable[[Line], Heard]
+    decode: Callable[[Line], DecodedFrame]
     ended: Callable[[Exit | None], ProcessEnd]
     after: Callable[[], Awaitable[None]] | None = None
 
@@ -49,7 +49,7 @@ class LineConversation:
         self.process = process
         self._listener = listener
         self._protocol = protocol
-        self._noted: list[Heard] = []  # frames for the listener that were not read from the process
+        self._noted: list[DecodedFrame] = []  # frames for the listener that were not read from the process
         self._closing = False
         self.fault: Exception | None = None
         self._over = anyio.Event()
@@ -76,7 +76,7 @@ class LineConversation:
     async def send(self, frame: bytes) -> None:
         """Write a line, which must end with a line feed. Raises `AgentFailed`."""
         await self.process.write(frame)
-        self.note(Heard(Frame("to_agent", frame[:-1]), ()))
+        self.note(DecodedFrame(Frame("to_agent", frame[:-1]), ()))
 
     async def send_or_die(self, frame: bytes) -> None:
         """Like `send`, for a frame that starts work: if the agent ends instead, only its death is reported.
@@ -92,9 +92,9 @@ class LineConversation:
             if over or self.process.exit is None:
                 raise
 
-    def note(self, heard: Heard) -> None:
+    def note(self, decoded: DecodedFrame) -> None:
         """Hand a frame that was not read from the process to the listener, before the process's next line."""
-        self._noted.append(heard)
+        self._noted.append(decoded)
         self.process.nudge()
 
     async def close(self, *, force: bool) -> None:
@@ -114,15 +114,15 @@ class LineConversation:
             async for lines in batches:
                 if self.fault:
                     return  # frames that an agent sends while it is ended do not end the turn
-                await self._hear([decode(line) for line in lines if line.body])
+                await self._report([decode(line) for line in lines if line.body])
                 if after:
                     await after()
-        await self._hear([])
+        await self._report([])
 
-    async def _hear(self, decoded: Sequence[Heard]) -> None:
+    async def _report(self, decoded: Sequence[DecodedFrame]) -> None:
         noted, self._noted = self._noted, []
         if noted or decoded:
-            await self._listener.heard([*noted, *decoded])
+            await self._listener.received([*noted, *decoded])
 
     async def _end(self) -> Death:
         try:

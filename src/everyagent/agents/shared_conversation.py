@@ -11,7 +11,7 @@ from typing import ClassVar, Generic, TypeVar
 import anyio
 from msgspec.structs import replace
 
-from everyagent.agents.adapter import Death, Heard, Launch, Listener
+from everyagent.agents.adapter import Death, DecodedFrame, Launch, Listener
 from everyagent.agents.inbox import Inbox, InboxMessage
 from everyagent.agents.shared_server import SharedServer
 from everyagent.agents.supervision import TaskSupervisor, death_by
@@ -60,7 +60,7 @@ class SharedConversation(ABC, Generic[M]):
     def _shared(self) -> SharedServer[M] | None:
         """The server that it has joined."""
 
-    def put(self, message: M | Heard) -> None:
+    def put(self, message: M | DecodedFrame) -> None:
         self._inbox.put(message)
 
     async def room(self) -> None:
@@ -145,9 +145,9 @@ class SharedConversation(ABC, Generic[M]):
 
     async def _listen(self) -> None:
         while True:
-            heard = await self._decode(await self._inbox.take())
-            if heard:
-                await self._listener.heard(heard)
+            decoded = await self._decode(await self._inbox.take())
+            if decoded:
+                await self._listener.received(decoded)
             await self._carry_out()
             self._progress.set()
             if self._death is not None and not self._inbox:
@@ -187,7 +187,7 @@ class SharedConversation(ABC, Generic[M]):
     # -- for each agent -----------------------------------------------------------------------------------------
 
     @abstractmethod
-    async def _decode(self, batch: Sequence[M | Heard]) -> list[Heard]: ...
+    async def _decode(self, batch: Sequence[M | DecodedFrame]) -> list[DecodedFrame]: ...
 
     @abstractmethod
     async def _carry_out(self) -> None:

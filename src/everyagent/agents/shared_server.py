@@ -10,7 +10,7 @@ from typing import ClassVar, Generic, Protocol, Self, TypeVar
 
 import anyio
 
-from everyagent.agents.adapter import Death, Heard
+from everyagent.agents.adapter import Death, DecodedFrame
 from everyagent.agents.supervision import TaskSupervisor, death_by
 from everyagent.errors import AgentFailed
 from everyagent.logs import get_logger
@@ -33,7 +33,7 @@ class ServerSession(Protocol[M_contra]):
     @property
     def directory(self) -> str: ...
 
-    def put(self, message: M_contra | Heard) -> None:
+    def put(self, message: M_contra | DecodedFrame) -> None:
         """Take it in, without waiting."""
         ...
 

@@ -6,7 +6,7 @@ from typing import TypeVar
 import anyio
 from msgspec.structs import replace
 
-from everyagent.agents.adapter import Adapter, Change, Conversation, Death, Heard, Launch, Listener, Prompt
+from everyagent.agents.adapter import Adapter, Change, Conversation, Death, DecodedFrame, Launch, Listener, Prompt
 from everyagent.agents.supervision import death_by
 from everyagent.errors import EveryagentError
 from everyagent.logs import get_logger
@@ -45,9 +45,9 @@ class SupervisedConversation:
 
     # -- the session's listener ---------------------------------------------------------------------------------------
 
-    async def heard(self, batch: Sequence[Heard]) -> None:
+    async def received(self, batch: Sequence[DecodedFrame]) -> None:
         """What the agent says while a fault ends it is kept, but has no meaning any more."""
-        await self._listener.heard([Heard(each.frame, ()) for each in batch] if self._fault else batch)
+        await self._listener.received([DecodedFrame(each.frame, ()) for each in batch] if self._fault else batch)
 
     async def died(self, death: Death) -> None:
         if self._dead:

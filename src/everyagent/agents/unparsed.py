@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-from everyagent.agents.adapter import Frame, Heard
+from everyagent.agents.adapter import DecodedFrame, Frame
 from everyagent.logs import get_logger
 from everyagent.model.events import Unparsed
 
@@ -15,13 +15,13 @@ logger = get_logger(__name__)
 BROKEN = (ValueError, RecursionError)
 
 
-def unparsed(body: bytes, error: str, location: str) -> Heard:
+def unparsed(body: bytes, error: str, location: str) -> DecodedFrame:
     """`location` names the decoder."""
     draft = Unparsed(error=error, location=location, raw_hash=hashlib.sha256(body).hexdigest())
-    return Heard(Frame("from_agent", body, form_of(body)), (draft,))
+    return DecodedFrame(Frame("from_agent", body, form_of(body)), (draft,))
 
 
-def undecodable(body: bytes, fault: Exception, location: str) -> Heard:
+def undecodable(body: bytes, fault: Exception, location: str) -> DecodedFrame:
     """An `Unparsed` event for a frame on which the decoder raised: only that frame is lost, and the trace is logged."""
     logger.exception("a frame could not be decoded", location=location)
     return unparsed(body, f"{type(fault).__name__}: {fault}", location)

@@ -18,7 +18,7 @@ app = App(name="managed", help="Check or rebuild the stored events of managed se
 
 
 @app.command(name="rebuild")
-def rebuild_views(
+def rebuild_projections(
     session_id: str | None = None,
     /,
     *,
@@ -46,20 +46,20 @@ async def _rebuild(folder: Path, only: str | None, *, check: bool) -> int:
     try:
         for session_id in [only] if only else await _all(log):
             checked += 1
-            view = await log.view(session_id)
+            projection = await log.projection(session_id)
             try:
                 made = await rebuild(log, session_id)
             except NotRebuildable as error:
                 lost += 1
                 say(f"{session_id} cannot be rebuilt and stays unchanged: {error}.")
                 continue
-            difference = made.differs_from(await kept_events(log, view.session), view)
+            difference = made.differs_from(await kept_events(log, projection.session), projection)
             if difference is None:
                 continue
             wrong += 1
             say(f"{session_id}: {difference}")
             if not check:
-                await log.rewrite_projection(view.session, made.step, made.times)
+                await log.rewrite_projection(projection.session, made.step, made.times)
     finally:
         await log.close()
     done = "differ" if check else "rebuilt"
@@ -70,7 +70,7 @@ async def _rebuild(folder: Path, only: str | None, *, check: bool) -> int:
 async def _all(log: SqliteLog) -> list[str]:
     found: list[str] = []
     after = 0
-    while page := await log.views(ProjectionQuery(archived=True, order="asc", after=after, limit=500)):
-        found += [view.session_id for view in page]
+    while page := await log.projections(ProjectionQuery(archived=True, order="asc", after=after, limit=500)):
+        found += [projection.session_id for projection in page]
         after = page[-1].session
     return found

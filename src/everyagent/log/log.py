@@ -155,7 +155,7 @@ class Append(Struct, kw_only=True):
     inputs: Sequence[Input] = ()
     taken_inputs: Sequence[str] = ()
     receipt: Receipt | None = None
-    view: "ProjectionStep | None" = None
+    projection: "ProjectionStep | None" = None
 
 
 class EventQuery(Struct, frozen=True, kw_only=True):
@@ -236,7 +236,7 @@ class TailPair(NamedTuple):
     """New events of a session and of its projection; at least one of the two."""
 
     events: "EventChunk | None"
-    view: "EventChunk | None"
+    projection: "EventChunk | None"
 
 
 class Log(Protocol):
@@ -254,7 +254,7 @@ class Log(Protocol):
         events: Sequence[NewEvent],
         frames: Sequence[NewFrame] = (),
         receipt: Receipt | None = None,
-        view: "NewProjection | None" = None,
+        projection: "NewProjection | None" = None,
     ) -> SessionRecord:
         """Makes a session with its first events, numbered from 1, and its projection, if it has one.
 
@@ -308,15 +308,15 @@ class Log(Protocol):
         """At most `limit` events in the order asked for, fewer if they are big; `more` if others follow."""
         ...
 
-    async def joined(self, session_id: str, query: EventQuery, *, view: bool = False) -> JoinedPage:
+    async def joined(self, session_id: str, query: EventQuery, *, projection: bool = False) -> JoinedPage:
         """Like `events`, but faster, by the session's id (`query.session` is ignored), and also for its projection."""
         ...
 
-    async def view(self, session_id: str) -> "ProjectionRecord":
+    async def projection(self, session_id: str) -> "ProjectionRecord":
         """`SessionNotFound` also for a session that has none."""
         ...
 
-    async def views(self, query: "ProjectionQuery") -> "list[ProjectionRecord]":
+    async def projections(self, query: "ProjectionQuery") -> "list[ProjectionRecord]":
         """At most `limit + 1`, like `sessions`."""
         ...
 
@@ -354,7 +354,7 @@ class Log(Protocol):
         """
         ...
 
-    def paired_tail(self, session: int, after: int, view_after: int) -> "AsyncIterator[TailPair | None]":
+    def paired_tail(self, session: int, after: int, projection_after: int) -> "AsyncIterator[TailPair | None]":
         """The tails of a session and of its projection: no event of the projection before those it was made from."""
         ...
 

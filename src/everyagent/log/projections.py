@@ -10,9 +10,9 @@ from msgspec import UNSET, Struct, UnsetType
 
 from everyagent.log.log import NewEvent
 
-#: Set in a session's number, it names the session's view: pages, tails and heads of it work as for events.
+#: Set in a session's number, it names the session's projection: pages, tails and heads of it work as for events.
 PROJECTION: Final = 1 << 30
-#: Types from here on are left out of a view's pages, unless they are asked for.
+#: Types from here on are left out of a projection's pages, unless they are asked for.
 HIDDEN: Final = 61
 #: The type of an event that a later one replaced.
 SUPERSEDED: Final = 62
@@ -30,7 +30,7 @@ class NewProjection(Struct, frozen=True, kw_only=True):
 
 
 class ProjectionStep(Struct, kw_only=True):
-    """The changes of one step to a view. `expected` is its head before them; `hidden` counts events not in pages."""
+    """One step's changes to a projection. `expected` is its head before them; `hidden` counts events not in pages."""
 
     expected: int
     status: str

@@ -36,7 +36,7 @@ class Recent:
         self._order: deque[EventChunk] = deque()
 
     def publish(self, chunks: Sequence[EventChunk]) -> None:
-        """Committed chunks, in the order of their commits; those of views have none."""
+        """Committed chunks, in the order of their commits; those of projections have none."""
         for chunk in chunks:
             ring = self._rings.setdefault(chunk.session, _Ring())
             ring.head = chunk.last

@@ -109,11 +109,11 @@ class SessionTail(AsyncIterator[EventChunk | None]):
 
 
 class PairedTail(AsyncIterator[TailPair | None]):
-    """Reads a session and its view together. Commits of the view fire the session's signal."""
+    """Reads a session and its projection together. Commits of the projection fire the session's signal."""
 
-    def __init__(self, events: SessionTail, view: SessionTail) -> None:
+    def __init__(self, events: SessionTail, projection: SessionTail) -> None:
         self._events = events
-        self._view = view
+        self._projection = projection
         self._quiet = False
 
     async def __anext__(self) -> TailPair | None:
@@ -121,12 +121,12 @@ class PairedTail(AsyncIterator[TailPair | None]):
             if self._quiet and not await self._events.waited():
                 return None
             events = await self._events.poll()
-            view = None if events else await self._view.poll()
-            self._quiet = events is None and view is None
-            if view is not None:  # what it was made from came before it, but perhaps after the first look
+            projection = None if events else await self._projection.poll()
+            self._quiet = events is None and projection is None
+            if projection is not None:  # what it was made from came before it, but perhaps after the first look
                 events = await self._events.poll()
             if not self._quiet:
-                return TailPair(events, view)
+                return TailPair(events, projection)
         raise StopAsyncIteration
 
 

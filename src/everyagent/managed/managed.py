@@ -63,12 +63,12 @@ class Managed:
             place=self.workspaces.place,
             rests=self._rests,
         )
-        self.queue = WorkQueue(sessions.viewed, records, self.keys, self.mounts.access, services.clock)
+        self.queue = WorkQueue(sessions.projected, records, self.keys, self.mounts.access, services.clock)
         prompts = Prompts(self.files)
-        self.talking = Talking(sessions.viewed, prompts)
+        self.talking = Talking(sessions.projected, prompts)
         self.initial_events = InitialEvents(sessions, records, self.talking, self.workspaces)
         self.judge = OutcomeJudge(sessions, prompts, self.credentials)
-        self.threads = SessionThreads(sessions.viewed, self.talking)
+        self.threads = SessionThreads(sessions.projected, self.talking)
         self.managed_sessions = ManagedSessions(
             sessions,
             creating=SessionCreation(
@@ -114,8 +114,8 @@ class Managed:
 
     async def give_file(self, session_id: str, asked: FileParams) -> Resource:
         """Adds a file to a session's resources and to its folder: both or neither."""
-        _, view = await self.sessions.viewed.find(session_id)
-        if view.status == "terminated":
+        _, projection = await self.sessions.projected.find(session_id)
+        if projection.status == "terminated":
             raise BadRequest(f"The session {session_id} has ended: it stays as it is.", error_code="session_archived")
         resource = await self.resources.add(session_id, asked)
         try:

@@ -1,7 +1,7 @@
 """One live session: takes one input at a time, commits what its machine decides, carries out the effects.
 
 The lock is the mailbox: inputs pass it first come, first served. It is never held while an agent is talked to,
-so frames of a busy agent are always received.
+so frames of a busy agent are always decoded.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from typing import TypeAlias, assert_never
 
 import anyio
 
-from everyagent.agents.adapter import Adapter, Death, Heard
+from everyagent.agents.adapter import Adapter, Death, DecodedFrame
 from everyagent.errors import AgentFailed, EveryagentError, KeyReused, StorageFull
 from everyagent.log.log import Append, Input, SessionRecord
 from everyagent.logs import get_logger
@@ -174,7 +174,7 @@ class Actor:
         if self.failure:
             raise self.failure
 
-    async def received(self, listener: ConversationListener, frames: Sequence[Heard]) -> None:
+    async def received(self, listener: ConversationListener, frames: Sequence[DecodedFrame]) -> None:
         async with self._lock:
             if self._link.listens_to(listener):
                 self._post(inputs.FramesReceived(frames))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, assert_never
 import anyio
 from msgspec.structs import replace
 
-from everyagent.agents.adapter import Adapter, Conversation, Death, Heard, Launch
+from everyagent.agents.adapter import Adapter, Conversation, Death, DecodedFrame, Launch
 from everyagent.errors import AgentFailed
 from everyagent.logs import get_logger
 from everyagent.model.asks import ToolAnswer
@@ -25,7 +25,7 @@ logger = get_logger(__name__)
 class AgentEvents(Protocol):
     """The session's actor, as the listeners of its conversations know it."""
 
-    async def received(self, listener: "ConversationListener", frames: Sequence[Heard]) -> None: ...
+    async def received(self, listener: "ConversationListener", frames: Sequence[DecodedFrame]) -> None: ...
     async def died(self, listener: "ConversationListener", death: Death) -> None: ...
 
 
@@ -38,7 +38,7 @@ class ConversationListener:
         self._events = events
         self.dead = False
 
-    async def heard(self, batch: Sequence[Heard]) -> None:
+    async def received(self, batch: Sequence[DecodedFrame]) -> None:
         await self._events.received(self, batch)
 
     async def died(self, death: Death) -> None:

@@ -52,7 +52,7 @@ class Creation:
         session_id: str | None,
         request: CreateSession,
         receipt: RecordReceipt | None,
-        view: NewProjection | None = None,
+        projection: NewProjection | None = None,
     ) -> SessionInfo:
         agent = request.agent or self._default_agent
         adapter = self._agents.adapter(agent)
@@ -77,12 +77,12 @@ class Creation:
         record = self._record(_checked_id(session_id), agent, choice, config, secrets)
         record = replace(record, title=request.title, metadata=request.metadata)
         cause: dict[str, object] = {"request": "create", "agent": agent, "config": config}
-        if view is not None:
-            cause["view"] = msgspec.Raw(view.document)
+        if projection is not None:
+            cause["view"] = msgspec.Raw(projection.document)
         transaction = Transaction(Position(record), self._clock.micros())
         transaction.begin_frame("from_client", msgspec.json.encode(cause))
         transaction.emit([Emission(SessionStarted(metadata=_started(agent, choice)), True)])
-        return await self._write(record, transaction.finish(), receipt, view)
+        return await self._write(record, transaction.finish(), receipt, projection)
 
     async def fork(self, session_id: str, request: ForkSession, receipt: RecordReceipt | None) -> SessionInfo:
         """A new session with this one's past up to a sequence; its agent is seeded with the transcript."""
@@ -126,11 +126,15 @@ class Creation:
         return await asyncio.to_thread(fork.finish)
 
     async def _write(
-        self, record: SessionRecord, append: Append, receipt: RecordReceipt | None, view: NewProjection | None = None
+        self,
+        record: SessionRecord,
+        append: Append,
+        receipt: RecordReceipt | None,
+        projection: NewProjection | None = None,
     ) -> SessionInfo:
         head, frame = append.events[-1].sequence, append.frames[-1].number
         record = replace(record, last_sequence=head, last_frame=frame, last_at=append.at)
-        await self._log.create(record, append.events, append.frames, receipt(record) if receipt else None, view)
+        await self._log.create(record, append.events, append.frames, receipt(record) if receipt else None, projection)
         return info_of(record)
 
     def _record(

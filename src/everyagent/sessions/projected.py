@@ -25,10 +25,10 @@ class ProjectedSessions:
         self._creation = creation
 
     async def create(
-        self, session_id: str, request: CreateSession, view: NewProjection, receipt: RecordReceipt | None = None
+        self, session_id: str, request: CreateSession, projection: NewProjection, receipt: RecordReceipt | None = None
     ) -> SessionInfo:
         self._refuse_if_full()
-        return await self._creation.create(session_id, request, receipt, view)
+        return await self._creation.create(session_id, request, receipt, projection)
 
     async def submit(self, session_id: str, plan: Callable[[Projection], Batch]) -> None:
         """`plan` sees the projection as it is just before the batch is decided; it may refuse by raising."""
@@ -47,14 +47,14 @@ class ProjectedSessions:
             await actor.submit(planned)
 
     async def find(self, session_id: str) -> tuple[SessionRecord, ProjectionRecord]:
-        view = await self.log.view(session_id)
-        return await self.log.session(session_id), view
+        projection = await self.log.projection(session_id)
+        return await self.log.session(session_id), projection
 
     async def list(self, query: ProjectionQuery) -> list[ProjectionRecord]:
-        return await self.log.views(query)
+        return await self.log.projections(query)
 
     async def page(self, session_id: str, query: EventQuery) -> JoinedPage:
-        return await self.log.joined(session_id, query, view=True)
+        return await self.log.joined(session_id, query, projection=True)
 
     async def told(self, session: int, query: EventQuery) -> EventPage:
         """The same with each event's number and type."""
@@ -63,8 +63,8 @@ class ProjectedSessions:
     def tail(self, session: int, after: int) -> AsyncIterator[EventChunk | None]:
         return self.log.tail(session | PROJECTION, after)
 
-    def paired_tail(self, session: int, after: int, view_after: int) -> AsyncIterator[TailPair | None]:
-        return self.log.paired_tail(session, after, view_after)
+    def paired_tail(self, session: int, after: int, projection_after: int) -> AsyncIterator[TailPair | None]:
+        return self.log.paired_tail(session, after, projection_after)
 
     async def rewrite(self, session: int, step: ProjectionStep, times: "list[int]") -> None:
         await self.log.rewrite_projection(session, step, times)

@@ -83,7 +83,7 @@ class Sessions:
         self._supervisor = supervisor
         self._creation = creation
         self._tails = Tails(log)
-        self.viewed = ProjectedSessions(log, supervisor, creation, services.clock)
+        self.projected = ProjectedSessions(log, supervisor, creation, services.clock)
 
     def live(self) -> int:
         """The number of sessions with a running agent."""

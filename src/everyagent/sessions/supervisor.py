@@ -37,15 +37,15 @@ class Supervisor:
         clock: Clock,
         policy: Limits,
         prices: Prices = UNPRICED,
-        views: Projections | None = None,
+        projections: Projections | None = None,
     ) -> None:
         self._log = log
         self._agents = agents
         self._tasks = tasks
-        self._projections = views
+        self._projections = projections
         self._limits = policy
         self._context = SessionContext(
-            log, clock, policy, agents.counts, self._spawn, launcher.launch_for, prices, views, self._lost
+            log, clock, policy, agents.counts, self._spawn, launcher.launch_for, prices, projections, self._lost
         )
         self._actors: dict[str, Actor] = {}
         self._loading = Locks()

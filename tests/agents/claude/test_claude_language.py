@@ -57,9 +57,9 @@ def test_an_ignored_frame_yields_no_events(name: str) -> None:
 
 @given(st.binary() | st.text().map(str.encode))
 def test_any_bytes_decode_as_unparsed(body: bytes) -> None:
-    heard = ClaudeDecoder().decode(Line(body))
-    assert heard.frame.body == body
-    assert [type(draft) for draft in heard.drafts] == [Unparsed]
+    decoded = ClaudeDecoder().decode(Line(body))
+    assert decoded.frame.body == body
+    assert [type(draft) for draft in decoded.drafts] == [Unparsed]
 
 
 _json = st.recursive(

@@ -61,7 +61,7 @@ class Session(SequencedSession):
         self.decoder = CodexDecoder("/workspace")
         self.thread: str | None = None
 
-    def heard(self, said: RpcMessage) -> None:
+    def received(self, said: RpcMessage) -> None:
         for draft in self.decoder.decode(said).drafts:
             self.draft(draft)
 
@@ -85,7 +85,7 @@ class Player:
                     self._told(msgspec.json.decode(exchange.msg, type=Told))
                 case "out":
                     for session, said in self.router.route(rpc.read(Line(bytes(exchange.msg)))):
-                        session.heard(said)
+                        session.received(said)
                         if session.decoder.opened:
                             session.thread = session.decoder.opened.thread.id
                 case _:

@@ -11,7 +11,7 @@ import pytest
 from recorded_threads import EXEC, GOLDEN, Player, cases, lines_of, told_of
 from tests.agents.sequenced_session import violations
 
-from everyagent.agents.adapter import Heard
+from everyagent.agents.adapter import DecodedFrame
 from everyagent.agents.codex.decode.decoder import CodexDecoder
 from everyagent.agents.codex.protocol import rpc
 from everyagent.model.events import Unparsed
@@ -72,7 +72,7 @@ def test_every_line_of_codexs_other_protocol_is_kept_and_unparsed(case: str) -> 
     before = len(session.events)
     for line in lines:
         for owner, said in player.router.route(rpc.read(line)):
-            owner.heard(said)
+            owner.received(said)
     told = [event.data for event in session.events[before:]]
     assert [data.raw_hash for data in told if isinstance(data, Unparsed)] == [digest(line) for line in lines]
     assert len(told) == len(lines)
@@ -87,5 +87,5 @@ def test_a_decoder_remembers_open_items_only() -> None:
     lines = [line for case in cases() for line in lines_of(case)]
     for _ in range(3):
         for line in lines:
-            assert isinstance(decoder.decode(rpc.read(line)), Heard)
+            assert isinstance(decoder.decode(rpc.read(line)), DecodedFrame)
             decoder.effects.clear()

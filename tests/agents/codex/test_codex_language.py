@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from everyagent.agents.adapter import Draft, Heard, Launch
+from everyagent.agents.adapter import DecodedFrame, Draft, Launch
 from everyagent.agents.codex import launch, program
 from everyagent.agents.codex.decode import asks, patches
 from everyagent.agents.codex.decode.decoder import CodexDecoder
@@ -33,8 +33,8 @@ def opened() -> CodexDecoder:
     return decoder
 
 
-def drafts(heard: Heard) -> list[Draft]:
-    return list(heard.drafts)
+def drafts(decoded: DecodedFrame) -> list[Draft]:
+    return list(decoded.drafts)
 
 
 def plain(**fields: object) -> Launch:
@@ -70,15 +70,15 @@ def test_an_unknown_notification_is_unparsed() -> None:
 
 def test_an_item_of_an_unknown_type_is_unparsed() -> None:
     item = {"type": "hologram", "id": "x"}
-    heard = opened().decode(said(method="item/started", params={"threadId": "T", "turnId": "t", "item": item}))
-    assert isinstance(heard.drafts[0], Unparsed)
+    decoded = opened().decode(said(method="item/started", params={"threadId": "T", "turnId": "t", "item": item}))
+    assert isinstance(decoded.drafts[0], Unparsed)
 
 
 def test_an_unknown_request_is_refused_and_unparsed() -> None:
     decoder = opened()
     decoder.effects.clear()
-    heard = decoder.decode(said(method="item/new/request", id=7, params={"threadId": "T"}))
-    assert isinstance(heard.drafts[0], Unparsed)
+    decoded = decoder.decode(said(method="item/new/request", id=7, params={"threadId": "T"}))
+    assert isinstance(decoded.drafts[0], Unparsed)
     assert decoder.effects == [UnservedRequest(7, "item/new/request")]
     refused = msgspec.json.decode(rpc.refusal(7, "item/new/request"))
     assert (refused["id"], refused["error"]["code"]) == (7, -32601)
@@ -87,8 +87,8 @@ def test_an_unknown_request_is_refused_and_unparsed() -> None:
 def test_a_request_that_is_known_but_cannot_be_read_is_refused() -> None:
     decoder = opened()
     decoder.effects.clear()
-    heard = decoder.decode(said(method="item/tool/requestUserInput", id=7, params={"threadId": "T", "questions": 5}))
-    assert isinstance(heard.drafts[0], Unparsed)
+    decoded = decoder.decode(said(method="item/tool/requestUserInput", id=7, params={"threadId": "T", "questions": 5}))
+    assert isinstance(decoded.drafts[0], Unparsed)
     assert decoder.effects == [UnservedRequest(7, "item/tool/requestUserInput")]
 
 

@@ -28,7 +28,7 @@ def told(*messages: tuple[str, dict[str, object]], id: int | None = None) -> Ses
 
 
 def hear(session: Session, body: bytes) -> None:
-    session.heard(rpc.read(Line(body.rstrip(b"\n"))))
+    session.received(rpc.read(Line(body.rstrip(b"\n"))))
 
 
 def done(session: Session) -> list[Item]:

@@ -196,8 +196,10 @@ async def test_an_error_ends_the_turn(tmp_path: Path, asked: str, told: str) -> 
 async def test_an_unknown_frame_is_unparsed_and_kept(tmp_path: Path) -> None:
     async with stage(tmp_path) as on:
         await on.turn("[unparsed]")
-        odd = [heard for heard in on.listener.received if any(isinstance(draft, Unparsed) for draft in heard.drafts)]
-        assert [heard.frame.form for heard in odd] == ["text", "json"]
+        odd = [
+            decoded for decoded in on.listener.frames if any(isinstance(draft, Unparsed) for draft in decoded.drafts)
+        ]
+        assert [decoded.frame.form for decoded in odd] == ["text", "json"]
         assert odd[0].frame.body == b"%% this is no JSON at all"
 
 

@@ -63,7 +63,7 @@ CASES = {
     "change": FaultCase(encode, "change", changes),
     "interrupt of a sub-agent": FaultCase(encode, "interrupt_subagent", interrupts_a_subagent),
     "end of the process": FaultCase(driver, "_ended", crashes),
-    "listener": FaultCase(RecordedListener, "heard", speaks),
+    "listener": FaultCase(RecordedListener, "received", speaks),
 }
 
 

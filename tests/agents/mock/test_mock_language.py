@@ -80,13 +80,13 @@ def test_decoding_any_line_raises_nothing(body: bytes) -> None:
 
 
 def test_a_line_nested_too_deeply_is_unparsed() -> None:
-    heard = decode(Line(b'{"type":"permission","input":' + b"[" * 100_000))
-    assert isinstance(heard.drafts[0], Unparsed)
-    assert heard.frame.form == "text"
+    decoded = decode(Line(b'{"type":"permission","input":' + b"[" * 100_000))
+    assert isinstance(decoded.drafts[0], Unparsed)
+    assert decoded.frame.form == "text"
 
 
 def test_a_cut_line_is_unparsed_with_its_original_length() -> None:
-    heard = decode(Line(b'{"type":"text","id":"m","te', 70_000_000))
-    [draft] = heard.drafts
+    decoded = decode(Line(b'{"type":"text","id":"m","te', 70_000_000))
+    [draft] = decoded.drafts
     assert isinstance(draft, Unparsed)
     assert "70000000 bytes" in draft.error

@@ -188,14 +188,16 @@ async def test_the_death_of_a_killed_process_has_its_signal(tmp_path: Path) -> N
 async def test_frames_to_the_agent_are_recorded_in_order_and_without_secrets(tmp_path: Path) -> None:
     async with stage(tmp_path, tools_url="http://127.0.0.1:1/", tools_token="s3cret", env={"KEY": "k3y"}) as on:
         await on.turn("hi")
-        directions = [heard.frame.direction for heard in on.listener.received]
+        directions = [decoded.frame.direction for decoded in on.listener.frames]
         assert directions[0] == "to_agent"
         prompt = next(
-            n for n, heard in enumerate(on.listener.received) if heard.frame.body.startswith(b'{"type":"prompt"')
+            n for n, decoded in enumerate(on.listener.frames) if decoded.frame.body.startswith(b'{"type":"prompt"')
         )
-        reply = next(n for n, heard in enumerate(on.listener.received) if heard.frame.body.startswith(b'{"type":"mess'))
+        reply = next(
+            n for n, decoded in enumerate(on.listener.frames) if decoded.frame.body.startswith(b'{"type":"mess')
+        )
         assert prompt < reply
-        said = b"".join(heard.frame.body for heard in on.listener.received)
+        said = b"".join(decoded.frame.body for decoded in on.listener.frames)
         assert b"s3cret" not in said
         assert b"k3y" not in said
 

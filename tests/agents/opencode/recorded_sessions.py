@@ -70,7 +70,7 @@ class Session(SequencedSession):
         super().prompted()
         self.decoder.prompted()
 
-    def heard(self, said: NativeEvent) -> None:
+    def received(self, said: NativeEvent) -> None:
         for draft in self.decoder.decode(said).drafts:
             self.draft(draft)
 
@@ -108,9 +108,9 @@ class Player:
     def hear(self, event: NativeEvent) -> None:
         if event.session is None:
             for session in self.sessions:
-                session.heard(event)
+                session.received(event)
         for session, each in self._router.route(event):
-            session.heard(each)
+            session.received(each)
 
     def _opened(self, told: Told) -> None:
         if told.method == "POST" and told.path == "/session" and told.status == 200:

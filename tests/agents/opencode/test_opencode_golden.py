@@ -10,7 +10,7 @@ import pytest
 from recorded_sessions import GOLDEN, Player, cases, events_of, told_of
 from tests.agents.sequenced_session import violations
 
-from everyagent.agents.adapter import Heard
+from everyagent.agents.adapter import DecodedFrame
 from everyagent.agents.opencode.decode.decoder import OpencodeDecoder
 from everyagent.agents.opencode.protocol import native_event
 from everyagent.model.events import TurnEnded
@@ -85,5 +85,5 @@ def test_a_decoder_remembers_open_items_only() -> None:
     for _ in range(3):
         for case in cases():
             for event in events_of(case):
-                assert isinstance(decoder.decode(native_event.read(event)), Heard)
+                assert isinstance(decoder.decode(native_event.read(event)), DecodedFrame)
                 decoder.effects.clear()

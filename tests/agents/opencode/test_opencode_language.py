@@ -67,7 +67,7 @@ def prompted() -> Session:
 
 def hear(session: Session, *events: NativeEvent) -> Session:
     for each in events:
-        session.heard(each)
+        session.received(each)
     return session
 
 
@@ -348,9 +348,9 @@ def test_an_event_of_an_unknown_session_is_dropped() -> None:
 def test_an_unknown_event_is_kept_as_unparsed(body: bytes) -> None:
     decoder = OpencodeDecoder()
     decoder.session = MAIN
-    heard = decoder.decode(native_event.read(body))
-    assert heard.frame.body == body
-    assert [type(draft) for draft in heard.drafts] == [Unparsed]
+    decoded = decoder.decode(native_event.read(body))
+    assert decoded.frame.body == body
+    assert [type(draft) for draft in decoded.drafts] == [Unparsed]
 
 
 def test_an_event_that_was_too_long_is_unparsed() -> None:
@@ -373,6 +373,6 @@ def test_no_mutilated_event_breaks_the_decoder(data: st.DataObject) -> None:
     session = prompted()
     read = native_event.read(mutilated)
     session.decoder.session = read.session or MAIN
-    session.heard(read)
+    session.received(read)
     session.cut()
     assert violations(session.events) == []

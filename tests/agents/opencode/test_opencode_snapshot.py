@@ -11,7 +11,7 @@ from anyio.abc import ByteStream, SocketAttribute
 from recorded_sessions import Session
 from tests.agents.sequenced_session import violations
 
-from everyagent.agents.adapter import Death, Heard
+from everyagent.agents.adapter import Death, DecodedFrame
 from everyagent.agents.opencode.decode import messages
 from everyagent.agents.opencode.driver import snapshot
 from everyagent.agents.opencode.driver.server import OpencodeServerSession
@@ -85,7 +85,7 @@ class Archive:
 class Nobody:
     directory = "/work"
 
-    def put(self, message: NativeEvent | Heard) -> None: ...
+    def put(self, message: NativeEvent | DecodedFrame) -> None: ...
 
     async def room(self) -> None: ...
 

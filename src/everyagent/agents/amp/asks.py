@@ -10,7 +10,7 @@ from anyio import to_thread
 from msgspec import Raw, Struct
 
 from everyagent.agents import diffs
-from everyagent.agents.adapter import Frame, Heard
+from everyagent.agents.adapter import DecodedFrame, Frame
 from everyagent.agents.amp.always import AlwaysAllowed
 from everyagent.agents.amp.permissions import (
     Allowed,
@@ -56,7 +56,7 @@ class AmpAsks:
         policies: ToolPolicies,
         *,
         find: Callable[[str, object], AmpCall | None],
-        note: Callable[[Heard], None],
+        note: Callable[[DecodedFrame], None],
     ) -> None:
         self.mode = mode
         self.policies = policies
@@ -121,13 +121,13 @@ class AmpAsks:
         verdict = asyncio.get_running_loop().create_future()
         self._pending[key] = _Pending(wish.tool, always, verdict)
         frame = Frame("from_agent", msgspec.json.encode({"delegate": wish.tool, "input": Raw(bytes(wish.input))}))
-        self._note(Heard(frame, (requested(key, wish.tool, input, always, call),)))
+        self._note(DecodedFrame(frame, (requested(key, wish.tool, input, always, call),)))
         try:
             return await verdict
         finally:
             del self._pending[key]
             if not verdict.done() or verdict.cancelled():
-                self._note(Heard(frame, (withdrawn(key, wish.tool),)))
+                self._note(DecodedFrame(frame, (withdrawn(key, wish.tool),)))
 
 
 def requested(key: str, tool: str, input: object, always: AllowRule | None, call: str | None) -> PermissionRequested:

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from everyagent.agents.adapter import Draft, Frame, Heard, NativeSession
+from everyagent.agents.adapter import DecodedFrame, Draft, Frame, NativeSession
 from everyagent.agents.amp import failures, items, results, wire
 from everyagent.agents.amp.results import AmpCall
 from everyagent.agents.item_keys import ItemKeys
@@ -66,7 +66,7 @@ class AmpDecoder:
 
     # -- frames ---------------------------------------------------------------------------------------------
 
-    def decode(self, line: Line) -> Heard:
+    def decode(self, line: Line) -> DecodedFrame:
         """Never raises: a line that it does not understand becomes an `Unparsed`, with the line as its frame."""
         body = line.body
         if line.cut:
@@ -77,7 +77,7 @@ class AmpDecoder:
             head = _heads.decode(body)
             handler = MAPPED.get(f"{head.type}/{head.subtype}" if head.subtype else head.type)
             if handler:
-                return Heard(Frame("from_agent", body), handler(self, body))
+                return DecodedFrame(Frame("from_agent", body), handler(self, body))
         except BROKEN as problem:
             return self._login(body) or unparsed(body, str(problem), LOCATION)
         except Exception as fault:  # noqa: BLE001 - one frame must not cost the agent
@@ -190,12 +190,12 @@ class AmpDecoder:
         self._messages += 1
         return f"{self._key} {self._messages}"
 
-    def _login(self, body: bytes) -> Heard | None:
+    def _login(self, body: bytes) -> DecodedFrame | None:
         if not self.wants_login and not body.startswith(_NO_KEY):
             return None
         self.wants_login = True
         shown, secret, _ = body.partition(_SECRET)
-        return Heard(Frame("from_agent", shown + secret, "text"), ())
+        return DecodedFrame(Frame("from_agent", shown + secret, "text"), ())
 
 
 def _strange(block: wire.AmpBlock, body: bytes) -> Unparsed:

@@ -9,7 +9,7 @@ import anyio
 from anyio import to_thread
 from msgspec import UNSET, UnsetType
 
-from everyagent.agents.adapter import Change, Death, Heard, Launch, Listener, Prompt
+from everyagent.agents.adapter import Change, Death, DecodedFrame, Launch, Listener, Prompt
 from everyagent.agents.amp import attachments, encode, modes
 from everyagent.agents.amp import launch as launching
 from everyagent.agents.amp.always import AlwaysAllowed
@@ -147,7 +147,7 @@ class AmpConversation:
                 raise AgentFailed(_GONE)
             self._started_under = self.policies
             process = await self._start(self)
-            self._run = run = AmpProcess(process, self._listener.heard, self._over, self._after)
+            self._run = run = AmpProcess(process, self._listener.received, self._over, self._after)
             self._turns_ended = 0
             self._tasks.start_soon(run.lines.run)
             return run
@@ -192,6 +192,6 @@ class AmpConversation:
     def _find(self, tool: str, input: object) -> AmpCall | None:
         return self._run.decoder.call_for(tool, input) if self._run else None
 
-    def _note(self, heard: Heard) -> None:
+    def _note(self, decoded: DecodedFrame) -> None:
         if self._run:
-            self._run.lines.note(heard)
+            self._run.lines.note(decoded)

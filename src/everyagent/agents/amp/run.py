@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import anyio
 from msgspec.structs import replace
 
-from everyagent.agents.adapter import Death, Heard
+from everyagent.agents.adapter import Death, DecodedFrame
 from everyagent.agents.amp import failures
 from everyagent.agents.amp.decode import AmpDecoder
 from everyagent.agents.line_conversation import LineConversation, LineProtocol, ProcessEnd
@@ -18,16 +18,16 @@ END_LIMIT = 5.0
 
 
 class AmpProcess:
-    """`heard` gets its frames, `over` its death. `lines.run` needs a task."""
+    """`received` gets its frames, `over` its death. `lines.run` needs a task."""
 
     def __init__(
         self,
         process: Process,
-        heard: Callable[[Sequence[Heard]], Awaitable[None]],
+        received: Callable[[Sequence[DecodedFrame]], Awaitable[None]],
         over: Callable[["AmpProcess", Death], Awaitable[None]],
         after: Callable[[], None],
     ) -> None:
-        self._hears = heard
+        self._receive = received
         self.decoder = AmpDecoder()
         self.lines = LineConversation(
             process, self, LineProtocol("Amp", self.decoder.decode, self._ending, self._after)
@@ -48,8 +48,8 @@ class AmpProcess:
             await self.lines.process.stop(0)
             await self._gone.wait()
 
-    async def heard(self, batch: Sequence[Heard]) -> None:
-        await self._hears(batch)
+    async def received(self, batch: Sequence[DecodedFrame]) -> None:
+        await self._receive(batch)
 
     async def died(self, death: Death) -> None:
         """The cause is in the last line of its stderr."""

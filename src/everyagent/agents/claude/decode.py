@@ -7,7 +7,7 @@ from typing import TypeAlias, TypeVar
 import msgspec
 
 from everyagent.agents import items
-from everyagent.agents.adapter import Draft, Frame, Heard, NativeSession
+from everyagent.agents.adapter import DecodedFrame, Draft, Frame, NativeSession
 from everyagent.agents.claude import asks, failures, notices, policies, turns, wire
 from everyagent.agents.claude.asks import Ask
 from everyagent.agents.claude.messages import REMEMBERED, ClaudeMessages
@@ -78,7 +78,7 @@ class ClaudeDecoder:
         self._cost = 0.0
         self._failure_reported = False
 
-    def decode(self, line: Line) -> Heard:
+    def decode(self, line: Line) -> DecodedFrame:
         """Never raises: a line that it does not understand becomes an `Unparsed`, with the line as its frame."""
         body = line.body
         if line.cut:
@@ -94,14 +94,14 @@ class ClaudeDecoder:
             return self._lost(undecodable(body, fault, LOCATION))
         if drafts is None:
             return unparsed(body, f"unknown frame {_name(body)!r}", LOCATION)
-        return Heard(Frame("from_agent", body), drafts)
+        return DecodedFrame(Frame("from_agent", body), drafts)
 
-    def _lost(self, heard: Heard) -> Heard:
+    def _lost(self, decoded: DecodedFrame) -> DecodedFrame:
         """A result that cannot be read ends its turn all the same: no other frame will."""
-        if not heard.frame.body.startswith(_RESULT):
-            return heard
+        if not decoded.frame.body.startswith(_RESULT):
+            return decoded
         self.prompt = None
-        return Heard(heard.frame, (*heard.drafts, *self._messages.end_all(), _unreadable()))
+        return DecodedFrame(decoded.frame, (*decoded.drafts, *self._messages.end_all(), _unreadable()))
 
     def _dispatch(self, body: bytes) -> Sequence[Draft] | None:
         head = _heads.decode(body)

@@ -5,7 +5,7 @@ from typing import TypeVar, get_args
 
 import msgspec
 
-from everyagent.agents.adapter import Draft, Frame, Heard, NativeSession
+from everyagent.agents.adapter import DecodedFrame, Draft, Frame, NativeSession
 from everyagent.agents.mock import items, wire
 from everyagent.agents.unparsed import BROKEN, undecodable, unparsed
 from everyagent.model.asks import Question, QuestionOption
@@ -35,7 +35,7 @@ _pieces = msgspec.json.Decoder(wire.MockPiece)
 _HOT = b'{"type":"text",'
 
 
-def decode(line: Line) -> Heard:
+def decode(line: Line) -> DecodedFrame:
     """Never raises: a line that it does not understand becomes an `Unparsed`, with the line as its frame."""
     body = line.body
     if line.cut:
@@ -44,11 +44,11 @@ def decode(line: Line) -> Heard:
         if not body.isascii():
             body.decode()  # msgspec does not look into what it skips
         if body.startswith(_HOT):
-            return Heard(Frame("from_agent", body), _text(_pieces.decode(body)))
+            return DecodedFrame(Frame("from_agent", body), _text(_pieces.decode(body)))
         type = _heads.decode(body).type
         if type not in _BY_TYPE:
             return unparsed(body, f"unknown frame type {type!r}", LOCATION)
-        return Heard(Frame("from_agent", body), _BY_TYPE[type](body))
+        return DecodedFrame(Frame("from_agent", body), _BY_TYPE[type](body))
     except BROKEN as problem:
         return unparsed(body, str(problem), LOCATION)
     except Exception as fault:  # noqa: BLE001 - one frame must not cost the agent

@@ -1,6 +1,6 @@
 """Drives one mock process."""
 
-from everyagent.agents.adapter import Change, Heard, Launch, Listener, Prompt
+from everyagent.agents.adapter import Change, DecodedFrame, Launch, Listener, Prompt
 from everyagent.agents.line_conversation import LineConversation, LineProtocol, ProcessEnd
 from everyagent.agents.mock import encode
 from everyagent.agents.mock.decode import decode
@@ -56,9 +56,9 @@ class MockConversation:
     async def close(self, *, force: bool = False) -> None:
         await self._lines.close(force=force)
 
-    def _decode(self, line: Line) -> Heard:
-        heard = decode(line)
-        match heard.drafts:
+    def _decode(self, line: Line) -> DecodedFrame:
+        decoded = decode(line)
+        match decoded.drafts:
             case [ItemCompleted(item=Item(kind="tool_call", name="task", item_id=call))]:
                 self._helped.add(call)
             case [
@@ -67,7 +67,7 @@ class MockConversation:
                 self._helped.discard(call)
             case _:
                 pass
-        return heard
+        return decoded
 
 
 def _ended(exit: Exit | None) -> ProcessEnd:

@@ -28,7 +28,7 @@ async def add_session_resource(call: Call[Nothing, FileParams]) -> Resource:
 @routes.add("GET", _RESOURCES, NotFound)
 async def list_session_resources(call: Call[ResourcesQuery, Nothing]) -> Page[Resource]:
     """List a session's resources, oldest first."""
-    await call.sessions.viewed.find(call.path["session_id"])
+    await call.sessions.projected.find(call.path["session_id"])
     query = call.query
     return await call.managed.resources.list(call.path["session_id"], limit=query.limit, page=query.page)
 

@@ -92,9 +92,11 @@ class SqliteLog:
         events: Sequence[NewEvent],
         frames: Sequence[NewFrame] = (),
         receipt: Receipt | None = None,
-        view: NewProjection | None = None,
+        projection: NewProjection | None = None,
     ) -> SessionRecord:
-        return await self._writer.submit(lambda group: writes.create(group, record, events, frames, receipt, view))
+        return await self._writer.submit(
+            lambda group: writes.create(group, record, events, frames, receipt, projection)
+        )
 
     async def claim(self, session_id: str) -> SessionRecord:
         return await self._writer.submit(lambda group: writes.claim(group, session_id))
@@ -132,15 +134,15 @@ class SqliteLog:
     async def events(self, query: EventQuery) -> EventPage:
         return await self._readers.read(partial(pages.page, blobs=self._blobs, query=query))
 
-    async def joined(self, session_id: str, query: EventQuery, *, view: bool = False) -> JoinedPage:
+    async def joined(self, session_id: str, query: EventQuery, *, projection: bool = False) -> JoinedPage:
         return await self._readers.read(
-            partial(pages.joined_page, blobs=self._blobs, session_id=session_id, query=query, view=view)
+            partial(pages.joined_page, blobs=self._blobs, session_id=session_id, query=query, projection=projection)
         )
 
-    async def view(self, session_id: str) -> ProjectionRecord:
+    async def projection(self, session_id: str) -> ProjectionRecord:
         return await self._readers.read(partial(projections.find, session_id=session_id))
 
-    async def views(self, query: ProjectionQuery) -> list[ProjectionRecord]:
+    async def projections(self, query: ProjectionQuery) -> list[ProjectionRecord]:
         return await self._readers.read(partial(projections.listing, query=query))
 
     async def rewrite_projection(self, session: int, step: ProjectionStep, times: Sequence[int]) -> None:
@@ -166,10 +168,10 @@ class SqliteLog:
     def tail(self, session: int, after: int) -> AsyncIterator[EventChunk | None]:
         return SessionTail(self._recent, self._signals, self._storage, session, after)
 
-    def paired_tail(self, session: int, after: int, view_after: int) -> AsyncIterator[TailPair | None]:
+    def paired_tail(self, session: int, after: int, projection_after: int) -> AsyncIterator[TailPair | None]:
         return PairedTail(
             SessionTail(self._recent, self._signals, self._storage, session, after),
-            SessionTail(self._recent, self._signals, self._storage, session | PROJECTION, view_after),
+            SessionTail(self._recent, self._signals, self._storage, session | PROJECTION, projection_after),
         )
 
     def feed(self, after: FeedPosition | None) -> AsyncIterator[EventChunk | None]:

@@ -73,8 +73,10 @@ def read_page(connection: Connection, blobs: Blobs, span: Span, shape: PageShape
     return EventPage(events, False)
 
 
-def joined_page(connection: Connection, blobs: Blobs, session_id: str, query: EventQuery, *, view: bool) -> JoinedPage:
-    row = connection.execute(_VIEW_HEAD if view else _HEAD, (session_id,)).fetchone()
+def joined_page(
+    connection: Connection, blobs: Blobs, session_id: str, query: EventQuery, *, projection: bool
+) -> JoinedPage:
+    row = connection.execute(_VIEW_HEAD if projection else _HEAD, (session_id,)).fetchone()
     if row is None:
         raise no_such_session(session_id)
     session, head, hidden = cast("tuple[int, int, int]", row)

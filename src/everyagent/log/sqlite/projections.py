@@ -26,19 +26,19 @@ _SELECT = (
 )
 
 
-def create(connection: Connection, session: int, view: NewProjection, at: int) -> None:
+def create(connection: Connection, session: int, projection: NewProjection, at: int) -> None:
     connection.execute(
         "INSERT INTO views VALUES (?, ?, ?, ?, ?, ?, ?, NULL, 0, 0, ?, ?)",
         (
             session,
-            view.agent_id,
-            view.agent_version,
-            view.environment_id,
-            view.status,
+            projection.agent_id,
+            projection.agent_version,
+            projection.environment_id,
+            projection.status,
             at,
             at,
-            view.state,
-            view.document,
+            projection.state,
+            projection.document,
         ),
     )
 
@@ -73,15 +73,17 @@ def write(group: Group, session: int, step: ProjectionStep, at: int) -> None:
 
 
 def rewrite(group: Group, session: int, step: ProjectionStep, times: list[int]) -> None:
-    """Replaces a whole view. `step` holds all its events, `times` the time of each."""
+    """Replaces a whole projection. `step` holds all its events, `times` the time of each."""
     group.flush()
-    view = session | PROJECTION
-    group.connection.execute("DELETE FROM events WHERE key > ? AND key < ?", (key(view, 0), key(view + 1, 0)))
+    projection = session | PROJECTION
+    group.connection.execute(
+        "DELETE FROM events WHERE key > ? AND key < ?", (key(projection, 0), key(projection + 1, 0))
+    )
     for event, at in zip(step.events, times, strict=True):
-        group.add_events(view, [event], at)
+        group.add_events(projection, [event], at)
     last = times[-1] if times else 0
     write(group, session, msgspec.structs.replace(step, expected=len(times), events=()), last)
-    group.rewritten.append(view)
+    group.rewritten.append(projection)
 
 
 def find(connection: Connection, session_id: str) -> ProjectionRecord:

@@ -199,8 +199,8 @@ class Writer:
         self._commits.succeeded()
         self.full = False
         self.last_commit = group.last_commit
-        views = [session | PROJECTION for session in group.deleted]
-        self._post(Commit(outcomes, chunks, [*group.deleted, *views, *group.rewritten]))
+        projections = [session | PROJECTION for session in group.deleted]
+        self._post(Commit(outcomes, chunks, [*group.deleted, *projections, *group.rewritten]))
         self._orphans |= group.orphans
         self._debris = self._debris or bool(group.deleted)
 

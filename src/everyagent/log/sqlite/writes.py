@@ -32,7 +32,7 @@ def create(
     events: Sequence[NewEvent],
     frames: Sequence[NewFrame],
     receipt: Receipt | None,
-    view: NewProjection | None,
+    projection: NewProjection | None,
 ) -> SessionRecord:
     _check_numbered(events, 0)
     _check_rising(frames)
@@ -54,8 +54,8 @@ def create(
         group.add_events(number, events, record.last_at)
     if frames:
         group.add_frames(number, frames, record.last_at)
-    if view is not None:
-        projections.create(connection, number, view, record.created_at)
+    if projection is not None:
+        projections.create(connection, number, projection, record.created_at)
     if receipt is not None:
         receipts.store(connection, receipt, group.now)
     return msgspec.structs.replace(record, number=number)
@@ -76,14 +76,14 @@ def append(group: Group, step: Append) -> None:
     connection = group.connection
     receipts.check_unused(connection, step.receipt, group.now)
     asks.check(connection, step)
-    if step.view is not None:
-        projections.check(connection, step.session, step.view)
+    if step.projection is not None:
+        projections.check(connection, step.session, step.projection)
     _check_inputs(group, step.session, step.inputs)
     at = _advance(group, step)
     if step.events:
         group.add_events(step.session, step.events, at)
-    if step.view is not None:
-        projections.write(group, step.session, step.view, at)
+    if step.projection is not None:
+        projections.write(group, step.session, step.projection, at)
     if step.frames:
         group.add_frames(step.session, step.frames, at)
     if step.asks or step.closed_asks:
@@ -137,10 +137,10 @@ def delete(group: Group, session_id: str) -> None:
         "INSERT INTO debris (session) VALUES (?)",
     ):
         connection.execute(statement, (number,))
-    view = number | PROJECTION
-    digests += connection.execute("SELECT digest FROM blobs WHERE session = ?", (view,)).fetchall()
-    connection.execute("DELETE FROM blobs WHERE session = ?", (view,))
-    connection.execute("INSERT INTO debris (session) VALUES (?)", (view,))
+    projection = number | PROJECTION
+    digests += connection.execute("SELECT digest FROM blobs WHERE session = ?", (projection,)).fetchall()
+    connection.execute("DELETE FROM blobs WHERE session = ?", (projection,))
+    connection.execute("INSERT INTO debris (session) VALUES (?)", (projection,))
     group.orphans.update(cast("bytes", digest) for (digest,) in digests)
     group.deleted.append(number)
 

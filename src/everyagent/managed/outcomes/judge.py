@@ -41,12 +41,12 @@ class OutcomeJudge:
     def __init__(self, sessions: Sessions, prompts: Prompts, credentials: CredentialStore) -> None:
         self._sessions = sessions
         self._credentials = credentials
-        self._viewed = sessions.viewed
+        self._projected = sessions.projected
         self._prompts = prompts
 
     async def turn_over(self, session_id: str) -> None:
         """Judges the session if it waits for that; then it continues or becomes idle."""
-        outcome = state_of(await self._viewed.log.view(session_id)).outcome
+        outcome = state_of(await self._projected.log.projection(session_id)).outcome
         if outcome is None or outcome.evaluating is None:
             return
         try:
@@ -58,7 +58,7 @@ class OutcomeJudge:
 
     async def _judge(self, session_id: str, outcome: SessionOutcome) -> Judgement | None:
         """None if the evaluation was ended otherwise before there was a verdict."""
-        record = await self._viewed.log.session(session_id)
+        record = await self._projected.log.session(session_id)
         rubric = await self._rubric(record, outcome)
         message = SendMessage(message=judge_prompt(outcome.description, await self._recent_messages(record), rubric))
         if outcome.judge is not None:
@@ -84,11 +84,11 @@ class OutcomeJudge:
     async def _watch(self, record: SessionRecord, outcome: SessionOutcome, judging: anyio.CancelScope) -> None:
         """Cancels the judging when the session does not wait for it any more."""
         try:
-            view = await self._viewed.log.view(record.session_id)
-            async for chunk in self._viewed.tail(record.number, view.head):
+            projection = await self._projected.log.projection(record.session_id)
+            async for chunk in self._projected.tail(record.number, projection.head):
                 if chunk is not None:
-                    view = await self._viewed.log.view(record.session_id)
-                if not _evaluates(view, outcome):
+                    projection = await self._projected.log.projection(record.session_id)
+                if not _evaluates(projection, outcome):
                     break
         except SessionNotFound as error:
             logger.info("the session was deleted while it was judged", session=record.session_id, why=str(error))
@@ -104,7 +104,7 @@ class OutcomeJudge:
     async def _create_judge(self, judge: str, record: SessionRecord) -> None:
         catalog = await self._sessions.agents.adapter(record.agent).catalog()
         careful = any(mode.id == _MODE for mode in catalog.permission_modes)
-        document = document_of(await self._viewed.log.view(record.session_id))
+        document = document_of(await self._projected.log.projection(record.session_id))
         await self._sessions.create(
             judge,
             CreateSession(
@@ -140,22 +140,22 @@ class OutcomeJudge:
     async def _submit(self, session_id: str, outcome: SessionOutcome, batch: Batch) -> bool:
         """Submits a batch; False if the evaluation is over, since the session was interrupted or has ended."""
 
-        def plan(view: Projection) -> Batch:
-            assert isinstance(view, Projector)
-            current = view.state.outcome
+        def plan(projection: Projection) -> Batch:
+            assert isinstance(projection, Projector)
+            current = projection.state.outcome
             if current is None or current.evaluating != outcome.evaluating:
                 raise Conflict("This evaluation is over.")
             return batch
 
         try:
-            await self._viewed.submit(session_id, plan)
+            await self._projected.submit(session_id, plan)
         except Conflict as error:
             logger.info("dropped the result of an evaluation that is over", session=session_id, why=str(error))
             return False
         return True
 
     async def _rubric(self, record: SessionRecord, outcome: SessionOutcome) -> str:
-        page = await self._viewed.told(record.number, EventQuery(session=0, types=_DEFINED, order="desc"))
+        page = await self._projected.told(record.number, EventQuery(session=0, types=_DEFINED, order="desc"))
         for event in page.events:
             defined = msgspec.json.decode(event.body, type=UserDefineOutcome)
             if defined.outcome_id == outcome.id:
@@ -165,7 +165,7 @@ class OutcomeJudge:
     async def _recent_messages(self, record: SessionRecord) -> str:
         """The agent's latest messages, oldest first."""
         query = EventQuery(session=0, types=_MESSAGES, order="desc", limit=_RECENT_MESSAGES)
-        page = await self._viewed.told(record.number, query)
+        page = await self._projected.told(record.number, query)
         messages = [msgspec.json.decode(event.body, type=_Message) for event in reversed(page.events)]
         return "\n\n".join(str(block.get("text", "")) for message in messages for block in message.content)
 
@@ -180,6 +180,6 @@ def _batch(command: Evaluating | Evaluated, submission: Submission | None = None
     return Batch(frame=cause, direction="daemon", submission=submission)
 
 
-def _evaluates(view: ProjectionRecord, outcome: SessionOutcome) -> bool:
-    current = state_of(view).outcome
+def _evaluates(projection: ProjectionRecord, outcome: SessionOutcome) -> bool:
+    current = state_of(projection).outcome
     return current is not None and current.evaluating == outcome.evaluating

@@ -30,7 +30,7 @@ class Rebuilt(NamedTuple):
     step: ProjectionStep
     times: list[int]
 
-    def differs_from(self, kept: list[StoredEvent], view: ProjectionRecord) -> str | None:
+    def differs_from(self, kept: list[StoredEvent], projection: ProjectionRecord) -> str | None:
         """The first difference from the stored projection, in words; None if there is none."""
         made = stored(self.step)
         for mine, other in zip(made, kept, strict=False):
@@ -38,12 +38,12 @@ class Rebuilt(NamedTuple):
                 return f"event {mine.sequence} is {other.body.decode()} and should be {mine.body.decode()}"
         if len(made) != len(kept):
             return f"there are {len(kept)} events and should be {len(made)}"
-        if (view.status, view.hidden) != (self.step.status, self.step.hidden):
-            return f"its status is {view.status} and should be {self.step.status}"
-        state, document = _settled(view.state, view.document)
+        if (projection.status, projection.hidden) != (self.step.status, self.step.hidden):
+            return f"its status is {projection.status} and should be {self.step.status}"
+        state, document = _settled(projection.state, projection.document)
         expected_state, expected_document = _settled(self.step.state, self.step.document or b"")
         if state != expected_state:
-            return f"its state is {view.state.decode()} and should be {self.step.state.decode()}"
+            return f"its state is {projection.state.decode()} and should be {self.step.state.decode()}"
         return None if document == expected_document else "its document is another than it should be"
 
 

@@ -77,10 +77,10 @@ def check_order(events: Sequence[ClientEvent]) -> None:
 
 
 class Planner:
-    """Makes one batch. `view` is the session's projection just before the step."""
+    """Makes one batch. `projection` is the session's projection just before the step."""
 
-    def __init__(self, view: Projector, session_id: str) -> None:
-        self._view = view
+    def __init__(self, projection: Projector, session_id: str) -> None:
+        self._projection = projection
         self._session_id = session_id
         self._sent: list[SentEvent] = []
         self._entries: list[InputMessage] = []
@@ -136,7 +136,7 @@ class Planner:
         use_id: str,
         images: Sequence[ToolImage],
     ) -> None:
-        action = self._view.state.actions.get(use_id)
+        action = self._projection.state.actions.get(use_id)
         if action is not None and use_id in self._confirmed:
             action = replace(action, unconfirmed=False)
         if action is None or action.granted or not isinstance(event, _answered_by(action)):
@@ -161,7 +161,7 @@ class Planner:
 
     def _privileged(self, event: SystemMessage) -> None:
         """Adds the text to the message or answer of the event before it."""
-        if any(use_id not in self._answered for use_id in self._view.state.actions):
+        if any(use_id not in self._answered for use_id in self._projection.state.actions):
             raise BadRequest("`system.message` must wait: the session requires other actions first.", field="events")
         before, text = self._sent[-1], system_text(event)
         if before.item:
@@ -179,7 +179,7 @@ class Planner:
 
     def _resume(self) -> str | None:
         """When the last parked action is answered, makes one message with all answers for the agent."""
-        state = self._view.state
+        state = self._projection.state
         parked = {use_id for use_id, action in state.actions.items() if action.parked}
         if not parked or parked - set(self._answered) or self._interrupt:
             return None
@@ -189,7 +189,7 @@ class Planner:
         return entry.item_id
 
     def _refuse_over_budget(self) -> None:
-        if self._view.state.over_budget:
+        if self._projection.state.over_budget:
             raise BadRequest(
                 "The session has reached its budget. Raise `budget` with sessions.update, then send it again.",
                 field="events",
@@ -201,7 +201,7 @@ class Planner:
         thread = event.session_thread_id
         if thread is None or thread == thread_id(self._session_id):
             return None
-        for item_id, known in self._view.threads.items():
+        for item_id, known in self._projection.threads.items():
             if known.id == thread:
                 return item_id
         raise BadRequest(f"The session has no thread {thread!r}.", field=f"events[{index}].session_thread_id")

@@ -28,10 +28,10 @@ from everyagent.sessions.projected import ProjectedSessions
 
 
 class Talking:
-    def __init__(self, viewed: ProjectedSessions, prompts: Prompts) -> None:
-        self._viewed = viewed
+    def __init__(self, projected: ProjectedSessions, prompts: Prompts) -> None:
+        self._projected = projected
         self._prompts = prompts
-        self._streams = Streams(viewed)
+        self._streams = Streams(projected)
 
     async def check(self, events: Sequence[ClientEvent]) -> None:
         """Raises for events that no session accepts."""
@@ -52,8 +52,8 @@ class Talking:
         prepared = [PreparedEvent(event, await self._message(event), await self._images(event)) for event in events]
         response: list[bytes] = []
 
-        def plan(view: Projection) -> Batch:
-            projector = cast("Projector", view)
+        def plan(projection: Projection) -> Batch:
+            projector = cast("Projector", projection)
             if any(isinstance(event, UserToolResult) for event in events) and not projector.document.self_hosted:
                 raise BadRequest("`user.tool_result` is for sessions in a self-hosted environment.", field="events")
 
@@ -63,7 +63,7 @@ class Talking:
 
             return Planner(projector, session_id).plan(prepared, answered)
 
-        await self._viewed.submit(session_id, plan)
+        await self._projected.submit(session_id, plan)
         return response[0]
 
     async def _message(self, event: ClientEvent) -> SendMessage | None:
@@ -89,16 +89,16 @@ class Talking:
         query = EventQuery(
             session=0, after=after, limit=asked.limit, types=types, order=asked.order, since=since, until=until
         )
-        page = await self._viewed.page(session_id, query)
+        page = await self._projected.page(session_id, query)
         return page, cursor(page.last, asked.order) if page.more else None
 
     async def stream(
         self, session_id: str, asked: EventTail, last_event_id: str | None, thread: str | None = None
     ) -> AsyncIterator[EventChunk | None]:
         """Streams from now on, or after the event with this SSE id; the position is fixed when this returns."""
-        view = await self._viewed.log.view(session_id)
-        after = view.head if last_event_id is None else _seen(last_event_id, view.head)
-        return self._streams.open(view, after, frozenset(asked.event_deltas), thread)
+        projection = await self._projected.log.projection(session_id)
+        after = projection.head if last_event_id is None else _seen(last_event_id, projection.head)
+        return self._streams.open(projection, after, frozenset(asked.event_deltas), thread)
 
 
 def time_bounds(asked: EventListQuery | SessionListQuery) -> tuple[int | None, int | None]:

@@ -92,7 +92,7 @@ class SessionCreation:
             directory = await asyncio.to_thread(self._workspaces.directory, session_id)
             request = await self._request(asked, agent, document, str(directory))
             request = msgspec.structs.replace(request, metadata=metadata)
-            await self._sessions.viewed.create(session_id, request, _view(document, agent), created)
+            await self._sessions.projected.create(session_id, request, _projection(document, agent), created)
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await (self._beginnings.give_up(session_id) if staged else self._workspaces.remove(session_id))
@@ -140,7 +140,7 @@ def _mode(catalog: Catalog, hosts: list[str] | None, *, trusting: bool) -> str |
     return "bypass" if trusting else None
 
 
-def _view(document: SessionDocument, agent: SessionAgent) -> NewProjection:
+def _projection(document: SessionDocument, agent: SessionAgent) -> NewProjection:
     return NewProjection(
         agent_id=agent.id,
         agent_version=agent.version,

@@ -17,17 +17,17 @@ _state = msgspec.json.Decoder(State)
 _document = msgspec.json.Decoder(SessionDocument)
 
 
-def state_of(view: ProjectionRecord) -> State:
-    return _state.decode(view.state)
+def state_of(projection: ProjectionRecord) -> State:
+    return _state.decode(projection.state)
 
 
-def document_of(view: ProjectionRecord) -> SessionDocument:
-    return _document.decode(view.document)
+def document_of(projection: ProjectionRecord) -> SessionDocument:
+    return _document.decode(projection.document)
 
 
-def subagents_of(view: ProjectionRecord) -> dict[str, Thread]:
+def subagents_of(projection: ProjectionRecord) -> dict[str, Thread]:
     """The threads of sub-agents, by the item id of the call that started each, in the order they were created."""
-    return {**document_of(view).threads, **state_of(view).threads}
+    return {**document_of(projection).threads, **state_of(projection).threads}
 
 
 def new_session(
@@ -54,66 +54,66 @@ def new_session(
     )
 
 
-def shown(record: SessionRecord, view: ProjectionRecord, resources: list[Object], now: int) -> ManagedSession:
-    state, document = state_of(view), document_of(view)
+def shown(record: SessionRecord, projection: ProjectionRecord, resources: list[Object], now: int) -> ManagedSession:
+    state, document = state_of(projection), document_of(projection)
     outcomes = (*document.outcomes, *state.outcomes, state.outcome)
     return ManagedSession(
         id=record.session_id,
-        status=view.status,
+        status=projection.status,
         agent=document.agent,
-        environment_id=view.environment_id,
+        environment_id=projection.environment_id,
         title=record.title,
         metadata=record.metadata,
         resources=resources,
         vault_ids=document.vault_ids,
         budget=document.budget,
-        stats=_stats(state, view, now),
+        stats=_stats(state, projection, now),
         usage=usage_of(state),
         outcome_evaluations=[_evaluation(outcome) for outcome in outcomes if outcome],
-        created_at=rfc3339(view.created_at),
-        updated_at=rfc3339(max(view.updated_at, record.updated_at)),
-        archived_at=moment(view.archived_at),
+        created_at=rfc3339(projection.created_at),
+        updated_at=rfc3339(max(projection.updated_at, record.updated_at)),
+        archived_at=moment(projection.archived_at),
     )
 
 
-def threads_of(view: ProjectionRecord, now: int) -> list[SessionThread]:
+def threads_of(projection: ProjectionRecord, now: int) -> list[SessionThread]:
     """The session's own thread first, then those of its sub-agents in the order they were created."""
-    state, document = state_of(view), document_of(view)
+    state, document = state_of(projection), document_of(projection)
     agent = {name: value for name, value in document.agent.items() if name != "multiagent"}
     primary = SessionThread(
-        id=thread_id(view.session_id),
-        session_id=view.session_id,
+        id=thread_id(projection.session_id),
+        session_id=projection.session_id,
         parent_thread_id=None,
         agent=agent,
-        status=view.status,
-        created_at=rfc3339(view.created_at),
-        updated_at=rfc3339(view.updated_at),
-        archived_at=moment(view.archived_at),
-        stats=_stats(state, view, now),
+        status=projection.status,
+        created_at=rfc3339(projection.created_at),
+        updated_at=rfc3339(projection.updated_at),
+        archived_at=moment(projection.archived_at),
+        stats=_stats(state, projection, now),
         usage=usage_of(state),
     )
-    return [primary, *(_thread(view, thread, agent) for thread in subagents_of(view).values())]
+    return [primary, *(_thread(projection, thread, agent) for thread in subagents_of(projection).values())]
 
 
-def _thread(view: ProjectionRecord, thread: Thread, agent: Object) -> SessionThread:
+def _thread(projection: ProjectionRecord, thread: Thread, agent: Object) -> SessionThread:
     return SessionThread(
         id=thread.id,
-        session_id=view.session_id,
-        parent_thread_id=thread.parent or thread_id(view.session_id),
+        session_id=projection.session_id,
+        parent_thread_id=thread.parent or thread_id(projection.session_id),
         agent={**agent, "name": thread.name},
-        status="terminated" if view.status == "terminated" else thread.status,
+        status="terminated" if projection.status == "terminated" else thread.status,
         created_at=rfc3339(thread.created_at),
         updated_at=rfc3339(thread.updated_at),
         archived_at=moment(thread.archived_at),
     )
 
 
-def _stats(state: State, view: ProjectionRecord, now: int) -> SessionStats:
+def _stats(state: State, projection: ProjectionRecord, now: int) -> SessionStats:
     running = max(0, now - state.running_since) if state.status == "running" else 0
-    end = view.updated_at if state.status == "terminated" else now
+    end = projection.updated_at if state.status == "terminated" else now
     return SessionStats(
         active_seconds=(state.active_micros + running) / 1_000_000,
-        duration_seconds=max(0, end - view.created_at) / 1_000_000,
+        duration_seconds=max(0, end - projection.created_at) / 1_000_000,
     )
 
 

@@ -27,23 +27,23 @@ _RETRYING = Retrying(type="retrying")
 logger = get_logger(__name__)
 
 
-class ManagedViews:
+class ManagedProjections:
     """The `Projections` of a daemon."""
 
     def __init__(self, managed: Managed) -> None:
         self._managed = managed
-        self._viewed = managed.sessions.viewed
+        self._projected = managed.sessions.projected
 
     async def open(self, record: SessionRecord) -> Projector | None:
         try:
-            found = await self._viewed.log.view(record.session_id)
+            found = await self._projected.log.projection(record.session_id)
         except SessionNotFound:
             return None
         return Projector(record.session_id, found.state, found.document)
 
     async def launch(self, record: SessionRecord, launch: Launch) -> Launch:
         """Adds the workspace's current folder, variables and MCP servers: credentials may have been renewed."""
-        document = document_of(await self._viewed.log.view(record.session_id))
+        document = document_of(await self._projected.log.projection(record.session_id))
         environment = msgspec.convert(document.environment, Environment)
         prepared = await self._managed.workspaces.prepare(
             record.session_id,
@@ -63,22 +63,22 @@ class ManagedViews:
             system_prompt="\n\n".join(text for text in prompts if text),
         )
 
-    async def turn_begins(self, view: Projection, session_id: str) -> None:
+    async def turn_begins(self, projection: Projection, session_id: str) -> None:
         """Queues work for a self-hosted environment, or synchronizes the memory stores."""
-        if isinstance(view, Projector) and view.document.self_hosted:
-            await self._managed.queue.turn_begins(view.document.environment_id, session_id)
+        if isinstance(projection, Projector) and projection.document.self_hosted:
+            await self._managed.queue.turn_begins(projection.document.environment_id, session_id)
         else:
             await self._sync(session_id, self._managed.mounts.turn_begins)
 
     async def turn_over(self, session_id: str) -> None:
-        if not document_of(await self._viewed.log.view(session_id)).self_hosted:
+        if not document_of(await self._projected.log.projection(session_id)).self_hosted:
             await self._sync(session_id, self._managed.mounts.turn_over)
         await self._managed.judge.turn_over(session_id)
 
     async def going(self, session_id: str) -> None:
         """Before a session is deleted: synchronizes its memory stores, then removes its workspace."""
         try:
-            document = document_of(await self._viewed.log.view(session_id))
+            document = document_of(await self._projected.log.projection(session_id))
         except SessionNotFound:
             return  # a universal session
         if not document.self_hosted:
@@ -95,7 +95,7 @@ class ManagedViews:
     async def _report(self, session_id: str, errors: Sequence[SessionFailure]) -> None:
         if errors:
             cause = msgspec.json.encode(CommandFrame(managed=Troubled(errors=[*errors])))
-            await self._viewed.submit(session_id, lambda _: Batch(frame=cause, direction="daemon"))
+            await self._projected.submit(session_id, lambda _: Batch(frame=cause, direction="daemon"))
 
 
 def _failure(message: str) -> SessionFailure:

@@ -35,7 +35,7 @@ class ManagedSessions:
         mounts: Mounts,
     ) -> None:
         self._sessions = sessions
-        self._viewed = sessions.viewed
+        self._projected = sessions.projected
         self._creating = creating
         self._resources = resources
         self._mounts = mounts
@@ -47,7 +47,7 @@ class ManagedSessions:
         return await self._creating.create(asked, receipt)
 
     async def retrieve(self, session_id: str) -> ManagedSession:
-        return await self._shown(await self._viewed.log.view(session_id))
+        return await self._shown(await self._projected.log.projection(session_id))
 
     async def list(self, asked: SessionListQuery) -> TwoWayPage[ManagedSession]:
         """Cursors lead to the next or the previous page; the page before the first is null."""
@@ -70,44 +70,48 @@ class ManagedSessions:
             before=None if ascending else place,
             limit=asked.limit,
         )
-        found = await self._viewed.list(query)
+        found = await self._projected.list(query)
         more, found = len(found) > asked.limit, found[: asked.limit]
         if back:
             found.reverse()
         has_next, has_previous = (True, more) if back else (more, place is not None)
         return TwoWayPage(
-            data=[await self._shown(view) for view in found],
+            data=[await self._shown(projection) for projection in found],
             next_page=cursor(found[-1].session, asked.order) if found and has_next else None,
             prev_page=_BACK + cursor(found[0].session, asked.order) if found and has_previous else None,
         )
 
-    async def _shown(self, view: ProjectionRecord) -> ManagedSession:
-        record = await self._viewed.log.session(view.session_id)
-        resources = [_builtins(each) for each in await self._resources.of(view.session_id)]
-        return shown(record, view, resources, self._viewed.clock.micros())
+    async def _shown(self, projection: ProjectionRecord) -> ManagedSession:
+        record = await self._projected.log.session(projection.session_id)
+        resources = [_builtins(each) for each in await self._resources.of(projection.session_id)]
+        return shown(record, projection, resources, self._projected.clock.micros())
 
     async def update(self, session_id: str, asked: SessionUpdate) -> ManagedSession:
-        record, found = await self._viewed.find(session_id)
+        record, found = await self._projected.find(session_id)
         if found.archived_at is not None:
             raise BadRequest(f"The session {session_id} is archived: it stays as it is.", error_code="session_archived")
         adapter = self._sessions.agents.adapter(record.agent)
         changing = Changing(asked, adapter, await adapter.catalog(), self._sessions.services.prices)
-        await self._viewed.change(session_id, lambda view, row: changing.plan(cast("Projector", view), row))
+        await self._projected.change(
+            session_id, lambda projection, row: changing.plan(cast("Projector", projection), row)
+        )
         return await self.retrieve(session_id)
 
     async def archive(self, session_id: str) -> ManagedSession:
         """Ends the session; it can still be read. A running one must be interrupted first."""
-        _, view = await self._viewed.find(session_id)
-        if view.archived_at is None:
-            await self._viewed.submit(session_id, lambda view: _archiving(session_id, cast("Projector", view)))
-            if not document_of(view).self_hosted:
+        _, projection = await self._projected.find(session_id)
+        if projection.archived_at is None:
+            await self._projected.submit(
+                session_id, lambda projection: _archiving(session_id, cast("Projector", projection))
+            )
+            if not document_of(projection).self_hosted:
                 await self._mounts.last(session_id)
             await self._sessions.terminate(session_id)
         return await self.retrieve(session_id)
 
     async def delete(self, session_id: str) -> Deleted:
-        _, view = await self._viewed.find(session_id)
-        _refuse_if_running(session_id, view.status, "deleted")
+        _, projection = await self._projected.find(session_id)
+        _refuse_if_running(session_id, projection.status, "deleted")
         await self._sessions.delete(session_id)
         return Deleted(id=session_id, type="session_deleted")
 
@@ -115,8 +119,8 @@ class ManagedSessions:
 _BACK = "back_"
 
 
-def _archiving(session_id: str, view: Projector) -> Batch:
-    _refuse_if_running(session_id, view.state.status, "archived")
+def _archiving(session_id: str, projection: Projector) -> Batch:
+    _refuse_if_running(session_id, projection.state.status, "archived")
     return Batch(frame=msgspec.json.encode(CommandFrame(managed=Archived())), late=True)
 
 

@@ -22,60 +22,62 @@ _wrapped = msgspec.json.Decoder(OnThread)
 class Streams:
     """None in a stream stands for a heartbeat. The events of previews have the sequence 0."""
 
-    def __init__(self, viewed: ProjectedSessions) -> None:
-        self._viewed = viewed
+    def __init__(self, projected: ProjectedSessions) -> None:
+        self._projected = projected
 
     def open(
-        self, view: ProjectionRecord, after: int, previews: frozenset[str], thread: str | None
+        self, projection: ProjectionRecord, after: int, previews: frozenset[str], thread: str | None
     ) -> AsyncIterator[EventChunk | None]:
         """Everything after a sequence, then live."""
-        own = thread is None or thread == thread_id(view.session_id)
+        own = thread is None or thread == thread_id(projection.session_id)
         if not previews:
-            return self._plain(view, after, None if own else thread)
-        head = self._viewed.log.head(view.session)
-        return self._previewed(view, after, head, previews, None if own else thread)
+            return self._plain(projection, after, None if own else thread)
+        head = self._projected.log.head(projection.session)
+        return self._previewed(projection, after, head, previews, None if own else thread)
 
-    async def _plain(self, view: ProjectionRecord, after: int, thread: str | None) -> AsyncIterator[EventChunk | None]:
+    async def _plain(
+        self, projection: ProjectionRecord, after: int, thread: str | None
+    ) -> AsyncIterator[EventChunk | None]:
         last = after
-        async for chunk in self._viewed.tail(view.session, after):
+        async for chunk in self._projected.tail(projection.session, after):
             if chunk is None:
                 yield None
                 continue
             if wanted := _on_thread(chunk, thread):
                 yield wanted
             last = chunk.last
-        if deleted := await self._deleted(view, last):
+        if deleted := await self._deleted(projection, last):
             yield deleted
 
     async def _previewed(
-        self, view: ProjectionRecord, after: int, head: int | None, kinds: frozenset[str], thread: str | None
+        self, projection: ProjectionRecord, after: int, head: int | None, kinds: frozenset[str], thread: str | None
     ) -> AsyncIterator[EventChunk | None]:
         if head is None:
-            head = (await self._viewed.log.session(view.session_id)).last_sequence
-        previews = Previews(view.session_id, kinds, _started_by(view, thread))
+            head = (await self._projected.log.session(projection.session_id)).last_sequence
+        previews = Previews(projection.session_id, kinds, _started_by(projection, thread))
         last = after
-        async for pair in self._viewed.paired_tail(view.session, head, after):
+        async for pair in self._projected.paired_tail(projection.session, head, after):
             if pair is None:
                 yield None
                 continue
             if pair.events and (made := previews.of(pair.events)):
-                yield EventChunk(view.session, made)
-            if pair.view:
-                if wanted := _on_thread(pair.view, thread):
+                yield EventChunk(projection.session, made)
+            if pair.projection:
+                if wanted := _on_thread(pair.projection, thread):
                     yield wanted
-                last = pair.view.last
-        if deleted := await self._deleted(view, last):
+                last = pair.projection.last
+        if deleted := await self._deleted(projection, last):
             yield deleted
 
-    async def _deleted(self, view: ProjectionRecord, last: int) -> EventChunk | None:
+    async def _deleted(self, projection: ProjectionRecord, last: int) -> EventChunk | None:
         """The last event of a tail that ended because its session was deleted; None if the daemon shuts down."""
         try:
-            await self._viewed.log.view(view.session_id)
+            await self._projected.log.projection(projection.session_id)
         except SessionNotFound:
             event = SessionDeleted(
-                id=event_id(view.session_id, "deleted"), processed_at=rfc3339(self._viewed.clock.micros())
+                id=event_id(projection.session_id, "deleted"), processed_at=rfc3339(self._projected.clock.micros())
             )
-            return EventChunk(view.session, [StoredEvent(last + 1, 0, msgspec.json.encode(event))])
+            return EventChunk(projection.session, [StoredEvent(last + 1, 0, msgspec.json.encode(event))])
         except EveryagentError:
             return None
         return None
@@ -99,6 +101,6 @@ def on_thread(events: Sequence[StoredEvent], thread: str | None) -> list[StoredE
     ]
 
 
-def _started_by(view: ProjectionRecord, thread: str | None) -> str | None:
+def _started_by(projection: ProjectionRecord, thread: str | None) -> str | None:
     """The id of the item whose tool call started a thread."""
-    return next((item for item, found in subagents_of(view).items() if found.id == thread), None)
+    return next((item for item, found in subagents_of(projection).items() if found.id == thread), None)

@@ -21,13 +21,13 @@ from everyagent.sessions.projected import ProjectedSessions
 
 
 class SessionThreads:
-    def __init__(self, viewed: ProjectedSessions, talking: Talking) -> None:
-        self._viewed = viewed
+    def __init__(self, projected: ProjectedSessions, talking: Talking) -> None:
+        self._projected = projected
         self._talking = talking
 
     async def list(self, session_id: str, asked: ThreadListQuery) -> Page[SessionThread]:
-        view = await self._viewed.log.view(session_id)
-        found = threads_of(view, self._viewed.clock.micros())
+        projection = await self._projected.log.projection(session_id)
+        found = threads_of(projection, self._projected.clock.micros())
         wanted = [thread for thread in found if not asked.statuses or thread.status in asked.statuses]
         start = position(asked.page, "asc") if asked.page else 0
         end = start + asked.limit
@@ -45,11 +45,11 @@ class SessionThreads:
             raise Conflict(f"The thread {thread_id} is {thread.status}. Interrupt it first.")
         if thread.archived_at is None:
             cause = msgspec.json.encode(CommandFrame(managed=ThreadArchived(thread=thread_id)))
-            await self._viewed.submit(session_id, lambda _: Batch(frame=cause))
+            await self._projected.submit(session_id, lambda _: Batch(frame=cause))
         return await self.retrieve(session_id, thread_id)
 
     async def events(self, session_id: str, thread_id: str, asked: ThreadEvents) -> tuple[JoinedPage, str | None]:
-        view, thread = await self._find(session_id, thread_id)
+        projection, thread = await self._find(session_id, thread_id)
         if thread.parent_thread_id is None:
             return await self._talking.list(session_id, EventListQuery(limit=asked.limit, page=asked.page))
         after = position(asked.page, "asc") if asked.page else 0
@@ -57,15 +57,15 @@ class SessionThreads:
         more = True
         while more:
             query = EventQuery(session=0, after=after, limit=asked.limit, types=frozenset({ON_THREAD}))
-            page = await self._viewed.told(view.session, query)
+            page = await self._projected.told(projection.session, query)
             for event in page.events:
                 mine = on_thread([event], thread_id)
                 if mine and len(bodies) == asked.limit:
-                    return JoinedPage(b",".join(bodies), True, view.head, after), cursor(after, "asc")
+                    return JoinedPage(b",".join(bodies), True, projection.head, after), cursor(after, "asc")
                 bodies += [each.body for each in mine]
                 after = event.sequence
             more = page.more
-        return JoinedPage(b",".join(bodies), False, view.head, after), None
+        return JoinedPage(b",".join(bodies), False, projection.head, after), None
 
     async def stream(
         self, session_id: str, thread_id: str, asked: EventTail, last_event_id: str | None
@@ -74,8 +74,8 @@ class SessionThreads:
         return await self._talking.stream(session_id, asked, last_event_id, thread_id)
 
     async def _find(self, session_id: str, thread_id: str) -> tuple[ProjectionRecord, SessionThread]:
-        view = await self._viewed.log.view(session_id)
-        for thread in threads_of(view, self._viewed.clock.micros()):
+        projection = await self._projected.log.projection(session_id)
+        for thread in threads_of(projection, self._projected.clock.micros()):
             if thread.id == thread_id:
-                return view, thread
+                return projection, thread
         raise NotFound(f"The session {session_id!r} has no thread {thread_id!r}.")

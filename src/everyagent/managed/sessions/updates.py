@@ -37,13 +37,13 @@ class Changing:
         self._catalog = catalog
         self._prices = prices
 
-    def plan(self, view: Projector, record: SessionRecord) -> Batch | None:
+    def plan(self, projection: Projector, record: SessionRecord) -> Batch | None:
         """None if nothing changes."""
         changes: dict[str, object] = {}
-        agent = self._agent(view)
+        agent = self._agent(projection)
         if agent:
             changes["agent"] = msgspec.to_builtins(agent)
-        budget = self._budget(view, record)
+        budget = self._budget(projection, record)
         if budget is not UNSET:
             changes["budget"] = budget
         universal = self._universal(record)
@@ -52,32 +52,32 @@ class Changing:
         return Batch(
             frame=msgspec.json.encode(CommandFrame(managed=SessionChanged(**changes))),  # pyright: ignore[reportArgumentType]
             updated=SessionUpdated(**universal) if universal else None,  # pyright: ignore[reportArgumentType]
-            config=self._config(record, agent, self_hosted=view.document.self_hosted) if agent else None,
+            config=self._config(record, agent, self_hosted=projection.document.self_hosted) if agent else None,
             restart=agent is not None,
         )
 
-    def _agent(self, view: Projector) -> SessionAgent | None:
+    def _agent(self, projection: Projector) -> SessionAgent | None:
         if self._asked.agent is UNSET:
             return None
-        agent = msgspec.convert(view.document.agent, SessionAgent)
+        agent = msgspec.convert(projection.document.agent, SessionAgent)
         changed = changed_for_session(agent, self._asked.agent.tools, self._asked.agent.mcp_servers)
         if changed == agent:
             return None
-        if view.state.status != "idle":
+        if projection.state.status != "idle":
             raise Conflict(
                 "Tools and MCP servers are changed while the session is idle. Interrupt it, or wait.",
                 error_code="session_running",
             )
         return changed
 
-    def _budget(self, view: Projector, record: SessionRecord) -> Object | msgspec.UnsetType | None:
+    def _budget(self, projection: Projector, record: SessionRecord) -> Object | msgspec.UnsetType | None:
         asked = self._asked.budget
         budget: Object | None = msgspec.to_builtins(asked) if asked else None
-        if asked is UNSET or budget == view.document.budget:
+        if asked is UNSET or budget == projection.document.budget:
             return UNSET
         if asked:
             refuse_blind(self._adapter, self._catalog, record.model, self._prices)
-            refuse_spent(asked, view.state.cost_usd + view.state.spent_usd)
+            refuse_spent(asked, projection.state.cost_usd + projection.state.spent_usd)
         return budget
 
     def _universal(self, record: SessionRecord) -> dict[str, object]:

@@ -47,9 +47,9 @@ class WorkQueue:
     """A session has at most one open piece of work, with its id as the key. Stopped work is archived."""
 
     def __init__(
-        self, viewed: ProjectedSessions, records: Records, keys: WorkerKeys, memory: MemoryAccess, clock: Clock
+        self, projected: ProjectedSessions, records: Records, keys: WorkerKeys, memory: MemoryAccess, clock: Clock
     ) -> None:
-        self._viewed = viewed
+        self._projected = projected
         self._records = records
         self._keys = keys
         self._memory = memory
@@ -182,15 +182,15 @@ class WorkQueue:
 
     async def _needs_worker(self, session_id: str) -> bool:
         try:
-            view = await self._viewed.log.view(session_id)
+            projection = await self._projected.log.projection(session_id)
         except NotFound:
             return False
-        state = state_of(view)
-        return view.status != "terminated" and bool(state.turn or state.actions or state.queued)
+        state = state_of(projection)
+        return projection.status != "terminated" and bool(state.turn or state.actions or state.queued)
 
     async def _lives(self, session_id: str) -> bool:
         try:
-            return (await self._viewed.log.view(session_id)).status != "terminated"
+            return (await self._projected.log.projection(session_id)).status != "terminated"
         except NotFound:
             return False
 

@@ -6,7 +6,7 @@ from typing import TypeAlias
 import msgspec
 from msgspec import Struct
 
-from everyagent.agents.adapter import Change, Death, Heard
+from everyagent.agents.adapter import Change, Death, DecodedFrame
 from everyagent.log.log import FrameDirection, Receipt
 from everyagent.model.asks import Answer
 from everyagent.model.events import PermissionRequested, SessionUpdated, ToolRequested
@@ -65,7 +65,7 @@ def answer_batch(ask_id: str, answer: Answer) -> Batch:
 class FramesReceived(Struct, frozen=True):
     """The agent sent frames."""
 
-    frames: Sequence[Heard]
+    frames: Sequence[DecodedFrame]
 
 
 class AgentReady(Struct, frozen=True):

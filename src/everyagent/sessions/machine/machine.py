@@ -8,7 +8,7 @@ from typing import assert_never
 
 import msgspec
 
-from everyagent.agents.adapter import Capabilities, Death, Heard, NativeSession, Synthetic
+from everyagent.agents.adapter import Capabilities, Death, DecodedFrame, NativeSession, Synthetic
 from everyagent.log.log import FrameDirection
 from everyagent.model.asks import Answer, PermissionAnswer
 from everyagent.model.events import PermissionRequested, SessionEnded, SessionStatus, SessionUpdated, ToolRequested
@@ -237,7 +237,7 @@ class Machine:
         decision.transaction.emit(endings.not_started(self.state.sequencer, error, cancelled=turn.cancelled))
         self._finish_turn(decision)
 
-    def _receive(self, frames: Sequence[Heard], decision: Decision) -> None:
+    def _receive(self, frames: Sequence[DecodedFrame], decision: Decision) -> None:
         state, transaction = self.state, decision.transaction
         if state.ended:
             return

@@ -59,7 +59,7 @@ class Projections(Protocol):
         """The launch of the session's agent, with everything that the projection adds to it."""
         ...
 
-    async def turn_begins(self, view: Projection, session_id: str) -> None:
+    async def turn_begins(self, projection: Projection, session_id: str) -> None:
         """A turn is committed; its agent gets the prompt after this. Raising fails the turn."""
         ...
 

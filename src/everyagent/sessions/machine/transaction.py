@@ -231,7 +231,7 @@ class Transaction:
             inputs=self.inputs,
             taken_inputs=self.taken_inputs,
             receipt=self.receipt,
-            view=self._projection.take() if self._projection else None,
+            projection=self._projection.take() if self._projection else None,
         )
 
 

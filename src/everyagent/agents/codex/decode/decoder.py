@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everyagent.agents.adapter import Draft, Frame, Heard, NativeSession
+from everyagent.agents.adapter import DecodedFrame, Draft, Frame, NativeSession
 from everyagent.agents.codex.decode import failures, notices
 from everyagent.agents.codex.decode.effects import CodexEffect, RpcReply, SubagentHalted, TurnStopped, UnservedRequest
 from everyagent.agents.codex.decode.open_asks import REQUESTS, CodexOpenAsks
@@ -72,7 +72,7 @@ class CodexDecoder:
         self.effects.clear()
         return effects
 
-    def decode(self, message: RpcMessage) -> Heard:
+    def decode(self, message: RpcMessage) -> DecodedFrame:
         """Never raises: a message that cannot be decoded becomes `agent.unparsed`, with the line as its frame."""
         if message.problem:
             return self._unparsed(message, message.problem)
@@ -85,12 +85,12 @@ class CodexDecoder:
             return undecodable(message.body, fault, LOCATION)
         if drafts is None:
             return self._unparsed(message, f"unknown message {message.method!r}")
-        return Heard(Frame("from_agent", message.body), drafts)
+        return DecodedFrame(Frame("from_agent", message.body), drafts)
 
-    def recorded(self, record: Recorded) -> Heard:
+    def recorded(self, record: Recorded) -> DecodedFrame:
         """A row of Codex's own record of the thread, before the end of the turn is decoded."""
         notice = wire.ModelItemNotice(item=record.item, thread_id=self.threads.keys.main or "")
-        return Heard(Frame("from_agent", record.body), self.threads.by_model(notice))
+        return DecodedFrame(Frame("from_agent", record.body), self.threads.by_model(notice))
 
     def unread(self, problem: str) -> None:
         """The record could not be read; that is reported with the end of the turn."""
@@ -108,7 +108,7 @@ class CodexDecoder:
             return request(self.asks, message)
         return () if message.method in IGNORED else None
 
-    def _unparsed(self, message: RpcMessage, error: str) -> Heard:
+    def _unparsed(self, message: RpcMessage, error: str) -> DecodedFrame:
         self._refuse(message)
         return unparsed(message.body, error, LOCATION)
 
@@ -227,8 +227,8 @@ class CodexDecoder:
 
     # -- the rest ---------------------------------------------------------------------------------------------
 
-    def hook_called(self, hook: PendingHook) -> Heard:
-        return Heard(Frame("from_agent", hook.body), self.asks.hook_called(hook))
+    def hook_called(self, hook: PendingHook) -> DecodedFrame:
+        return DecodedFrame(Frame("from_agent", hook.body), self.asks.hook_called(hook))
 
     def warned(self, notice: wire.CodexNotice) -> Sequence[Draft]:
         """A sub-agent's thread repeats the warnings of the session's own."""

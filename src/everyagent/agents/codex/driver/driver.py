@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 from anyio import to_thread
 
-from everyagent.agents.adapter import Change, Death, Heard, Launch, Listener, Prompt
+from everyagent.agents.adapter import Change, Death, DecodedFrame, Launch, Listener, Prompt
 from everyagent.agents.codex import catalog
 from everyagent.agents.codex.decode import asks
 from everyagent.agents.codex.decode.decoder import CodexDecoder
@@ -283,20 +283,20 @@ class CodexConversation(SharedConversation[CodexMessage]):
 
     # -- messages -----------------------------------------------------------------------------------------------
 
-    async def _decode(self, batch: Sequence[CodexMessage | Heard]) -> list[Heard]:
-        heard: list[Heard] = []
+    async def _decode(self, batch: Sequence[CodexMessage | DecodedFrame]) -> list[DecodedFrame]:
+        decoded: list[DecodedFrame] = []
         for message in batch:
-            if isinstance(message, Heard):
-                heard.append(message)
+            if isinstance(message, DecodedFrame):
+                decoded.append(message)
             elif isinstance(message, PendingHook):
-                heard.append(self._decoder.hook_called(message))
+                decoded.append(self._decoder.hook_called(message))
             else:
                 if self._rollout and self._decoder.ends_turn(message):
-                    heard += await self._refused_calls(self._rollout)
-                heard.append(self._decoder.decode(message))
-        return heard
+                    decoded += await self._refused_calls(self._rollout)
+                decoded.append(self._decoder.decode(message))
+        return decoded
 
-    async def _refused_calls(self, rollout: Rollout) -> list[Heard]:
+    async def _refused_calls(self, rollout: Rollout) -> list[DecodedFrame]:
         """The calls of a turn that Codex refused without a message."""
         try:
             rows = await to_thread.run_sync(rollout.calls_without_item, self._decoder.threads.has_item)
@@ -304,7 +304,7 @@ class CodexConversation(SharedConversation[CodexMessage]):
             self._rollout = None
             self._decoder.unread(str(problem))
             return []
-        return [heard for each in rows if (heard := self._decoder.recorded(each)).drafts]
+        return [decoded for each in rows if (decoded := self._decoder.recorded(each)).drafts]
 
     async def _carry_out(self) -> None:
         for effect in self._decoder.take_effects():

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import anyio
 from msgspec import Raw
 
-from everyagent.agents.adapter import Frame, Heard
+from everyagent.agents.adapter import DecodedFrame, Frame
 from everyagent.agents.codex.decode.effects import RpcReply
 from everyagent.agents.codex.driver.server import REPLY_LIMIT, AppServer, CodexServerSession
 from everyagent.agents.codex.protocol import rpc
@@ -18,7 +18,7 @@ from everyagent.errors import AgentFailed
 class RpcExchange:
     """`sent` has the method of each open request, for the decoder. Frames that are sent are `put` in the inbox."""
 
-    def __init__(self, sent: dict[Id, str], put: Callable[[Heard], None]) -> None:
+    def __init__(self, sent: dict[Id, str], put: Callable[[DecodedFrame], None]) -> None:
         self._sent = sent
         self._put = put
         self._line: tuple[AppServer, CodexServerSession] | None = None
@@ -66,7 +66,7 @@ class RpcExchange:
 
     async def write(self, frame: bytes) -> None:
         server, _ = self._open_line()
-        self._put(Heard(Frame("to_agent", frame[:-1]), ()))
+        self._put(DecodedFrame(Frame("to_agent", frame[:-1]), ()))
         await server.write(frame)
 
     def _next_id(self, method: str) -> Id:

@@ -11,7 +11,7 @@ import anyio
 import msgspec
 from msgspec import Raw
 
-from everyagent.agents.adapter import Frame, Heard
+from everyagent.agents.adapter import DecodedFrame, Frame
 from everyagent.agents.codex.driver import encode
 from everyagent.agents.codex.policy.policy_hooks import PendingHook
 from everyagent.agents.codex.protocol import rpc, wire
@@ -61,7 +61,7 @@ class AppServer(SharedServer[CodexMessage]):
         super().join(session)
         greeting, self._greeting = self._greeting, []
         for frame in greeting:
-            session.put(Heard(frame, ()))
+            session.put(DecodedFrame(frame, ()))
 
     def _forget(self, session: CodexServerSession) -> None:
         super()._forget(session)

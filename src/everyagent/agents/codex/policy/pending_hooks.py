@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from everyagent.agents.adapter import Frame, Heard
+from everyagent.agents.adapter import DecodedFrame, Frame
 from everyagent.agents.codex.decode import asks
 from everyagent.agents.codex.decode.decoder import CodexDecoder
 from everyagent.agents.codex.policy import policies
@@ -19,7 +19,7 @@ _OVER = "The session is over."
 class PendingHooks:
     """Each hook is `put` among Codex's messages, so that it is decided in order."""
 
-    def __init__(self, decoder: CodexDecoder, put: Callable[[PendingHook | Heard], None]) -> None:
+    def __init__(self, decoder: CodexDecoder, put: Callable[[PendingHook | DecodedFrame], None]) -> None:
         self._decoder = decoder
         self._put = put
         self._numbers = itertools.count(1)
@@ -50,7 +50,7 @@ class PendingHooks:
     def answer(self, key: str, answer: PermissionAnswer) -> None:
         decision, drafts = self._decoder.policy_hooks.answered(key, answer)
         sent = msgspec.json.encode({"hook": key, "allowed": decision.why is None, "reason": decision.why})
-        self._put(Heard(Frame("to_agent", sent), drafts))
+        self._put(DecodedFrame(Frame("to_agent", sent), drafts))
         self.resolve(decision)
 
     def give_up(self) -> None:
@@ -63,4 +63,4 @@ class PendingHooks:
         self._decoder.policy_hooks.withdraw(hook.key)
         open = self._decoder.asks.take(hook.key)
         if open:
-            self._put(Heard(Frame("from_agent", hook.body), (asks.withdrawn(hook.key, open[1]),)))
+            self._put(DecodedFrame(Frame("from_agent", hook.body), (asks.withdrawn(hook.key, open[1]),)))

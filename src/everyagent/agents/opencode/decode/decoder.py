@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everyagent.agents.adapter import Draft, Frame, Heard
+from everyagent.agents.adapter import DecodedFrame, Draft, Frame
 from everyagent.agents.opencode.decode import failures, notices
 from everyagent.agents.opencode.decode.effects import AbortTurn, AllowPermission, CheckTurn, OpencodeEffect
 from everyagent.agents.opencode.decode.messages import PARTS, SessionMessages
@@ -53,7 +53,7 @@ class OpencodeDecoder:
         *,
         servers: Mapping[str, str] | None = None,
         titled: bool = False,
-        put: Callable[[Heard], None] = lambda _: None,
+        put: Callable[[DecodedFrame], None] = lambda _: None,
         now: Callable[[], float] = time.time,
     ) -> None:
         self.effects: list[OpencodeEffect] = []
@@ -82,7 +82,7 @@ class OpencodeDecoder:
     def child(self, call: str) -> str | None:
         return self._messages.child(call)
 
-    def decode(self, event: NativeEvent) -> Heard:
+    def decode(self, event: NativeEvent) -> DecodedFrame:
         """Never raises: an event that cannot be decoded becomes `agent.unparsed`, with the event as its frame."""
         if event.problem:
             return unparsed(event.body, event.problem, LOCATION)
@@ -94,7 +94,7 @@ class OpencodeDecoder:
             return undecodable(event.body, fault, LOCATION)
         if drafts is None:
             return unparsed(event.body, f"unknown event {event.type!r}", LOCATION)
-        return Heard(Frame("from_agent", event.body), drafts)
+        return DecodedFrame(Frame("from_agent", event.body), drafts)
 
     def _dispatch(self, event: NativeEvent) -> Sequence[Draft] | None:
         handler = MAPPED.get(event.type)

@@ -7,7 +7,7 @@ import anyio
 import msgspec
 from anyio import to_thread
 
-from everyagent.agents.adapter import Change, Death, Frame, Heard, Launch, Listener, NativeSession, Prompt
+from everyagent.agents.adapter import Change, Death, DecodedFrame, Frame, Launch, Listener, NativeSession, Prompt
 from everyagent.agents.opencode.decode import asks, notices
 from everyagent.agents.opencode.decode.decoder import OpencodeDecoder
 from everyagent.agents.opencode.decode.effects import AbortTurn, AllowPermission, CheckTurn
@@ -95,7 +95,7 @@ class OpencodeConversation(SharedConversation[NativeEvent]):
         self._plugin_hooks.conversations.append(self)
         if self._launch.policies != UNRESTRICTED and not await self._plugin_hooks.is_loaded(server.pid):
             raise AgentFailed(_NO_PLUGIN)
-        self.put(Heard(Frame("from_agent", answer), (NativeSession(session.id),)))
+        self.put(DecodedFrame(Frame("from_agent", answer), (NativeSession(session.id),)))
         if self._launch.mcp:
             self._spawn(self._report_mcp_servers)
 
@@ -192,7 +192,7 @@ class OpencodeConversation(SharedConversation[NativeEvent]):
             await self._ask("POST", f"{self._session}/summarize", body, limit=COMPACT_LIMIT)
         except OpencodeRefused as refusal:
             drafts = list(self._decoder.refused(refusal.detail))
-            self.put(Heard(Frame("from_agent", refusal.detail.encode(), "text"), drafts))
+            self.put(DecodedFrame(Frame("from_agent", refusal.detail.encode(), "text"), drafts))
 
     async def _reply(self, reply: asks.AskReply) -> None:
         body = None if reply.body is None else msgspec.json.encode(reply.body)
@@ -203,7 +203,7 @@ class OpencodeConversation(SharedConversation[NativeEvent]):
         answer = await self._ask("GET", "/mcp", limit=MCP_LIMIT)
         states = read(answer, dict[str, wire.McpState])
         drafts = [draft for name in self._launch.mcp for draft in notices.mcp_state(name, states.get(name))]
-        self.put(Heard(Frame("from_agent", answer), drafts))
+        self.put(DecodedFrame(Frame("from_agent", answer), drafts))
 
     async def _abort_begun(self) -> None:
         turn = self._decoder.turn
@@ -216,7 +216,7 @@ class OpencodeConversation(SharedConversation[NativeEvent]):
         if server is None or self._death is not None:
             raise OpencodeUnreachable(_GONE)
         asked = b'{"method":"%s","path":"%s","body":%s}' % (method.encode(), path.encode(), body or b"null")
-        self.put(Heard(Frame("to_agent", asked), ()))
+        self.put(DecodedFrame(Frame("to_agent", asked), ()))
         return await server.rest.ask(method, path, self.directory, body, limit=limit)
 
     # -- the end ------------------------------------------------------------------------------------------------
@@ -245,18 +245,18 @@ class OpencodeConversation(SharedConversation[NativeEvent]):
 
     # -- messages -----------------------------------------------------------------------------------------------
 
-    async def _decode(self, batch: Sequence[NativeEvent | Heard]) -> list[Heard]:
-        heard: list[Heard] = []
+    async def _decode(self, batch: Sequence[NativeEvent | DecodedFrame]) -> list[DecodedFrame]:
+        decoded: list[DecodedFrame] = []
         for event in batch:
-            if isinstance(event, Heard):
-                heard.append(event)
+            if isinstance(event, DecodedFrame):
+                decoded.append(event)
             elif event is STREAM_LOST:
-                heard += await self._resync.after_loss()
+                decoded += await self._resync.after_loss()
             elif event is _CHECK_DUE:
-                heard += await self._resync.check()
+                decoded += await self._resync.check()
             else:
-                heard.append(self._decoder.decode(event))
-        return heard
+                decoded.append(self._decoder.decode(event))
+        return decoded
 
     async def _carry_out(self) -> None:
         turn = self._decoder.turn

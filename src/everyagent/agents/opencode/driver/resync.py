@@ -5,7 +5,7 @@ from functools import partial
 
 import anyio
 
-from everyagent.agents.adapter import Frame, Heard
+from everyagent.agents.adapter import DecodedFrame, Frame
 from everyagent.agents.opencode.decode.decoder import OpencodeDecoder
 from everyagent.agents.opencode.decode.turns import OpencodeTurn
 from everyagent.agents.opencode.driver.snapshot import SnapshotResult
@@ -50,16 +50,16 @@ class Resync:
         if turn is self._decoder.turn:
             self._remind()
 
-    async def after_loss(self) -> list[Heard]:
+    async def after_loss(self) -> list[DecodedFrame]:
         """The event stream was lost: everything that was missed."""
         self._decoder.tear()
         return await self._caught_up(idle=False)
 
-    async def check(self) -> list[Heard]:
+    async def check(self) -> list[DecodedFrame]:
         """The turn that was due for a check, unless another one runs."""
         return await self._caught_up(idle=True) if self._decoder.turn is self._due else []
 
-    async def _caught_up(self, *, idle: bool) -> list[Heard]:
+    async def _caught_up(self, *, idle: bool) -> list[DecodedFrame]:
         turn = self._decoder.turn
         if turn is None:
             return []
@@ -71,9 +71,9 @@ class Resync:
         self._attempts = 0
         drafts = list(self._decoder.catch_up(result.snapshot, idle=idle))
         *frames, last = result.frames
-        return [*(Heard(frame, ()) for frame in frames), Heard(last, drafts)]
+        return [*(DecodedFrame(frame, ()) for frame in frames), DecodedFrame(last, drafts)]
 
-    def _failed(self, failure: AgentFailed) -> list[Heard]:
+    def _failed(self, failure: AgentFailed) -> list[DecodedFrame]:
         """Retries until the server has ended or the turn is given up."""
         logger.info("opencode's state was not fetched", native=self._decoder.session, error=failure.detail)
         self._attempts += 1
@@ -82,4 +82,4 @@ class Resync:
             return []
         self._attempts = 0
         drafts = list(self._decoder.refused(failure.detail))
-        return [Heard(Frame("from_agent", failure.detail.encode(), "text"), drafts)]
+        return [DecodedFrame(Frame("from_agent", failure.detail.encode(), "text"), drafts)]

@@ -10,7 +10,7 @@ import anyio
 import msgspec
 from msgspec import Raw, Struct
 
-from everyagent.agents.adapter import Frame, Heard
+from everyagent.agents.adapter import DecodedFrame, Frame
 from everyagent.agents.opencode.decode import asks, tools
 from everyagent.agents.opencode.decode.calls import OpencodeCall
 from everyagent.errors import AgentFailed
@@ -65,7 +65,7 @@ class SessionPolicies:
         servers: Mapping[str, str],
         *,
         find: Callable[[str, str], OpencodeCall | None],
-        put: Callable[[Heard], None],
+        put: Callable[[DecodedFrame], None],
     ) -> None:
         self.policies = ToolPolicies()
         self.planning = False
@@ -135,13 +135,13 @@ class SessionPolicies:
             options=["once", "reject"],
             item_id=item.part.id if item else None,
         )
-        self._put(Heard(frame, (requested,)))
+        self._put(DecodedFrame(frame, (requested,)))
         try:
             return await waiting
         finally:
             del self._waiting[key]
             if waiting.cancelled() or not waiting.done():
-                self._put(Heard(frame, (asks.withdrawn("permission", key),)))
+                self._put(DecodedFrame(frame, (asks.withdrawn("permission", key),)))
 
     async def _item_of(self, call: PluginCall) -> OpencodeCall | None:
         with anyio.move_on_after(CALL_LIMIT):
