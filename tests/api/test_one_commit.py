@@ -12,7 +12,7 @@ from everyagent.api.app import create_app
 from everyagent.api.context import ApiSettings
 from everyagent.config import Settings
 from everyagent.daemon import LazyManaged, sessions_of
-from everyagent.log.log import Append, Input, Receipt
+from everyagent.log.log import Append
 from everyagent.log.sqlite.log import SqliteLog
 from everyagent.model.decoding import decode_event
 from everyagent.sessions.limits import Limits
@@ -22,31 +22,24 @@ BEGINNING = ["turn.started", "item.started", "item.delta", "item.completed", "se
 
 
 class Writes:
-    """The writes of sessions to the log, in order. An input that is stored outside of a step is `None`."""
+    """The writes of sessions to the log, in order."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.all: list[Append | None] = []
-        append, enqueue = SqliteLog.append, SqliteLog.enqueue
+        self.all: list[Append] = []
+        append = SqliteLog.append
 
         def appended(log: SqliteLog, step: Append, *, patient: bool = False) -> asyncio.Future[None]:
             self.all.append(step)
             return append(log, step, patient=patient)
 
-        async def enqueued(log: SqliteLog, session: int, input: Input, receipt: Receipt | None = None) -> None:
-            self.all.append(None)
-            await enqueue(log, session, input, receipt)
-
         monkeypatch.setattr(SqliteLog, "append", appended)
-        monkeypatch.setattr(SqliteLog, "enqueue", enqueued)
 
     def beginning(self) -> Append:
         """The first write. It must have all events that begin the turn, and no later write may have any."""
         first, *later = self.all
-        assert first is not None, "the message was stored before its turn began"
         assert types(first)[: len(BEGINNING)] == BEGINNING
         assert [*first.inputs, *first.taken_inputs] == [], "the message was queued"
-        assert None not in later
-        assert "turn.started" not in [type for step in later if step for type in types(step)]
+        assert "turn.started" not in [type for step in later for type in types(step)]
         return first
 
 

@@ -11,7 +11,7 @@ from faulty_disk import FaultyDisk
 
 from everyagent.clock import SystemClock
 from everyagent.errors import CommitFailed, LogConflict, StorageFull, Unavailable
-from everyagent.log.log import Append, Input, SessionRecord
+from everyagent.log.log import Append, SessionRecord
 from everyagent.log.sqlite import SqliteLog
 from everyagent.log.sqlite.writer import Job
 from everyagent.testing.log_rules.samples import (
@@ -21,6 +21,7 @@ from everyagent.testing.log_rules.samples import (
     events,
     grow,
     new_session,
+    queued,
     receipt,
     record,
     sequences,
@@ -65,7 +66,7 @@ async def test_a_full_disk_refuses_at_once_and_writes_nothing(log: SqliteLog, di
     refused = (
         log.append(step(session, 1)),
         log.create(record("two"), [event(1)]),
-        log.enqueue(session.number, Input(item_id="itm_1", body=b""), receipt("key")),
+        log.append(queued(session, "itm_1", receipt=receipt("key"))),
         log.keep_receipt(receipt("other")),
         log.claim("one"),
         log.delete("one"),

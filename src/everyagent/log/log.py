@@ -273,17 +273,14 @@ class Log(Protocol):
 
         Appends are committed in the order of the calls, and many may share a transaction: one that is refused does
         not touch the others. `LogConflict` if `expected` is not the session's last sequence or a frame's number is
-        not new, `LogFenced` if the epoch is not the session's; both name the head. `AskNotFound`, `AskClosed` or
-        `Conflict` for an ask or input that does not fit. Readers see the events before the future is done.
+        not new, `LogFenced` if the epoch is not the session's; both name the head. `AskNotFound` or `AskClosed`
+        for an ask that does not fit, `Conflict` for an input whose item id is queued already.
+        Readers see the events before the future is done.
 
         With `patient`, a full disk is waited out (agent output must not be lost); otherwise it is
         `StorageFull` at once. Any other failure to commit (I/O error, database locked by another program) is
         `CommitFailed`; later appends work as soon as the cause is gone. A conflict changes nothing.
         """
-        ...
-
-    async def enqueue(self, session: int, input: Input, receipt: Receipt | None = None) -> None:
-        """Adds a message to the session's queue. Raises `Conflict` if one with its item id waits already."""
         ...
 
     async def inputs(self, session: int) -> list[Input]:

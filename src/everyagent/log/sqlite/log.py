@@ -104,9 +104,6 @@ class SqliteLog:
     def append(self, append: Append, *, patient: bool = False) -> asyncio.Future[None]:
         return self._writer.submit(lambda group: writes.append(group, append), session=append.session, patient=patient)
 
-    async def enqueue(self, session: int, input: Input, receipt: Receipt | None = None) -> None:
-        await self._writer.submit(lambda group: writes.enqueue(group, session, input, receipt), session=session)
-
     async def delete(self, session_id: str) -> None:
         await self._writer.submit(lambda group: writes.delete(group, session_id))
 

@@ -89,25 +89,16 @@ def append(group: Group, step: Append) -> None:
     if step.asks or step.closed_asks:
         asks.write(connection, step, at)
     for waiting in step.inputs:
-        _put_input(group, step.session, waiting)
+        connection.execute(
+            "INSERT INTO inputs (session, item_id, body) VALUES (?, ?, ?)",
+            (step.session, waiting.item_id, waiting.body),
+        )
     for item_id in step.taken_inputs:
         connection.execute("DELETE FROM inputs WHERE session = ? AND item_id = ?", (step.session, item_id))
     if step.inputs or step.taken_inputs:
         _count_inputs(group, step.session)
     if step.receipt is not None:
         receipts.store(connection, step.receipt, group.now)
-
-
-def enqueue(group: Group, session: int, waiting: Input, receipt: Receipt | None) -> None:
-    connection = group.connection
-    receipts.check_unused(connection, receipt, group.now)
-    if not connection.execute("SELECT 1 FROM sessions WHERE number = ?", (session,)).fetchone():
-        raise no_such_session(session)
-    _check_inputs(group, session, [waiting])
-    _put_input(group, session, waiting)
-    _count_inputs(group, session)
-    if receipt is not None:
-        receipts.store(connection, receipt, group.now)
 
 
 def keep_receipt(group: Group, receipt: Receipt) -> None:
@@ -220,17 +211,11 @@ def _check_rising(frames: Sequence[NewFrame]) -> None:
 
 
 def _check_inputs(group: Group, session: int, inputs: Sequence[Input]) -> None:
-    for waiting in inputs:
-        if group.connection.execute(
-            "SELECT 1 FROM inputs WHERE session = ? AND item_id = ?", (session, waiting.item_id)
-        ).fetchone():
-            raise Conflict(f"A message with the item id {waiting.item_id!r} waits already.")
-
-
-def _put_input(group: Group, session: int, waiting: Input) -> None:
-    group.connection.execute(
-        "INSERT INTO inputs (session, item_id, body) VALUES (?, ?, ?)", (session, waiting.item_id, waiting.body)
-    )
+    item_ids = [waiting.item_id for waiting in inputs]
+    for place, item_id in enumerate(item_ids):
+        queued = "SELECT 1 FROM inputs WHERE session = ? AND item_id = ?"
+        if item_id in item_ids[:place] or group.connection.execute(queued, (session, item_id)).fetchone():
+            raise Conflict(f"A message with the item id {item_id!r} waits already.")
 
 
 def _count_inputs(group: Group, session: int) -> None:

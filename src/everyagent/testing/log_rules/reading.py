@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from everyagent.errors import SessionNotFound
-from everyagent.log.log import Append, EventQuery, Input, Log, NewEvent, NewFrame, Order, SessionChanges, SessionQuery
+from everyagent.log.log import Append, EventQuery, Log, NewEvent, NewFrame, Order, SessionChanges, SessionQuery
 from everyagent.model.events import TYPE_NUMBERS
 from everyagent.testing.log_rules.samples import (
     DELTA,
@@ -13,6 +13,7 @@ from everyagent.testing.log_rules.samples import (
     event,
     grow,
     new_session,
+    queued,
     receipt,
     record,
     sequences,
@@ -169,7 +170,7 @@ class ReadingRules:
             (made[4], SessionChanges(live=False, open_turn=0)),
         ):
             await log.append(Append(session=session.number, epoch=0, expected=1, at=START, changes=changes))
-        await log.enqueue(made[3].number, Input(item_id="itm_1", body=b""))
+        await log.append(queued(made[3], "itm_1"))
         assert [each.session_id for each in await log.unfinished()] == ["s1", "s2", "s3"]
 
     async def test_search_finds_words_in_all_sessions_or_one(self, log: Log) -> None:
@@ -200,7 +201,7 @@ class ReadingRules:
             receipt=receipt("key"),
         )
         await log.append(step)
-        await log.enqueue(session.number, Input(item_id="itm_1", body=b""))
+        await log.append(queued(session, "itm_1", head=2))
         await log.delete("one")
         with pytest.raises(SessionNotFound):
             await log.session("one")

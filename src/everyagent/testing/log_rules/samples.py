@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
 from everyagent.log.chunk import EventChunk
-from everyagent.log.log import Append, EventQuery, Log, NewEvent, Receipt, SessionRecord, StoredEvent
+from everyagent.log.log import Append, EventQuery, Input, Log, NewEvent, Receipt, SessionRecord, StoredEvent
 from everyagent.model.events import TYPE_NUMBERS
 
 START = 1_700_000_000_000_000
@@ -62,6 +62,12 @@ async def grow(log: Log, session: SessionRecord, head: int, count: int, *, size:
     )
     await log.append(step)
     return head + count
+
+
+def queued(session: SessionRecord, *item_ids: str, head: int = 1, receipt: Receipt | None = None) -> Append:
+    """A step without events that queues messages."""
+    inputs = [Input(item_id=item_id, body=item_id.encode()) for item_id in item_ids]
+    return Append(session=session.number, epoch=session.epoch, expected=head, at=START, inputs=inputs, receipt=receipt)
 
 
 async def whole(log: Log, session: int) -> list[StoredEvent]:

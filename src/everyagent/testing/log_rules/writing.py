@@ -5,7 +5,16 @@ import asyncio
 import msgspec
 import pytest
 
-from everyagent.errors import AskClosed, AskNotFound, KeyReused, LogConflict, LogFenced, SessionExists, SessionNotFound
+from everyagent.errors import (
+    AskClosed,
+    AskNotFound,
+    Conflict,
+    KeyReused,
+    LogConflict,
+    LogFenced,
+    SessionExists,
+    SessionNotFound,
+)
 from everyagent.log.log import Append, ClosedAsk, EventQuery, Input, Log, NewAsk, NewFrame, SessionChanges
 from everyagent.model.usage import Usage
 from everyagent.testing.log_rules.samples import (
@@ -15,6 +24,7 @@ from everyagent.testing.log_rules.samples import (
     events,
     grow,
     new_session,
+    queued,
     receipt,
     record,
     sequences,
@@ -103,7 +113,7 @@ class WritingRules:
 
     async def test_everything_in_one_step_is_there_after_it(self, log: Log) -> None:
         session = await new_session(log)
-        await log.enqueue(session.number, Input(item_id="itm_1", body=b"1"))
+        await log.append(queued(session, "itm_1"))
         changes = SessionChanges(
             status="waiting",
             native_session_id="native",
@@ -201,8 +211,9 @@ class WritingRules:
 
     async def test_inputs_wait_in_the_order_they_came(self, log: Log) -> None:
         session = await new_session(log)
-        waiting = [Input(item_id=f"itm_{number}", body=b"%d" % number) for number in range(20)]
-        await asyncio.gather(*(log.enqueue(session.number, each) for each in waiting))
+        steps = [queued(session, f"itm_{n}", f"itm_{n + 1}") for n in range(0, 20, 2)]
+        await asyncio.gather(*(log.append(step) for step in steps))
+        waiting = [Input(item_id=f"itm_{n}", body=b"itm_%d" % n) for n in range(20)]
         assert await log.inputs(session.number) == waiting
         assert (await log.session("one")).queued_inputs == 20
         step = Append(session=session.number, epoch=0, expected=1, at=START, taken_inputs=["itm_0", "itm_5"])
@@ -210,12 +221,22 @@ class WritingRules:
         assert await log.inputs(session.number) == [each for each in waiting if each.item_id not in step.taken_inputs]
         assert (await log.session("one")).queued_inputs == 18
         with pytest.raises(SessionNotFound):
-            await log.enqueue(session.number + 1, waiting[0])
+            await log.append(queued(msgspec.structs.replace(session, number=session.number + 1), "itm_0"))
+
+    async def test_a_message_is_queued_once(self, log: Log) -> None:
+        session = await new_session(log)
+        await log.append(queued(session, "itm_1"))
+        for again in (("itm_1",), ("itm_2", "itm_1"), ("itm_3", "itm_3")):
+            with pytest.raises(Conflict):
+                await log.append(queued(session, *again, receipt=receipt("key")))
+        assert [each.item_id for each in await log.inputs(session.number)] == ["itm_1"]
+        assert (await log.session("one")).queued_inputs == 1
+        assert await log.receipt("key") is None
 
     async def test_a_key_has_one_effect(self, log: Log) -> None:
         session = await new_session(log)
-        twice = [log.enqueue(session.number, Input(item_id=f"itm_{n}", body=b""), receipt("key")) for n in range(2)]
-        results = await asyncio.gather(*twice, return_exceptions=True)
+        steps = [queued(session, f"itm_{n}", receipt=receipt("key")) for n in range(2)]
+        results = await asyncio.gather(*(log.append(step) for step in steps), return_exceptions=True)
         assert [type(result) for result in results] == [type(None), KeyReused]
         assert len(await log.inputs(session.number)) == 1
         with pytest.raises(KeyReused):
@@ -239,7 +260,7 @@ class WritingRules:
     async def test_what_was_acknowledged_is_there_when_the_log_is_opened_again(self, log: Log, store: LogStore) -> None:
         session = await new_session(log)
         await grow(log, session, 1, 50)
-        await log.enqueue(session.number, Input(item_id="itm_1", body=b"1"), receipt("key"))
+        await log.append(queued(session, "itm_1", head=51, receipt=receipt("key")))
         state = await log.session("one")
         stored = await whole(log, session.number)
         await log.close()
