@@ -11,9 +11,10 @@ import pytest
 
 from everyagent.clock import SystemClock
 from everyagent.errors import Unavailable
+from everyagent.log import retries
 from everyagent.log.blobs import INLINE_BYTES
 from everyagent.log.log import Append, EventQuery, FeedPosition, NewFrame
-from everyagent.log.sqlite import SqliteLog, checkpoint, deletion, migrations, pages, retries, writer
+from everyagent.log.sqlite import SqliteLog, checkpoint, deletion, migrations, pages, writer
 from everyagent.log.sqlite.connection import Connection
 from everyagent.log.sqlite.migrations import migrate
 from everyagent.testing.log_rules.samples import (
@@ -273,7 +274,7 @@ async def test_a_page_is_bounded_in_bytes_and_reports_that_more_events_exist(log
     session = await new_session(log)
     await grow(log, session, 1, 40, size=100_000)
     query = EventQuery(session=session.number, limit=1000)
-    span = pages._span(log._writer._connection, query)
+    span = pages.span(log._writer._connection, query)
     page = await log._readers.read(
         lambda connection: pages.read_page(connection, log._blobs, span, pages.PageShape(size=1 << 20))
     )

@@ -4,9 +4,9 @@ import threading
 
 import apsw
 
+from everyagent.log.retries import Retries
 from everyagent.log.sqlite.connection import Connection
 from everyagent.log.sqlite.database import Database
-from everyagent.log.sqlite.retries import Retries
 
 #: Pages in the write-ahead log, not yet moved, from which on it is worth moving them (16 MiB).
 WORTHWHILE_PAGES = 4096

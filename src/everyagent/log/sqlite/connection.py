@@ -1,22 +1,15 @@
 """Typed protocol of an apsw connection, as far as the log uses it. apsw's own stubs need Python 3.12."""
 
-from collections.abc import Callable, Iterator, Sequence
-from types import TracebackType
-from typing import Protocol, TypeAlias
+from collections.abc import Callable
+from typing import Protocol
 
-Value: TypeAlias = int | float | str | bytes | None
-Row: TypeAlias = tuple[Value, ...]
+from everyagent.log.sql import connection
+from everyagent.log.sql.connection import Row, Value
 
-
-class Cursor(Protocol):
-    def __iter__(self) -> Iterator[Row]: ...
-    def fetchone(self) -> Row | None: ...
-    def fetchall(self) -> list[Row]: ...
+__all__ = ["Connection", "Row", "Value"]
 
 
-class Connection(Protocol):
-    """A `with` block is a transaction, or a savepoint inside of one."""
-
+class Connection(connection.Connection, Protocol):
     @property
     def filename(self) -> str: ...
     @property
@@ -24,14 +17,7 @@ class Connection(Protocol):
     @property
     def system_errno(self) -> int: ...
 
-    def __enter__(self) -> "Connection": ...
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None: ...
-
-    def execute(self, statements: str, bindings: Sequence[Value] | None = None) -> Cursor: ...
     def changes(self) -> int: ...
-    def last_insert_rowid(self) -> int: ...
     def limit(self, id: int, newval: int = -1) -> int: ...
     def set_wal_hook(self, callable: Callable[["Connection", str, int], int] | None) -> None: ...
     def wal_checkpoint(self, dbname: str | None = None, mode: int = 0) -> tuple[int, int]: ...

@@ -2,8 +2,8 @@
 
 from typing import cast
 
+from everyagent.log.sql.rows import key
 from everyagent.log.sqlite.connection import Connection
-from everyagent.log.sqlite.rows import key
 
 #: Deleted sessions that share one pass over the commits, which has no index by session.
 _BATCH_SESSIONS = 1000

@@ -6,55 +6,27 @@ row would wait for the interpreter at every row while the event loop is busy.
 
 from collections.abc import Iterator
 from functools import cache
-from typing import NamedTuple, cast
+from typing import cast
 
 import apsw
 import msgspec
 
 from everyagent.log.blobs import Blobs
-from everyagent.log.log import EventPage, EventQuery, FrameForm, JoinedPage, Order, StoredEvent
-from everyagent.log.projections import HIDDEN, PROJECTION
+from everyagent.log.letter_case import glob
+from everyagent.log.log import EventPage, EventQuery, JoinedPage, Order, StoredEvent
+from everyagent.log.sql.rows import FORMS, NUMBER_MASK, key
+from everyagent.log.sql.spans import SHOWN, PageShape, Span, head_by_id, span_of, with_raw
 from everyagent.log.sqlite.connection import Connection, Row
-from everyagent.log.sqlite.letter_case import any_case
-from everyagent.log.sqlite.rows import FORMS, NUMBER_MASK, key, no_such_session
-
-PAGE_BYTES = 32 << 20
-ALL_TYPES = -1
 
 _JSON = FORMS.index("json")
 
 
-class Span(NamedTuple):
-    """Events with `low` < key < `high`, at most `limit` (0: all of them).
-
-    Their types' bits are set in `types`. `pattern` is a GLOB pattern for their bodies with ASCII letters in lower
-    case; empty for any.
-    """
-
-    low: int
-    high: int
-    limit: int = 0
-    types: int = ALL_TYPES
-    pattern: str = ""
-
-    @property
-    def used(self) -> int:
-        """The number of leading fields that a statement needs as bindings."""
-        if self.pattern:
-            return 5
-        return 4 if self.types != ALL_TYPES else 3 if self.limit else 2
-
-
-class PageShape(NamedTuple):
-    """`size` is the most bytes of a page, but for its first event. `raw` puts the frames into the events."""
-
-    size: int = PAGE_BYTES
-    order: Order = "asc"
-    raw: bool = False
-
-
 def page(connection: Connection, blobs: Blobs, query: EventQuery) -> EventPage:
-    return read_page(connection, blobs, _span(connection, query), PageShape(order=query.order, raw=query.raw))
+    return read_page(connection, blobs, span(connection, query), PageShape(order=query.order, raw=query.raw))
+
+
+def span(connection: Connection, query: EventQuery) -> Span:
+    return span_of(connection, query, lambda text: f"*{glob(text)}*")
 
 
 def read_page(connection: Connection, blobs: Blobs, span: Span, shape: PageShape) -> EventPage:
@@ -76,11 +48,8 @@ def read_page(connection: Connection, blobs: Blobs, span: Span, shape: PageShape
 def joined_page(
     connection: Connection, blobs: Blobs, session_id: str, query: EventQuery, *, projection: bool
 ) -> JoinedPage:
-    row = connection.execute(_VIEW_HEAD if projection else _HEAD, (session_id,)).fetchone()
-    if row is None:
-        raise no_such_session(session_id)
-    session, head, hidden = cast("tuple[int, int, int]", row)
-    query = msgspec.structs.replace(query, session=session, types=query.types or (_SHOWN if hidden else frozenset()))
+    session, head, hidden = head_by_id(connection, session_id, projection=projection)
+    query = msgspec.structs.replace(query, session=session, types=query.types or (SHOWN if hidden else frozenset()))
     if query == EventQuery(session=session, after=query.after, limit=query.limit):
         unfiltered = _unfiltered(connection, query, head)
         if unfiltered is not None:
@@ -88,14 +57,6 @@ def joined_page(
     events, more = page(connection, blobs, query)
     last = events[-1].sequence if events else 0
     return JoinedPage(b",".join([event.body for event in events]), more, head, last)
-
-
-_SHOWN = frozenset(range(HIDDEN))
-_HEAD = "SELECT number, last_sequence, 0 FROM sessions WHERE session_id = ?"
-_VIEW_HEAD = (
-    f"SELECT number | {PROJECTION}, head, hidden FROM sessions JOIN views ON views.session = sessions.number "
-    "WHERE session_id = ?"
-)
 
 
 def _unfiltered(connection: Connection, query: EventQuery, head: int) -> JoinedPage | None:
@@ -113,48 +74,6 @@ def _unfiltered(connection: Connection, query: EventQuery, head: int) -> JoinedP
 
 #: Aggregates over the span's `key`, `type` and `body`, or over its `body` alone.
 _BODIES = "count(body), CAST(group_concat(body, ',') AS BLOB)"
-
-
-def session_head(connection: Connection, session: int) -> int:
-    """The last sequence of a session, or of a projection."""
-    if session & PROJECTION:
-        statement = "SELECT head FROM views WHERE session = ?"
-    else:
-        statement = "SELECT last_sequence FROM sessions WHERE number = ?"
-    row = connection.execute(statement, (session & ~PROJECTION,)).fetchone()
-    if row is None:
-        raise no_such_session(session & ~PROJECTION)
-    return cast("int", row[0])
-
-
-def _span(connection: Connection, query: EventQuery) -> Span:
-    """Events are in the order of their times, so a range of times is a range of sequences."""
-    head = session_head(connection, query.session)
-    first, last = 1, head
-    if query.order == "asc":
-        first = max(first, query.after + 1)
-    elif query.after:
-        last = min(last, query.after - 1)
-    if query.since is not None:
-        first = max(first, _first_at(connection, query.session, query.since, head))
-    if query.until is not None:
-        last = min(last, _first_at(connection, query.session, query.until, head) - 1)
-    types = sum(1 << number for number in query.types) if query.types else ALL_TYPES
-    pattern = f"*{any_case(msgspec.json.encode(query.text)[1:-1].decode())}*" if query.text else ""
-    return Span(key(query.session, first) - 1, key(query.session, last) + 1, query.limit + 1, types, pattern)
-
-
-def _first_at(connection: Connection, session: int, at: int, head: int) -> int:
-    """The first sequence at or after a time; past the head if there is none."""
-    low, high = 1, head + 1
-    while low < high:
-        middle = (low + high) // 2
-        row = connection.execute("SELECT at FROM events WHERE key = ?", (key(session, middle),)).fetchone()
-        if row is not None and cast("int", row[0]) < at:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 def _joined(connection: Connection, span: Span, shape: PageShape) -> list[StoredEvent] | None:
@@ -214,7 +133,7 @@ def _one_by_one(connection: Connection, blobs: Blobs, span: Span, shape: PageSha
     ):
         body = inline if blob is None else blobs.get(blob)
         if form is not None:
-            body = _with_raw(body, FORMS[form], frame if frame_blob is None else blobs.get(frame_blob))
+            body = with_raw(body, FORMS[form], frame if frame_blob is None else blobs.get(frame_blob))
         yield StoredEvent(number & NUMBER_MASK, type_, body)
 
 
@@ -235,12 +154,3 @@ def _rows_sql(columns: str, used: int, order: Order, *, raw: bool) -> str:
         "LIMIT ?3" if used > 2 else "",
     )
     return " ".join(clauses)
-
-
-def _with_raw(body: bytes, form: FrameForm, frame: bytes) -> bytes:
-    """An event's stored bytes with its frame in place of `"raw":null`, still on one line."""
-    if form == "json":
-        raw = frame.replace(b"\n", b" ").replace(b"\r", b" ")
-    else:
-        raw = msgspec.json.encode(frame.decode("utf-8", "backslashreplace"))
-    return body[: -len(b"null}")] + raw + b"}"

@@ -3,8 +3,8 @@
 from typing import cast
 
 from everyagent.clock import rfc3339
+from everyagent.log.sql.rows import key
 from everyagent.log.sqlite.connection import Connection
-from everyagent.log.sqlite.rows import key
 from everyagent.model.sessions import SearchHit
 
 _SNIPPET_WORDS = 24

@@ -5,50 +5,32 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from queue import Empty, SimpleQueue
-from typing import NamedTuple, TypeVar, cast
+from typing import TypeVar, cast
 
 import apsw
 
 from everyagent.clock import Clock
-from everyagent.errors import EveryagentError, StorageFull, Unavailable
+from everyagent.errors import EveryagentError, StorageFull
 from everyagent.log.blobs import Blobs
-from everyagent.log.chunk import EventChunk
 from everyagent.log.projections import PROJECTION
-from everyagent.log.sqlite import receipts
+from everyagent.log.retries import Retries
+from everyagent.log.sql import receipts
+from everyagent.log.sql.jobs import Commit, Job, Work, closed
 from everyagent.log.sqlite.checkpoint import LARGE_PAGES, Checkpointer
 from everyagent.log.sqlite.connection import Connection
 from everyagent.log.sqlite.database import FULL, commit_failure, is_full
 from everyagent.log.sqlite.deletion import Deletion
-from everyagent.log.sqlite.group import Group
-from everyagent.log.sqlite.retries import Retries
+from everyagent.log.sqlite.group import SqliteGroup
 
 #: The pause between attempts to write to a full disk.
 RETRY_SECONDS = 0.25
 PRUNE_MICROS = 600 * 1_000_000
 
 T = TypeVar("T")
-Work = Callable[[Group], T]
-
-
-class Job(NamedTuple):
-    """`session` is 0 for work that belongs to none; jobs of one session keep their order."""
-
-    work: Work[object]
-    future: asyncio.Future[object]
-    session: int
-    patient: bool
-
-
-class Commit(NamedTuple):
-    """The result of a group, passed to the event loop in one call."""
-
-    outcomes: Sequence[tuple[asyncio.Future[object], object]]
-    chunks: Sequence[EventChunk] = ()
-    forgotten: Sequence[int] = ()
 
 
 class Writer:
-    """`committed` is called on the event loop, once per commit. An outcome that is an exception fails its job."""
+    """`committed` is called on the event loop, once per commit."""
 
     def __init__(
         self,
@@ -184,7 +166,7 @@ class Writer:
     def _attempt(self, jobs: Sequence[Job]) -> None:
         """Commits jobs in one transaction. A refusal fails only its job; any other failure is raised without effect."""
         connection = self._connection
-        group = Group(connection, self._blobs, self._clock, self.last_commit)
+        group = SqliteGroup(connection, self._blobs, self._clock, self.last_commit)
         connection.execute("BEGIN IMMEDIATE")
         outcomes: list[tuple[asyncio.Future[object], object]] = []
         for job in jobs:
@@ -248,7 +230,3 @@ class Writer:
             self._housekeeping.failed(error)
         else:
             self._housekeeping.succeeded()
-
-
-def closed() -> Unavailable:
-    return Unavailable("The log is closed: the daemon is shutting down. Nothing was written; try again later.")

@@ -3,8 +3,8 @@
 from typing import cast
 
 from everyagent.log.log import Input, SessionQuery, SessionRecord
-from everyagent.log.sqlite.connection import Connection
-from everyagent.log.sqlite.rows import SELECT_SESSION, no_such_session, session_record
+from everyagent.log.sql.connection import Connection
+from everyagent.log.sql.rows import SELECT_SESSION, no_such_session, session_record
 
 
 def by_id(connection: Connection, session_id: str) -> SessionRecord:
@@ -31,8 +31,9 @@ def listing(connection: Connection, query: SessionQuery) -> list[SessionRecord]:
     return [session_record(row) for row in rows.fetchall()]
 
 
-def unfinished(connection: Connection) -> list[SessionRecord]:
-    rows = connection.execute(SELECT_SESSION + "WHERE live OR open_turn OR queued_inputs ORDER BY number")
+def unfinished(connection: Connection, condition: str) -> list[SessionRecord]:
+    """`condition` is that of the database's partial index for it."""
+    rows = connection.execute(f"{SELECT_SESSION}WHERE {condition} ORDER BY number")
     return [session_record(row) for row in rows.fetchall()]
 
 

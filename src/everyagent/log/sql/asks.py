@@ -6,8 +6,8 @@ import msgspec
 
 from everyagent.errors import AskClosed, AskNotFound, Conflict
 from everyagent.log.log import Append, AskRecord, ClosedAsk
-from everyagent.log.sqlite.connection import Connection
-from everyagent.log.sqlite.rows import SELECT_ASK, ask_record
+from everyagent.log.sql.connection import Connection
+from everyagent.log.sql.rows import SELECT_ASK, ask_record
 
 
 def find(connection: Connection, session: int, ask_id: str) -> AskRecord | None:

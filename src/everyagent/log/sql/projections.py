@@ -14,10 +14,10 @@ from everyagent.log.projections import (
     ProjectionRecord,
     ProjectionStep,
 )
-from everyagent.log.sqlite.connection import Connection, Value
-from everyagent.log.sqlite.group import Group
-from everyagent.log.sqlite.pages import session_head
-from everyagent.log.sqlite.rows import key, no_such_session
+from everyagent.log.sql.connection import Connection, Value
+from everyagent.log.sql.group import Group
+from everyagent.log.sql.rows import key, no_such_session
+from everyagent.log.sql.spans import session_head
 
 _COLUMNS = tuple(name for name in ProjectionRecord.__struct_fields__ if name != "session_id")
 _SELECT = (
@@ -68,7 +68,7 @@ def write(group: Group, session: int, step: ProjectionStep, at: int) -> None:
     if step.archived_at is not UNSET:
         changed["archived_at"] = step.archived_at
     group.connection.execute(
-        _advance_sql(tuple(changed)), (session, step.expected + len(step.events), at, *changed.values())
+        _advance_sql(group.greatest, tuple(changed)), (session, step.expected + len(step.events), at, *changed.values())
     )
 
 
@@ -121,9 +121,9 @@ def listing(connection: Connection, query: ProjectionQuery) -> list[ProjectionRe
 
 
 @cache
-def _advance_sql(changed: tuple[str, ...]) -> str:
+def _advance_sql(greatest: str, changed: tuple[str, ...]) -> str:
     more = "".join(f", {name} = ?{number}" for number, name in enumerate(changed, 4))
-    return f"UPDATE views SET head = ?2, updated_at = max(updated_at, ?3){more} WHERE session = ?1"
+    return f"UPDATE views SET head = ?2, updated_at = {greatest}(updated_at, ?3){more} WHERE session = ?1"
 
 
 def _record(row: tuple[Value, ...]) -> ProjectionRecord:

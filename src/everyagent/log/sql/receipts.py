@@ -6,7 +6,7 @@ import msgspec
 
 from everyagent.errors import KeyReused
 from everyagent.log.log import Receipt
-from everyagent.log.sqlite.connection import Connection
+from everyagent.log.sql.connection import Connection
 
 KEPT_MICROS = 24 * 3600 * 1_000_000
 
@@ -36,7 +36,9 @@ def check_unused(connection: Connection, receipt: Receipt | None, now: int) -> N
 
 def store(connection: Connection, receipt: Receipt, now: int) -> None:
     connection.execute(
-        "INSERT OR REPLACE INTO receipts (key, at, fingerprint, status, headers, body) VALUES (?, ?, ?, ?, ?, ?)",
+        "INSERT INTO receipts (key, at, fingerprint, status, headers, body) VALUES (?, ?, ?, ?, ?, ?) "
+        "ON CONFLICT (key) DO UPDATE SET at = excluded.at, fingerprint = excluded.fingerprint, "
+        "status = excluded.status, headers = excluded.headers, body = excluded.body",
         (receipt.key, now, receipt.fingerprint, receipt.status, msgspec.json.encode(receipt.headers), receipt.body),
     )
 

@@ -5,10 +5,9 @@ from typing import assert_never, cast
 from msgspec import UNSET
 
 from everyagent.errors import RecordChanged, RecordExists, RecordNotFound
-from everyagent.log.blobs import Blobs
 from everyagent.log.records import Change, Delete, Insert, Record, RecordQuery, Replace
-from everyagent.log.sqlite.connection import Connection, Row, Value
-from everyagent.log.sqlite.group import Group
+from everyagent.log.sql.connection import Connection, Row, Value
+from everyagent.log.sql.group import Group
 
 _SELECT = (
     "SELECT number, kind, id, parent, key, version, created_at, updated_at, archived_at, body, secret FROM records "
@@ -52,16 +51,16 @@ def count(connection: Connection, kind: str, parent: str) -> int:
     return cast("tuple[int]", row)[0]
 
 
-def write(group: Group, blobs: Blobs, changes: tuple[Change, ...]) -> list[Record]:
+def write(group: Group, changes: tuple[Change, ...]) -> list[Record]:
     connection = group.connection
     with connection:
-        return [record for change in changes if (record := _apply(group, blobs, change)) is not None]
+        return [record for change in changes if (record := _apply(group, change)) is not None]
 
 
-def _apply(group: Group, blobs: Blobs, change: Change) -> Record | None:
+def _apply(group: Group, change: Change) -> Record | None:
     match change:
         case Insert():
-            return _insert(group, blobs, change)
+            return _insert(group, change)
         case Replace():
             return _replace(group, change)
         case Delete():
@@ -71,24 +70,26 @@ def _apply(group: Group, blobs: Blobs, change: Change) -> Record | None:
             assert_never(change)
 
 
-def _insert(group: Group, blobs: Blobs, new: Insert) -> Record:
+def _insert(group: Group, new: Insert) -> Record:
     connection = group.connection
     if connection.execute("SELECT 1 FROM records WHERE kind = ? AND id = ?", (new.kind, new.id)).fetchone():
         raise RecordExists(f"There is a {new.kind.replace('_', ' ')} {new.id!r} already.", kind=new.kind)
     _check_key(connection, new.kind, new.parent, new.key, 0)
-    connection.execute(
+    row = connection.execute(
         "INSERT INTO records (kind, id, parent, key, version, created_at, updated_at, body, secret) "
-        "VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?)",
+        "VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?) RETURNING number",
         (new.kind, new.id, new.parent, new.key, group.now, group.now, new.body, new.secret),
-    )
-    number = connection.last_insert_rowid()
+    ).fetchone()
+    (number,) = cast("tuple[int]", row)
     for upload in new.uploads:
-        blobs.adopt(upload.path, upload.digest)
+        group.blobs.adopt(upload.path, upload.digest)
     for digest in new.blobs:
         if not connection.execute("SELECT 1 FROM blobs WHERE digest = ?", (digest,)).fetchone():
             raise RecordNotFound("The content is gone: it was deleted.")
     for digest in (*(upload.digest for upload in new.uploads), *new.blobs):
-        connection.execute("INSERT OR IGNORE INTO blobs (session, digest) VALUES (?, ?)", (-number, digest))
+        connection.execute(
+            "INSERT INTO blobs (session, digest) VALUES (?, ?) ON CONFLICT DO NOTHING", (-number, digest)
+        )
     return find(connection, new.kind, new.id)
 
 

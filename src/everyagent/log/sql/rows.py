@@ -7,7 +7,7 @@ import msgspec
 
 from everyagent.errors import SessionNotFound
 from everyagent.log.log import AskRecord, FrameDirection, FrameForm, SessionRecord
-from everyagent.log.sqlite.connection import Value
+from everyagent.log.sql.connection import Value
 from everyagent.model.usage import Usage
 
 NUMBER_BITS: Final = 32

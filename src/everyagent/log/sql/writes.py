@@ -12,9 +12,9 @@ from msgspec import UNSET
 from everyagent.errors import Conflict, KeyReused, LogConflict, LogFenced, SessionExists
 from everyagent.log.log import Append, Input, NewEvent, NewFrame, Receipt, SessionChanges, SessionRecord
 from everyagent.log.projections import PROJECTION, NewProjection
-from everyagent.log.sqlite import asks, projections, receipts
-from everyagent.log.sqlite.group import Group
-from everyagent.log.sqlite.rows import (
+from everyagent.log.sql import asks, projections, receipts
+from everyagent.log.sql.group import Group
+from everyagent.log.sql.rows import (
     SELECT_SESSION,
     SESSION_COLUMNS,
     column,
@@ -48,8 +48,7 @@ def create(
         pending_asks=0,
         queued_inputs=0,
     )
-    connection.execute(_insert_session_sql(), session_row(record)[1:])
-    number = connection.last_insert_rowid()
+    (number,) = cast("tuple[int]", connection.execute(_insert_session_sql(), session_row(record)[1:]).fetchone())
     if events:
         group.add_events(number, events, record.last_at)
     if frames:
@@ -151,7 +150,7 @@ def _advance(group: Group, step: Append) -> int:
     """Updates the session's row if its head is the expected one. Returns the time of the append."""
     changed = _changed_columns(step.changes)
     rows = group.connection.execute(
-        _advance_sql(tuple(changed)),
+        _advance_sql(group.greatest, tuple(changed)),
         (
             step.expected + len(step.events),
             step.frames[-1].number if step.frames else 0,
@@ -169,11 +168,11 @@ def _advance(group: Group, step: Append) -> int:
 
 
 @cache
-def _advance_sql(changed: tuple[str, ...]) -> str:
+def _advance_sql(greatest: str, changed: tuple[str, ...]) -> str:
     more = "".join(f", {name} = ?{number}" for number, name in enumerate(changed, 8))
     return (
-        "UPDATE sessions SET last_sequence = ?1, last_frame = max(last_frame, ?2), last_at = max(last_at, ?3), "
-        f"updated_at = max(updated_at, last_at, ?3){more} "
+        f"UPDATE sessions SET last_sequence = ?1, last_frame = {greatest}(last_frame, ?2), "
+        f"last_at = {greatest}(last_at, ?3), updated_at = {greatest}(updated_at, last_at, ?3){more} "
         "WHERE number = ?4 AND epoch = ?5 AND last_sequence = ?6 AND last_frame < ?7 RETURNING last_at"
     )
 
@@ -228,4 +227,4 @@ def _count_inputs(group: Group, session: int) -> None:
 @cache
 def _insert_session_sql() -> str:
     columns = SESSION_COLUMNS[1:]
-    return f"INSERT INTO sessions ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
+    return f"INSERT INTO sessions ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))}) RETURNING number"

@@ -1,4 +1,4 @@
-"""The `Records` on SQLite: in the log's own file, through its one writer."""
+"""The `Records` on SQL: in the log's own database, through its one writer."""
 
 import asyncio
 import hashlib
@@ -6,24 +6,36 @@ import os
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import BinaryIO
+from pathlib import Path
+from typing import BinaryIO, Protocol
 
 from everyagent.errors import RecordNotFound
-from everyagent.log.blobs import Blobs
 from everyagent.log.records import Change, Record, RecordQuery, Uploaded
-from everyagent.log.sqlite import records
-from everyagent.log.sqlite.readers import ReaderThreads
-from everyagent.log.sqlite.writer import Writer
+from everyagent.log.sql import records
+from everyagent.log.sql.connection import Connection
+from everyagent.log.sql.jobs import JobWriter, Readers
 
 
-class SqliteRecords:
-    def __init__(self, writer: Writer, readers: ReaderThreads, blobs: Blobs) -> None:
+class Contents(Protocol):
+    """The files and blobs of records."""
+
+    def draft(self) -> Path:
+        """A new path for an upload."""
+        ...
+
+    def open(self, digest: bytes) -> BinaryIO:
+        """Called in a thread. `FileNotFoundError` if it is gone."""
+        ...
+
+
+class SqlRecords:
+    def __init__(self, writer: JobWriter, readers: Readers[Connection], blobs: Contents) -> None:
         self._writer = writer
         self._readers = readers
         self._blobs = blobs
 
     async def write(self, *changes: Change) -> list[Record]:
-        return await self._writer.submit(lambda group: records.write(group, self._blobs, changes))
+        return await self._writer.submit(lambda group: records.write(group, changes))
 
     async def find(self, kind: str, id: str) -> Record:
         return await self._readers.read(partial(records.find, kind=kind, id=id))
