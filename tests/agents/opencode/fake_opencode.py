@@ -12,11 +12,19 @@ import queue
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import ClassVar
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from everyagent.agents import hook_client
 
-SESSION = "ses_1"
+
+def installed(folder: Path) -> str:
+    """The path of a program in `folder` that runs this file."""
+    path = folder / "opencode"
+    path.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{__file__}" "$@"\n')
+    path.chmod(0o755)
+    return str(path)
 
 
 def hook(**message: object) -> bytes:
@@ -25,7 +33,8 @@ def hook(**message: object) -> bytes:
 
 
 class Fake(BaseHTTPRequestHandler):
-    streams: ClassVar[list[queue.Queue[bytes]]] = []
+    streams: ClassVar[dict[str, list[queue.Queue[bytes]]]] = {}
+    sessions: "ClassVar[itertools.count[int]]" = itertools.count(1)
     numbers: "ClassVar[itertools.count[int]]" = itertools.count(1)
     answered: ClassVar[threading.Event] = threading.Event()
 
@@ -33,23 +42,26 @@ class Fake(BaseHTTPRequestHandler):
         """Nothing is logged."""
 
     def do_GET(self) -> None:
-        path = self.path.partition("?")[0]
+        address = urlsplit(self.path)
+        path = address.path
         if path == "/event":
-            self._stream()
-        elif path == f"/session/{SESSION}":
-            self._answer({"id": SESSION})
+            self._stream(parse_qs(address.query)["directory"][0])
+        elif path.startswith("/session/ses_") and path.count("/") == 2:
+            self._answer({"id": path.rpartition("/")[2]})
         else:
             self._answer({} if path in ("/session/status", "/mcp") else [])
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length") or 0))
-        if self.path.partition("?")[0] == "/session" and "REFUSE" in os.environ:
+        if self.path == "/session" and "REFUSE" in os.environ:
             self.send_error(400)
             return
-        self._answer({"id": SESSION})
+        self._answer({"id": f"ses_{os.getpid()}_{next(self.sessions)}"})
         if self.path.endswith("/prompt_async"):
+            session, directory = self.path.split("/")[2], unquote(self.headers["x-opencode-directory"])
             text = json.loads(body)["parts"][-1]["text"]
-            threading.Thread(target=self._turn, args=(next(self.numbers), text), daemon=True).start()
+            turn = Turn(session, self.streams[directory], self.answered)
+            threading.Thread(target=turn.run, args=(next(self.numbers), text), daemon=True).start()
         elif self.path.startswith("/permission/"):
             self.answered.set()
 
@@ -60,26 +72,35 @@ class Fake(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def _stream(self) -> None:
+    def _stream(self, directory: str) -> None:
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.end_headers()
         events: queue.Queue[bytes] = queue.Queue()
-        self.streams.append(events)
+        self.streams.setdefault(directory, []).append(events)
         events.put(b'{"type":"server.connected","properties":{}}')
         while True:
             self.wfile.write(b"data: " + events.get() + b"\n\n")
             self.wfile.flush()
 
+
+class Turn:
+    """One turn of a session, written to the event streams of its directory."""
+
+    def __init__(self, session: str, streams: list[queue.Queue[bytes]], answered: threading.Event) -> None:
+        self.session = session
+        self.streams = streams
+        self.answered = answered
+
     def _emit(self, type: str, **properties: object) -> None:
-        event = json.dumps({"type": type, "properties": {"sessionID": SESSION, **properties}}).encode()
+        event = json.dumps({"type": type, "properties": {"sessionID": self.session, **properties}}).encode()
         for stream in self.streams:
             stream.put(event)
 
-    def _turn(self, number: int, text: str) -> None:
+    def run(self, number: int, text: str) -> None:
         created = 4 * 10**12 + number
-        message = {"id": f"msg_{number}", "sessionID": SESSION, "role": "assistant", "time": {"created": created}}
-        part = {"id": f"prt_{number}", "messageID": message["id"], "sessionID": SESSION}
+        message = {"id": f"msg_{number}", "sessionID": self.session, "role": "assistant", "time": {"created": created}}
+        part = {"id": f"prt_{number}", "messageID": message["id"], "sessionID": self.session}
         self._emit("session.status", status={"type": "busy"})
         if "[ask]" in text:
             self._emit("permission.asked", id=f"per_{number}", permission="bash", patterns=["ls"])
@@ -94,7 +115,7 @@ class Fake(BaseHTTPRequestHandler):
             tool = {**part, **call, "id": f"prt_{number}_tool", "type": "tool"}
             state = {"status": "running", "input": {"command": "ls"}, "time": {"start": 1}}
             self._emit("message.part.updated", part={**tool, "state": state})
-            verdict = hook(wish={**call, "sessionID": SESSION, "args": {"command": "ls"}})
+            verdict = hook(wish={**call, "sessionID": self.session, "args": {"command": "ls"}})
             status = {"status": "completed"} if verdict == b"allow" else {"status": "error", "error": verdict.decode()}
             ended = {**state, **status, "output": "a", "time": {"start": 1, "end": 2}}
             self._emit("message.part.updated", part={**tool, "state": ended})

@@ -1,6 +1,5 @@
 """Faults of the adapter's own code end one agent and nothing else; a fault of the decoder costs one event."""
 
-import sys
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 
@@ -27,10 +26,7 @@ from everyagent.runtime.process import Process
 
 @pytest.fixture
 async def daemon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[FaultyDaemon]:
-    binary = tmp_path / "opencode"
-    binary.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{fake_opencode.__file__}" "$@"\n')
-    binary.chmod(0o755)
-    monkeypatch.setenv(program.BINARY_VARIABLE, str(binary))
+    monkeypatch.setenv(program.BINARY_VARIABLE, fake_opencode.installed(tmp_path))
     async with faulty_daemon(tmp_path) as running:
         yield running
 
