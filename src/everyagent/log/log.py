@@ -8,16 +8,15 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
-from msgspec.structs import replace
+from msgspec import Struct
 
 from everyagent.log.records import Records
+from everyagent.log.session_record import SessionChanges, SessionQuery, SessionRecord
 from everyagent.model.asks import AskKind
-from everyagent.model.events import SessionStatus
 from everyagent.model.sessions import FrameInfo, SearchHit
-from everyagent.model.usage import Usage
 
 if TYPE_CHECKING:
+    from everyagent.log.audit import AuditEntry, AuditTrail
     from everyagent.log.chunk import EventChunk
     from everyagent.log.projections import NewProjection, ProjectionQuery, ProjectionRecord, ProjectionStep
 
@@ -84,64 +83,18 @@ class Receipt(Struct, frozen=True, kw_only=True):
     headers: dict[str, str] = {}
 
 
-class SessionRecord(Struct, frozen=True, kw_only=True):
-    """The session's row. `number` is the log's own short name for it.
+class Charge(NamedTuple):
+    """A cost that an API key pays for."""
 
-    `config` is encoded JSON that the log does not read; `secrets` is encrypted. `open_turn` is the sequence of the
-    `turn.started` that has no `turn.ended` yet, or 0. `live`: a process was started for the session.
-    """
-
-    number: int
-    session_id: str
-    agent: str
-    created_at: int
-    updated_at: int
-    config: bytes
-    secrets: bytes | None
-    epoch: int = 0
-    last_sequence: int = 0
-    last_frame: int = 0
-    last_at: int = 0
-    status: SessionStatus = "idle"
-    native_session_id: str | None = None
-    agent_mode: str = ""
-    permission_mode: str = "default"
-    model: str | None = None
-    variant: str | None = None
-    title: str | None = None
-    metadata: dict[str, str] = {}
-    usage: Usage = Usage()
-    cost_usd: float = 0.0
-    open_turn: int = 0
-    live: bool = False
-    pending_asks: int = 0
-    queued_inputs: int = 0
-
-
-class SessionChanges(Struct, frozen=True, kw_only=True):
-    """New values for the session's row, committed with the events that report them."""
-
-    status: SessionStatus | UnsetType = UNSET
-    native_session_id: str | UnsetType | None = UNSET
-    agent_mode: str | UnsetType = UNSET
-    permission_mode: str | UnsetType = UNSET
-    model: str | UnsetType | None = UNSET
-    variant: str | UnsetType | None = UNSET
-    title: str | UnsetType | None = UNSET
-    metadata: dict[str, str] | UnsetType = UNSET
-    usage: Usage | UnsetType = UNSET
-    cost_usd: float | UnsetType = UNSET
-    open_turn: int | UnsetType = UNSET
-    live: bool | UnsetType = UNSET
-    config: bytes | UnsetType = UNSET
-
-    def applied_to(self, record: SessionRecord) -> SessionRecord:
-        given = {name: value for name in self.__struct_fields__ if (value := getattr(self, name)) is not UNSET}
-        return replace(record, **given)
+    key_id: str
+    usd: float
 
 
 class Append(Struct, kw_only=True):
-    """One atomic step of a session. `expected` is the last sequence before it; `at` is in microseconds."""
+    """One atomic step of a session. `expected` is the last sequence before it; `at` is in microseconds.
+
+    `charges` are added to what the keys have spent; `audit` reports the step in the audit trail.
+    """
 
     session: int
     epoch: int
@@ -156,6 +109,8 @@ class Append(Struct, kw_only=True):
     taken_inputs: Sequence[str] = ()
     receipt: Receipt | None = None
     projection: "ProjectionStep | None" = None
+    charges: Sequence[Charge] = ()
+    audit: "AuditEntry | None" = None
 
 
 class EventQuery(Struct, frozen=True, kw_only=True):
@@ -216,15 +171,6 @@ class AskRecord(Struct, frozen=True, kw_only=True):
     answer: bytes | None
 
 
-class SessionQuery(Struct, frozen=True, kw_only=True):
-    """Newest first. `before` is the number of the last session of the page before."""
-
-    status: SessionStatus | None = None
-    agent: str | None = None
-    limit: int = 100
-    before: int | None = None
-
-
 class FeedPosition(NamedTuple):
     """A place in the feed of all sessions: the commit, and the last sequence seen of it."""
 
@@ -255,6 +201,7 @@ class Log(Protocol):
         frames: Sequence[NewFrame] = (),
         receipt: Receipt | None = None,
         projection: "NewProjection | None" = None,
+        audit: "AuditEntry | None" = None,
     ) -> SessionRecord:
         """Makes a session with its first events, numbered from 1, and its projection, if it has one.
 
@@ -297,7 +244,7 @@ class Log(Protocol):
         """Sessions with a live process, an open turn or queued inputs, oldest first: what a crash left behind."""
         ...
 
-    async def delete(self, session_id: str) -> None:
+    async def delete(self, session_id: str, audit: "AuditEntry | None" = None) -> None:
         """Deletes the session and all its data. Its tails end, and the feed leaves it out."""
         ...
 
@@ -325,8 +272,11 @@ class Log(Protocol):
         """At most `limit` frames after a number, and whether there are more."""
         ...
 
-    async def asks(self, session: int | None, *, pending: bool) -> list[AskRecord]:
-        """Asks of one session or of all, in the order they were asked; only those without an answer if `pending`."""
+    async def asks(self, session: int | None, *, pending: bool, workspace: str | None = None) -> list[AskRecord]:
+        """Asks of one session or of all, in the order they were asked; only those without an answer if `pending`.
+
+        With a `workspace`, only asks of its sessions.
+        """
         ...
 
     async def ask(self, session: int, ask_id: str) -> AskRecord | None: ...
@@ -338,8 +288,11 @@ class Log(Protocol):
         """Keeps the first answer to a key. Raises `KeyReused` if the key came with another fingerprint."""
         ...
 
-    async def search(self, text: str, session: int | None, limit: int) -> list[SearchHit]:
-        """Events whose `text` has every word of the query, best first; the last word may be the start of one."""
+    async def search(self, text: str, session: int | None, limit: int, workspace: str | None = None) -> list[SearchHit]:
+        """Events whose `text` has every word of the query, best first; the last word may be the start of one.
+
+        With a `workspace`, the best `limit` events of its sessions.
+        """
         ...
 
     def tail(self, session: int, after: int) -> "AsyncIterator[EventChunk | None]":
@@ -370,10 +323,17 @@ class Log(Protocol):
         """Replaces every sealed value of sessions and records by `anew(sealed, id)`, all or none; returns how many."""
         ...
 
+    async def spending(self) -> dict[str, float]:
+        """The sum of all charges by key. It stays when sessions are deleted."""
+        ...
+
     @property
     def records(self) -> Records:
         """The JSON documents in the same storage."""
         ...
+
+    @property
+    def audit(self) -> "AuditTrail": ...
 
     @property
     def full(self) -> bool:

@@ -9,6 +9,7 @@ from typing import Final, Literal
 from msgspec import UNSET, Struct, UnsetType
 
 from everyagent.log.log import NewEvent
+from everyagent.log.records import DEFAULT_WORKSPACE
 
 #: Set in a session's number, it names the session's projection: pages, tails and heads of it work as for events.
 PROJECTION: Final = 1 << 30
@@ -56,6 +57,7 @@ class ProjectionRecord(Struct, frozen=True, kw_only=True):
     hidden: int
     state: bytes
     document: bytes
+    workspace: str = DEFAULT_WORKSPACE
 
 
 class ProjectionQuery(Struct, frozen=True, kw_only=True):
@@ -75,3 +77,4 @@ class ProjectionQuery(Struct, frozen=True, kw_only=True):
     before: int | None = None
     order: Literal["asc", "desc"] = "desc"
     limit: int = 100
+    workspace: str | None = None

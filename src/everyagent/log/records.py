@@ -6,16 +6,23 @@ Called by `managed/`. `testing/log_rules/recording.py` holds every implementatio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import BinaryIO, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, BinaryIO, Final, Literal, NamedTuple, Protocol, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
+
+if TYPE_CHECKING:
+    from everyagent.log.audit import AuditEntry
+
+#: The workspace of everything that names no other.
+DEFAULT_WORKSPACE: Final = "default"
 
 
 class Record(Struct, frozen=True, kw_only=True):
     """`number` rises with each record made; `version` starts at 1 and rises with each change.
 
     `parent` is the id of the record it belongs to, empty for none: it is deleted with its parent. `key` is
-    unique among the records of its kind and parent. Times are microseconds; `body` is encoded JSON, `secret` sealed.
+    unique among the records of its workspace, kind and parent. Times are microseconds; `body` is encoded JSON,
+    `secret` sealed.
     """
 
     number: int
@@ -29,6 +36,7 @@ class Record(Struct, frozen=True, kw_only=True):
     archived_at: int | None
     body: bytes
     secret: bytes | None
+    workspace: str = DEFAULT_WORKSPACE
 
 
 class Uploaded(NamedTuple):
@@ -40,7 +48,10 @@ class Uploaded(NamedTuple):
 
 
 class Insert(Struct, frozen=True, kw_only=True):
-    """A new record. Its uploads, and blobs that it shares with other records, are kept until it is deleted."""
+    """A new record. Its uploads, and blobs that it shares with other records, are kept until it is deleted.
+
+    It gets the workspace of its parent, if that is a record or a session; else the given one.
+    """
 
     kind: str
     id: str
@@ -50,6 +61,7 @@ class Insert(Struct, frozen=True, kw_only=True):
     secret: bytes | None = None
     uploads: Sequence[Uploaded] = ()
     blobs: Sequence[bytes] = ()
+    workspace: str = DEFAULT_WORKSPACE
 
 
 class Replace(Struct, frozen=True, kw_only=True):
@@ -77,7 +89,7 @@ Change: TypeAlias = Insert | Replace | Delete
 class RecordQuery(Struct, frozen=True, kw_only=True):
     """`after` is the number of the last record of the page before, in the order asked for.
 
-    `since` and `until` are microseconds, both inclusive. `ids` narrows it to these.
+    `since` and `until` are microseconds, both inclusive. `ids` narrows it to these, `workspace` to those in it.
     """
 
     kind: str
@@ -89,12 +101,13 @@ class RecordQuery(Struct, frozen=True, kw_only=True):
     archived: bool = False
     since: int | None = None
     until: int | None = None
+    workspace: str | None = None
 
 
 class Records(Protocol):
     """Errors: `RecordNotFound`, `RecordExists` (its id or key is taken), `RecordChanged`, `StorageFull`."""
 
-    async def write(self, *changes: Change) -> list[Record]:
+    async def write(self, *changes: Change, audit: "AuditEntry | None" = None) -> list[Record]:
         """Commits all changes or none. Returns the inserted and replaced records."""
         ...
 

@@ -12,17 +12,21 @@ from collections.abc import AsyncIterator
 import pytest
 
 from everyagent.log.log import Log
+from everyagent.testing.log_rules.auditing import AuditingRules
 from everyagent.testing.log_rules.projecting import ViewingRules
 from everyagent.testing.log_rules.reading import ReadingRules
 from everyagent.testing.log_rules.recording import RecordingRules
 from everyagent.testing.log_rules.samples import LogStore
+from everyagent.testing.log_rules.separating import SeparatingRules
 from everyagent.testing.log_rules.tailing import TailingRules
 from everyagent.testing.log_rules.writing import WritingRules
 
 __all__ = ["LogConformance", "LogStore"]
 
 
-class LogConformance(WritingRules, ReadingRules, TailingRules, RecordingRules, ViewingRules):
+class LogConformance(
+    WritingRules, ReadingRules, TailingRules, RecordingRules, ViewingRules, SeparatingRules, AuditingRules
+):
     """A test may close `log` itself and open it again: closing twice is no error."""
 
     @pytest.fixture

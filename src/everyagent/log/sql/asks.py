@@ -15,12 +15,15 @@ def find(connection: Connection, session: int, ask_id: str) -> AskRecord | None:
     return None if row is None else ask_record(row)
 
 
-def listing(connection: Connection, session: int | None, *, pending: bool) -> list[AskRecord]:
+def listing(
+    connection: Connection, session: int | None, *, pending: bool, workspace: str | None = None
+) -> list[AskRecord]:
     """Asks in the order of their requests."""
     rows = connection.execute(
         SELECT_ASK
-        + f"WHERE (?1 IS NULL OR session = ?1) {'AND answer IS NULL' if pending else ''} ORDER BY asks.number",
-        (session,),
+        + "WHERE (?1 IS NULL OR session = ?1) AND (?2 IS NULL OR workspace = ?2) "
+        + f"{'AND answer IS NULL' if pending else ''} ORDER BY asks.number",
+        (session, workspace),
     )
     return [ask_record(row) for row in rows.fetchall()]
 

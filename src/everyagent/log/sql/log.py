@@ -7,6 +7,7 @@ from functools import partial
 from typing import Generic, Protocol, TypeVar
 
 from everyagent.clock import Clock
+from everyagent.log.audit import AuditEntry
 from everyagent.log.chunk import EventChunk
 from everyagent.log.log import (
     Append,
@@ -26,7 +27,8 @@ from everyagent.log.log import (
 from everyagent.log.projections import PROJECTION, NewProjection, ProjectionQuery, ProjectionRecord, ProjectionStep
 from everyagent.log.recent import Recent
 from everyagent.log.signals import ALL_SESSIONS, Signals
-from everyagent.log.sql import asks, projections, receipts, sessions, writes
+from everyagent.log.sql import asks, audit, projections, receipts, sessions, writes
+from everyagent.log.sql.audit import SqlAuditTrail
 from everyagent.log.sql.connection import Connection
 from everyagent.log.sql.frames import frame_page
 from everyagent.log.sql.jobs import Commit, JobWriter, Readers
@@ -54,7 +56,9 @@ class Queries(PageReader[C_contra], Protocol[C_contra]):
         self, connection: C_contra, session_id: str, query: EventQuery, *, projection: bool
     ) -> JoinedPage: ...
     def blob(self, connection: C_contra, digest: bytes) -> bytes: ...
-    def find_text(self, connection: C_contra, text: str, session: int | None, limit: int) -> list[SearchHit]: ...
+    def find_text(
+        self, connection: C_contra, text: str, session: int | None, limit: int, workspace: str | None
+    ) -> list[SearchHit]: ...
 
 
 class SqlLog(ABC, Generic[C, W]):
@@ -81,6 +85,7 @@ class SqlLog(ABC, Generic[C, W]):
         self._recent = Recent(recent_bytes, self._writer.last_commit)
         self._signals = Signals(self._loop, heartbeat)
         self._storage = SqlStorage(readers, queries)
+        self.audit = SqlAuditTrail(self._writer, readers)
 
     async def create(
         self,
@@ -89,9 +94,10 @@ class SqlLog(ABC, Generic[C, W]):
         frames: Sequence[NewFrame] = (),
         receipt: Receipt | None = None,
         projection: NewProjection | None = None,
+        audit: AuditEntry | None = None,
     ) -> SessionRecord:
         return await self._writer.submit(
-            lambda group: writes.create(group, record, events, frames, receipt, projection)
+            lambda group: writes.create(group, record, events, frames, receipt, projection, audit)
         )
 
     async def claim(self, session_id: str) -> SessionRecord:
@@ -100,8 +106,8 @@ class SqlLog(ABC, Generic[C, W]):
     def append(self, append: Append, *, patient: bool = False) -> asyncio.Future[None]:
         return self._writer.submit(lambda group: writes.append(group, append), session=append.session, patient=patient)
 
-    async def delete(self, session_id: str) -> None:
-        await self._writer.submit(lambda group: writes.delete(group, session_id))
+    async def delete(self, session_id: str, audit: AuditEntry | None = None) -> None:
+        await self._writer.submit(lambda group: writes.delete(group, session_id, audit))
 
     async def keep_receipt(self, receipt: Receipt) -> None:
         await self._writer.submit(lambda group: writes.keep_receipt(group, receipt))
@@ -147,8 +153,8 @@ class SqlLog(ABC, Generic[C, W]):
 
         return await self._readers.read(read)
 
-    async def asks(self, session: int | None, *, pending: bool) -> list[AskRecord]:
-        return await self._readers.read(partial(asks.listing, session=session, pending=pending))
+    async def asks(self, session: int | None, *, pending: bool, workspace: str | None = None) -> list[AskRecord]:
+        return await self._readers.read(partial(asks.listing, session=session, pending=pending, workspace=workspace))
 
     async def ask(self, session: int, ask_id: str) -> AskRecord | None:
         return await self._readers.read(partial(asks.find, session=session, ask_id=ask_id))
@@ -156,8 +162,13 @@ class SqlLog(ABC, Generic[C, W]):
     async def receipt(self, key: str) -> Receipt | None:
         return await self._readers.read(partial(receipts.find, key=key, now=self._clock.micros()))
 
-    async def search(self, text: str, session: int | None, limit: int) -> list[SearchHit]:
-        return await self._readers.read(partial(self._queries.find_text, text=text, session=session, limit=limit))
+    async def search(self, text: str, session: int | None, limit: int, workspace: str | None = None) -> list[SearchHit]:
+        return await self._readers.read(
+            partial(self._queries.find_text, text=text, session=session, limit=limit, workspace=workspace)
+        )
+
+    async def spending(self) -> dict[str, float]:
+        return await self._readers.read(audit.spending)
 
     def tail(self, session: int, after: int) -> AsyncIterator[EventChunk | None]:
         return SessionTail(self._recent, self._signals, self._storage, session, after)

@@ -19,9 +19,9 @@ from everyagent.log.sql.group import Group
 from everyagent.log.sql.rows import key, no_such_session
 from everyagent.log.sql.spans import session_head
 
-_COLUMNS = tuple(name for name in ProjectionRecord.__struct_fields__ if name != "session_id")
+_COLUMNS = tuple(name for name in ProjectionRecord.__struct_fields__ if name not in ("session_id", "workspace"))
 _SELECT = (
-    f"SELECT session_id, {', '.join(f'views.{name}' for name in _COLUMNS)} "
+    f"SELECT session_id, sessions.workspace, {', '.join(f'views.{name}' for name in _COLUMNS)} "
     "FROM views JOIN sessions ON sessions.number = views.session "
 )
 
@@ -102,6 +102,7 @@ def listing(connection: Connection, query: ProjectionQuery) -> list[ProjectionRe
         "views.created_at < ?": query.until,
         "views.session > ?": query.after,
         "views.session < ?": query.before,
+        "sessions.workspace = ?": query.workspace,
     }
     given = {condition: value for condition, value in wanted.items() if value is not None}
     conditions, values = list(given), list(given.values())
@@ -127,4 +128,4 @@ def _advance_sql(greatest: str, changed: tuple[str, ...]) -> str:
 
 
 def _record(row: tuple[Value, ...]) -> ProjectionRecord:
-    return msgspec.convert(dict(zip(("session_id", *_COLUMNS), row, strict=True)), ProjectionRecord)
+    return msgspec.convert(dict(zip(("session_id", "workspace", *_COLUMNS), row, strict=True)), ProjectionRecord)

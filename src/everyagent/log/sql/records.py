@@ -5,12 +5,15 @@ from typing import assert_never, cast
 from msgspec import UNSET
 
 from everyagent.errors import RecordChanged, RecordExists, RecordNotFound
+from everyagent.log.audit import AuditEntry
 from everyagent.log.records import Change, Delete, Insert, Record, RecordQuery, Replace
+from everyagent.log.sql import audit
 from everyagent.log.sql.connection import Connection, Row, Value
 from everyagent.log.sql.group import Group
 
 _SELECT = (
-    "SELECT number, kind, id, parent, key, version, created_at, updated_at, archived_at, body, secret FROM records "
+    "SELECT number, kind, id, parent, key, version, created_at, updated_at, archived_at, body, secret, workspace "
+    "FROM records "
 )
 
 
@@ -40,6 +43,8 @@ def page(connection: Connection, query: RecordQuery) -> list[Record]:
         narrow("created_at >= ?", query.since)
     if query.until is not None:
         narrow("created_at <= ?", query.until)
+    if query.workspace is not None:
+        narrow("workspace = ?", query.workspace)
     statement = f"{_SELECT}WHERE {' AND '.join(conditions)} ORDER BY number {query.order} LIMIT ?"
     return [_record(row) for row in connection.execute(statement, (*values, query.limit + 1)).fetchall()]
 
@@ -51,10 +56,12 @@ def count(connection: Connection, kind: str, parent: str) -> int:
     return cast("tuple[int]", row)[0]
 
 
-def write(group: Group, changes: tuple[Change, ...]) -> list[Record]:
+def write(group: Group, changes: tuple[Change, ...], entry: AuditEntry | None) -> list[Record]:
     connection = group.connection
     with connection:
-        return [record for change in changes if (record := _apply(group, change)) is not None]
+        written = [record for change in changes if (record := _apply(group, change)) is not None]
+        audit.write(connection, entry)
+        return written
 
 
 def _apply(group: Group, change: Change) -> Record | None:
@@ -74,11 +81,12 @@ def _insert(group: Group, new: Insert) -> Record:
     connection = group.connection
     if connection.execute("SELECT 1 FROM records WHERE kind = ? AND id = ?", (new.kind, new.id)).fetchone():
         raise RecordExists(f"There is a {new.kind.replace('_', ' ')} {new.id!r} already.", kind=new.kind)
-    _check_key(connection, new.kind, new.parent, new.key, 0)
+    workspace = _workspace(connection, new)
+    _check_key(connection, workspace, new.kind, new.parent, new.key, 0)
     row = connection.execute(
-        "INSERT INTO records (kind, id, parent, key, version, created_at, updated_at, body, secret) "
-        "VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?) RETURNING number",
-        (new.kind, new.id, new.parent, new.key, group.now, group.now, new.body, new.secret),
+        "INSERT INTO records (kind, id, parent, key, version, created_at, updated_at, body, secret, workspace) "
+        "VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?) RETURNING number",
+        (new.kind, new.id, new.parent, new.key, group.now, group.now, new.body, new.secret, workspace),
     ).fetchone()
     (number,) = cast("tuple[int]", row)
     for upload in new.uploads:
@@ -103,7 +111,7 @@ def _replace(group: Group, new: Replace) -> Record:
             version=old.version,
         )
     key = old.key if new.key is UNSET else new.key
-    _check_key(connection, old.kind, old.parent, key, old.number)
+    _check_key(connection, old.workspace, old.kind, old.parent, key, old.number)
     archived_at = old.archived_at
     if new.archived is not UNSET:
         archived_at = (old.archived_at or group.now) if new.archived else None
@@ -125,19 +133,31 @@ def _delete(group: Group, record: Record) -> None:
     connection.execute("DELETE FROM records WHERE number = ?", (record.number,))
 
 
-def _check_key(connection: Connection, kind: str, parent: str, key: str | None, number: int) -> None:
+def _workspace(connection: Connection, new: Insert) -> str:
+    if not new.parent:
+        return new.workspace
+    row = connection.execute(
+        "SELECT coalesce((SELECT workspace FROM records WHERE id = ?1 LIMIT 1), "
+        "(SELECT workspace FROM sessions WHERE session_id = ?1), ?2)",
+        (new.parent, new.workspace),
+    ).fetchone()
+    return cast("tuple[str]", row)[0]
+
+
+def _check_key(connection: Connection, workspace: str, kind: str, parent: str, key: str | None, number: int) -> None:
     if key is None:
         return
     taken = connection.execute(
-        "SELECT id FROM records WHERE kind = ? AND parent = ? AND key = ? AND number != ?", (kind, parent, key, number)
+        "SELECT id FROM records WHERE workspace = ? AND kind = ? AND parent = ? AND key = ? AND number != ?",
+        (workspace, kind, parent, key, number),
     ).fetchone()
     if taken:
         raise RecordExists(f"Another {kind.replace('_', ' ')} is {key!r} already: {taken[0]}.", kind=kind, key=key)
 
 
 def _record(row: Row) -> Record:
-    number, kind, id, parent, key, version, created_at, updated_at, archived_at, body, secret = cast(
-        "tuple[int, str, str, str, str | None, int, int, int, int | None, bytes, bytes | None]", row
+    number, kind, id, parent, key, version, created_at, updated_at, archived_at, body, secret, workspace = cast(
+        "tuple[int, str, str, str, str | None, int, int, int, int | None, bytes, bytes | None, str]", row
     )
     return Record(
         number=number,
@@ -151,4 +171,5 @@ def _record(row: Row) -> Record:
         archived_at=archived_at,
         body=body,
         secret=secret,
+        workspace=workspace,
     )

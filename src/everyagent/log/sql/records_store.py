@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from everyagent.errors import RecordNotFound
+from everyagent.log.audit import AuditEntry
 from everyagent.log.records import Change, Record, RecordQuery, Uploaded
 from everyagent.log.sql import records
 from everyagent.log.sql.connection import Connection
@@ -34,8 +35,8 @@ class SqlRecords:
         self._readers = readers
         self._blobs = blobs
 
-    async def write(self, *changes: Change) -> list[Record]:
-        return await self._writer.submit(lambda group: records.write(group, changes))
+    async def write(self, *changes: Change, audit: AuditEntry | None = None) -> list[Record]:
+        return await self._writer.submit(lambda group: records.write(group, changes, audit))
 
     async def find(self, kind: str, id: str) -> Record:
         return await self._readers.read(partial(records.find, kind=kind, id=id))

@@ -22,7 +22,12 @@ def by_number(connection: Connection, number: int) -> SessionRecord:
 
 
 def listing(connection: Connection, query: SessionQuery) -> list[SessionRecord]:
-    wanted = {"status = ?": query.status, "agent = ?": query.agent, "number < ?": query.before}
+    wanted = {
+        "status = ?": query.status,
+        "agent = ?": query.agent,
+        "number < ?": query.before,
+        "workspace = ?": query.workspace,
+    }
     given = {condition: value for condition, value in wanted.items() if value is not None}
     where = f"WHERE {' AND '.join(given)} " if given else ""
     rows = connection.execute(

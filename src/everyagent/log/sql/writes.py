@@ -10,9 +10,10 @@ import msgspec
 from msgspec import UNSET
 
 from everyagent.errors import Conflict, KeyReused, LogConflict, LogFenced, SessionExists
+from everyagent.log.audit import AuditEntry
 from everyagent.log.log import Append, Input, NewEvent, NewFrame, Receipt, SessionChanges, SessionRecord
 from everyagent.log.projections import PROJECTION, NewProjection
-from everyagent.log.sql import asks, projections, receipts
+from everyagent.log.sql import asks, audit, projections, receipts
 from everyagent.log.sql.group import Group
 from everyagent.log.sql.rows import (
     SELECT_SESSION,
@@ -33,6 +34,7 @@ def create(
     frames: Sequence[NewFrame],
     receipt: Receipt | None,
     projection: NewProjection | None,
+    entry: AuditEntry | None = None,
 ) -> SessionRecord:
     _check_numbered(events, 0)
     _check_rising(frames)
@@ -57,6 +59,7 @@ def create(
         projections.create(connection, number, projection, record.created_at)
     if receipt is not None:
         receipts.store(connection, receipt, group.now)
+    audit.write(connection, entry)
     return msgspec.structs.replace(record, number=number)
 
 
@@ -98,6 +101,13 @@ def append(group: Group, step: Append) -> None:
         _count_inputs(group, step.session)
     if step.receipt is not None:
         receipts.store(connection, step.receipt, group.now)
+    for charge in step.charges:
+        connection.execute(
+            "INSERT INTO spending (key_id, usd) VALUES (?, ?) "
+            "ON CONFLICT (key_id) DO UPDATE SET usd = spending.usd + excluded.usd",
+            charge,
+        )
+    audit.write(connection, step.audit)
 
 
 def keep_receipt(group: Group, receipt: Receipt) -> None:
@@ -109,7 +119,7 @@ def keep_receipt(group: Group, receipt: Receipt) -> None:
         raise KeyReused("This Idempotency-Key came with another request. Send each new request with a new key.")
 
 
-def delete(group: Group, session_id: str) -> None:
+def delete(group: Group, session_id: str, entry: AuditEntry | None = None) -> None:
     """Deletes the session in this commit; its rows are removed in slices afterwards."""
     group.flush()
     connection = group.connection
@@ -133,6 +143,7 @@ def delete(group: Group, session_id: str) -> None:
     connection.execute("INSERT INTO debris (session) VALUES (?)", (projection,))
     group.orphans.update(cast("bytes", digest) for (digest,) in digests)
     group.deleted.append(number)
+    audit.write(connection, entry)
 
 
 def reseal(group: Group, anew: Callable[[bytes, str], bytes]) -> int:

@@ -29,5 +29,7 @@ class SqliteQueries:
     def blob(self, connection: Connection, digest: bytes) -> bytes:
         return self._blobs.get(digest)
 
-    def find_text(self, connection: Connection, text: str, session: int | None, limit: int) -> list[SearchHit]:
-        return find_text(connection, text, session, limit)
+    def find_text(
+        self, connection: Connection, text: str, session: int | None, limit: int, workspace: str | None
+    ) -> list[SearchHit]:
+        return find_text(connection, text, session, limit, workspace)

@@ -9,9 +9,12 @@ from everyagent.model.sessions import SearchHit
 
 _SNIPPET_WORDS = 24
 _END_OF_KEYS = (1 << 63) - 1
+_IN_WORKSPACE = "AND (SELECT workspace FROM sessions WHERE number = search.rowid >> 32) = ?6 "
 
 
-def find_text(connection: Connection, text: str, session: int | None, limit: int) -> list[SearchHit]:
+def find_text(
+    connection: Connection, text: str, session: int | None, limit: int, workspace: str | None = None
+) -> list[SearchHit]:
     """Matches with every word, best first. The last word may be a prefix."""
     words = _phrases(text)
     if not words:
@@ -20,10 +23,11 @@ def find_text(connection: Connection, text: str, session: int | None, limit: int
     rows = connection.execute(
         "SELECT session_id, found.rowid & 4294967295, at, title, agent, snippet FROM ("
         "  SELECT rowid, rank, snippet(search, 0, '', '', '…', ?5) AS snippet FROM search"
-        "  WHERE search MATCH ?1 AND rowid > ?2 AND rowid < ?3 ORDER BY rank LIMIT ?4"
+        "  WHERE search MATCH ?1 AND rowid > ?2 AND rowid < ?3 "
+        f"{_IN_WORKSPACE if workspace is not None else ''}ORDER BY rank LIMIT ?4"
         ") AS found JOIN events ON events.key = found.rowid JOIN sessions ON sessions.number = found.rowid >> 32 "
         "ORDER BY rank",
-        (words, low, high, limit, _SNIPPET_WORDS),
+        (words, low, high, limit, _SNIPPET_WORDS, *([] if workspace is None else [workspace])),
     ).fetchall()
     return [
         SearchHit(session_id=session_id, sequence=sequence, time=rfc3339(at), title=title, agent=agent, snippet=snippet)
