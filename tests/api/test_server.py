@@ -68,7 +68,7 @@ async def test_a_server_with_open_streams_stops_at_once(served: Served, monkeypa
         incoming, outgoing = await asyncio.open_connection("127.0.0.1", port)
         request = f"GET /v1/events/sse HTTP/1.1\r\nhost: localhost:{port}\r\nx-api-key: {TOKEN}\r\n\r\n"
         outgoing.write(request.encode())
-        await incoming.readuntil(b"retry: 1000\n\n")
+        await incoming.readuntil(b": open\n\n")
         serving.cancel()
         with anyio.fail_after(LIMIT_SECONDS):
             await stopped.wait()
@@ -99,7 +99,7 @@ async def test_a_disconnect_is_noticed_over_any_asgi_server(served: Served) -> N
         return {"type": "http.disconnect"}
 
     async def send(message: Message) -> None:
-        if message.get("body") == b"retry: 1000\n\n":
+        if message.get("body") == b": open\n\n":
             gone.set()
 
     headers = [(b"host", b"localhost"), (b"x-api-key", TOKEN.encode())]

@@ -23,7 +23,7 @@ async def reader(served: Served, path: str, headers: str = "") -> AsyncGenerator
     outgoing.write(f"GET {path} HTTP/1.1\r\nhost: {host}\r\nx-api-key: {TOKEN}\r\n{headers}\r\n".encode())
     try:
         with anyio.fail_after(30):
-            await incoming.readuntil(b"retry: 1000\n\n")
+            await incoming.readuntil(b": open\n\n")
         yield incoming, served.sessions.tails[before]
     finally:
         outgoing.close()
@@ -48,7 +48,7 @@ async def test_a_stream_starts_with_retry_and_has_the_stored_bytes(served: Serve
         b"id: %d\nevent: message\ndata: %b\n\n" % (sequence, body)
         for sequence, body in enumerate(served.sessions.bodies["over"], 1)
     )
-    assert response.content == b"retry: 1000\n\n" + frames
+    assert response.content == b": open\n\nretry: 1000\n" + frames
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ async def test_last_event_id_takes_precedence_over_offset(
     served.sessions.add("over", count=3, ended=True)
     headers = {} if seen is None else {"last-event-id": seen}
     response = await served.client.get(f"/v1/sessions/over/events/sse{offset}", headers=headers)
-    assert response.text.removeprefix("retry: 1000\n\n").startswith(f"id: {first}\n")
+    assert response.text.removeprefix(": open\n\nretry: 1000\n").startswith(f"id: {first}\n")
 
 
 @pytest.mark.parametrize("seen", ["x", "-1", "1.5", "9" * 30, "4"])

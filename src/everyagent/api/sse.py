@@ -4,8 +4,11 @@ from typing import Final
 
 from everyagent.sessions import EventChunk
 
+#: Sent at once, so that the client and proxies see an open stream.
+OPENING: Final = b": open\n\n"
 HEARTBEAT: Final = b": heartbeat\n\n"
-RETRY: Final = b"retry: 1000\n\n"
+#: Part of the first event's block: some clients take a block without data for an event.
+RETRY: Final = b"retry: 1000\n"
 
 
 def session_frames(chunk: EventChunk) -> bytes:

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from starlette.types import Message, Receive, Scope, Send
 
-from everyagent.api.sse import HEARTBEAT, RETRY, session_frames
+from everyagent.api.sse import HEARTBEAT, OPENING, RETRY, session_frames
 from everyagent.sessions import EventChunk
 
 _SSE_HEADERS = [
@@ -130,10 +130,13 @@ class EventStream:
             readers.add(hangup)
             try:
                 await send({"type": "http.response.start", "status": 200, "headers": list(_SSE_HEADERS)})
-                await send(_body(RETRY))
+                await send(_body(OPENING))
                 scope["headers"].clear()  # frees memory: a reader may stay for days, and they are not read again
+                started = False
                 async for chunk in self._chunks:
                     data = HEARTBEAT if chunk is None else chunk.derived(frames, _join)
+                    if not started and chunk is not None:
+                        started, data = True, RETRY + data
                     if connection is not None:
                         await connection.write(readers.framed(data))
                     else:
