@@ -25,7 +25,7 @@ async def statuses(
 
 
 def test_only_health_is_public() -> None:
-    assert [route.path for route in ROUTES if route.public] == ["/v1/health"]
+    assert [route.path for route in ROUTES if route.public] == ["/v1/health", "/healthz"]
 
 
 @pytest.mark.parametrize(

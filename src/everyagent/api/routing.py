@@ -131,7 +131,8 @@ class Route(Struct, frozen=True, kw_only=True):
     """`answers` are the types that the handler may return; `media` are the media types of a response that is not JSON.
 
     `effect`: the request changes something, so an Idempotency-Key applies. `public`: it needs no token.
-    `headers` describes response headers; `takes` are the media types of an uploaded body.
+    `headers` describes response headers; `takes` are the media types of an uploaded body; `error_media` are further
+    media types of error responses.
     """
 
     method: Method
@@ -145,6 +146,7 @@ class Route(Struct, frozen=True, kw_only=True):
     errors: tuple[type[EveryagentError], ...] = ()
     media: tuple[str, ...] = ()
     takes: tuple[str, ...] = ()
+    error_media: tuple[str, ...] = ()
     headers: dict[str, str] = {}
     effect: bool = False
     public: bool = False
@@ -168,6 +170,7 @@ class Routes:
         *errors: type[EveryagentError],
         media: tuple[str, ...] = (),
         takes: tuple[str, ...] = (),
+        error_media: tuple[str, ...] = (),
         headers: dict[str, str] | None = None,
         effect: bool = False,
         public: bool = False,
@@ -189,6 +192,7 @@ class Routes:
                 errors=errors,
                 media=media,
                 takes=takes,
+                error_media=error_media,
                 headers=headers or {},
                 effect=effect,
                 public=public,

@@ -19,6 +19,12 @@ async def health(call: Call[Nothing, Nothing]) -> Health:
     return Health(status="ok", version=call.context.settings.version)
 
 
+@routes.add("GET", "/healthz", public=True)
+async def healthz(call: Call[Nothing, Nothing]) -> Health:
+    """Check that the daemon is up, under the name that load balancers and other clients ask for."""
+    return await health(call)
+
+
 @routes.add("GET", "/metrics", media=("text/plain",))
 async def metrics(call: Call[Nothing, Nothing]) -> Response:
     """Get the metrics in Prometheus text format."""
