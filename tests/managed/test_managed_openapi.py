@@ -15,7 +15,7 @@ from everyagent.testing.daemon import DaemonProcess
 def test_every_route_is_in_the_document() -> None:
     paths = msgspec.convert(managed_document()["paths"], dict[str, dict[str, object]])
     described = {(method.upper(), path) for path, methods in paths.items() for method in methods}
-    assert described == {(route.method, route.path) for route in ROUTES}
+    assert described == {(route.method, route.path.replace(":path}", "}")) for route in ROUTES}
     assert len({route.name for route in ROUTES}) == len(ROUTES)
     assert all(route.handler.__doc__ for route in ROUTES)
 

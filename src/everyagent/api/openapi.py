@@ -81,7 +81,7 @@ def describe(routes: Sequence[Route], version: str, style: DocumentStyle = UNIVE
     components[style.error.__name__]["additionalProperties"] = True
     paths: dict[str, dict[str, JsonObject]] = {}
     for route in routes:
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, style)
+        paths.setdefault(route.path.replace(":path}", "}"), {})[route.method.lower()] = _operation(route, style)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -140,7 +140,7 @@ def _operation(route: Route, style: DocumentStyle) -> JsonObject:
 
 
 def _path_parameters(route: Route) -> Iterable[JsonObject]:
-    for name in re.findall(r"{(\w+)}", route.path):
+    for name in re.findall(r"{(\w+)(?::path)?}", route.path):
         schema = _PARAMETERS.get(name, {"type": "string", "minLength": 1})
         yield {"name": name, "in": "path", "required": True, "schema": schema}
 
@@ -195,7 +195,8 @@ def _responses(route: Route, style: DocumentStyle) -> JsonObject:
         codes = ", ".join(f"`{error.code}`" for error in errors)
         responses[str(status)] = {
             "description": f"{errors[0].title}: {codes}",
-            "content": {style.error_media: {"schema": {"$ref": _REFS.format(name=style.error.__name__)}}},
+            "content": {style.error_media: {"schema": {"$ref": _REFS.format(name=style.error.__name__)}}}
+            | {media: {"schema": {}} for media in route.error_media},
         }
     return responses
 

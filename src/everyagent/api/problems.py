@@ -40,10 +40,11 @@ def problem_response(error: EveryagentError, request_id: str) -> Response:
         request_id=request_id,
     )
     body = msgspec.json.encode(error.facts | msgspec.structs.asdict(problem))
-    return Response(body, error.status, _headers(error), MEDIA_TYPE)
+    return Response(body, error.status, headers_of(error), MEDIA_TYPE)
 
 
-def _headers(error: EveryagentError) -> dict[str, str]:
+def headers_of(error: EveryagentError) -> dict[str, str]:
+    """The response headers that belong to an error, in every API."""
     match error:
         case Unauthorized():
             return {"www-authenticate": 'Bearer realm="everyagent"'}

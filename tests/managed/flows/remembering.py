@@ -75,7 +75,7 @@ def keep_read_only_store(client: Loose, session: Loose, rules: Loose, talk: Talk
     told = talk.say(message('[tool command="cd mnt/memory/ada-s-notes-2; rm -f rule.md; echo Shout. > rule.md; ls"]'))
     assert one(told, "agent.tool_result")
     talk.say(message("Go on."))
-    assert [each.content for each in stores.memories.list(rules.id, projection="full")] == ["Be brief.\n"]
+    assert [each.content for each in stores.memories.list(rules.id, view="full")] == ["Be brief.\n"]
     assert run(talk, "cat mnt/memory/ada-s-notes-2/rule.md") == "Be brief.\n"
     events = client.beta.sessions.events.list(session.id)
     assert [str(each.error.message) for each in events if each.type == "session.error"] == [

@@ -3,6 +3,7 @@
 import msgspec
 from starlette.responses import Response
 
+from everyagent.api.problems import headers_of
 from everyagent.errors import (
     BadRequest,
     Conflict,
@@ -14,7 +15,6 @@ from everyagent.errors import (
     NotFound,
     PreconditionFailed,
     RecordNotFound,
-    StorageFull,
     TooLarge,
     Unauthorized,
     Unavailable,
@@ -86,10 +86,4 @@ def _in_the_way(error: EveryagentError) -> dict[str, str]:
 
 def _headers(error: EveryagentError) -> dict[str, str]:
     """SDKs retry a 409 unless a header forbids it."""
-    match error:
-        case Conflict():
-            return {"x-should-retry": "false"}
-        case Unavailable() | StorageFull():
-            return {"retry-after": "1"}
-        case _:
-            return {}
+    return {"x-should-retry": "false"} if isinstance(error, Conflict) else headers_of(error)

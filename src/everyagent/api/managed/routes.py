@@ -7,6 +7,7 @@ from everyagent.api.managed import (
     events,
     files,
     memory_stores,
+    models,
     resources,
     sessions,
     skills,
@@ -30,6 +31,7 @@ ROUTES: tuple[Route, ...] = tuple(
         vaults.routes,
         skills.routes,
         memory_stores.routes,
+        models.routes,
         about.routes,
     )
     for route in table.all

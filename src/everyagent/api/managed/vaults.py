@@ -5,6 +5,7 @@ from everyagent.errors import Conflict, NotFound
 from everyagent.managed.resources.pages import Page
 from everyagent.managed.resources.record_store import Deleted, ListQuery
 from everyagent.managed.resources.vaults.shape import (
+    BearerCreate,
     Credential,
     CredentialCreate,
     CredentialUpdate,
@@ -58,6 +59,8 @@ async def archive_vault(call: Call[Nothing, Nothing]) -> Vault:
 @routes.add("POST", _VAULT + "/credentials", NotFound, Conflict, effect=True)
 async def create_credential(call: Call[Nothing, CredentialCreate]) -> Credential:
     """Create a credential: at most one for each MCP server and each variable."""
+    if isinstance(call.body.auth, BearerCreate) and call.body.auth.mcp_server_url is None:
+        call.warnings.append("auth.mcp_server_url is missing: the token is stored, and sent to no server")
     return await call.managed.credentials.create(call.path["vault_id"], call.body)
 
 

@@ -90,10 +90,14 @@ Resource: TypeAlias = FileResource | RepositoryResource | MemoryStoreResource
 
 
 def checked_mount(path: str, field: str = "mount_path") -> str:
-    """Checks a mount path: absolute, without `..`, and short enough for file systems."""
+    """The absolute form of a mount path: a relative one lies below the uploads.
+
+    It has no `..` and is short enough for file systems.
+    """
+    path = path if path.startswith("/") else f"{UPLOADS}/{path}"
     pure = PurePosixPath(path)
     if not pure.is_absolute() or ".." in pure.parts or len(pure.parts) < 2 or any(ord(char) < 32 for char in path):
-        raise BadRequest(f"`{field}` must be an absolute path without `..`; {path!r} is not.", field=field)
+        raise BadRequest(f"`{field}` must be a path without `..`; {path!r} is not.", field=field)
     if len(path.encode()) > _PATH_BYTES or any(len(part.encode()) > _PART_BYTES for part in pure.parts):
         raise BadRequest(
             f"`{field}` has at most {_PATH_BYTES} bytes, {_PART_BYTES} between two slashes; {path[:80]!r} has more.",

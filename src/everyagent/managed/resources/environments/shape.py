@@ -40,6 +40,10 @@ class CloudParams(Struct, frozen=True, kw_only=True, tag="cloud"):
     packages: PackagesParams | UnsetType | None = UNSET
 
 
+class AnthropicCloudParams(CloudParams, frozen=True, kw_only=True, tag="anthropic_cloud"):
+    """The name that earlier clients use for `cloud`."""
+
+
 class Unrestricted(Struct, frozen=True, kw_only=True, tag="unrestricted"):
     pass
 
@@ -72,7 +76,7 @@ class SelfHosted(Struct, frozen=True, kw_only=True, tag="self_hosted"):
     """The client's own worker runs the tools."""
 
 
-ConfigParams: TypeAlias = CloudParams | SelfHosted
+ConfigParams: TypeAlias = CloudParams | AnthropicCloudParams | SelfHosted
 Config: TypeAlias = Cloud | SelfHosted
 
 

@@ -57,7 +57,7 @@ def made(asked: OauthCreate | BearerCreate | VariableCreate) -> tuple[Auth, Secr
                 client_secret=refresh and _client_secret(refresh.token_endpoint_auth),
             )
         case BearerCreate():
-            return Bearer(mcp_server_url=asked.mcp_server_url), Secrets(value=asked.token)
+            return Bearer(mcp_server_url=asked.mcp_server_url or ""), Secrets(value=asked.token)
         case VariableCreate():
             auth = Variable(
                 secret_name=asked.secret_name,
@@ -70,10 +70,13 @@ def made(asked: OauthCreate | BearerCreate | VariableCreate) -> tuple[Auth, Secr
 def updated(auth: Auth, secrets: Secrets, asked: OauthUpdate | BearerUpdate | VariableUpdate) -> tuple[Auth, Secrets]:
     match auth, asked:
         case Oauth(), OauthUpdate():
+            _refuse_another(asked.mcp_server_url, auth.mcp_server_url, "mcp_server_url")
             return _updated_oauth(auth, secrets, asked)
         case Bearer(), BearerUpdate():
+            _refuse_another(asked.mcp_server_url, auth.mcp_server_url, "mcp_server_url")
             return auth, replace(secrets, value=asked.token or secrets.value)
         case Variable(), VariableUpdate():
+            _refuse_another(asked.secret_name, auth.secret_name, "secret_name")
             auth = replace(
                 auth,
                 networking=asked.networking or auth.networking,
@@ -82,6 +85,13 @@ def updated(auth: Auth, secrets: Secrets, asked: OauthUpdate | BearerUpdate | Va
             return auth, replace(secrets, value=asked.secret_value or secrets.value)
         case _:
             raise BadRequest("A credential stays of its kind: `auth.type` cannot change.", field="auth.type")
+
+
+def _refuse_another(asked: str | None, current: str, field: str) -> None:
+    if asked is not None and asked != current:
+        raise BadRequest(
+            f"`{field}` cannot change: it is {current!r}. Create another credential.", field=f"auth.{field}"
+        )
 
 
 def _updated_oauth(auth: Oauth, secrets: Secrets, asked: OauthUpdate) -> tuple[Oauth, Secrets]:

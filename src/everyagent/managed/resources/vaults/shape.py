@@ -73,7 +73,9 @@ class OauthCreate(Struct, frozen=True, kw_only=True, tag="mcp_oauth"):
 
 
 class BearerCreate(Struct, frozen=True, kw_only=True, tag="static_bearer"):
-    mcp_server_url: ServerUrl
+    """Without a server, the token is stored but never sent anywhere."""
+
+    mcp_server_url: ServerUrl | None = None
     token: Token
 
 
@@ -101,16 +103,25 @@ class VariableCreate(Struct, frozen=True, kw_only=True, tag="environment_variabl
 
 
 class OauthUpdate(Struct, frozen=True, kw_only=True, tag="mcp_oauth"):
+    """`mcp_server_url` must be the credential's own, if given."""
+
+    mcp_server_url: str | None = None
     access_token: Token | None = None
     expires_at: datetime | UnsetType | None = UNSET
     refresh: RefreshUpdate | None = None
 
 
 class BearerUpdate(Struct, frozen=True, kw_only=True, tag="static_bearer"):
+    """`mcp_server_url` must be the credential's own, if given."""
+
+    mcp_server_url: str | None = None
     token: Token | None = None
 
 
 class VariableUpdate(Struct, frozen=True, kw_only=True, tag="environment_variable"):
+    """`secret_name` must be the credential's own, if given."""
+
+    secret_name: str | None = None
     secret_value: Secret | None = None
     networking: Reach | None = None
     injection_location: InjectionParams | None = None
