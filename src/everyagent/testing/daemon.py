@@ -22,14 +22,17 @@ NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 class DaemonProcess:
     """`everyagent serve` on a free port. It may be killed and started again on the same data folder.
 
-    `environment` is added to the environment of the test.
+    `environment` is added to the environment of the test. `module` is run in place of `everyagent`, with its arguments.
     """
 
-    def __init__(self, data_dir: Path, *flags: str, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, data_dir: Path, *flags: str, environment: Mapping[str, str] | None = None, module: str = "everyagent"
+    ) -> None:
         self.data_dir = data_dir
         self.url = ""
         self._flags = flags
-        self._environment = dict(environment or {})
+        self._module = module
+        self.environment = dict(environment or {})
         self._process: subprocess.Popen[bytes] | None = None
         self._printed = data_dir.with_name(f"{data_dir.name}.out")
 
@@ -37,6 +40,10 @@ class DaemonProcess:
     def pid(self) -> int:
         assert self._process
         return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        return self._process is not None and self._process.poll() is None
 
     @property
     def headers(self) -> dict[str, str]:
@@ -52,10 +59,10 @@ class DaemonProcess:
         began = time.monotonic()
         with self._printed.open("wb") as printed:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "everyagent", *words],
+                [sys.executable, "-m", self._module, *words],
                 stdout=printed,
                 stderr=printed,
-                env={**os.environ, **self._environment},
+                env={**os.environ, **self.environment},
             )
         self.url = self._printed_url(began)
         while not self._healthy():
