@@ -1,5 +1,6 @@
 """Assembles the daemon's parts, runs it, and shuts it down in the right order. Called by the CLI."""
 
+import os
 import signal
 import socket
 import sys
@@ -25,11 +26,14 @@ from everyagent.log.projections import ProjectionQuery
 from everyagent.log.records import RecordQuery
 from everyagent.log.sqlite.log import SqliteLog
 from everyagent.logs import get_logger
+from everyagent.private_files import private_folder
 from everyagent.runtime.memory_tuning import tune
 from everyagent.runtime.reaper import Reaper
 from everyagent.sessions import Agents, Sessions
 from everyagent.sessions.creation import Creation
+from everyagent.sessions.launch.known_secrets import environment_secrets
 from everyagent.sessions.launch.launcher import Launcher
+from everyagent.sessions.launch.scratch import ScratchFolders
 from everyagent.sessions.launch.secrets import SecretVault
 from everyagent.sessions.limits import Limits
 from everyagent.sessions.machine.projection import Projection, Projections
@@ -113,16 +117,18 @@ async def sessions_of(
     policy: Limits,
     clock: Clock | None = None,
     url: str | None = None,
+    token: str | None = None,
     adapters: Callable[[anyio.abc.TaskGroup], Sequence[Adapter]] | None = None,
     managed: LazyManaged | None = None,
 ) -> AsyncGenerator[Sessions]:
     """Open the sessions of a data folder and recover them. On exit, all agents are stopped and all data is on disk.
 
-    `url` is the address at which agents on this machine reach the daemon, for custom tools.
+    `url` is the address at which agents on this machine reach the daemon, for custom tools. `token` is what its clients
+    send: it is masked in the log.
     """
     clock = clock or SystemClock()
     prices = read_prices(settings)
-    settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    private_folder(settings.data_dir)
     log = await SqliteLog.open(settings.data_dir, clock)
     try:
         async with anyio.create_task_group() as tasks:
@@ -140,7 +146,8 @@ async def sessions_of(
                 default_agent=settings.default_agent,
                 prices=prices,
             )
-            launcher = Launcher(log, vault, settings.data_dir / "scratch", url)
+            own_secrets = environment_secrets(os.environ) | ({token.encode(): "daemon_token"} if token else {})
+            launcher = Launcher(log, vault, ScratchFolders(settings.data_dir / "scratch"), url, own_secrets)
             managed = managed or LazyManaged()
             supervisor = Supervisor(
                 log=log,
@@ -204,7 +211,7 @@ async def run(
         host = settings.host if is_loopback(settings.host) else "127.0.0.1"
         url = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
         managed = LazyManaged()
-        async with sessions_of(settings, policy=policy, url=url, managed=managed) as sessions:
+        async with sessions_of(settings, policy=policy, url=url, token=token, managed=managed) as sessions:
             api_settings = ApiSettings(token=token, hosts=_hosts(settings.host))
             app = create_app(sessions, api_settings, managed=lambda: managed.managed)
 

@@ -9,6 +9,8 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Literal, TextIO, cast
 
+from everyagent.masking.live import mask_live
+
 if TYPE_CHECKING:
     from structlog.typing import FilteringBoundLogger, Processor
 
@@ -47,11 +49,11 @@ def set_up(log_format: "LogFormat", level: Level = "info") -> None:
 
 
 class _Stderr(io.TextIOBase):
-    """The current `sys.stderr`. Errors of writing are ignored, because its pipe may be closed."""
+    """The current `sys.stderr`, with secrets masked. Errors of writing are ignored, because its pipe may be closed."""
 
     def write(self, text: str) -> int:
         with suppress(OSError, ValueError, AttributeError):
-            return sys.stderr.write(text)
+            return sys.stderr.write(mask_live(text))
         return 0
 
     def flush(self) -> None:
@@ -94,7 +96,9 @@ class _Logs:
             structlog.processors.TimeStamper(fmt="iso", utc=True),
         ]
         if self._format == "console" or (self._format == "auto" and _stderr.isatty()):
-            last: Processor = structlog.dev.ConsoleRenderer(colors=_stderr.isatty())
+            last: Processor = structlog.dev.ConsoleRenderer(
+                colors=_stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
+            )
         else:
             steps.append(structlog.processors.format_exc_info)
             last = structlog.processors.JSONRenderer()

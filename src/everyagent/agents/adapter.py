@@ -113,6 +113,8 @@ class Launch(Struct, frozen=True, kw_only=True):
       apply to those.
     * `policies` apply to every other tool call, those of sub-agents included. An adapter only gets policies that its
       capabilities and its catalog say it can enforce.
+    * `secrets` are values that are masked in all that is stored of the session, by name, besides those of `env`, `mcp`
+      and `tools_token`. The agent does not get them from here.
     * `hosts` are the only hosts that commands may reach; None for no limit. An agent without a sandbox of its own must
       then run its commands in `shell`, even if its settings name another one.
     """
@@ -128,6 +130,7 @@ class Launch(Struct, frozen=True, kw_only=True):
     title: str | None = None
     env: dict[str, str] = {}
     mcp: dict[str, McpServer] = {}
+    secrets: dict[str, str] = {}
     tools: list[CustomTool] = []
     tools_url: str | None = None
     tools_token: str | None = None

@@ -10,6 +10,7 @@ from everyagent.errors import (
     Unauthorized,
     Unavailable,
 )
+from everyagent.masking.live import mask_live_json
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -39,7 +40,7 @@ def problem_response(error: EveryagentError, request_id: str) -> Response:
         code=error.code,
         request_id=request_id,
     )
-    body = msgspec.json.encode(error.facts | msgspec.structs.asdict(problem))
+    body = mask_live_json(msgspec.json.encode(error.facts | msgspec.structs.asdict(problem)))
     return Response(body, error.status, headers_of(error), MEDIA_TYPE)
 
 

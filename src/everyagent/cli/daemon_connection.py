@@ -15,6 +15,7 @@ from everyagent.cli.daemon_options import DaemonOptions
 from everyagent.cli.exit_codes import CliFailure, ExitCode
 from everyagent.client import AsyncClient, ClientError
 from everyagent.config import Settings
+from everyagent.private_files import private_folder
 
 if TYPE_CHECKING:
     from everyagent.daemon import RunningDaemon
@@ -48,6 +49,7 @@ async def connect_without_sessions(options: DaemonOptions) -> AsyncGenerator[Dae
     settings = options.settings()
     with tempfile.TemporaryDirectory(prefix="everyagent-") as empty:
         installed = settings.data_dir / "agents"
+        private_folder(settings.data_dir)
         installed.mkdir(mode=0o700, parents=True, exist_ok=True)
         (Path(empty) / "agents").symlink_to(installed)
         settings = structs.replace(settings, data_dir=Path(empty))

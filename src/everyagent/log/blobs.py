@@ -25,7 +25,7 @@ class Blobs:
         if not path.exists():
             temporary = path.with_suffix(".tmp")
             try:
-                with open(temporary, "wb") as file:
+                with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
                     file.write(body)
                     file.flush()
                     os.fsync(file.fileno())

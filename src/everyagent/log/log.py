@@ -67,7 +67,7 @@ class ClosedAsk(NamedTuple):
 
 
 class Input(Struct, frozen=True, kw_only=True):
-    """A message that waits for its turn. `item_id` is the id its user item will have; `body` is encoded JSON."""
+    """A message that waits for its turn. `item_id` is the id its user item will have; `body` is JSON, or sealed."""
 
     item_id: str
     body: bytes
@@ -320,7 +320,10 @@ class Log(Protocol):
         ...
 
     async def reseal(self, anew: Callable[[bytes, str], bytes]) -> int:
-        """Replaces every sealed value of sessions and records by `anew(sealed, id)`, all or none; returns how many."""
+        """Replaces every sealed value of sessions, inputs and records by `anew(sealed, id)`, all or none.
+
+        An input is sealed if its body is no JSON object. Returns how many there were.
+        """
         ...
 
     async def spending(self) -> dict[str, float]:

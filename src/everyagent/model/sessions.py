@@ -20,6 +20,9 @@ class CreateSession(Struct, frozen=True, kw_only=True, omit_defaults=True, renam
 
     `allowedHosts` are the only hosts that the agent's commands may connect to (`*.example.org` stands for all
     subdomains); without it their network access is not restricted.
+
+    `secrets` are variables for the agent like `env`, whose values are masked in all that is stored of the session.
+    Values of `env` that look like secrets are masked as well.
     """
 
     agent: str | None = None
@@ -30,6 +33,7 @@ class CreateSession(Struct, frozen=True, kw_only=True, omit_defaults=True, renam
     directory: str | None = None
     title: str | None = None
     env: dict[str, str] = {}
+    secrets: dict[str, str] = {}
     mcp: dict[str, McpServer] = {}
     tools: list[CustomTool] = []
     tool_policies: ToolPolicies = UNRESTRICTED

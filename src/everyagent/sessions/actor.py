@@ -51,7 +51,7 @@ class Actor:
         self.failure: Exception | None = None
         self._context = context
         self._machine = Machine(
-            SessionState(record, queue, context.prices),
+            SessionState(record, queue, context.prices, context.masker_of(record)),
             title=adapter.title,
             capabilities=adapter.capabilities,
             limits=context.limits,
@@ -265,7 +265,7 @@ class Actor:
         if transaction.unparsed:
             counts.unknown_frames[agent] += transaction.unparsed
             counts.unknown_samples[agent].extend(transaction.samples)
-        return self._context.log.append(append, patient=decision.patient)
+        return self._context.append(append, decision, self._machine.state.mask)
 
     def _committed(self, decision: Decision, done: "asyncio.Future[None]") -> None:
         if decision.append:
@@ -344,9 +344,7 @@ class Actor:
         if turn is not self._machine.state.turn:
             return
         if link.conversation is None:
-            # The agent's own name for its session may not be committed yet.
-            native_id = self._machine.state.position.native_session_id
-            opened = await link.open(await self._context.launch(self.record.session_id, native_id, self.projected))
+            opened = await link.open(await self._context.launch(self._machine))
             if opened is None:
                 return
         async with self._lock:

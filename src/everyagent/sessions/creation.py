@@ -13,6 +13,7 @@ from everyagent.clock import Clock
 from everyagent.errors import BadRequest, OffsetOutOfRange
 from everyagent.log.log import Append, EventQuery, Log, Receipt, SessionRecord
 from everyagent.log.projections import NewProjection
+from everyagent.masking.masker import Masker
 from everyagent.model.events import SessionStarted
 from everyagent.model.ids import new_id
 from everyagent.model.parts import Json
@@ -22,10 +23,12 @@ from everyagent.sessions.history.info import info_of
 from everyagent.sessions.launch.agents import Agents, Choice, choose
 from everyagent.sessions.launch.allowed_hosts import keepable
 from everyagent.sessions.launch.config import SessionConfig, SessionSecrets, config_of
+from everyagent.sessions.launch.known_secrets import MIN_CHARS
 from everyagent.sessions.launch.launcher import Launcher
 from everyagent.sessions.launch.secrets import redacted
 from everyagent.sessions.launch.tool_policies import enforceable
 from everyagent.sessions.machine.sequencer import Emission
+from everyagent.sessions.machine.session_mask import masked_data
 from everyagent.sessions.machine.transaction import Position, Transaction
 
 _SESSION_ID = re.compile(r"[A-Za-z0-9._~:-]{1,128}")
@@ -70,16 +73,24 @@ class Creation:
             tools=request.tools,
             tool_policies=enforceable(request.tool_policies, adapter, catalog, request.tools),
             allowed_hosts=await keepable(request.allowed_hosts, choice.permission_mode, adapter.title, catalog),
-            env=sorted(request.env),
+            env=sorted({**request.env, **_checked_secrets(request)}),
             mcp=redacted(request.mcp),
         )
-        secrets = SessionSecrets(env=request.env, mcp=request.mcp)
+        secrets = SessionSecrets(
+            env={**request.env, **request.secrets}, secrets=sorted(request.secrets), mcp=request.mcp
+        )
+        masker = self._launcher.masker(secrets)
+        config, secrets = _masked(config, secrets, masker)
         record = self._record(_checked_id(session_id), agent, choice, config, secrets)
-        record = replace(record, title=request.title, metadata=request.metadata)
+        record = replace(
+            record,
+            title=None if request.title is None else masker.mask_text(request.title),
+            metadata={masker.mask_text(key): masker.mask_text(value) for key, value in request.metadata.items()},
+        )
         cause: dict[str, object] = {"request": "create", "agent": agent, "config": config}
         if projection is not None:
             cause["view"] = msgspec.Raw(projection.document)
-        transaction = Transaction(Position(record), self._clock.micros())
+        transaction = Transaction(Position(record), self._clock.micros(), masker=masker)
         transaction.begin_frame("from_client", msgspec.json.encode(cause))
         transaction.emit([Emission(SessionStarted(metadata=_started(agent, choice)), True)])
         return await self._write(record, transaction.finish(), receipt, projection)
@@ -107,12 +118,13 @@ class Creation:
         await keepable(config.allowed_hosts, choice.permission_mode, adapter.title, catalog)
         secrets = self._launcher.secrets_of(origin)
         record = self._record(_checked_id(request.session_id), agent, choice, config, secrets)
-        title = origin.title if request.title is None else request.title
+        masker = self._launcher.masker(secrets)
+        title = origin.title if request.title is None else masker.mask_text(request.title)
         record = replace(record, title=title, metadata=origin.metadata)
         metadata = _started(agent, choice)
         metadata["forked_from"] = {"session_id": session_id, "sequence": cut}
         cause = msgspec.json.encode({"request": "fork", "session_id": session_id, "sequence": cut})
-        fork = Fork(record, metadata, cause, self._clock)
+        fork = Fork(record, metadata, cause, self._clock, masker)
         return await self._write(record, await self._forked(origin.number, cut, fork), receipt)
 
     async def _forked(self, session: int, cut: int, fork: Fork) -> Append:
@@ -180,6 +192,28 @@ def _checked_id(session_id: str | None) -> str:
             field="sessionId",
         )
     return session_id
+
+
+def _checked_secrets(request: CreateSession) -> dict[str, str]:
+    for name, value in request.secrets.items():
+        if name in request.env:
+            raise BadRequest(f"{name!r} is in `env` and in `secrets`. Give it once.", field="secrets")
+        if len(value.strip()) < MIN_CHARS:
+            raise BadRequest(
+                f"The secret {name!r} is shorter than {MIN_CHARS} characters: masking it would hide other text, too. "
+                "Use a longer one, or give it in `env`.",
+                field="secrets",
+            )
+    return request.secrets
+
+
+def _masked(config: SessionConfig, secrets: SessionSecrets, masker: Masker) -> tuple[SessionConfig, SessionSecrets]:
+    """A configuration without secrets. A system prompt that had one is kept as it is among the secrets."""
+    shown = masked_data(masker, config)
+    if shown is config:
+        return config, secrets
+    shown = replace(shown, directory=config.directory)
+    return shown, replace(secrets, system_prompt=config.system_prompt)
 
 
 def _started(agent: str, choice: Choice) -> dict[str, Json]:

@@ -1,5 +1,6 @@
 """Everything that the live sessions of a daemon share."""
 
+from asyncio import Future
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -7,11 +8,16 @@ from msgspec.structs import replace
 
 from everyagent.agents.adapter import Launch
 from everyagent.clock import Clock
-from everyagent.log.log import Log, SessionRecord
+from everyagent.log.log import Append, Input, Log, SessionRecord
+from everyagent.masking.masker import NOTHING, Masker
 from everyagent.model.prices import Prices
 from everyagent.sessions.counts import Counts
+from everyagent.sessions.launch.known_secrets import launch_secrets
 from everyagent.sessions.limits import Limits
+from everyagent.sessions.machine.decision import Decision
+from everyagent.sessions.machine.machine import Machine
 from everyagent.sessions.machine.projection import Projections
+from everyagent.sessions.machine.session_mask import SessionMask
 
 if TYPE_CHECKING:
     from everyagent.sessions.actor import Actor
@@ -20,7 +26,8 @@ if TYPE_CHECKING:
 class SessionContext(NamedTuple):
     """`spawn` runs an async function as a background task; its failures are logged.
 
-    `lost` is called once by an actor whose memory and log may differ.
+    `lost` is called once by an actor whose memory and log may differ. `seal_input` encrypts a waiting message that has
+    a secret of its session in it.
     """
 
     log: Log
@@ -32,11 +39,25 @@ class SessionContext(NamedTuple):
     prices: Prices
     projections: Projections | None
     lost: "Callable[[Actor], None]"
+    masker_of: Callable[[SessionRecord], Masker] = lambda _: NOTHING
+    seal_input: Callable[[Masker, Input, str], Input] = lambda _masker, input, _session: input
 
-    async def launch(self, session_id: str, native_session_id: str | None, projected: bool) -> Launch:
-        """The launch of a session's agent, as the session is now."""
-        record = replace(await self.log.session(session_id), native_session_id=native_session_id)
+    async def launch(self, machine: Machine) -> Launch:
+        """The launch of a session's agent, as the session is now. Its secrets are masked from now on."""
+        # The agent's own name for its session may not be committed yet.
+        native_session_id = machine.state.position.native_session_id
+        record = await self.log.session(machine.state.record.session_id)
+        record = replace(record, native_session_id=native_session_id)
         launch = await self.launch_for(record)
-        if projected and self.projections:
+        if machine.projection and self.projections:
             launch = await self.projections.launch(record, launch)
+        machine.state.mask.learn(launch_secrets(launch))
         return launch
+
+    def append(self, append: Append, decision: Decision, mask: SessionMask) -> "Future[None]":
+        """Commit a decision of a session."""
+        if append.inputs:
+            session_id = decision.transaction.session_id
+            sealed = [self.seal_input(mask.masker, input, session_id) for input in append.inputs]
+            append = replace(append, inputs=sealed)
+        return self.log.append(append, patient=decision.patient)

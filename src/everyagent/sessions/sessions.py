@@ -43,7 +43,7 @@ from everyagent.sessions.launch.attachments import checked
 from everyagent.sessions.launch.config import config_of
 from everyagent.sessions.launch.launcher import Launcher
 from everyagent.sessions.machine.inputs import CANCEL, answer_batch, message_batch
-from everyagent.sessions.machine.messages import queued
+from everyagent.sessions.machine.messages import masked_input, queued
 from everyagent.sessions.machine.session_update import update_batch
 from everyagent.sessions.projected import ProjectedSessions
 from everyagent.sessions.refusals import closed_ask, disk_full, offset_outside, session_ended
@@ -127,9 +127,11 @@ class Sessions:
         return await self.get(session_id)
 
     async def terminate(self, session_id: str) -> None:
-        if (await self._log.session(session_id)).status != "ended":
+        record = await self._log.session(session_id)
+        if record.status != "ended":
             async with self._supervisor.hold(session_id) as actor:
                 await actor.terminate()
+        await self._launcher.scratch.remove(record.number)
 
     async def delete(self, session_id: str) -> None:
         """End it, then delete it with all its events."""
@@ -152,7 +154,9 @@ class Sessions:
     async def queue(self, session_id: str) -> Sequence[QueuedMessage]:
         """The messages that wait for their turn, next first."""
         record = await self._log.session(session_id)
-        return [message for input in await self._log.inputs(record.number) for message in queued(input)]
+        masker, opened = self._launcher.masker_of(record), self._launcher.open_input
+        waiting = [opened(input, session_id) for input in await self._log.inputs(record.number)]
+        return [message for input in waiting for message in queued(masked_input(masker, input))]
 
     async def stream_turn(
         self, session_id: str, message: SendMessage, receipt: Callable[[str], Receipt] | None = None, *, raw: bool

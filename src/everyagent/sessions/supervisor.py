@@ -45,8 +45,19 @@ class Supervisor:
         self._projections = projections
         self._limits = policy
         self._context = SessionContext(
-            log, clock, policy, agents.counts, self._spawn, launcher.launch_for, prices, projections, self._lost
+            log=log,
+            clock=clock,
+            limits=policy,
+            counts=agents.counts,
+            spawn=self._spawn,
+            launch_for=launcher.launch_for,
+            prices=prices,
+            projections=projections,
+            lost=self._lost,
+            masker_of=launcher.masker_of,
+            seal_input=launcher.seal_input,
         )
+        self._launcher = launcher
         self._actors: dict[str, Actor] = {}
         self._loading = Locks()
         self._reloading: set[str] = set()
@@ -84,7 +95,8 @@ class Supervisor:
             if lost:
                 await lost.discard()
             record = await self._log.claim(session_id)
-            queue = await self._log.inputs(record.number)
+            waiting = await self._log.inputs(record.number)
+            queue = [self._launcher.open_input(input, session_id) for input in waiting]
             projection = await self._projections.open(record) if self._projections else None
             actor = Actor(record, self._agents.adapter(record.agent), self._context, queue, projection)
             if record.live or record.open_turn:
@@ -189,6 +201,7 @@ class Supervisor:
 
     async def sweep(self) -> None:
         """For ever: hibernate agents that were idle for long, forget actors without an agent or work."""
+        self._spawn(self._launcher.scratch.sweep, self._log.session_by_number)
         while True:
             await anyio.sleep(self._limits.sweep_every)
             for session_id, actor in list(self._actors.items()):
@@ -196,6 +209,8 @@ class Supervisor:
                     continue
                 if not actor.live:
                     del self._actors[session_id]
+                    if actor.record.status == "ended":
+                        self._spawn(self._launcher.scratch.remove, actor.record.number)
                 elif anyio.current_time() - actor.idle_since > self._limits.idle_timeout:
                     self._spawn(actor.hibernate)
 

@@ -20,6 +20,7 @@ from everyagent.errors import (
     Unavailable,
     UnsupportedMedia,
 )
+from everyagent.masking.live import mask_live_json
 
 
 class ErrorBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -43,7 +44,7 @@ class ErrorEnvelope(msgspec.Struct, frozen=True, kw_only=True, tag="error"):
 def error_response(error: EveryagentError, request_id: str) -> Response:
     body = ErrorBody(type=error_type(error), message=error.detail, details=_details(error), **_in_the_way(error))
     return Response(
-        msgspec.json.encode(ErrorEnvelope(error=body, request_id=request_id)),
+        mask_live_json(msgspec.json.encode(ErrorEnvelope(error=body, request_id=request_id))),
         error.status,
         _headers(error),
         "application/json",

@@ -154,6 +154,13 @@ def reseal(group: Group, anew: Callable[[bytes, str], bytes]) -> int:
             for number, about, sealed in cast("list[tuple[int, str, bytes]]", rows.fetchall()):
                 connection.execute(f"UPDATE {table} SET {column} = ? WHERE number = ?", (anew(sealed, about), number))
                 count += 1
+        rows = connection.execute(
+            "SELECT inputs.number, session_id, body FROM inputs JOIN sessions ON sessions.number = inputs.session"
+        )
+        for number, about, body in cast("list[tuple[int, str, bytes]]", rows.fetchall()):
+            if not body.startswith(b"{"):
+                connection.execute("UPDATE inputs SET body = ? WHERE number = ?", (anew(body, about), number))
+                count += 1
     return count
 
 

@@ -17,6 +17,7 @@ from everyagent.log.sqlite.migrations import migrate
 from everyagent.log.sqlite.queries import SqliteQueries
 from everyagent.log.sqlite.readers import ReaderThreads
 from everyagent.log.sqlite.writer import Writer
+from everyagent.private_files import private_file
 
 
 class _Opened(NamedTuple):
@@ -66,12 +67,22 @@ class SqliteLog(SqlLog[Connection, Writer]):
         self._lock.release()
 
 
+def _make_private(database: Path) -> None:
+    """SQLite gives the files that it makes beside a database the mode of the database."""
+    private_file(database)
+    for suffix in ("-wal", "-shm"):
+        if (beside := database.with_name(database.name + suffix)).exists():
+            private_file(beside)
+
+
 def _open(folder: Path, vfs: str | None, busy_seconds: float) -> _Opened:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with ExitStack() as undo:
         lock = FolderLock(folder)
         undo.callback(lock.release)
         database = Database(folder / "everyagent.db", vfs, busy_seconds)
+        if vfs is None:
+            _make_private(database.path)
         connection = database.writer()
         undo.callback(connection.close)
         migrate(connection)

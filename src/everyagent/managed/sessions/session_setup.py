@@ -60,6 +60,7 @@ class ManagedProjections:
             directory=prepared.directory,
             env={**launch.env, **prepared.env},
             mcp={**launch.mcp, **prepared.mcp},
+            secrets={**launch.secrets, **prepared.secrets},
             system_prompt="\n\n".join(text for text in prompts if text),
         )
 

@@ -35,6 +35,7 @@ from everyagent.managed.workspace.shape import (
 from everyagent.managed.workspace.store import ResourceStore
 from everyagent.model.tools import McpRemote, McpServer
 from everyagent.sessions.launch.allowed_hosts import no_shell
+from everyagent.sessions.launch.known_secrets import is_location
 from everyagent.sessions.locks import Locks
 
 _SESSION_ID = re.compile("[A-Za-z0-9_-]{1,128}")
@@ -43,12 +44,14 @@ _SESSION_ID = re.compile("[A-Za-z0-9_-]{1,128}")
 class Prepared(Struct, frozen=True, kw_only=True):
     """The folder, variables and servers that an agent starts with. Missing parts are reported and do not stop it.
 
-    `note` goes at the end of the system prompt. `unreached` are MCP servers that the network does not allow.
+    `secrets` are masked. `note` goes at the end of the system prompt. `unreached` are MCP servers that the network does
+    not allow.
     """
 
     directory: Path
     env: dict[str, str]
     mcp: dict[str, McpServer]
+    secrets: dict[str, str]
     note: str
     problems: list[str]
     repositories: list[RepositoryProblem]
@@ -113,6 +116,7 @@ class Workspaces:
             directory=root,
             env=env,
             mcp={server.name: _server(server.url, given.bearers) for server in servers},
+            secrets=given.hidden | {name: value for name, value in given.env.items() if not is_location(value)},
             note=workspace_note(root, resources, skills.found, hosted=isinstance(environment.config, SelfHosted)),
             problems=problems,
             repositories=repositories,

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from everyagent.clock import Clock
 from everyagent.log.log import Append, SessionRecord, StoredEvent
+from everyagent.masking.masker import Masker
 from everyagent.model.decoding import UnknownData, decode_event
 from everyagent.model.events import SessionEnded, SessionStarted, SessionUpdated
 from everyagent.model.parts import Json
@@ -19,10 +20,17 @@ class Fork:
     The events keep their sequences; their envelopes are the new session's, with the daemon as their source.
     """
 
-    def __init__(self, record: SessionRecord, metadata: dict[str, Json], cause: bytes, clock: Clock) -> None:
+    def __init__(
+        self,
+        record: SessionRecord,
+        metadata: dict[str, Json],
+        cause: bytes,
+        clock: Clock,
+        masker: Masker,
+    ) -> None:
         self._metadata = metadata
         self._sequencer = Sequencer()
-        self._step = Transaction(Position(record), clock.micros())
+        self._step = Transaction(Position(record), clock.micros(), masker=masker)
         self._step.begin_frame("from_client", cause)
 
     def add(self, past: Iterable[StoredEvent]) -> bool:

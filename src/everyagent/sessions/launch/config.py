@@ -24,10 +24,20 @@ class SessionConfig(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class SessionSecrets(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Encrypted before it is stored; never in an event, a frame or a response."""
+    """Encrypted before it is stored; never in an event, a frame or a response.
+
+    `secrets` are the names of those variables in `env` that the client called secret. `system_prompt` is set if it has
+    a secret in it; the configuration then has it masked.
+    """
 
     env: dict[str, str] = {}
+    secrets: list[str] = []
+    system_prompt: str | None = None
     mcp: dict[str, McpServer] = {}
+
+    @property
+    def named(self) -> dict[str, str]:
+        return {name: self.env[name] for name in self.secrets}
 
 
 def config_of(record: SessionRecord) -> SessionConfig:

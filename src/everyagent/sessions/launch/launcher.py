@@ -3,52 +3,65 @@
 import hashlib
 import hmac
 from collections import deque
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
 
 from everyagent.agents.adapter import Launch
-from everyagent.log.log import EventQuery, Log, SessionRecord
+from everyagent.errors import VaultError
+from everyagent.log.log import EventQuery, Input, Log, SessionRecord
+from everyagent.logs import get_logger
+from everyagent.masking.live import watch
+from everyagent.masking.masker import Masker
 from everyagent.model.decoding import decode_event
 from everyagent.model.events import TYPE_NUMBERS, ItemCompleted
 from everyagent.sessions.history.transcript import AnyEntry, Transcriber, as_seed
 from everyagent.sessions.launch.config import SessionSecrets, config_of
-from everyagent.sessions.launch.secrets import SecretVault
+from everyagent.sessions.launch.known_secrets import session_secrets
+from everyagent.sessions.launch.scratch import ScratchFolders
+from everyagent.sessions.launch.secrets import SecretVault, is_sealed
 
 _SEED_EVENTS = frozenset((TYPE_NUMBERS[ItemCompleted.type],))
 #: The newest entries that are read for a seed, which has room for far fewer.
 _SEED_ENTRIES = 1000
+logger = get_logger(__name__)
 
 
 class Launcher:
-    """`url` is the daemon's address for agents, at which it serves their sessions' custom tools."""
+    """`url` is the daemon's address for agents, at which it serves their sessions' custom tools.
 
-    def __init__(self, log: Log, vault: SecretVault, scratch: Path, url: str | None) -> None:
+    `own_secrets` are the daemon's: they are masked in every session.
+    """
+
+    def __init__(
+        self, log: Log, vault: SecretVault, scratch: ScratchFolders, url: str | None, own_secrets: Mapping[bytes, str]
+    ) -> None:
+        self._own = watch(Masker({**vault.own_secrets(), **own_secrets}))
         self._log = log
         self._vault = vault
-        self._scratch = scratch
+        self.scratch = scratch
         self._url = url
 
     async def launch_for(self, record: SessionRecord) -> Launch:
         config = config_of(record)
         secrets = self.secrets_of(record)
-        scratch = self._scratch / str(record.number)
-        scratch.mkdir(parents=True, exist_ok=True, mode=0o700)
         offered = bool(config.tools and self._url)
         fresh = record.native_session_id is None and record.last_sequence > 0
         return Launch(
             session_id=record.session_id,
             directory=Path(config.directory),
-            scratch=scratch,
+            scratch=self.scratch.make(record.number),
             permission_mode=record.permission_mode,
             agent_mode=record.agent_mode,
             model=record.model,
             variant=record.variant,
-            system_prompt=config.system_prompt,
+            system_prompt=secrets.system_prompt or config.system_prompt,
             title=record.title,
             env=secrets.env,
             mcp=secrets.mcp,
+            secrets=secrets.named,
             tools=config.tools,
             tools_url=f"{self._url}/v1/sessions/{record.session_id}/mcp" if offered else None,
             tools_token=self.tools_token(record.session_id) if offered else None,
@@ -63,8 +76,30 @@ class Launcher:
             return SessionSecrets()
         return msgspec.json.decode(self._vault.unseal(record.secrets, record.session_id), type=SessionSecrets)
 
+    def masker(self, secrets: SessionSecrets) -> Masker:
+        """All sessions without secrets share one."""
+        found = session_secrets(secrets.env, secrets.mcp, secrets.named)
+        return Masker({**found, **self._own.secrets}) if found else self._own
+
+    def masker_of(self, record: SessionRecord) -> Masker:
+        """A session whose secrets cannot be opened can be read, but its agent cannot be started."""
+        try:
+            return self.masker(self.secrets_of(record))
+        except VaultError as error:
+            logger.warning("secrets cannot be opened", session=record.session_id, error=str(error))
+            return self._own
+
+    def seal_input(self, masker: Masker, input: Input, session_id: str) -> Input:
+        """A message that waits is stored encrypted if it has a secret in it: its agent must get it as it is."""
+        if masker.mask(input.body) is input.body:
+            return input
+        return replace(input, body=self._vault.seal(input.body, session_id))
+
+    def open_input(self, input: Input, session_id: str) -> Input:
+        return replace(input, body=self._vault.unseal(input.body, session_id)) if is_sealed(input.body) else input
+
     def seal(self, secrets: SessionSecrets, session_id: str) -> bytes | None:
-        if not secrets.env and not secrets.mcp:
+        if secrets == SessionSecrets():
             return None
         return self._vault.seal(msgspec.json.encode(secrets), session_id)
 

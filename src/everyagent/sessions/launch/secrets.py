@@ -91,6 +91,10 @@ class SecretVault:
             "session again with its secrets."
         )
 
+    def own_secrets(self) -> dict[bytes, str]:
+        """The keys, to be masked wherever they occur."""
+        return {key: "vault_key" for key in (self._key, self._older) if key is not None}
+
     def derived(self, purpose: bytes) -> bytes:
         """A key derived for another purpose, which does not reveal this one."""
         return hmac.digest(self._key, purpose, "sha256")
@@ -103,6 +107,11 @@ class SecretVault:
         if not self._ciphers:
             self._ciphers = [AESGCM(key) for key in (self._key, self._older) if key is not None]
         return self._ciphers
+
+
+def is_sealed(body: bytes) -> bool:
+    """Whether a body that is otherwise JSON is sealed."""
+    return body.startswith(_VERSION)
 
 
 def _aad(about: str) -> bytes:

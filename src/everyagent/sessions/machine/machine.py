@@ -31,8 +31,6 @@ from everyagent.sessions.machine.state import SessionState
 from everyagent.sessions.machine.transaction import Transaction
 from everyagent.sessions.refusals import AskNotOpen, cannot_steer, cannot_stop_one, session_ended
 
-_GRANTED = b'{"cause":"granted_before"}'
-_OVERSPENT = b'{"cause":"budget_reached"}'
 _YES = PermissionAnswer(reply="once")
 
 
@@ -58,7 +56,7 @@ class Machine:
 
     def decide(self, input: inputs.SessionInput, now: int) -> Decision:
         """`now` is in microseconds."""
-        transaction = Transaction(self.state.position, now, self.projection)
+        transaction = Transaction(self.state.position, now, self.projection, self.state.mask.masker)
         decision = Decision(transaction)
         self._decide(input, decision)
         transaction.end_frame()
@@ -242,7 +240,7 @@ class Machine:
         if state.ended:
             return
         sequencer, turn = state.sequencer, state.turn
-        for received in frames:
+        for received in self.state.mask.received(frames):
             frame = received.frame
             transaction.begin_frame(frame.direction, frame.body, frame.form)
             for draft in received.drafts:
@@ -279,11 +277,11 @@ class Machine:
         state, transaction = self.state, decision.transaction
         transaction.end_frame()
         if projection.overspent and state.turn and not state.turn.cancelled:
-            transaction.begin_frame("daemon", _OVERSPENT)
+            self._note({"cause": "budget_reached"}, decision)
             self._interrupt(state.turn, "The turn was interrupted.", decision)
         for ask_id in projection.granted():
             if state.sequencer.asks.pending(ask_id):
-                transaction.begin_frame("daemon", _GRANTED)
+                self._note({"cause": "granted_before"}, decision)
                 self._answer([(state.sequencer.asks.resolve(ask_id, _YES), _YES)], decision)
 
     def _agent_ready(self, turn: ActiveTurn, decision: Decision) -> None:
@@ -313,6 +311,7 @@ class Machine:
             transaction.emit([Emission(endings.retrying(death, turn.tries, retries, delay), True)])
             decision.effects.append(effects.PromptAgent(turn, delay))
         else:
+            transaction.emit(state.held_text())
             transaction.emit(endings.death(state.sequencer, death, cancelled=turn is not None and turn.cancelled))
             self._finish_turn(decision, "hibernated")
 
@@ -354,6 +353,7 @@ class Machine:
         if self.state.ended:
             return
         self._note({"request": "terminate"}, decision, "from_client")
+        decision.transaction.emit(self.state.held_text())
         decision.transaction.emit(self.state.sequencer.end_turn("terminated", "The session was terminated."))
         decision.transaction.emit([Emission(SessionEnded(reason="terminated", terminated_by="daemon"), True)])
         self.state.turn = None
@@ -365,6 +365,7 @@ class Machine:
             return
         decision.patient = False
         self._note({"cause": "daemon_stopped"}, decision)
+        decision.transaction.emit(state.held_text())
         decision.transaction.emit(state.sequencer.end_turn("interrupted", "The daemon was stopped."))
         state.turn = None
         self._settle(decision, "hibernated")

@@ -4,9 +4,11 @@ from collections.abc import Sequence
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from everyagent.agents.adapter import Prompt
 from everyagent.log.log import Input
+from everyagent.masking.masker import Masker
 from everyagent.model.items import Item
 from everyagent.model.parts import ContentPart, FileRefPart, ImagePart, TextPart
 from everyagent.model.sessions import Attachment, QueuedMessage, SendMessage
@@ -51,6 +53,10 @@ def queued(input: Input) -> list[QueuedMessage]:
         QueuedMessage(item_id=entry.item_id, message=entry.message.message, attachments=len(entry.message.attachments))
         for entry in entries_of(input)
     ]
+
+
+def masked_input(masker: Masker, input: Input) -> Input:
+    return replace(input, body=masker.mask_json(input.body))
 
 
 def prompt_of(item_id: str, message: SendMessage) -> Prompt:

@@ -4,22 +4,43 @@ from collections.abc import Sequence
 from copy import copy
 
 from everyagent.log.log import Input, SessionRecord
+from everyagent.masking.masker import NOTHING, Masker
 from everyagent.model.events import SessionStatus
 from everyagent.model.prices import UNPRICED, Prices
 from everyagent.sessions.machine.active_turn import ActiveTurn
-from everyagent.sessions.machine.sequencer import Sequencer
+from everyagent.sessions.machine.sequencer import Emission, Sequencer
+from everyagent.sessions.machine.session_mask import SessionMask
 from everyagent.sessions.machine.transaction import Position
 
 
 class SessionState:
     """`record` is the session's row as it is once all decisions so far are committed.
 
-    `queue` are the messages that wait. `live`: an agent runs. `ending`: no turn begins any more.
+    `mask` hides the session's secrets. `queue` are the messages that wait. `live`: an agent runs. `ending`: no turn
+    begins any more.
     """
 
-    __slots__ = ("ending", "live", "position", "queue", "record", "restart_wanted", "sequencer", "status", "turn")
+    __slots__ = (
+        "ending",
+        "live",
+        "mask",
+        "position",
+        "queue",
+        "record",
+        "restart_wanted",
+        "sequencer",
+        "status",
+        "turn",
+    )
 
-    def __init__(self, record: SessionRecord, queue: Sequence[Input] = (), prices: Prices = UNPRICED) -> None:
+    def __init__(
+        self,
+        record: SessionRecord,
+        queue: Sequence[Input] = (),
+        prices: Prices = UNPRICED,
+        masker: Masker = NOTHING,
+    ) -> None:
+        self.mask = SessionMask(masker)
         self.record = record
         self.position = Position(record, prices)
         self.sequencer = Sequencer()
@@ -38,6 +59,10 @@ class SessionState:
     def busy(self) -> bool:
         """A turn runs or an ask is open: the agent must stay."""
         return self.sequencer.turn_id is not None or len(self.sequencer.asks) > 0
+
+    def held_text(self) -> list[Emission]:
+        """The ends of texts that are held back, when the agent sends nothing more: they begin no secret."""
+        return [emission for delta in self.mask.release() for emission in self.sequencer.apply(delta)]
 
     def copy(self) -> "SessionState":
         """A copy that a refused client command does not change. Open items are shared: no command touches them."""

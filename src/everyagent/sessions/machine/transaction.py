@@ -3,6 +3,7 @@
 from copy import copy
 
 import msgspec
+from msgspec.structs import replace
 
 from everyagent.clock import rfc3339
 from everyagent.log.log import (
@@ -18,6 +19,7 @@ from everyagent.log.log import (
     SessionChanges,
     SessionRecord,
 )
+from everyagent.masking.masker import NOTHING, Masker
 from everyagent.model.events import (
     TYPE_NUMBERS,
     Envelope,
@@ -46,6 +48,7 @@ from everyagent.sessions.machine.asks import answer_of, ask_id_of, kind_of
 from everyagent.sessions.machine.costs import Costs
 from everyagent.sessions.machine.projection import Projection
 from everyagent.sessions.machine.sequencer import Emissions
+from everyagent.sessions.machine.session_mask import masked_data
 
 _encode = msgspec.json.Encoder().encode
 _DELTA = TYPE_NUMBERS[ItemDelta.type]
@@ -92,10 +95,14 @@ class Position:
 class Transaction:
     """Everything that commits at once: begin a frame, emit the events made from it, then finish.
 
-    A projection of the session is given the same frames and events, and adds its own step.
+    A projection of the session is given the same frames and events, and adds its own step. `masker` hides the session's
+    secrets from all of it: this is the one place that everything passes before it is stored.
     """
 
-    def __init__(self, position: Position, now: int, projection: "Projection | None" = None) -> None:
+    def __init__(
+        self, position: Position, now: int, projection: "Projection | None" = None, masker: Masker = NOTHING
+    ) -> None:
+        self._masker = masker
         position.at = at = max(position.at, now)
         self._position = position
         self._projection = projection
@@ -121,6 +128,8 @@ class Transaction:
     ) -> None:
         """The events that follow are made from this frame. An `optional` one is kept only if there are any."""
         self.end_frame()
+        if self._masker and self._masker.suspects(body):
+            body = self._masker.mask_json(body) if form == "json" else self._masker.mask(body)
         self._position.frame += 1
         self._frame = (direction, form, body, self._position.head + 1)
         self._optional = optional
@@ -151,24 +160,26 @@ class Transaction:
             self._changes["native_session_id"] = native_session_id
 
     def emit(self, emissions: Emissions) -> None:
-        position, time, events = self._position, self._time, self.events
+        position, time, events, masker = self._position, self._time, self.events, self._masker
         for data, synthetic in emissions:
             if type(data) is not ItemDelta:
                 data = position.costs.completed(data)
             position.head = sequence = position.head + 1
-            body = _encode(
-                Envelope(
-                    event_id=new_id("evt_"),
-                    sequence=sequence,
-                    time=time,
-                    session_id=position.session_id,
-                    native_session_id=position.native_session_id,
-                    source="daemon" if synthetic else "agent",
-                    synthetic=synthetic,
-                    type=data.type,
-                    data=data,
-                )
+            envelope = Envelope(
+                event_id=new_id("evt_"),
+                sequence=sequence,
+                time=time,
+                session_id=position.session_id,
+                native_session_id=position.native_session_id,
+                source="daemon" if synthetic else "agent",
+                synthetic=synthetic,
+                type=data.type,
+                data=data,
             )
+            body = _encode(envelope)
+            if masker and masker.suspects(body):
+                data = masked_data(masker, data)
+                body = _encode(replace(envelope, data=data))
             if type(data) is ItemDelta:
                 events.append(NewEvent(sequence, _DELTA, position.frame, body))
             else:
@@ -210,6 +221,10 @@ class Transaction:
         return UnknownFrame(
             session_id=self._position.session_id, sequence=sequence, time=self._time, error=data.error, frame=frame
         )
+
+    @property
+    def session_id(self) -> str:
+        return self._position.session_id
 
     @property
     def empty(self) -> bool:

@@ -44,11 +44,12 @@ logger = get_logger(__name__)
 class VaultSecrets(msgspec.Struct, frozen=True, kw_only=True):
     """The secrets of a session's vaults: variables by name, bearer tokens by the URL of their MCP server.
 
-    `problems` names the vaults that are missing.
+    `hidden` are further values of the credentials, which no agent gets. `problems` names the vaults that are missing.
     """
 
     env: dict[str, str]
     bearers: dict[str, str]
+    hidden: dict[str, str]
     problems: list[str]
 
 
@@ -142,6 +143,7 @@ class CredentialStore:
         """The secrets for a session. The first vault wins for each key; OAuth tokens close to expiry are renewed."""
         env: dict[str, str] = {}
         bearers: dict[str, str] = {}
+        hidden: dict[str, str] = {}
         problems: list[str] = []
         for vault_id in vault_ids:
             try:
@@ -159,7 +161,8 @@ class CredentialStore:
                     case Oauth(mcp_server_url=url) as auth:
                         record = (await self._renew(record))[0] if self._ends_soon(auth) else record
                         bearers.setdefault(url, self._opened(record).value)
-        return VaultSecrets(env=env, bearers=bearers, problems=problems)
+                        hidden |= _hidden(self._opened(record), record.id)
+        return VaultSecrets(env=env, bearers=bearers, hidden=hidden, problems=problems)
 
     async def _renew(self, record: Record) -> tuple[Record, RefreshOutcome]:
         """The credential with a new access token. A refresh token may be good for one use, so the requests for one
@@ -226,6 +229,11 @@ class CredentialStore:
                 f"The credential {record.id} is archived: its secret is gone.", error_code="credential_archived"
             )
         return msgspec.json.decode(self._seal.unseal(record.secret, record.id), type=Secrets)
+
+
+def _hidden(secrets: Secrets, credential_id: str) -> dict[str, str]:
+    kept = {"refresh_token": secrets.refresh_token, "client_secret": secrets.client_secret}
+    return {f"{credential_id}.{name}": value for name, value in kept.items() if value}
 
 
 def _body(record: Record) -> CredentialBody:

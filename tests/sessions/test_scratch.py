@@ -1,0 +1,82 @@
+"""Private folders and files: the data folder, the database, and the folders of sessions."""
+
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import anyio
+import pytest
+
+from everyagent.errors import Unavailable
+from everyagent.private_files import private_folder
+from tests.sessions.conftest import Opened, Talk
+from tests.waiting import LIMIT_SECONDS
+
+Create = Callable[..., Awaitable[Talk]]
+
+
+def scratch_folders(folder: Path) -> list[str]:
+    return sorted(path.name for path in (folder / "data" / "scratch").iterdir())
+
+
+async def test_the_folder_ends_with_the_session(opened: Opened, create: Create, tmp_path: Path) -> None:
+    async with opened() as sessions:
+        talks = [await create(sessions) for _ in range(3)]
+        for talk in talks:
+            await talk.say("hello")
+        assert scratch_folders(tmp_path) == ["1", "2", "3"]
+        await sessions.terminate(talks[0].id)
+        await sessions.delete(talks[1].id)
+        assert scratch_folders(tmp_path) == ["3"]
+        assert "hello" in str(await talks[2].say("hello"))
+
+
+async def test_folders_of_ended_sessions_are_removed_at_the_start(
+    opened: Opened, create: Create, tmp_path: Path
+) -> None:
+    async with opened() as sessions:
+        kept, ended = await create(sessions), await create(sessions)
+        await kept.say("hello")
+        await sessions.terminate(ended.id)
+    for name in ("2", "2612", "not-a-number"):
+        (tmp_path / "data" / "scratch" / name).mkdir()
+        (tmp_path / "data" / "scratch" / name / "mcp.json").write_text("token")
+    (tmp_path / "data" / "scratch" / "77").symlink_to(tmp_path)
+    async with opened():
+        with anyio.fail_after(LIMIT_SECONDS):
+            while scratch_folders(tmp_path) != ["1"]:
+                await anyio.sleep(0.01)
+    assert tmp_path.exists()
+
+
+async def test_everything_in_the_data_folder_is_private(opened: Opened, create: Create, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    before = os.umask(0o022)
+    try:
+        data.mkdir(mode=0o755)
+        (data / "everyagent.db").touch(mode=0o644)
+        async with opened() as sessions:
+            talk = await create(sessions)
+            await talk.say("[flood events=10 size=300000]")
+            assert list((data / "blobs").iterdir())
+            assert data.stat().st_mode & 0o777 == 0o700
+            opened_to_others = [path.name for path in data.iterdir() if path.is_file() and path.stat().st_mode & 0o077]
+            assert opened_to_others == []
+            assert [path for path in (data / "blobs").iterdir() if path.stat().st_mode & 0o077] == []
+            assert [
+                path for path in (data / "scratch").rglob("*") if path.is_dir() and path.stat().st_mode & 0o077
+            ] == []
+    finally:
+        os.umask(before)
+
+
+def test_a_folder_that_cannot_be_made_private_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "shared"
+    folder.mkdir(mode=0o755)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(Path, "chmod", refuse)
+    with pytest.raises(Unavailable, match="chmod 700"):
+        private_folder(folder)
