@@ -42,6 +42,7 @@ class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
     no_token: bool = False
     default_agent: Annotated[str, Meta(min_length=1)] = "claude"
     idle_timeout: Annotated[float, Meta(gt=0)] = 600.0
+    max_connections: Annotated[int, Meta(ge=1)] = 20_000
     prices: Path | None = None
     log_format: LogFormat = "auto"
 

@@ -17,6 +17,7 @@ from msgspec import Struct
 from everyagent.agents.adapter import Adapter, AgentState, Launch
 from everyagent.agents.registry import known_adapters
 from everyagent.api.app import create_app
+from everyagent.api.connection_limits import ConnectionLimits
 from everyagent.api.context import ApiSettings
 from everyagent.api.server import listen, serve
 from everyagent.clock import Clock, SystemClock
@@ -223,7 +224,8 @@ async def run(
                         tasks.start_soon(_report_agents, sessions.agents, found)
 
                 tasks.start_soon(_until_signalled, tasks.cancel_scope)
-                await serve(app, listener, serving, sessions.close)
+                limits = ConnectionLimits(connections=settings.max_connections)
+                await serve(app, listener, serving, sessions.close, limits)
 
 
 async def _report_agents(agents: Agents, found: Callable[[Mapping[str, AgentState]], None]) -> None:

@@ -24,13 +24,17 @@ EveryagentError 500           a fault of the daemon
 │   ├── MemoryPathTaken       another memory is at, above or below that path
 │   └── LogConflict           another writer appended to the session's log
 │       └── LogFenced         another daemon owns the session now
+├── RequestTimeout 408        the client took too long to send the request
 ├── PreconditionFailed 412
 ├── TooLarge 413
+├── UrlTooLong 414
 ├── UnsupportedMedia 415
+├── HeadersTooLarge 431
 ├── VaultError 500            a secret cannot be encrypted or decrypted
 ├── AgentFailed 502           the agent did not start, or died
 │   └── AgentNotLoggedIn      the agent has neither an API key nor a login
 ├── Unavailable 503           the daemon is shutting down or overloaded
+│   ├── TooManyConnections    the limit on connections is reached
 │   └── CommitFailed          the log could not write: disk error, or database locked
 └── StorageFull 507           nothing was written; works again when the disk has space
 """
@@ -134,13 +138,22 @@ class LogConflict(Conflict, code="log_conflict"):
 class LogFenced(LogConflict, code="log_fenced", title="Session Taken Over"): ...
 
 
+class RequestTimeout(EveryagentError, code="request_timeout", status=408): ...
+
+
 class PreconditionFailed(EveryagentError, code="precondition_failed", status=412): ...
 
 
 class TooLarge(EveryagentError, code="too_large", status=413): ...
 
 
+class UrlTooLong(EveryagentError, code="url_too_long", status=414): ...
+
+
 class UnsupportedMedia(EveryagentError, code="unsupported_media_type", status=415): ...
+
+
+class HeadersTooLarge(EveryagentError, code="headers_too_large", status=431): ...
 
 
 class VaultError(EveryagentError, code="vault", title="Secrets Unavailable"): ...
@@ -153,6 +166,9 @@ class AgentNotLoggedIn(AgentFailed, code="agent_not_logged_in"): ...
 
 
 class Unavailable(EveryagentError, code="unavailable", status=503): ...
+
+
+class TooManyConnections(Unavailable, code="too_many_connections"): ...
 
 
 class CommitFailed(Unavailable):

@@ -26,17 +26,26 @@ class Logger:
         self._name = name
 
     def info(self, event: str, **facts: object) -> None:
-        _logs.bound(self._name).info(event, **facts)
+        self._log("info", event, facts)
 
     def warning(self, event: str, **facts: object) -> None:
-        _logs.bound(self._name).warning(event, **facts)
+        self._log("warning", event, facts)
 
     def error(self, event: str, **facts: object) -> None:
-        _logs.bound(self._name).error(event, **facts)
+        self._log("error", event, facts)
 
     def exception(self, event: str, **facts: object) -> None:
         """Log an error with the traceback of the exception that is being handled."""
-        _logs.bound(self._name).error(event, exc_info=True, **facts)
+        self._log("error", event, {"exc_info": True, **facts})
+
+    def _log(self, level: str, event: str, facts: dict[str, object]) -> None:
+        """Never raises for want of file descriptors: callers log in places where an exception ends the daemon."""
+        try:
+            bound = _logs.bound(self._name)
+        except (OSError, ImportError) as error:
+            _stderr.write(f"{level}: {event} {facts} (structlog was not loaded: {error})\n")
+        else:
+            getattr(bound, level)(event, **facts)
 
 
 def get_logger(name: str) -> Logger:

@@ -9,6 +9,7 @@ import httpx2
 import pytest
 
 from everyagent.api.app import create_app
+from everyagent.api.connection_limits import ConnectionLimits
 from everyagent.api.context import ApiSettings
 from everyagent.sessions import Sessions
 from tests.api.fake_sessions import FakeSessions
@@ -21,14 +22,19 @@ def settings() -> ApiSettings:
 
 
 @pytest.fixture
-async def served(tmp_path: Path, settings: ApiSettings) -> AsyncIterator[Served]:
+def connection_limits() -> ConnectionLimits:
+    return ConnectionLimits()
+
+
+@pytest.fixture
+async def served(tmp_path: Path, settings: ApiSettings, connection_limits: ConnectionLimits) -> AsyncIterator[Served]:
     directory = tmp_path / "project"
     directory.mkdir()
     sessions = FakeSessions(directory)
     app = create_app(cast(Sessions, sessions), settings)
 
     async def run(*, task_status: anyio.abc.TaskStatus[int]) -> None:
-        await serve_anywhere(app, task_status.started)
+        await serve_anywhere(app, task_status.started, connection_limits)
 
     # Loading the system's certificates takes longer than a test, and there is no TLS here.
     no_tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

@@ -8,6 +8,7 @@ import anyio.lowlevel
 import httpx2
 
 from everyagent.api.app import Application
+from everyagent.api.connection_limits import ConnectionLimits
 from everyagent.api.server import listen, serve
 from tests.api.fake_sessions import FakeSessions
 
@@ -25,7 +26,10 @@ class Served(NamedTuple):
     directory: Path
 
 
-async def serve_anywhere(app: Application, ready: Callable[[int], None]) -> None:
+async def serve_anywhere(
+    app: Application, ready: Callable[[int], None], limits: ConnectionLimits | None = None
+) -> None:
     """Serve on a free port, which is passed to `ready`."""
     with listen("127.0.0.1", 0) as listener:
-        await serve(app, listener, lambda: ready(listener.getsockname()[1]), anyio.lowlevel.checkpoint)
+        port = listener.getsockname()[1]
+        await serve(app, listener, lambda: ready(port), anyio.lowlevel.checkpoint, limits or ConnectionLimits())

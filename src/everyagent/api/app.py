@@ -77,10 +77,11 @@ class Application:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             raise RuntimeError(f"Only HTTP is supported, not {scope['type']}.")
-        api = self._managed if self._is_managed(scope["path"]) else self._universal
-        sender = ResponseSender(scope, send, self.metrics, api)
+        sender = ResponseSender(scope, send, self.metrics, self._universal)
         try:
-            answer = await self._answer(scope, receive, sender, api)
+            if self._is_managed(scope["path"]):
+                sender.api = self._managed
+            answer = await self._answer(scope, receive, sender, sender.api)
             await answer(scope, receive, sender.send)
         except ClientDisconnect:
             return

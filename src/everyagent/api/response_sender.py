@@ -1,5 +1,6 @@
 """Sends the response of one request: adds its request id and warnings, counts it, reports errors."""
 
+import errno
 import time
 
 from starlette.types import Message, Receive, Scope, Send
@@ -7,7 +8,7 @@ from starlette.types import Message, Receive, Scope, Send
 from everyagent.api.http_api import HttpApi
 from everyagent.api.metrics import Metrics
 from everyagent.api.problems import unexpected
-from everyagent.errors import EveryagentError
+from everyagent.errors import EveryagentError, StorageFull, Unavailable
 from everyagent.logs import get_logger
 from everyagent.model.ids import new_id
 
@@ -18,12 +19,12 @@ class ResponseSender:
     """`ignored` are unknown fields of the request; `warnings` are other messages for the client."""
 
     __slots__ = (
-        "_api",
         "_begun",
         "_metrics",
         "_scope",
         "_send",
         "_start",
+        "api",
         "ignored",
         "request_id",
         "route",
@@ -38,7 +39,7 @@ class ResponseSender:
         self._scope = scope
         self._send = send
         self._metrics = metrics
-        self._api = api
+        self.api = api
         self._begun = False
         self._start = time.perf_counter()
 
@@ -51,12 +52,12 @@ class ResponseSender:
         await self._send(message)
 
     async def fail(self, error: Exception, receive: Receive) -> None:
-        known = error if isinstance(error, EveryagentError) else unexpected()
-        if known is not error:
+        known = error if isinstance(error, EveryagentError) else _exhausted(error) or unexpected()
+        if type(known) is EveryagentError and known is not error:
             self._log(error)
         # A response that has begun stays incomplete: the server closes the connection, so the client notices.
         if not self._begun:
-            await self._api.error_response(known, self.request_id)(self._scope, receive, self.send)
+            await self.api.error_response(known, self.request_id)(self._scope, receive, self.send)
 
     def _headers(self) -> list[tuple[bytes, bytes]]:
         request_id = self.request_id.encode()
@@ -71,3 +72,13 @@ class ResponseSender:
         get_logger("everyagent.api").error(
             "request failed", request_id=self.request_id, route=self.route, exc_info=error
         )
+
+
+def _exhausted(error: Exception) -> EveryagentError | None:
+    """The response to a resource of the machine that ran out. A module that is loaded needs a file descriptor, too."""
+    number = error.errno if isinstance(error, OSError) else None
+    if number in (errno.EMFILE, errno.ENFILE) or (isinstance(error, ImportError) and "open files" in str(error)):
+        return Unavailable("The daemon has no free file descriptor. Try again when others have disconnected.")
+    if number in (errno.ENOSPC, errno.EDQUOT):
+        return StorageFull("The disk is full. Nothing was stored; try again when it has space.")
+    return None

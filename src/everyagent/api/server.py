@@ -3,6 +3,8 @@
 import contextlib
 import socket
 from collections.abc import Awaitable, Callable, Generator
+from functools import partial
+from typing import cast
 
 import anyio
 from uvicorn.config import Config
@@ -10,12 +12,21 @@ from uvicorn.server import Server
 
 from everyagent.api.app import Application
 from everyagent.api.connection import HttpConnection
+from everyagent.api.connection_limits import ConnectionCount, ConnectionLimits
 
 _GRACE_SECONDS = 5
+_SWEEP_SECONDS = 1.0
+_LIMITS = ConnectionLimits()
+#: A client that acknowledges nothing for 30 seconds is gone. An idle connection is probed from the 15th second on.
+_PROBES = (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 4), ("TCP_USER_TIMEOUT", 30_000))
 
 
 async def serve(
-    app: Application, listener: socket.socket, ready: Callable[[], None], closing: Callable[[], Awaitable[None]]
+    app: Application,
+    listener: socket.socket,
+    ready: Callable[[], None],
+    closing: Callable[[], Awaitable[None]],
+    limits: ConnectionLimits = _LIMITS,
 ) -> None:
     """Serve until cancelled, then give running requests a few seconds to finish. `ready` is called when it serves.
 
@@ -23,7 +34,7 @@ async def serve(
     """
     config = Config(
         app,
-        http=HttpConnection,
+        http=cast("type[HttpConnection]", partial(HttpConnection, limits, ConnectionCount(limits))),
         ws="none",
         lifespan="off",
         loop="none",
@@ -50,6 +61,7 @@ def listen(host: str, port: int) -> socket.socket:
     listener = socket.socket(family, kind, protocol)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        _probe_clients(listener)
         listener.bind(address)
         listener.listen(2048)
         listener.setblocking(False)
@@ -59,14 +71,33 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
+def _probe_clients(listener: socket.socket) -> None:
+    """Let the kernel find clients that are gone without a word. Accepted connections inherit these options."""
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _PROBES:
+        if hasattr(socket, name):  # not on every system
+            listener.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+
+
 class _UvicornServer(Server):
     def __init__(self, config: Config, ready: Callable[[], None]) -> None:
         super().__init__(config)
         self._ready = ready
+        self._swept = 0.0
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._ready()
+
+    async def on_tick(self, counter: int) -> bool:
+        now = anyio.current_time()
+        if now - self._swept > _SWEEP_SECONDS:
+            # After a pause of the event loop, requests that arrived meanwhile are read first.
+            paused = now - self._swept > 2 * _SWEEP_SECONDS
+            self._swept = now
+            for connection in () if paused else list(self.server_state.connections):
+                cast("HttpConnection", connection).close_if_late(now)
+        return await super().on_tick(counter)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:

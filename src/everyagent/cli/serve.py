@@ -18,6 +18,7 @@ def serve(
     no_token: Annotated[bool | None, Parameter(negative=())] = None,
     default_agent: str | None = None,
     idle_timeout: float | None = None,
+    max_connections: int | None = None,
     prices: Path | None = None,
     log_format: LogFormat | None = None,
     json: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
@@ -41,6 +42,9 @@ def serve(
     idle_timeout
         Seconds after which the agent process of an idle session is stopped; the next message resumes it.
         [default: 600]
+    max_connections
+        The most connections of clients at a time; further ones get a 503. Three quarters of the file descriptors that
+        the process may open are the limit in any case. [default: 20000]
     prices
         A JSON file with the prices of models, for costs and budgets. [default: prices.json in the data folder]
     log_format
@@ -57,6 +61,7 @@ def serve(
             "no-token": no_token,
             "default-agent": default_agent,
             "idle-timeout": idle_timeout,
+            "max-connections": max_connections,
             "prices": prices,
             "log-format": log_format,
             "json": json,
