@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-import ipaddress
 import socket
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
@@ -12,6 +11,7 @@ from urllib.request import getproxies, proxy_bypass
 from msgspec import Struct
 
 from everyagent.model.hosts import admits
+from everyagent.runtime.public_address import is_public
 
 HEAD_LIMIT = 64 * 1024
 HEAD_SECONDS = 30.0
@@ -107,11 +107,27 @@ class Proxy:
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 next_proxy = _next_proxy(request)
-                return await (_through(next_proxy, request) if next_proxy else _straight(request))
+                return await (_through(next_proxy, request) if next_proxy else self._straight(request))
         except (OSError, TimeoutError, EOFError, asyncio.LimitOverrunError) as error:
             raise ProxyRefusal(
                 "502 Bad Gateway", f"{request.host} cannot be reached: {str(error) or 'it took too long'}."
             ) from error
+
+    async def _straight(self, request: _ProxyRequest) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Connect to a checked address: an allowed name must not lead to this machine or its private network."""
+        loop = asyncio.get_running_loop()
+        found = await loop.getaddrinfo(request.host, request.port, type=socket.SOCK_STREAM)
+        addresses = [str(entry[4][0]) for entry in found]
+        problem = OSError(
+            f"it leads to {', '.join(addresses)}, which is not public, and may be reached only if it is allowed itself"
+        )
+        for address in addresses:
+            if request.host == "localhost" or is_public(address) or admits(self._allowed, address):
+                try:
+                    return await asyncio.open_connection(address, request.port, limit=HEAD_LIMIT)
+                except OSError as error:
+                    problem = error
+        raise problem
 
 
 def _parsed(head: bytes) -> _ProxyRequest:
@@ -134,26 +150,6 @@ def _parsed(head: bytes) -> _ProxyRequest:
     kept = [each for each in rest.split(b"\r\n") if each and not each.lower().startswith((b"proxy-", b"connection:"))]
     first = b"\r\n".join([f"{method} {path} {version}".encode(), *kept, b"Connection: close", b"", b""])
     return _ProxyRequest(host=host, port=port, tunnel=False, first=first)
-
-
-async def _straight(request: _ProxyRequest) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Connect to a checked address: a host name must not resolve to the daemon's own machine."""
-    loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(request.host, request.port, type=socket.SOCK_STREAM)
-    addresses = [str(entry[4][0]) for entry in found]
-    problem: OSError = OSError("it has no permitted address")
-    for address in addresses:
-        if address == request.host or request.host == "localhost" or _is_elsewhere(address):
-            try:
-                return await asyncio.open_connection(address, request.port, limit=HEAD_LIMIT)
-            except OSError as error:
-                problem = error
-    raise problem
-
-
-def _is_elsewhere(address: str) -> bool:
-    ip = ipaddress.ip_address(address.partition("%")[0])
-    return not (ip.is_loopback or ip.is_link_local or ip.is_unspecified or ip.is_multicast)
 
 
 def _next_proxy(request: _ProxyRequest) -> SplitResult | None:
