@@ -109,3 +109,25 @@ async def test_a_disconnect_is_noticed_over_any_asgi_server(served: Served) -> N
         await served.app(scope, receive, send)
     assert served.sessions.tails[-1].closed.is_set()
     assert len(served.app.readers) == 0
+
+
+@pytest.mark.parametrize("path", ["/v1/sessions/mine/events?text=a", "/v1/search?q=a"])
+async def test_a_scan_ends_when_its_client_leaves(served: Served, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    begun, ended = anyio.Event(), anyio.Event()
+
+    async def scan(*_: object, **__: object) -> None:
+        begun.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(served.sessions, "events", scan, raising=False)
+    monkeypatch.setattr(served.sessions, "search", scan, raising=False)
+    _, outgoing = await asyncio.open_connection("127.0.0.1", served.port)
+    outgoing.write(f"GET {path} HTTP/1.1\r\nhost: localhost:{served.port}\r\nx-api-key: {TOKEN}\r\n\r\n".encode())
+    with anyio.fail_after(LIMIT_SECONDS):
+        await begun.wait()
+        outgoing.close()
+        await ended.wait()
+    assert (await served.client.get("/v1/health")).status_code == 200

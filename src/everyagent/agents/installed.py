@@ -16,6 +16,8 @@ from everyagent.logs import get_logger
 
 logger = get_logger(__name__)
 
+ASK_AGAIN_SECONDS = 60.0
+
 
 class ProgramIdentity(NamedTuple):
     """The constants of one agent's program. The environment variable `variable` may name another binary.
@@ -45,6 +47,7 @@ class InstalledProgram:
         self._folder = folder / identity.name
         self._environment = environment
         self._catalogs: dict[str, Catalog] = {}
+        self._ask_again: dict[str, float] = {}
         self._asking = anyio.Lock()
 
     def find(self) -> str | None:
@@ -90,19 +93,26 @@ class InstalledProgram:
             await to_thread.run_sync(
                 lambda: packages.install(pinned, self._folder, reinstall=reinstall), abandon_on_cancel=False
             )
+        self._ask_again.clear()
         return await self.state()
 
     async def catalog(self, ask: Callable[[str], Awaitable[Catalog]], unasked: Catalog) -> Catalog:
-        """The program's catalog, asked for once; `unasked` if it is not installed or does not answer."""
+        """The program's catalog, asked for once; `unasked` if it is not installed or does not answer.
+
+        A program that did not answer is asked again after `ASK_AGAIN_SECONDS`: each time may take half a minute.
+        """
         path = self.find()
         if path is None:
             return unasked
         async with self._asking:
             if path not in self._catalogs:
+                if anyio.current_time() < self._ask_again.get(path, 0.0):
+                    return unasked
                 try:
                     self._catalogs[path] = await ask(path)
                 except AgentFailed as failure:
                     logger.warning("an agent did not list its models", agent=self._identity.name, error=failure.detail)
+                    self._ask_again[path] = anyio.current_time() + ASK_AGAIN_SECONDS
                     return unasked
             return self._catalogs[path]
 

@@ -4,11 +4,12 @@ A reader costs one chunk and its position; what it has not taken yet waits in th
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from types import TracebackType
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 from urllib.parse import quote
 
+from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 
 from everyagent.api.sse import HEARTBEAT, OPENING, RETRY, session_frames
@@ -21,6 +22,7 @@ _SSE_HEADERS = [
 ]
 _LOCKED_DOWN = b"sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _join = b"".join
+T = TypeVar("T")
 
 #: The key of the connection in the ASGI scope, if the server lets streams write directly.
 CONNECTION = "everyagent.connection"
@@ -75,6 +77,13 @@ class Hangup:
         while (await self._receive())["type"] != "http.disconnect":
             pass
         self.stop()
+
+
+async def unless_gone(scope: Scope, receive: Receive, work: Awaitable[T]) -> T:
+    """The result of work that is cancelled if the client disconnects; then raises `ClientDisconnect`."""
+    with Hangup(scope, receive):
+        return await work
+    raise ClientDisconnect
 
 
 class OpenStreams:

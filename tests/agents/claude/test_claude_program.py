@@ -299,3 +299,12 @@ def test_without_npm_node_from_pypi_is_used(monkeypatch: pytest.MonkeyPatch) -> 
     node, npm = packages.npm()
     assert Path(node).exists()
     assert Path(npm).exists()
+
+
+async def test_a_program_that_does_not_list_its_models_is_not_asked_at_each_request(tmp_path: Path) -> None:
+    starts = tmp_path / "starts"
+    named = executable(tmp_path / "claude", f'#!/bin/sh\n[ "$1" = --version ] || echo start >> {starts}\nexit 1\n')
+    async with adapter(tmp_path, EVERYAGENT_CLAUDE_BIN=str(named)) as made:
+        catalogs = [await made.catalog() for _ in range(3)]
+    assert starts.read_text() == "start\n"
+    assert catalogs[0] == catalogs[1] == catalogs[2]

@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 from everyagent.api.request_decoding import header
 from everyagent.api.routing import Call, Encoded, NoContent, Nothing, Routes
 from everyagent.api.sse import feed_frames
-from everyagent.api.streaming import EventStream
+from everyagent.api.streaming import EventStream, unless_gone
 from everyagent.errors import BadRequest, OffsetOutOfRange, SessionNotFound
 from everyagent.model.events import TYPE_NUMBERS
 from everyagent.sessions import EventsRequest
@@ -63,17 +63,21 @@ class EventList(Struct, frozen=True, kw_only=True, rename="camel"):
 async def list_events(call: Call[EventsQuery, Nothing]) -> Encoded[EventList]:
     """List a page of a session's events."""
     query = call.query
-    page = await call.sessions.events(
-        call.path["session_id"],
-        EventsRequest(
-            after=query.offset,
-            limit=query.limit,
-            types=query.types,
-            order=query.order,
-            since=_micros(query.since),
-            until=_micros(query.until),
-            raw=query.include_raw,
-            text=query.text,
+    page = await unless_gone(
+        call.scope,
+        call.receive,
+        call.sessions.events(
+            call.path["session_id"],
+            EventsRequest(
+                after=query.offset,
+                limit=query.limit,
+                types=query.types,
+                order=query.order,
+                since=_micros(query.since),
+                until=_micros(query.until),
+                raw=query.include_raw,
+                text=query.text,
+            ),
         ),
     )
     tail = b'],"hasMore":%s,"head":%d}' % (b"true" if page.more else b"false", page.head)

@@ -5,6 +5,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from everyagent.api.routing import Call, Nothing, Routes
+from everyagent.api.streaming import unless_gone
 from everyagent.errors import SessionNotFound
 from everyagent.model.responses import SearchHits
 
@@ -23,4 +24,5 @@ class SearchQuery(Struct, frozen=True, kw_only=True):
 async def search(call: Call[SearchQuery, Nothing]) -> SearchHits:
     """Search the transcripts of all sessions, best hits first."""
     query = call.query
-    return SearchHits(hits=await call.sessions.search(query.q, session_id=query.session, limit=query.limit))
+    hits = call.sessions.search(query.q, session_id=query.session, limit=query.limit)
+    return SearchHits(hits=await unless_gone(call.scope, call.receive, hits))

@@ -34,6 +34,7 @@ from everyagent.log.sql.frames import frame_page
 from everyagent.log.sql.jobs import Commit, JobWriter, Readers
 from everyagent.log.sql.records_store import SqlRecords
 from everyagent.log.sql.replay import PageReader, SqlStorage
+from everyagent.log.sql.scans import Scans
 from everyagent.log.tail import FeedTail, PairedTail, SessionTail
 from everyagent.model.sessions import FrameInfo, SearchHit
 
@@ -80,6 +81,7 @@ class SqlLog(ABC, Generic[C, W]):
         self._clock = clock
         self._loop = asyncio.get_running_loop()
         self._readers = readers
+        self._scans = Scans(readers)
         self._queries = queries
         self._writer = writer(self._settle)
         self._recent = Recent(recent_bytes, self._writer.last_commit)
@@ -134,9 +136,8 @@ class SqlLog(ABC, Generic[C, W]):
         return await self._readers.read(partial(self._queries.page, query=query))
 
     async def joined(self, session_id: str, query: EventQuery, *, projection: bool = False) -> JoinedPage:
-        return await self._readers.read(
-            partial(self._queries.joined_page, session_id=session_id, query=query, projection=projection)
-        )
+        read = partial(self._queries.joined_page, session_id=session_id, query=query, projection=projection)
+        return await (self._scans.read(read) if query.text else self._readers.read(read))
 
     async def projection(self, session_id: str) -> ProjectionRecord:
         return await self._readers.read(partial(projections.find, session_id=session_id))
@@ -163,7 +164,7 @@ class SqlLog(ABC, Generic[C, W]):
         return await self._readers.read(partial(receipts.find, key=key, now=self._clock.micros()))
 
     async def search(self, text: str, session: int | None, limit: int, workspace: str | None = None) -> list[SearchHit]:
-        return await self._readers.read(
+        return await self._scans.read(
             partial(self._queries.find_text, text=text, session=session, limit=limit, workspace=workspace)
         )
 

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import apsw
 
+from everyagent.errors import Unavailable
 from everyagent.log.sqlite.connection import Connection
 from everyagent.log.sqlite.database import Database, read_failure
 
@@ -25,19 +26,28 @@ class ReaderThreads:
         self._loop = asyncio.get_running_loop()
 
     async def read(self, query: Callable[[Connection], T]) -> T:
-        return await self._loop.run_in_executor(self._threads, self._read, query)
+        """A read whose caller is cancelled is interrupted, so that it does not keep its thread from others."""
+        running = _Running()
+        try:
+            return await self._loop.run_in_executor(self._threads, self._read, query, running)
+        except asyncio.CancelledError:
+            running.interrupt()
+            raise
 
     def close(self) -> None:
         self._threads.shutdown()
         for connection in self._connections:
             connection.close()
 
-    def _read(self, query: Callable[[Connection], T]) -> T:
+    def _read(self, query: Callable[[Connection], T], running: "_Running") -> T:
         connection = self._connection()
+        running.begin(connection)
         try:
             return query(connection)
         except (apsw.Error, OSError) as error:
             raise read_failure(error, connection) from error
+        finally:
+            running.end()
 
     def _connection(self) -> Connection:
         connection: Connection | None = getattr(self._local, "connection", None)
@@ -45,3 +55,30 @@ class ReaderThreads:
             connection = self._local.connection = self._database.reader()
             self._connections.append(connection)
         return connection
+
+
+class _Running:
+    """The connection on which a query runs now. An interrupt never reaches the next query on it."""
+
+    __slots__ = ("_connection", "_interrupted", "_lock")
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._connection: Connection | None = None
+        self._interrupted = False
+
+    def begin(self, connection: Connection) -> None:
+        with self._lock:
+            if self._interrupted:
+                raise Unavailable("Nobody waits for this read any more.")
+            self._connection = connection
+
+    def end(self) -> None:
+        with self._lock:
+            self._connection = None
+
+    def interrupt(self) -> None:
+        with self._lock:
+            self._interrupted = True
+            if self._connection is not None:
+                self._connection.interrupt()
