@@ -22,6 +22,7 @@ from everyagent.model.ids import new_id
 from everyagent.model.prices import UNPRICED
 from everyagent.model.sessions import SendMessage
 from everyagent.sessions.actor import Actor
+from everyagent.sessions.backlog import TotalBacklog
 from everyagent.sessions.counts import Counts
 from everyagent.sessions.limits import Limits
 from everyagent.sessions.machine.inputs import CANCEL, answer_batch, message_batch
@@ -103,16 +104,18 @@ class Agent:
 
 
 class Stage:
-    def __init__(self, tasks: anyio.abc.TaskGroup) -> None:
+    def __init__(self, tasks: anyio.abc.TaskGroup, **limits: int) -> None:
         self.log = SlowLog()
         self.agent = Agent(self.log)
         self.failures: list[BaseException] = []
         self._tasks = tasks
         self._deferred: list[tuple[Callable[..., Any], tuple[object, ...]]] = []
-        context = SessionContext(
+        bounds = Limits(interrupt_grace=30, **limits)
+        self.context = SessionContext(
             self.log,  # pyright: ignore[reportArgumentType]
             SystemClock(),
-            Limits(interrupt_grace=30),
+            bounds,
+            TotalBacklog(bounds),
             Counts(),
             self.spawn,
             self._launch_for,
@@ -120,7 +123,7 @@ class Stage:
             None,
             self._lost,
         )
-        self.actor = Actor(RECORD, self.agent, context, [])  # pyright: ignore[reportArgumentType]
+        self.actor = Actor(RECORD, self.agent, self.context, [])  # pyright: ignore[reportArgumentType]
 
     def spawn(self, function: Callable[..., Any], *args: object) -> None:
         if asyncio.current_task():
@@ -212,3 +215,37 @@ def test_no_effect_follows_a_failed_commit(steps: str) -> None:
     stage = asyncio.run(drive(["send", *steps.split()]))
     assert stage.agent.lost
     assert not stage.actor.idle
+
+
+@pytest.mark.parametrize("limit", ["max_waiting_bytes", "max_waiting_bytes_in_all"])
+@pytest.mark.parametrize("end", ["commit", "fail"])
+async def test_an_agent_is_not_read_while_its_output_cannot_be_committed(limit: str, end: str) -> None:
+    """Frames without events count as well: a full disk must not fill the memory."""
+    taken = 0
+    async with anyio.create_task_group() as tasks:
+        stage = Stage(tasks, **{limit: 50_000})
+        for step in ("send", "commit", "commit"):
+            stage.do(step)
+            await anyio.wait_all_tasks_blocked()
+
+        async def read() -> None:
+            nonlocal taken
+            listener = stage.agent.listener
+            assert listener
+            while taken < 1000:
+                await listener.received([DecodedFrame(Frame("from_agent", b"x" * 10_000), [])])
+                taken += 1
+
+        tasks.start_soon(read)
+        await anyio.wait_all_tasks_blocked()
+        assert 0 < taken < 10
+        assert stage.context.backlog.bytes < 100_000
+        while taken < 1000:
+            stage.do(end)
+            await asyncio.sleep(0)
+            await anyio.wait_all_tasks_blocked()
+        while stage.log.waiting:
+            stage.do("commit")
+            await asyncio.sleep(0)
+        assert stage.context.backlog.bytes == 0
+        tasks.cancel_scope.cancel()

@@ -18,6 +18,7 @@ from everyagent.logs import get_logger
 from everyagent.model.asks import Answer
 from everyagent.model.events import PermissionRequested, ToolRequested
 from everyagent.sessions.agent_link import AgentCommand, AgentLink, ConversationListener
+from everyagent.sessions.backlog import Backlog
 from everyagent.sessions.machine import effects, inputs
 from everyagent.sessions.machine.active_turn import ActiveTurn
 from everyagent.sessions.machine.decision import Decision
@@ -61,8 +62,7 @@ class Actor:
         self._calls = OpenCalls()
         self._lock = asyncio.Lock()
         self._talk = asyncio.Lock()
-        self._uncommitted = 0
-        self._room: asyncio.Event | None = None
+        self._backlog = Backlog(context.backlog)
         self._interrupted: tuple[ActiveTurn, asyncio.Event] | None = None
 
     @property
@@ -178,9 +178,7 @@ class Actor:
         async with self._lock:
             if self._link.listens_to(listener):
                 self._post(inputs.FramesReceived(frames))
-        while self._uncommitted > self._context.limits.max_waiting_events and not self.failure:
-            self._room = self._room or asyncio.Event()
-            await self._room.wait()
+        await self._backlog.room()
 
     async def died(self, listener: ConversationListener, death: Death) -> None:
         async with self._lock:
@@ -241,9 +239,11 @@ class Actor:
         if decision.append is None:
             self._carry_out(decision)
             return decision
-        self._uncommitted += len(decision.append.events)
-        self._append(decision, decision.append).add_done_callback(partial(self._committed, decision))
+        self._finish_later(decision, decision.append, self._append(decision, decision.append))
         return decision
+
+    def _finish_later(self, decision: Decision, append: Append, done: "asyncio.Future[None]") -> None:
+        done.add_done_callback(partial(self._committed, decision, self._backlog.add(append)))
 
     async def _commit(self, decision: Decision) -> None:
         if decision.append is None:
@@ -252,8 +252,7 @@ class Actor:
         try:
             await asyncio.wait((done,))
         except asyncio.CancelledError:  # whoever waits goes away, but the commit and its effects do not
-            self._uncommitted += len(decision.append.events)
-            done.add_done_callback(partial(self._committed, decision))
+            self._finish_later(decision, decision.append, done)
             raise
         done.result()
 
@@ -267,12 +266,8 @@ class Actor:
             counts.unknown_samples[agent].extend(transaction.samples)
         return self._context.append(append, decision, self._machine.state.mask)
 
-    def _committed(self, decision: Decision, done: "asyncio.Future[None]") -> None:
-        if decision.append:
-            self._uncommitted -= len(decision.append.events)
-        if self._room:
-            self._room.set()
-            self._room = None
+    def _committed(self, decision: Decision, size: int, done: "asyncio.Future[None]") -> None:
+        self._backlog.remove(size)
         error = None if done.cancelled() else done.exception()
         if isinstance(error, Exception):
             self._fail(error)
@@ -283,8 +278,7 @@ class Actor:
         """What memory has is not what the log has: nothing more is decided on it."""
         if self.failure is None:
             self.failure = error
-            if self._room:
-                self._room.set()
+            self._backlog.close()
             self._context.lost(self)
 
     def _carry_out(self, decision: Decision) -> asyncio.Event | None:

@@ -4,7 +4,8 @@ from msgspec import Struct
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """Times are seconds. An agent is not read while more than `max_waiting_events` are being committed.
+    """Times are seconds. An agent is not read while its session has more than `max_waiting_bytes` to commit, or all
+    sessions have more than `max_waiting_bytes_in_all`, for example because the disk is full.
 
     A session that was lost is loaded again after `reload_delay`, then after twice that, up to `reload_delay_most`.
     """
@@ -15,7 +16,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     close_limit: float = 15.0
     retries: int = 2
     retry_delay: float = 0.5
-    max_waiting_events: int = 4000
+    max_waiting_bytes: int = 4 << 20
+    max_waiting_bytes_in_all: int = 64 << 20
     sweep_every: float = 1.0
     reload_delay: float = 0.1
     reload_delay_most: float = 5.0

@@ -11,6 +11,7 @@ from everyagent.clock import Clock
 from everyagent.log.log import Append, Input, Log, SessionRecord
 from everyagent.masking.masker import NOTHING, Masker
 from everyagent.model.prices import Prices
+from everyagent.sessions.backlog import TotalBacklog
 from everyagent.sessions.counts import Counts
 from everyagent.sessions.launch.known_secrets import launch_secrets
 from everyagent.sessions.limits import Limits
@@ -33,6 +34,7 @@ class SessionContext(NamedTuple):
     log: Log
     clock: Clock
     limits: Limits
+    backlog: TotalBacklog
     counts: Counts
     spawn: Callable[..., None]
     launch_for: Callable[[SessionRecord], Awaitable[Launch]]

@@ -14,6 +14,7 @@ from everyagent.logs import get_logger
 from everyagent.model.decoding import UnknownData, decode_event
 from everyagent.model.prices import UNPRICED, Prices
 from everyagent.sessions.actor import Actor
+from everyagent.sessions.backlog import TotalBacklog
 from everyagent.sessions.launch.agents import Agents
 from everyagent.sessions.launch.launcher import Launcher
 from everyagent.sessions.limits import Limits
@@ -48,6 +49,7 @@ class Supervisor:
             log=log,
             clock=clock,
             limits=policy,
+            backlog=TotalBacklog(policy),
             counts=agents.counts,
             spawn=self._spawn,
             launch_for=launcher.launch_for,
