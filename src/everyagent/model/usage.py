@@ -1,6 +1,7 @@
 """Token counts of a turn or a session."""
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 #: Larger counts are nonsense of an agent, and would be too large for floats, SQLite and most readers of JSON.
 MOST_TOKENS = 2**53 - 1
@@ -8,7 +9,9 @@ MOST_TOKENS = 2**53 - 1
 
 def tokens(count: int | None) -> int:
     """A count as an agent reports it, within bounds."""
-    return min(max(count or 0, 0), MOST_TOKENS)
+    if not count or count < 0:
+        return 0
+    return count if count <= MOST_TOKENS else MOST_TOKENS
 
 
 class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -21,10 +24,19 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     reasoning_tokens: int = 0
 
     def __add__(self, other: "Usage") -> "Usage":
-        return Usage(
-            input_tokens=tokens(self.input_tokens + other.input_tokens),
-            output_tokens=tokens(self.output_tokens + other.output_tokens),
-            cache_read_tokens=tokens(self.cache_read_tokens + other.cache_read_tokens),
-            cache_write_tokens=tokens(self.cache_write_tokens + other.cache_write_tokens),
-            reasoning_tokens=tokens(self.reasoning_tokens + other.reasoning_tokens),
+        total = Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cache_read_tokens=self.cache_read_tokens + other.cache_read_tokens,
+            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
+            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
         )
+        if (
+            total.input_tokens > MOST_TOKENS
+            or total.output_tokens > MOST_TOKENS
+            or total.cache_read_tokens > MOST_TOKENS
+            or total.cache_write_tokens > MOST_TOKENS
+            or total.reasoning_tokens > MOST_TOKENS
+        ):
+            return Usage(**{name: tokens(count) for name, count in asdict(total).items()})
+        return total
