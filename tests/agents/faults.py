@@ -1,7 +1,8 @@
 """Fault injection for adapters: a daemon in the test's own process, one part of it made to raise, and a neighbour.
 
 A test breaks one callback with `inject`, provokes it in one session, and calls `FaultyDaemon.contained`: the fault must
-be the death of that session's agent and of nothing else. Every adapter's tests use it.
+be the death of that session's agent and of nothing else. Every adapter's tests use it. `line_faults.py` and
+`shared_server_faults.py` have the cases of the agents that work alike; `callbacks.py` finds callbacks without a case.
 """
 
 import inspect
@@ -10,7 +11,7 @@ import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 from unittest.mock import patch
 
 import anyio
@@ -24,7 +25,7 @@ from everyagent.config import Settings
 from everyagent.daemon import RunningDaemon, run
 from everyagent.logs import Logger
 from everyagent.model.decoding import decode_event
-from everyagent.model.events import Error, PermissionRequested, TurnEnded, Unparsed
+from everyagent.model.events import Error, ItemStarted, PermissionRequested, TurnEnded, Unparsed
 from everyagent.model.ids import new_id
 from everyagent.sessions.limits import Limits
 from everyagent.testing.rules import Rules
@@ -166,12 +167,65 @@ class FaultySession:
         return [str(each) for each in rules.finish()]
 
 
+Provocation: TypeAlias = Callable[[FaultySession], Awaitable[None]]
+
+
 class FaultCase(NamedTuple):
     """`owner.name` is the callback that raises once `provoke` makes the daemon call it."""
 
     owner: object
     name: str
-    provoke: Callable[[FaultySession], Awaitable[None]]
+    provoke: Provocation
+
+    def __str__(self) -> str:
+        return name_of(self.owner, self.name)
+
+
+def name_of(owner: object, name: str) -> str:
+    """`Class.method` or `module.function`."""
+    return f"{getattr(owner, '__name__', '').rpartition('.')[2]}.{name}"
+
+
+def sends(text: str, **fields: object) -> Provocation:
+    async def provoke(session: FaultySession) -> None:
+        await session.send(text, **fields)
+
+    return provoke
+
+
+def answers(text: str) -> Provocation:
+    """`text` makes the agent ask for a permission, which is given."""
+
+    async def provoke(session: FaultySession) -> None:
+        await session.send(text)
+        await session.permit()
+
+    return provoke
+
+
+def calls(text: str, method: str, path: str, body: object = None) -> Provocation:
+    """`text` makes the agent ask for a permission. While it waits, the request is sent; `{item}` is its last item."""
+
+    async def provoke(session: FaultySession) -> None:
+        await session.send(text)
+        await session.next(PermissionRequested)
+        items = [started.item.item_id for started in await session.all(ItemStarted)]
+        await session.call(method, path.format(item=items[-1]), body)
+
+    return provoke
+
+
+def command_cases(conversation: type, ask: str) -> list[FaultCase]:
+    """The commands of every conversation. `ask` is a message that makes the agent ask for a permission."""
+    steered = {"message": "more", "delivery": "steer"}
+    return [
+        FaultCase(conversation, "begin", sends("hello")),
+        FaultCase(conversation, "prompt", sends("hello")),
+        FaultCase(conversation, "answer", answers(ask)),
+        FaultCase(conversation, "steer", calls(ask, "POST", "/messages", steered)),
+        FaultCase(conversation, "change", calls(ask, "PATCH", "", {"permissionMode": "acceptEdits"})),
+        FaultCase(conversation, "interrupt_subagent", calls(ask, "POST", "/subagents/{item}/cancel")),
+    ]
 
 
 class FaultyDaemon:
@@ -183,9 +237,12 @@ class FaultyDaemon:
         self._folder = folder
         self.listeners: dict[str, list[RecordedListener]] = {}
 
-    async def session(self, agent: str, env: Mapping[str, str] | None = None, **fields: object) -> FaultySession:
-        mark = new_id("mark_")
-        directory = self._folder / mark
+    async def session(
+        self, agent: str, env: Mapping[str, str] | None = None, *, beside: FaultySession | None = None, **fields: object
+    ) -> FaultySession:
+        """`beside`: on the same server as that session, if the agent has servers."""
+        mark = beside.mark if beside else new_id("mark_")
+        directory = self._folder / new_id("directory_")
         directory.mkdir(parents=True)
         body = {"agent": agent, "directory": str(directory), "env": {**(env or {}), MARK: mark}, **fields}
         answer = await self.client.post("/v1/sessions", json=body)
@@ -243,6 +300,16 @@ class FaultyDaemon:
         violations = await broken.violations()
         assert violations == [], violations
         assert self.injected() == 1
+        await self.undisturbed(neighbour)
+
+    async def cancelled(self, broken: FaultySession, neighbour: FaultySession, fault: Fault, ask: str) -> None:
+        """Cancel a turn while the agent waits for a permission. The fault in that ends the agent."""
+        await calls(ask, "POST", "/cancel")(broken)
+        assert (await broken.next(TurnEnded)).stop_reason == "interrupted"
+        assert fault.raised == self.injected() == 1
+        await until(lambda: not broken.processes())
+        assert await broken.all(Error) == []
+        assert (await broken.turn("hello")).stop_reason == "end_turn"
         await self.undisturbed(neighbour)
 
     async def closed(self, broken: FaultySession, neighbour: FaultySession, fault: Fault) -> None:

@@ -17,7 +17,7 @@ import anyio
 from anyio.abc import Listener, SocketAttribute, SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from everyagent.agents.supervision import OnFault, TaskSupervisor
+from everyagent.agents.supervision import OnFault, TaskSupervisor, report
 from everyagent.logs import get_logger
 
 logger = get_logger(__name__)
@@ -118,7 +118,7 @@ async def _decided(session: _Session, wish: bytes) -> str | None:
     except Exception as fault:
         logger.exception("a permission hook could not be decided")
         if session.on_fault:
-            await session.on_fault(fault)
+            await report(session.on_fault, fault)
         return _FAULT
 
 

@@ -114,6 +114,9 @@ class InstalledProgram:
                     logger.warning("an agent did not list its models", agent=self._identity.name, error=failure.detail)
                     self._ask_again[path] = anyio.current_time() + ASK_AGAIN_SECONDS
                     return unasked
+                except Exception:
+                    logger.exception("an agent's models could not be read", agent=self._identity.name)
+                    return unasked
             return self._catalogs[path]
 
     async def _version(self, path: str) -> str | None:

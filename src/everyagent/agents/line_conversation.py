@@ -1,7 +1,7 @@
 """Conversations in lines of text with one process per session. Used by the drivers of Claude Code, Amp and the mock."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager
 from typing import NamedTuple
 
 import anyio
@@ -21,6 +21,17 @@ logger = get_logger(__name__)
 FAREWELL_LIMIT = 10.0
 #: How long an agent that no longer reads its input may take to end.
 DEATH_LIMIT = 5.0
+
+
+@asynccontextmanager
+async def ended_on_failure(process: Process) -> AsyncGenerator[None]:
+    """End the process if the body, which opens a conversation with it, raises."""
+    try:
+        yield
+    except BaseException:
+        with anyio.CancelScope(shield=True):
+            await process.stop(0)
+        raise
 
 
 class ProcessEnd(NamedTuple):

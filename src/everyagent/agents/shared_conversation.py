@@ -164,10 +164,12 @@ class SharedConversation(ABC, Generic[M]):
     async def _leave_server(self) -> None:
         server = self._shared
         if server and self in server.sessions:
-            if self._faulty and len(server.sessions) > 1:
-                with anyio.move_on_after(PARTING_LIMIT):
-                    await self._try(self._halt())
-            await server.leave(self, force=True)
+            try:
+                if self._faulty and len(server.sessions) > 1:
+                    with anyio.move_on_after(PARTING_LIMIT):
+                        await self._try(self._halt())
+            finally:
+                await server.leave(self, force=True)
 
     def _spawn(self, run: Callable[[], Awaitable[object]]) -> None:
         """Starts a task next to `run`; failures of the agent are logged."""

@@ -73,17 +73,23 @@ class SharedServer(ABC, Generic[M]):
             with anyio.move_on_after(LAST_WORDS_LIMIT):
                 await self.over.wait()
             reason = self._fault or self.death
-            await self._discard()
+            await self.discard()
             why = (reason and reason.message) or failure.detail
             raise AgentFailed(f"{self.title} did not start. {why}") from failure
         except BaseException:
-            await self._discard()
+            await self.discard()
             raise
         return self
 
-    async def _discard(self) -> None:
+    async def discard(self) -> None:
+        """End a server without sessions, and its process in any case. A fault in that is logged."""
         with anyio.CancelScope(shield=True):
-            await self.stop(force=True)
+            try:
+                await self.stop(force=True)
+            except Exception:
+                logger.exception("a shared server was not stopped", server=self.title, pid=self._process.pid)
+                self.open = False
+                await self._process.stop(0)
 
     # -- sessions -----------------------------------------------------------------------------------------------
 

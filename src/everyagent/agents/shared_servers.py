@@ -1,7 +1,7 @@
 """Pool of server processes that sessions share: one for each program, credentials and configuration."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
@@ -29,7 +29,12 @@ class PooledServer(Protocol):
     @property
     def open(self) -> bool: ...
 
-    async def stop(self, *, force: bool = False) -> None: ...
+    @property
+    def sessions(self) -> Sequence[object]: ...
+
+    async def discard(self) -> None:
+        """End its process. A fault in that is logged, not raised."""
+        ...
 
 
 S = TypeVar("S", bound=PooledServer)
@@ -79,6 +84,9 @@ class SharedServers(Generic[S]):
                 return
             with anyio.CancelScope(shield=True):
                 await conversation.abandon()
+                server = self._live.get(key)
+                if server and server.open and not server.sessions:
+                    await server.discard()
             raise
 
     async def _live_server(self, key: ServerKey) -> S:
@@ -90,4 +98,4 @@ class SharedServers(Generic[S]):
 
     async def close(self) -> None:
         for server in list(self._live.values()):
-            await server.stop(force=True)
+            await server.discard()

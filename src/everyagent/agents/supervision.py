@@ -22,6 +22,14 @@ def death_by(fault: Exception, title: str, death: Death) -> Death:
     return replace(death, code="internal", history_lost=False, message=message)
 
 
+async def report(on_fault: OnFault, fault: Exception) -> None:
+    """Never raises: an exception of `on_fault` is logged."""
+    try:
+        await on_fault(fault)
+    except Exception:
+        logger.exception("an agent's fault could not be reported to its session")
+
+
 class TaskSupervisor:
     """Starts the tasks of all adapters in one task group, and isolates each from the others."""
 
@@ -42,12 +50,6 @@ class TaskSupervisor:
             except Exception as fault:
                 logger.exception("an agent's task failed", task=getattr(run, "__qualname__", repr(run)))
                 if on_fault:
-                    await self._report(on_fault, fault)
+                    await report(on_fault, fault)
 
         self._tasks.start_soon(supervised)
-
-    async def _report(self, on_fault: OnFault, fault: Exception) -> None:
-        try:
-            await on_fault(fault)
-        except Exception:
-            logger.exception("an agent's fault could not be reported to its session")

@@ -9,12 +9,14 @@ from pathlib import Path
 import anyio
 import fake_app_server
 import pytest
+from tests.agents.callbacks import callbacks
 from tests.agents.collecting_listener import CollectingListener
-from tests.agents.faults import FaultCase, FaultyDaemon, FaultySession, faulty_daemon, inject, until
+from tests.agents.faults import FaultCase, FaultyDaemon, FaultySession, answers, faulty_daemon, inject, name_of, sends
+from tests.agents.shared_server_faults import ASK, HOOK, SharedServerFaults, closing_cases, shared_cases
 
 from everyagent.agents.adapter import Launch, Prompt
 from everyagent.agents.adapter_context import AdapterContext
-from everyagent.agents.codex import program
+from everyagent.agents.codex import catalog, program
 from everyagent.agents.codex.adapter import CodexAdapter
 from everyagent.agents.codex.decode import asks
 from everyagent.agents.codex.decode.decoder import CodexDecoder
@@ -32,7 +34,7 @@ from everyagent.agents.codex.protocol.rpc import RpcMessage
 from everyagent.agents.hook_server import HookServer
 from everyagent.agents.inbox import Inbox
 from everyagent.agents.supervision import TaskSupervisor
-from everyagent.model.events import Error, ItemCompleted, ModelResponded, TurnEnded
+from everyagent.model.events import Error, ItemCompleted, TurnEnded
 from everyagent.model.items import text_of
 from everyagent.runtime.framing import Line
 from everyagent.runtime.process import Process
@@ -53,139 +55,115 @@ async def daemon(binary: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         yield running
 
 
-async def codex(daemon: FaultyDaemon, tmp_path: Path, *, policed: bool = False, **env: str) -> FaultySession:
+@pytest.fixture
+def faults(daemon: FaultyDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SharedServerFaults:
     home = tmp_path / "codex-home"
-    home.mkdir(exist_ok=True)
-    fields = {"toolPolicies": {"tools": {"bash": "ask"}}} if policed else {}
-    return await daemon.session("codex", env={"CODEX_HOME": str(home), "HOME": str(home), **env}, **fields)
+    home.mkdir()
 
+    async def start(*, policed: bool = False, beside: FaultySession | None = None, **env: str) -> FaultySession:
+        fields = {"toolPolicies": {"tools": {"bash": "ask"}}} if policed else {}
+        homes = {"CODEX_HOME": str(home), "HOME": str(home)}
+        return await daemon.session("codex", {**homes, **env}, beside=beside, **fields)
 
-async def said(session: FaultySession) -> list[str]:
-    items = [done.item for done in await session.all(ItemCompleted)]
-    return [text_of(item) for item in items if item.kind == "message" and item.role == "assistant"]
-
-
-async def prompt(session: FaultySession) -> None:
-    await session.send("hello")
-
-
-async def allow(session: FaultySession) -> None:
-    await session.send("[ask]")
-    await session.permit()
-
-
-async def hook(session: FaultySession) -> None:
-    await session.send("[hook]")
-
-
-async def allow_hook(session: FaultySession) -> None:
-    await session.send("[hook]")
-    await session.permit()
+    return SharedServerFaults(daemon, start, monkeypatch)
 
 
 CASES = [
-    FaultCase(encode, "initialize", prompt),
-    FaultCase(encode, "open_thread", prompt),
-    FaultCase(CodexConversation, "begin", prompt),
-    FaultCase(AppServer, "join", prompt),
-    FaultCase(encode, "start_turn", prompt),
-    FaultCase(attachments, "content", prompt),
-    FaultCase(TurnChoices, "of", prompt),
-    FaultCase(RpcExchange, "answered", prompt),
-    FaultCase(CodexConversation, "_carry_out", prompt),
-    FaultCase(CodexConversation, "_decode", prompt),
-    FaultCase(Inbox, "room", prompt),
-    FaultCase(asks, "response", allow),
-    FaultCase(CodexConversation, "answer", allow),
+    *shared_cases(CodexConversation, AppServer),
+    FaultCase(encode, "initialize", sends("hello")),
+    FaultCase(encode, "open_thread", sends("hello")),
+    FaultCase(encode, "start_turn", sends("hello")),
+    FaultCase(attachments, "content", sends("hello")),
+    FaultCase(TurnChoices, "of", sends("hello")),
+    FaultCase(RpcExchange, "open", sends("hello")),
+    FaultCase(RpcExchange, "answered", sends("hello")),
+    FaultCase(Inbox, "room", sends("hello")),
+    FaultCase(asks, "response", answers(ASK)),
 ]
 POLICY_CASES = [
-    FaultCase(HookServer, "open", prompt),
-    FaultCase(hooks, "config", prompt),
-    FaultCase(hooks, "verify", prompt),
-    FaultCase(PendingHooks, "decide", hook),
-    FaultCase(policies, "hook_call", hook),
-    FaultCase(CodexDecoder, "hook_called", hook),
-    FaultCase(PolicyHooks, "called", hook),
-    FaultCase(PendingHooks, "answer", allow_hook),
-    FaultCase(PolicyHooks, "answered", allow_hook),
-    FaultCase(PendingHooks, "resolve", allow_hook),
-    FaultCase(PendingHooks, "_withdraw", allow_hook),
+    FaultCase(HookServer, "open", sends("hello")),
+    FaultCase(hooks, "config", sends("hello")),
+    FaultCase(hooks, "verify", sends("hello")),
+    FaultCase(PendingHooks, "decide", sends(HOOK)),
+    FaultCase(policies, "hook_call", sends(HOOK)),
+    FaultCase(CodexDecoder, "hook_called", sends(HOOK)),
+    FaultCase(PolicyHooks, "called", sends(HOOK)),
+    FaultCase(PendingHooks, "answer", answers(HOOK)),
+    FaultCase(PolicyHooks, "answered", answers(HOOK)),
+    FaultCase(PendingHooks, "resolve", answers(HOOK)),
+    FaultCase(PendingHooks, "_withdraw", answers(HOOK)),
 ]
 CLOSING_CASES = [
-    *((CodexConversation, name) for name in ("close", "_release", "_leave_server")),
-    *((HookServer, "dismiss"), (PendingHooks, "give_up"), (RpcExchange, "give_up")),
-    *((AppServer, name) for name in ("leave", "_forget", "stop", "_release")),
-    *((ThreadRouter, "leave"), (Process, "stop")),
+    *closing_cases(CodexConversation, AppServer),
+    *((HookServer, "dismiss"), (PendingHooks, "give_up"), (RpcExchange, "give_up"), (ThreadRouter, "leave")),
+    *((CodexConversation, "lose"), (RpcExchange, "close")),
 ]
+#: Each has a test of its own below.
+OTHERS = [*((CodexConversation, name) for name in ("_part", "_halt", "interrupt")), (AppServer, "_read")]
+#: Only calls `AppServer.ready`.
+FORWARDS = {"CodexAdapter._start"}
 
 
-def case_name(case: FaultCase | tuple[object, str]) -> str:
-    return f"{getattr(case[0], '__name__', '')}.{case[1]}"
+def test_every_callback_has_a_case() -> None:
+    others = {name_of(*each) for each in (*CLOSING_CASES, *OTHERS)}
+    assert callbacks("codex") <= {*map(str, CASES), *map(str, POLICY_CASES), *others, *FORWARDS}
 
 
-@pytest.mark.parametrize("case", CASES, ids=case_name)
-async def test_a_fault_ends_one_agent(
-    case: FaultCase, daemon: FaultyDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("case", CASES, ids=str)
+async def test_a_fault_ends_one_agent(case: FaultCase, faults: SharedServerFaults) -> None:
+    await faults.ends_one_agent(case)
+
+
+@pytest.mark.parametrize("case", POLICY_CASES, ids=str)
+async def test_a_fault_in_tool_policies_ends_one_agent(case: FaultCase, faults: SharedServerFaults) -> None:
+    await faults.ends_one_agent_with_policies(case)
+
+
+async def test_a_fault_in_an_interrupt_ends_the_cancelled_turn(faults: SharedServerFaults) -> None:
+    await faults.ends_the_cancelled_turn(CodexConversation)
+
+
+@pytest.mark.parametrize("case", CLOSING_CASES, ids=lambda case: name_of(*case))
+async def test_a_fault_in_closing_leaves_no_process(case: tuple[object, str], faults: SharedServerFaults) -> None:
+    await faults.closes(case)
+
+
+async def test_a_fault_in_leaving_a_shared_server_does_not_affect_its_other_session(
+    faults: SharedServerFaults,
 ) -> None:
-    neighbour = await daemon.neighbour()
-    same_agent = await codex(daemon, tmp_path)
-    assert (await same_agent.turn("hello")).stop_reason == "end_turn"
-    fault = inject(monkeypatch, case.owner, case.name)
-    broken = await codex(daemon, tmp_path)
-    await case.provoke(broken)
-    await daemon.contained(broken, neighbour, fault)
-    assert (await same_agent.turn("hello")).stop_reason == "end_turn"
-    assert await same_agent.all(Error) == []
+    await faults.leaves_a_shared_server(CodexConversation, "_part")
 
 
-@pytest.mark.parametrize("case", POLICY_CASES, ids=case_name)
-async def test_a_fault_in_tool_policies_ends_one_agent(
-    case: FaultCase, daemon: FaultyDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    neighbour = await daemon.neighbour()
-    same_agent = await codex(daemon, tmp_path, policed=True)
-    await allow_hook(same_agent)
-    assert (await same_agent.next(TurnEnded)).stop_reason == "end_turn"
-    fault = inject(monkeypatch, case.owner, case.name)
-    broken = await codex(daemon, tmp_path, policed=True)
-    await case.provoke(broken)
-    await daemon.contained(broken, neighbour, fault)
-    await same_agent.send("[hook]")
-    await same_agent.permit(2)
-    assert (await same_agent.next(TurnEnded, 2)).stop_reason == "end_turn"
-    assert await same_agent.all(Error) == []
-
-
-@pytest.mark.parametrize("case", CLOSING_CASES, ids=case_name)
-async def test_a_fault_in_closing_leaves_no_process(
-    case: tuple[object, str], daemon: FaultyDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    neighbour = await daemon.neighbour()
-    broken = await codex(daemon, tmp_path, policed=True)
-    assert (await broken.turn("hello")).stop_reason == "end_turn"
-    fault = inject(monkeypatch, *case)
-    await daemon.closed(broken, neighbour, fault)
+async def test_a_fault_in_stopping_after_a_fault_leaves_the_shared_server(faults: SharedServerFaults) -> None:
+    await faults.halts(CodexConversation)
 
 
 @pytest.mark.parametrize("owner", [AppServer, Process], ids=lambda owner: owner.__name__)
 async def test_a_fault_in_abandoning_a_conversation_leaves_no_process(
-    owner: object, daemon: FaultyDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    owner: object, faults: SharedServerFaults
 ) -> None:
-    neighbour = await daemon.neighbour()
-    refused = await codex(daemon, tmp_path, policed=True, NO_HOOKS="1")
-    fault = inject(monkeypatch, owner, "stop")
-    assert (await refused.turn("hello")).stop_reason == "error"
-    assert "does not call the hook" in (await refused.all(Error))[-1].message
-    assert fault.raised == daemon.injected() == 1
-    await until(lambda: not refused.processes())
-    await daemon.undisturbed(neighbour)
+    await faults.abandons(owner, policed=True, NO_HOOKS="1")
+
+
+@pytest.mark.parametrize("owner", [AppServer, Process], ids=lambda owner: owner.__name__)
+async def test_a_fault_in_ending_the_server_that_lists_models_does_not_refuse_the_session(
+    owner: object, faults: SharedServerFaults
+) -> None:
+    await faults.lists_no_models(owner, "stop")
+
+
+async def test_a_fault_in_reading_the_output_of_a_new_server_ends_it(faults: SharedServerFaults) -> None:
+    await faults.starts_no_server(AppServer)
+
+
+async def test_a_fault_in_reading_the_models_does_not_refuse_the_session(faults: SharedServerFaults) -> None:
+    await faults.lists_no_models(catalog, "models")
 
 
 async def test_a_fault_in_ending_a_server_that_crashed_ends_its_sessions(
-    daemon: FaultyDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    daemon: FaultyDaemon, faults: SharedServerFaults, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    neighbour = await daemon.neighbour()
-    broken = await codex(daemon, tmp_path)
+    neighbour, broken = await daemon.neighbour(), await faults.start()
     fault = inject(monkeypatch, Process, "stop")
     await broken.send("[crash]")
     await daemon.contained(broken, neighbour, fault)
@@ -200,20 +178,18 @@ def of_method(method: str, position: int) -> Callable[..., bool]:
 
 
 async def test_a_fault_in_routing_ends_one_server(
-    daemon: FaultyDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    daemon: FaultyDaemon, faults: SharedServerFaults, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    neighbour = await daemon.neighbour()
-    broken = await codex(daemon, tmp_path)
+    neighbour, broken = await daemon.neighbour(), await faults.start()
     fault = inject(monkeypatch, ThreadRouter, "route", of_method("item/started", 1))
     await broken.send("hello")
     await daemon.contained(broken, neighbour, fault)
 
 
 async def test_a_fault_in_reading_a_line_ends_one_server(
-    daemon: FaultyDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    daemon: FaultyDaemon, faults: SharedServerFaults, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    neighbour = await daemon.neighbour()
-    broken = await codex(daemon, tmp_path)
+    neighbour, broken = await daemon.neighbour(), await faults.start()
     assert (await broken.turn("hello")).stop_reason == "end_turn"
     fault = inject(monkeypatch, rpc, "read")
     await broken.send("hello")
@@ -223,48 +199,40 @@ async def test_a_fault_in_reading_a_line_ends_one_server(
     await daemon.undisturbed(neighbour)
 
 
-async def test_a_fault_in_decoding_costs_one_frame(
-    daemon: FaultyDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_fault_in_decoding_costs_one_frame(faults: SharedServerFaults) -> None:
+    await faults.loses_one_frame(CodexDecoder, of_method("item/agentMessage/delta", 1))
+
+
+async def test_an_initialize_error_of_a_wrong_shape_is_reported(
+    daemon: FaultyDaemon, faults: SharedServerFaults
 ) -> None:
     neighbour = await daemon.neighbour()
-    broken = await codex(daemon, tmp_path)
-    fault = inject(monkeypatch, CodexDecoder, "_dispatch", of_method("item/agentMessage/delta", 1))
-    await broken.send("hello")
-    await daemon.unparsed(broken, neighbour, fault)
-
-
-async def test_an_initialize_error_of_a_wrong_shape_is_reported(daemon: FaultyDaemon, tmp_path: Path) -> None:
-    neighbour = await daemon.neighbour()
-    refused = await codex(daemon, tmp_path, BOOM="1")
+    refused = await faults.start(BOOM="1")
     assert (await refused.turn("hello")).stop_reason == "error"
     assert "Codex refused initialize: boom" in (await refused.all(Error))[-1].message
     await daemon.undisturbed(neighbour)
 
 
 async def test_a_request_for_an_unknown_thread_after_stdin_was_closed_ends_one_server(
-    daemon: FaultyDaemon, tmp_path: Path
+    daemon: FaultyDaemon, faults: SharedServerFaults
 ) -> None:
-    neighbour = await daemon.neighbour()
-    session = await codex(daemon, tmp_path)
+    neighbour, session = await daemon.neighbour(), await faults.start()
     await session.turn("[stray]")
     assert (await session.turn("hello")).stop_reason == "end_turn"
     await daemon.undisturbed(neighbour)
 
 
-async def test_absurd_usage_is_bounded(daemon: FaultyDaemon, tmp_path: Path) -> None:
-    neighbour = await daemon.neighbour()
-    session = await codex(daemon, tmp_path)
-    for _ in range(2):
-        assert (await session.turn("[huge]")).stop_reason == "end_turn"
-    assert all(used.usage.input_tokens < 2**53 for used in await session.all(ModelResponded))
-    await daemon.undisturbed(neighbour)
+async def test_absurd_usage_is_bounded(faults: SharedServerFaults) -> None:
+    await faults.bounds_absurd_usage()
 
 
-async def test_replies_with_item_ids_of_an_earlier_turn_are_kept(daemon: FaultyDaemon, tmp_path: Path) -> None:
-    session = await codex(daemon, tmp_path)
+async def test_replies_with_item_ids_of_an_earlier_turn_are_kept(faults: SharedServerFaults) -> None:
+    session = await faults.start()
     for text in ("hello", "hello", "hello"):
         await session.turn(text)
-    assert await said(session) == ["Reply 1", "Reply 2", "Reply 3"]
+    items = [done.item for done in await session.all(ItemCompleted)]
+    replies = [text_of(item) for item in items if item.kind == "message" and item.role == "assistant"]
+    assert replies == ["Reply 1", "Reply 2", "Reply 3"]
     assert await session.violations() == []
 
 

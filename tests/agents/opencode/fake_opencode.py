@@ -1,8 +1,8 @@
 """A stand-in for OpenCode's server, run as the program: it answers every prompt with one message.
 
 `[ask]` in a prompt asks for a permission first, `[hook]` asks for a decision on a call as the daemon's plugin does,
-`[stall]` is idle without an end of the turn, `[huge]` reports absurd usage. With REFUSE in its environment it opens no
-session.
+`[stall]` is idle without an end of the turn, `[drop]` ends the event streams, `[hidden]` refuses to report the state of
+its sessions from then on, `[huge]` reports absurd usage. With REFUSE in its environment it opens no session.
 """
 
 import itertools
@@ -17,6 +17,10 @@ from typing import ClassVar
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from everyagent.agents import hook_client
+
+MODEL = {"id": "model", "providerID": "provider"}
+#: Paths that are answered with an object; all others with a list.
+OBJECTS = ("/session/status", "/mcp", "/config", "/config/providers")
 
 
 def installed(folder: Path) -> str:
@@ -37,6 +41,7 @@ class Fake(BaseHTTPRequestHandler):
     sessions: "ClassVar[itertools.count[int]]" = itertools.count(1)
     numbers: "ClassVar[itertools.count[int]]" = itertools.count(1)
     answered: ClassVar[threading.Event] = threading.Event()
+    hidden: ClassVar[threading.Event] = threading.Event()
 
     def log_message(self, format: str, *args: object) -> None:
         """Nothing is logged."""
@@ -47,19 +52,23 @@ class Fake(BaseHTTPRequestHandler):
         if path == "/event":
             self._stream(parse_qs(address.query)["directory"][0])
         elif path.startswith("/session/ses_") and path.count("/") == 2:
-            self._answer({"id": path.rpartition("/")[2]})
+            self._answer({"id": path.rpartition("/")[2], "model": MODEL})
+        elif path == "/session/status" and self.hidden.is_set():
+            self.send_error(500)
         else:
-            self._answer({} if path in ("/session/status", "/mcp") else [])
+            self._answer({} if path in OBJECTS else [])
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length") or 0))
         if self.path == "/session" and "REFUSE" in os.environ:
             self.send_error(400)
             return
-        self._answer({"id": f"ses_{os.getpid()}_{next(self.sessions)}"})
+        self._answer({"id": f"ses_{os.getpid()}_{next(self.sessions)}", "model": MODEL})
         if self.path.endswith("/prompt_async"):
             session, directory = self.path.split("/")[2], unquote(self.headers["x-opencode-directory"])
             text = json.loads(body)["parts"][-1]["text"]
+            if "[hidden]" in text:
+                self.hidden.set()
             turn = Turn(session, self.streams[directory], self.answered)
             threading.Thread(target=turn.run, args=(next(self.numbers), text), daemon=True).start()
         elif self.path.startswith("/permission/"):
@@ -79,9 +88,10 @@ class Fake(BaseHTTPRequestHandler):
         events: queue.Queue[bytes] = queue.Queue()
         self.streams.setdefault(directory, []).append(events)
         events.put(b'{"type":"server.connected","properties":{}}')
-        while True:
-            self.wfile.write(b"data: " + events.get() + b"\n\n")
+        while event := events.get():
+            self.wfile.write(b"data: " + event + b"\n\n")
             self.wfile.flush()
+        self.close_connection = True
 
 
 class Turn:
@@ -102,6 +112,11 @@ class Turn:
         message = {"id": f"msg_{number}", "sessionID": self.session, "role": "assistant", "time": {"created": created}}
         part = {"id": f"prt_{number}", "messageID": message["id"], "sessionID": self.session}
         self._emit("session.status", status={"type": "busy"})
+        if "[drop]" in text:
+            for stream in self.streams:
+                stream.put(b"")
+            self.streams.clear()
+            return
         if "[ask]" in text:
             self._emit("permission.asked", id=f"per_{number}", permission="bash", patterns=["ls"])
             self.answered.wait()

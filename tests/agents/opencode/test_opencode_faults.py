@@ -5,21 +5,25 @@ from pathlib import Path
 
 import fake_opencode
 import pytest
-from tests.agents.faults import FaultCase, FaultyDaemon, FaultySession, faulty_daemon, inject, until
+from tests.agents.callbacks import callbacks
+from tests.agents.faults import FaultCase, FaultyDaemon, FaultySession, answers, faulty_daemon, inject, name_of, sends
+from tests.agents.shared_server_faults import ASK, HOOK, SharedServerFaults, closing_cases, shared_cases
 
-from everyagent.agents.opencode import program
+from everyagent.agents.opencode import catalog, program
+from everyagent.agents.opencode.adapter import OpencodeAdapter
 from everyagent.agents.opencode.decode import asks
 from everyagent.agents.opencode.decode.decoder import OpencodeDecoder
 from everyagent.agents.opencode.driver import attachments, driver, encode
 from everyagent.agents.opencode.driver.driver import OpencodeConversation
 from everyagent.agents.opencode.driver.resync import Resync
-from everyagent.agents.opencode.driver.server import STREAM_LOST, OpencodeServer
+from everyagent.agents.opencode.driver.server import OpencodeServer
 from everyagent.agents.opencode.policy.plugin_hooks import PluginHooks
 from everyagent.agents.opencode.policy.policies import SessionPolicies
 from everyagent.agents.opencode.protocol.feed import EventFeed
 from everyagent.agents.opencode.protocol.native_event import NativeEvent
+from everyagent.agents.opencode.protocol.rest import Rest
 from everyagent.agents.opencode.protocol.routing import SessionRouter
-from everyagent.model.events import Error, ItemCompleted, ModelResponded
+from everyagent.model.events import ItemCompleted
 from everyagent.model.items import text_of
 from everyagent.runtime.process import Process
 
@@ -31,134 +35,148 @@ async def daemon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenera
         yield running
 
 
-async def opencode(daemon: FaultyDaemon, tmp_path: Path, *, policed: bool = False, **env: str) -> FaultySession:
-    fields = {"toolPolicies": {"tools": {"bash": "ask"}}} if policed else {}
-    return await daemon.session("opencode", env={"HOME": str(tmp_path), **env}, **fields)
+@pytest.fixture
+def faults(daemon: FaultyDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SharedServerFaults:
+    async def start(*, policed: bool = False, beside: FaultySession | None = None, **env: str) -> FaultySession:
+        fields = {"toolPolicies": {"tools": {"bash": "ask"}}} if policed else {}
+        return await daemon.session("opencode", {"HOME": str(tmp_path), **env}, beside=beside, **fields)
+
+    return SharedServerFaults(daemon, start, monkeypatch)
 
 
-async def prompt(session: FaultySession) -> None:
-    await session.send("hello")
-
-
-async def allow(session: FaultySession) -> None:
-    await session.send("[ask]")
-    await session.permit()
-
-
-async def stall(session: FaultySession) -> None:
-    await session.send("[stall]")
-
-
-async def hook(session: FaultySession) -> None:
-    await session.send("[hook]")
-
-
-async def allow_hook(session: FaultySession) -> None:
-    await session.send("[hook]")
-    await session.permit()
-
-
+STALL = sends("[stall]")
 CASES = [
-    FaultCase(OpencodeServer, "join", prompt),
-    FaultCase(OpencodeServer, "listen", prompt),
-    FaultCase(OpencodeConversation, "begin", prompt),
-    FaultCase(encode, "create", prompt),
-    FaultCase(encode, "prompt", prompt),
-    FaultCase(attachments, "parts", prompt),
-    FaultCase(EventFeed, "_back", prompt),
-    FaultCase(OpencodeConversation, "_decode", prompt),
-    FaultCase(OpencodeConversation, "_carry_out", prompt),
-    FaultCase(SessionRouter, "route", prompt),
-    FaultCase(asks, "response", allow),
-    FaultCase(OpencodeConversation, "answer", allow),
-    FaultCase(Resync, "begin", stall),
-    FaultCase(Resync, "_wait", stall),
-    FaultCase(Resync, "check", stall),
-    FaultCase(driver, "fetch_snapshot", stall),
-    FaultCase(SessionRouter, "sessions", stall),
-    FaultCase(OpencodeDecoder, "catch_up", stall),
+    *shared_cases(OpencodeConversation, OpencodeServer),
+    FaultCase(OpencodeAdapter, "_key", sends("hello")),
+    FaultCase(OpencodeServer, "listen", sends("hello")),
+    FaultCase(OpencodeServer, "_deliver", sends("hello")),
+    FaultCase(encode, "create", sends("hello")),
+    FaultCase(encode, "prompt", sends("hello")),
+    FaultCase(attachments, "parts", sends("hello")),
+    FaultCase(EventFeed, "run", sends("hello")),
+    FaultCase(EventFeed, "_listen", sends("hello")),
+    FaultCase(EventFeed, "_back", sends("hello")),
+    FaultCase(SessionRouter, "route", sends("hello")),
+    FaultCase(asks, "response", answers(ASK)),
+    FaultCase(OpencodeConversation, "_reply", answers(ASK)),
+    FaultCase(OpencodeConversation, "_compact", sends("/compact")),
+    FaultCase(Resync, "begin", STALL),
+    FaultCase(Resync, "_wait", STALL),
+    FaultCase(Resync, "check", STALL),
+    FaultCase(OpencodeConversation, "_fetch", STALL),
+    FaultCase(driver, "fetch_snapshot", STALL),
+    FaultCase(SessionRouter, "sessions", STALL),
+    FaultCase(OpencodeDecoder, "catch_up", STALL),
+    FaultCase(Resync, "_failed", sends("[stall] [hidden]")),
+    FaultCase(Resync, "after_loss", sends("[drop]")),
+    FaultCase(OpencodeServer, "_missed", sends("[drop]")),
 ]
 POLICY_CASES = [
-    FaultCase(PluginHooks, "environment", prompt),
-    FaultCase(PluginHooks, "is_loaded", prompt),
-    FaultCase(OpencodeConversation, "decide", hook),
-    FaultCase(SessionPolicies, "verdict", hook),
-    FaultCase(SessionPolicies, "_item_of", hook),
-    FaultCase(SessionPolicies, "answer", allow_hook),
+    FaultCase(PluginHooks, "environment", sends("hello")),
+    FaultCase(PluginHooks, "is_loaded", sends("hello")),
+    FaultCase(OpencodeConversation, "decide", sends(HOOK)),
+    FaultCase(SessionPolicies, "verdict", sends(HOOK)),
+    FaultCase(SessionPolicies, "_item_of", sends(HOOK)),
+    FaultCase(SessionPolicies, "answer", answers(HOOK)),
 ]
 CLOSING_CASES = [
-    *((OpencodeConversation, name) for name in ("close", "_release", "_leave_server")),
-    *((OpencodeServer, name) for name in ("leave", "_forget", "stop", "_release")),
-    *((SessionRouter, "leave"), (SessionPolicies, "turn_over"), (EventFeed, "close"), (Process, "stop")),
+    *closing_cases(OpencodeConversation, OpencodeServer),
+    *((SessionRouter, "leave"), (SessionPolicies, "turn_over"), (EventFeed, "close"), (Rest, "close")),
 ]
+LEAVING_CASES = [(OpencodeConversation, "_part"), (OpencodeServer, "_leave_directory"), (OpencodeServer, "_dispose")]
+#: Each has a test of its own below.
+OTHERS = [
+    *((OpencodeConversation, name) for name in ("_halt", "interrupt", "_abort_begun", "_report_mcp_servers")),
+    *((PluginHooks, "_decide"), (OpencodeServer, "_read")),
+]
+#: `_start` only calls `OpencodeServer.ready`. `close` is called when the daemon stops.
+FORWARDS = {"OpencodeAdapter._start", "PluginHooks.close"}
 
 
-def case_name(case: FaultCase | tuple[object, str]) -> str:
-    return f"{getattr(case[0], '__name__', '')}.{case[1]}"
+def test_every_callback_has_a_case() -> None:
+    others = {name_of(*each) for each in (*CLOSING_CASES, *LEAVING_CASES, *OTHERS)}
+    assert callbacks("opencode") <= {*map(str, CASES), *map(str, POLICY_CASES), *others, *FORWARDS}
 
 
-@pytest.mark.parametrize("case", CASES, ids=case_name)
-async def test_a_fault_ends_one_agent(
-    case: FaultCase, daemon: FaultyDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("case", CASES, ids=str)
+async def test_a_fault_ends_one_agent(case: FaultCase, faults: SharedServerFaults) -> None:
+    await faults.ends_one_agent(case)
+
+
+@pytest.mark.parametrize("case", POLICY_CASES, ids=str)
+async def test_a_fault_in_tool_policies_ends_one_agent(case: FaultCase, faults: SharedServerFaults) -> None:
+    await faults.ends_one_agent_with_policies(case)
+
+
+@pytest.mark.parametrize("name", ["interrupt", "_abort_begun"])
+async def test_a_fault_in_an_interrupt_ends_the_cancelled_turn(name: str, faults: SharedServerFaults) -> None:
+    await faults.ends_the_cancelled_turn(OpencodeConversation, name)
+
+
+@pytest.mark.parametrize("case", CLOSING_CASES, ids=lambda case: name_of(*case))
+async def test_a_fault_in_closing_leaves_no_process(case: tuple[object, str], faults: SharedServerFaults) -> None:
+    await faults.closes(case)
+
+
+@pytest.mark.parametrize("case", LEAVING_CASES, ids=lambda case: name_of(*case))
+async def test_a_fault_in_leaving_a_shared_server_does_not_affect_its_other_session(
+    case: tuple[object, str], faults: SharedServerFaults
 ) -> None:
-    neighbour = await daemon.neighbour()
-    same_agent = await opencode(daemon, tmp_path)
-    assert (await same_agent.turn("hello")).stop_reason == "end_turn"
-    fault = inject(monkeypatch, case.owner, case.name)
-    broken = await opencode(daemon, tmp_path)
-    await case.provoke(broken)
-    await daemon.contained(broken, neighbour, fault)
-    assert (await same_agent.turn("hello")).stop_reason == "end_turn"
-    assert await same_agent.all(Error) == []
+    await faults.leaves_a_shared_server(*case)
 
 
-@pytest.mark.parametrize("case", POLICY_CASES, ids=case_name)
-async def test_a_fault_in_tool_policies_ends_one_agent(
-    case: FaultCase, daemon: FaultyDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    neighbour = await daemon.neighbour()
-    fault = inject(monkeypatch, case.owner, case.name)
-    broken = await opencode(daemon, tmp_path, policed=True)
-    await case.provoke(broken)
-    await daemon.contained(broken, neighbour, fault)
-
-
-async def test_a_fault_in_finding_the_session_of_a_call_rejects_the_call(
-    daemon: FaultyDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    neighbour = await daemon.neighbour()
-    broken = await opencode(daemon, tmp_path, policed=True)
-    fault = inject(monkeypatch, OpencodeConversation, "owns")
-    assert (await broken.turn("[hook]")).stop_reason == "end_turn"
-    await broken.until_text("kept this call from being decided")
-    assert fault.raised == daemon.injected() == 1
-    assert await broken.violations() == []
-    await daemon.undisturbed(neighbour)
-
-
-@pytest.mark.parametrize("case", CLOSING_CASES, ids=case_name)
-async def test_a_fault_in_closing_leaves_no_process(
-    case: tuple[object, str], daemon: FaultyDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    neighbour = await daemon.neighbour()
-    broken = await opencode(daemon, tmp_path)
-    assert (await broken.turn("hello")).stop_reason == "end_turn"
-    fault = inject(monkeypatch, *case)
-    await daemon.closed(broken, neighbour, fault)
+async def test_a_fault_in_stopping_after_a_fault_leaves_the_shared_server(faults: SharedServerFaults) -> None:
+    await faults.halts(OpencodeConversation)
 
 
 @pytest.mark.parametrize("owner", [OpencodeServer, Process], ids=lambda owner: owner.__name__)
 async def test_a_fault_in_abandoning_a_conversation_leaves_no_process(
-    owner: object, daemon: FaultyDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    owner: object, faults: SharedServerFaults
+) -> None:
+    await faults.abandons(owner, REFUSE="1")
+
+
+@pytest.mark.parametrize("owner", [OpencodeServer, Process], ids=lambda owner: owner.__name__)
+async def test_a_fault_in_ending_the_server_that_lists_models_does_not_refuse_the_session(
+    owner: object, faults: SharedServerFaults
+) -> None:
+    await faults.lists_no_models(owner, "stop")
+
+
+async def test_a_fault_in_reading_the_output_of_a_new_server_ends_it(faults: SharedServerFaults) -> None:
+    await faults.starts_no_server(OpencodeServer)
+
+
+async def test_a_fault_in_reading_the_models_does_not_refuse_the_session(faults: SharedServerFaults) -> None:
+    await faults.lists_no_models(catalog, "catalog")
+
+
+async def test_a_fault_in_asking_about_mcp_servers_ends_one_agent(
+    daemon: FaultyDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     neighbour = await daemon.neighbour()
-    refused = await opencode(daemon, tmp_path, REFUSE="1")
-    fault = inject(monkeypatch, owner, "stop")
-    assert (await refused.turn("hello")).stop_reason == "error"
-    assert [error.code for error in await refused.all(Error)] != ["internal"]
-    assert fault.raised == daemon.injected() == 1
-    await until(lambda: not refused.processes())
-    await daemon.undisturbed(neighbour)
+    fault = inject(monkeypatch, OpencodeConversation, "_report_mcp_servers")
+    mcp = {"notes": {"type": "remote", "url": "http://127.0.0.1:9/"}}
+    broken = await daemon.session("opencode", {"HOME": str(tmp_path)}, mcp=mcp)
+    await broken.send(ASK)
+    await daemon.contained(broken, neighbour, fault)
+
+
+@pytest.mark.parametrize("case", [(PluginHooks, "_decide"), (OpencodeConversation, "owns")], ids=lambda case: case[1])
+async def test_a_fault_in_finding_the_session_of_a_call_rejects_the_call(
+    case: tuple[object, str], faults: SharedServerFaults
+) -> None:
+    fault = inject(faults.monkeypatch, *case, about_a_call)
+    neighbour, broken = await faults.daemon.neighbour(), await faults.start(policed=True)
+    assert (await broken.turn(HOOK)).stop_reason == "end_turn"
+    await broken.until_text("kept this call from being decided")
+    assert fault.raised == faults.daemon.injected() == 1
+    assert await broken.violations() == []
+    await faults.daemon.undisturbed(neighbour)
+
+
+def about_a_call(_: object, message: object) -> bool:
+    return not isinstance(message, bytes) or b"wish" in message
 
 
 def of_type(type: str) -> Callable[..., bool]:
@@ -168,39 +186,11 @@ def of_type(type: str) -> Callable[..., bool]:
     return matches
 
 
-async def test_a_fault_in_decoding_costs_one_event(
-    daemon: FaultyDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    neighbour = await daemon.neighbour()
-    broken = await opencode(daemon, tmp_path)
-    fault = inject(monkeypatch, OpencodeDecoder, "_dispatch", of_type("message.part.delta"))
-    await broken.send("hello")
-    await daemon.unparsed(broken, neighbour, fault)
+async def test_a_fault_in_decoding_costs_one_event(faults: SharedServerFaults) -> None:
+    await faults.loses_one_frame(OpencodeDecoder, of_type("message.part.delta"))
 
 
-async def test_a_fault_in_resync_ends_one_agent(
-    daemon: FaultyDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    neighbour = await daemon.neighbour()
-    fault = inject(monkeypatch, Resync, "after_loss")
-    decode = OpencodeConversation._decode
-
-    async def after_a_loss(self: OpencodeConversation, batch: list[NativeEvent]) -> object:
-        lost = [STREAM_LOST] if not fault.raised and any(event for event in batch) else []
-        return await decode(self, [*batch, *lost])
-
-    monkeypatch.setattr(OpencodeConversation, "_decode", after_a_loss)
-    broken = await opencode(daemon, tmp_path)
-    await broken.send("hello")
-    await daemon.contained(broken, neighbour, fault)
-
-
-async def test_absurd_usage_is_bounded(daemon: FaultyDaemon, tmp_path: Path) -> None:
-    neighbour = await daemon.neighbour()
-    session = await opencode(daemon, tmp_path)
-    for _ in range(2):
-        assert (await session.turn("[huge]")).stop_reason == "end_turn"
-    assert all(used.usage.input_tokens < 2**53 for used in await session.all(ModelResponded))
+async def test_absurd_usage_is_bounded(faults: SharedServerFaults) -> None:
+    session = await faults.bounds_absurd_usage()
     items = [done.item for done in await session.all(ItemCompleted)]
     assert [text_of(item) for item in items if item.role == "assistant"] == ["Reply 1", "Reply 2"]
-    await daemon.undisturbed(neighbour)

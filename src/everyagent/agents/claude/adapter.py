@@ -8,6 +8,7 @@ from everyagent.agents.adapter import Catalog, Launch, Listener
 from everyagent.agents.claude import catalog, program
 from everyagent.agents.claude import launch as launching
 from everyagent.agents.claude.driver import ClaudeConversation
+from everyagent.agents.line_conversation import ended_on_failure
 from everyagent.agents.program_adapter import ProgramAdapter
 from everyagent.runtime.process import Process
 
@@ -26,8 +27,9 @@ class ClaudeAdapter(ProgramAdapter):
             environment=launching.environment(launch, self._environment),
             reaper=self._reaper,
         )
-        conversation = ClaudeConversation(process, launch, listener)
-        await conversation.begin()
+        async with ended_on_failure(process):
+            conversation = ClaudeConversation(process, launch, listener)
+            await conversation.begin()
         self._tasks.start_soon(conversation.run)
         return conversation
 

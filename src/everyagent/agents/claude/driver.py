@@ -41,13 +41,9 @@ class ClaudeConversation:
         self.run = self._lines.run
 
     async def begin(self) -> None:
-        """Send the first frame. If that fails, the process is ended and no death is reported."""
-        try:
-            hooks = policies.HOOKS if policies.needs_hook(self._launch.policies) else None
-            await self._lines.send_or_die(encode.initialize(self._request_id(), self._launch.system_prompt, hooks))
-        except BaseException:
-            await self._lines.process.stop(0)
-            raise
+        """Send the first frame. If that fails, no death is reported."""
+        hooks = policies.HOOKS if policies.needs_hook(self._launch.policies) else None
+        await self._lines.send_or_die(encode.initialize(self._request_id(), self._launch.system_prompt, hooks))
 
     # -- commands -----------------------------------------------------------------------------------------------
 

@@ -57,7 +57,7 @@ async def asked(key: ServerKey, tasks: TaskSupervisor, reaper: Reaper) -> Catalo
     try:
         return catalog(await models(server))
     finally:
-        await server.stop(force=True)
+        await server.discard()
 
 
 async def models(server: AppServer) -> list[wire.CodexModel]:

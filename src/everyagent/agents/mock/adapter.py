@@ -3,6 +3,7 @@
 import os
 
 from everyagent.agents.adapter import AgentState, Capabilities, Catalog, Launch, Listener
+from everyagent.agents.line_conversation import ended_on_failure
 from everyagent.agents.mock import launch as program
 from everyagent.agents.mock.catalog import CAPABILITIES, CATALOG
 from everyagent.agents.mock.driver import MockConversation
@@ -42,8 +43,9 @@ class MockAdapter:
             environment=program.environment(launch, os.environ),
             reaper=self._reaper,
         )
-        conversation = MockConversation(process, listener)
-        await conversation.begin(launch)
+        async with ended_on_failure(process):
+            conversation = MockConversation(process, listener)
+            await conversation.begin(launch)
         self._tasks.start_soon(conversation.run)
         return conversation
 

@@ -25,12 +25,8 @@ class MockConversation:
         self.run = self._lines.run
 
     async def begin(self, launch: Launch) -> None:
-        """Send the first frame. If that fails, the process is ended and no death is reported."""
-        try:
-            await self._lines.send(encode.start(launch))
-        except BaseException:
-            await self._lines.process.stop(0)
-            raise
+        """Send the first frame. If that fails, no death is reported."""
+        await self._lines.send(encode.start(launch))
 
     async def prompt(self, prompt: Prompt) -> None:
         await self._lines.send_or_die(encode.prompt(prompt))

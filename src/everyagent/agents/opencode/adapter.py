@@ -64,4 +64,4 @@ class OpencodeAdapter(ProgramAdapter):
         try:
             return await catalog.asked(server.rest, str(self._folder))
         finally:
-            await server.stop(force=True)
+            await server.discard()

@@ -30,6 +30,7 @@ from everyagent.agents.codex.protocol import rpc
 from everyagent.agents.codex.protocol.refusals import CodexRefused, NotRunning
 from everyagent.agents.codex.protocol.wire import ThreadOpened
 from everyagent.agents.hook_server import HookServer
+from everyagent.agents.line_conversation import DEATH_LIMIT
 from everyagent.agents.shared_conversation import COMPACT, PARTING_LIMIT, SharedConversation
 from everyagent.agents.supervision import TaskSupervisor
 from everyagent.errors import AgentFailed
@@ -130,7 +131,11 @@ class CodexConversation(SharedConversation[CodexMessage]):
             except CodexRefused:
                 raise
             except AgentFailed:
-                if self._server and self._server.open and self._death is None:
+                server = self._server
+                with anyio.move_on_after(DEATH_LIMIT):  # it may have closed its input because it ends
+                    if server and self._death is None:
+                        await server.over.wait()
+                if server and server.open and self._death is None:
                     raise
 
     async def steer(self, prompt: Prompt) -> None:
