@@ -12,8 +12,10 @@ from typing import Annotated, Literal, NamedTuple, TypeAlias, get_type_hints
 import msgspec
 from msgspec import Meta, Struct
 
+from everyagent.model.agents import OwnAgent
 from everyagent.model.prices import UNPRICED, Price, Prices
 
+AgentName: TypeAlias = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
 LogFormat: TypeAlias = Literal["auto", "console", "json"]
 
 #: The file in the data folder where `serve` stores its address, so that other commands find it.
@@ -32,7 +34,7 @@ class ConfigError(Exception):
 class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
     """Without `token`, the data folder's `token` file is used; without `prices`, its `prices.json` if it exists.
 
-    `idle_timeout` is in seconds.
+    `idle_timeout` is in seconds. `agents` are agents of the user's own; only `config.toml` has them.
     """
 
     data_dir: Path
@@ -45,6 +47,7 @@ class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
     max_connections: Annotated[int, Meta(ge=1)] = 20_000
     prices: Path | None = None
     log_format: LogFormat = "auto"
+    agents: dict[AgentName, OwnAgent] = {}
 
 
 class GivenSetting(NamedTuple):
@@ -103,6 +106,12 @@ def default_data_dir() -> Path:
     from platformdirs import user_data_path
 
     return user_data_path("everyagent", appauthor=False)
+
+
+def own_agents(environ: Mapping[str, str] = os.environ) -> dict[str, OwnAgent]:
+    """The agents of the user's own, as `config.toml` has them now. Raises `ConfigError`."""
+    given = _from_file(config_file(environ)).get("agents")
+    return msgspec.convert(_converted("agents", given), dict[str, OwnAgent]) if given else {}
 
 
 def is_loopback(host: str) -> bool:
@@ -167,7 +176,7 @@ def _store_new_token(data_dir: Path, *, replace: bool) -> str:
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, GivenSetting]:
     """Unknown variables with our prefix are ignored, unless the name looks like a misspelled setting."""
-    known = {_PREFIX + name.replace("-", "_").upper(): name for name in _NAMES}
+    known = {_PREFIX + name.replace("-", "_").upper(): name for name in _NAMES if name != "agents"}
     for variable in environ:
         if variable.startswith(_PREFIX) and variable not in known and (near := _nearest(variable, known)):
             raise ConfigError(f"Unknown setting {variable}. Did you mean {near}?")

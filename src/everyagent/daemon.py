@@ -27,6 +27,7 @@ from everyagent.log.projections import ProjectionQuery
 from everyagent.log.records import RecordQuery
 from everyagent.log.sqlite.log import SqliteLog
 from everyagent.logs import get_logger
+from everyagent.own_agents import OwnAgents
 from everyagent.private_files import private_folder
 from everyagent.runtime.memory_tuning import tune
 from everyagent.runtime.reaper import Reaper
@@ -134,9 +135,11 @@ async def sessions_of(
     try:
         async with anyio.create_task_group() as tasks:
             reaper = Reaper()
+            known = adapters(tasks) if adapters else known_adapters(tasks, settings.data_dir / "agents", reaper)
             agents = Agents(
-                adapters(tasks) if adapters else known_adapters(tasks, settings.data_dir / "agents", reaper),
+                known,
                 fetched=lambda agent: _fetched(settings.data_dir / "agents" / agent),
+                added=OwnAgents(settings, {each.name for each in known}, tasks, reaper).added,
             )
             vault = SecretVault.open(settings.data_dir / "vault.key")
             services = Services(

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from everyagent.agents.lazy_adapter import LazyAdapter
-from everyagent.agents.registry import known_adapters
+from everyagent.agents.registry import ACP_AGENTS, known_adapters
 
 #: Prints the loaded modules of the agents' folders after all states are read.
 LISTING = """
@@ -37,14 +37,16 @@ def executable(path: Path) -> None:
 def test_agents_are_listed_without_loading_their_adapters(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", LISTING, str(tmp_path)], capture_output=True, text=True, check=True)
     light = {f"everyagent.agents.{agent}.program" for agent in ("claude", "codex", "opencode", "amp")}
-    assert set(done.stdout.split()) == {*light, "everyagent.agents.mock.launch"}
+    acp = {f"everyagent.agents.acp.{name}" for name in ("profile", "profiles", "program")}
+    acp |= {f"everyagent.agents.acp.profiles.{agent}" for agent in ACP_AGENTS}
+    assert set(done.stdout.split()) == {*light, *acp, "everyagent.agents.mock.launch"}
 
 
 async def test_the_state_of_an_agent_is_the_same_before_and_after_loading(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for agent in ("claude", "codex", "opencode", "amp"):
-        executable(tmp_path / "bin" / agent)
+    for agent in ("claude", "codex", "opencode", "amp", *ACP_AGENTS):
+        executable(tmp_path / "bin" / ("pi-acp" if agent == "pi" else agent))
         monkeypatch.delenv(f"EVERYAGENT_{agent.upper()}_BIN", raising=False)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/bin")
     monkeypatch.setenv("HOME", str(tmp_path))

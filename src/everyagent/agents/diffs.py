@@ -20,6 +20,13 @@ def changed(path: str, before: str, after: str) -> str:
     return head + "".join(map(_ended, hunks))
 
 
+def replaced(path: str, before: str, after: str) -> str:
+    """The diff of a file with all lines replaced: for files that are too large to compare."""
+    name, old, new = path.lstrip("/"), _lines(before), _lines(after)
+    head = f"--- a/{name}\n+++ b/{name}\n@@ -{bool(old):d},{len(old)} +{bool(new):d},{len(new)} @@\n"
+    return head + "".join(_ended(f"-{line}") for line in old) + "".join(_ended(f"+{line}") for line in new)
+
+
 def _lines(text: str) -> list[str]:
     """Split at line feeds alone, as diffs do."""
     *whole, last = text.split("\n")

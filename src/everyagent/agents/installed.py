@@ -22,8 +22,8 @@ ASK_AGAIN_SECONDS = 60.0
 class ProgramIdentity(NamedTuple):
     """The constants of one agent's program. The environment variable `variable` may name another binary.
 
-    `login` names the account in use, or returns None. `lacking` names a missing dependency, of the machine or of the
-    installation folder.
+    `command` is its name on the PATH, if that is not its own. `login` names the account in use, or returns None.
+    `lacking` names a missing dependency, of the machine or of the installation folder.
     """
 
     name: str
@@ -33,6 +33,7 @@ class ProgramIdentity(NamedTuple):
     pinned: Callable[[], packages.Program]
     login: Callable[[Mapping[str, str]], str | None]
     lacking: Callable[[Mapping[str, str], Path], str | None] | None = None
+    command: str | None = None
 
 
 #: Versions by path and modification time, since asking a program takes seconds.
@@ -55,7 +56,7 @@ class InstalledProgram:
         named = self._environment.get(self._identity.variable)
         if named:
             return named if os.access(named, os.X_OK) else None
-        on_path = shutil.which(self._identity.name, path=self._environment.get("PATH"))
+        on_path = shutil.which(self._identity.command or self._identity.name, path=self._environment.get("PATH"))
         if on_path:
             return on_path
         ours = packages.installed(self._identity.pinned(), self._folder)

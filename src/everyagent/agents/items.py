@@ -11,7 +11,7 @@ from everyagent.model.parts import ContentPart, StatusPart, ToolCallPart
 def message(
     key: str,
     *,
-    native: str,
+    native: str | None,
     subagent: str | None,
     role: ItemRole = "assistant",
     content: Sequence[ContentPart] = (),

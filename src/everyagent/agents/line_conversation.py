@@ -35,10 +35,11 @@ async def ended_on_failure(process: Process) -> AsyncGenerator[None]:
 
 
 class ProcessEnd(NamedTuple):
-    """The meaning of a process's end: whether the native session is lost, and the error code, if it is known."""
+    """The meaning of a process's end: whether the native session is lost, the error code and message, if known."""
 
     history_lost: bool = False
     code: ErrorCode | None = None
+    message: str | None = None
 
 
 class LineProtocol(NamedTuple):
@@ -114,6 +115,11 @@ class LineConversation:
         await (self.process.stop(0) if force else self.process.stop())
         await self._over.wait()
 
+    async def end(self) -> None:
+        """End the process tree as a failure of the agent; returns when the listener has taken the report of it."""
+        await self.process.stop(0)
+        await self._over.wait()
+
     async def fail(self, fault: Exception) -> None:
         """End the agent because of an exception outside of `run`, which then reports the death."""
         self.fault = self.fault or fault
@@ -161,5 +167,5 @@ class LineConversation:
             exit_code=exit.code if exit else None,
             signal=exit.signal if exit else None,
             stderr=self.process.stderr,
-            message=message,
+            message=ending.message or message,
         )

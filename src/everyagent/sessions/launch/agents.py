@@ -47,20 +47,34 @@ class AgentInfo(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Agents:
-    """`fetched` returns the bytes of an agent that were downloaded while it is being installed."""
+    """`fetched` returns the bytes of an agent that were downloaded while it is being installed.
 
-    def __init__(self, adapters: Sequence[Adapter], fetched: Callable[[str], int] = lambda _: 0) -> None:
+    `added` returns the adapters of agents that were added to the settings since its last call.
+    """
+
+    def __init__(
+        self,
+        adapters: Sequence[Adapter],
+        fetched: Callable[[str], int] = lambda _: 0,
+        added: Callable[[], Sequence[Adapter]] = lambda: (),
+    ) -> None:
         self._adapters = {adapter.name: adapter for adapter in adapters}
         self._fetched = fetched
+        self._added = added
         self._installing: dict[str, Installing] = {}
         self._begun: dict[str, float] = {}
         self.counts = Counts()
 
     def names(self) -> list[str]:
-        return list(self._adapters)
+        return list(self._known())
+
+    def _known(self) -> dict[str, Adapter]:
+        for adapter in self._added():
+            self._adapters.setdefault(adapter.name, adapter)
+        return self._adapters
 
     def adapter(self, name: str) -> Adapter:
-        adapter = self._adapters.get(name)
+        adapter = self._adapters.get(name) or self._known().get(name)
         if adapter is None:
             raise UnknownAgent(
                 f"There is no agent {name!r}. There is: {', '.join(self._adapters)}.", agent=name, agents=self.names()
@@ -68,11 +82,11 @@ class Agents:
         return adapter
 
     async def infos(self) -> list[AgentInfo]:
-        return [await self._info(adapter) for adapter in self._adapters.values()]
+        return [await self._info(adapter) for adapter in list(self._known().values())]
 
     async def states(self) -> dict[str, AgentState]:
         """The states without capabilities, which need no adapter to be loaded."""
-        return {name: (await self._look(adapter, loaded=False))[0] for name, adapter in self._adapters.items()}
+        return {name: (await self._look(adapter, loaded=False))[0] for name, adapter in list(self._known().items())}
 
     async def _look(self, adapter: Adapter, *, loaded: bool) -> tuple[AgentState, Capabilities]:
         """An adapter that raises is reported as a problem of its agent, and does not affect the others."""

@@ -11,6 +11,9 @@ _BY_MODEL = (
     ("codex", re.compile(r"gpt-|o\d|codex")),
     ("amp", re.compile(r"amp")),
     ("mock", re.compile(r"mock")),
+    ("gemini", re.compile(r"gemini-")),
+    ("qwen", re.compile(r"qwen")),
+    ("kimi", re.compile(r"kimi-")),
     ("opencode", re.compile(r"[^/]+/.")),
 )
 

@@ -1,0 +1,58 @@
+"""Names of tools: an agent's own, where it reports them, and the MCP server they belong to. Pure."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from everyagent.agents.acp.profile import NameSource
+from everyagent.agents.acp.wire import AcpToolCall
+from everyagent.agents.acp.wire_meta import CallMeta
+
+#: Names for calls of which only the kind is known: the universal ones where there is one.
+_BY_KIND = {
+    "execute": "bash",
+    "read": "read",
+    "edit": "edit",
+    "delete": "delete",
+    "move": "move",
+    "search": "grep",
+    "fetch": "web_fetch",
+    "think": "think",
+    "switch_mode": "switch_mode",
+}
+#: How agents join the name of a server and of its tool.
+_JOINTS = (("mcp__", "__"), ("mcp_", "_"), ("", "__"), ("", "-"))
+
+
+class ToolName(NamedTuple):
+    """`server` is None for an agent's own tools."""
+
+    tool: str
+    server: str | None = None
+
+
+def name_of(call: AcpToolCall, meta: CallMeta, source: NameSource) -> str | None:
+    """The tool's name in this message; None if it has none."""
+    match source:
+        case "meta":
+            return meta.tool_name or (meta.goose.tool_call.tool_name if meta.goose and meta.goose.tool_call else None)
+        case "id":
+            name, joint, _ = call.tool_call_id.partition("__")
+            return name if joint and name else None
+        case "title":
+            return call.title
+        case "kind":
+            return None
+
+
+def fallback(kind: str | None, title: str | None) -> str:
+    return _BY_KIND.get(kind or "") or title or kind or "tool"
+
+
+def split(name: str, servers: Sequence[str]) -> ToolName:
+    """Split the name of a tool of one of the session's MCP servers."""
+    for server in servers:
+        for start, joint in _JOINTS:
+            prefix = f"{start}{server}{joint}"
+            if name.startswith(prefix) and len(name) > len(prefix):
+                return ToolName(name[len(prefix) :], server)
+    return ToolName(name)

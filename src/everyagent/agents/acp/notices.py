@@ -1,0 +1,40 @@
+"""Decodes updates about the session itself: plans, commands, context size. Pure; used by `decode.py`."""
+
+from collections.abc import Sequence
+
+from everyagent.agents import items
+from everyagent.agents.acp import wire
+from everyagent.agents.adapter import Draft
+from everyagent.model.parts import StatusPart
+
+#: So many commands are listed; an agent may have thousands.
+COMMANDS = 500
+
+
+class AcpNotices:
+    """Makes status items. One that says the same as the last of its name is left out."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._last: dict[str, list[StatusPart]] = {}
+
+    def plan(self, plan: wire.AcpPlan) -> Sequence[Draft]:
+        return self._status("plan", [StatusPart(label=each.content, detail=each.status) for each in plan.entries])
+
+    def commands(self, commands: wire.Commands) -> Sequence[Draft]:
+        listed = commands.available_commands[:COMMANDS]
+        return self._status("commands", [StatusPart(label=f"/{each.name}", detail=each.description) for each in listed])
+
+    def context(self, usage: wire.ContextUsage) -> Sequence[Draft]:
+        return self._status("context", [StatusPart(label="Context", detail=f"{usage.used} of {usage.size} tokens")])
+
+    def sentence(self, text: str) -> Sequence[Draft]:
+        self._last.pop("notice", None)
+        return self._status("notice", [StatusPart(label="Notice", detail=text)])
+
+    def _status(self, name: str, parts: list[StatusPart]) -> Sequence[Draft]:
+        if self._last.get(name) == parts:
+            return ()
+        self._last[name] = parts
+        self._count += 1
+        return items.whole(items.status(f"{name} {self._count}", name, parts))

@@ -1,0 +1,232 @@
+"""An ACP agent without a model: it follows the first word of a prompt. For what real agents do not do on demand.
+
+Arguments: `version N` answers with that protocol version, `mute` never answers, `locked` wants a login, `forgetful`
+cannot load sessions. Sessions are kept in the file that FAKE_ACP_SESSIONS names.
+"""
+
+import json
+import os
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+MODES = {"currentModeId": "ask", "availableModes": [{"id": "ask", "name": "Ask"}, {"id": "yolo", "name": "Yolo"}]}
+OPTIONS = [
+    {"optionId": "always", "name": "Always", "kind": "allow_always"},
+    {"optionId": "yes", "name": "Yes", "kind": "allow_once"},
+    {"optionId": "no", "name": "No", "kind": "reject_once"},
+]
+
+
+class Agent:
+    def __init__(self, words: list[str]) -> None:
+        self.words = words
+        self.session = "s-1"
+        self.requests = 0
+        self.answers: dict[object, dict[str, Any]] = {}
+        self.news = threading.Condition()
+        self.cancelled = threading.Event()
+        self.lock = threading.Lock()
+        self.kept = Path(os.environ.get("FAKE_ACP_SESSIONS", "/dev/null"))
+        self.history: list[str] = []
+
+    # -- lines ----------------------------------------------------------------------------------------------------
+
+    def send(self, **message: object) -> None:
+        self.write(json.dumps({"jsonrpc": "2.0", **message}))
+
+    def write(self, line: str) -> None:
+        with self.lock:
+            sys.stdout.write(line + "\n")
+            sys.stdout.flush()
+
+    def update(self, name: str, **fields: object) -> None:
+        self.send(
+            method="session/update", params={"sessionId": self.session, "update": {"sessionUpdate": name, **fields}}
+        )
+
+    def say(self, text: str) -> None:
+        self.update("agent_message_chunk", content={"type": "text", "text": text})
+
+    def request(self, method: str, params: object, id: object = None) -> dict[str, Any]:
+        """Sends a request and waits for the answer."""
+        self.requests += 1
+        id = id or f"r{self.requests}"
+        self.send(id=id, method=method, params=params)
+        with self.news:
+            self.news.wait_for(lambda: id in self.answers or self.cancelled.is_set(), 60)
+            return self.answers.pop(id, {})
+
+    def run(self) -> None:
+        for line in sys.stdin:
+            message = json.loads(line)
+            if "method" in message:
+                self.serve(message)
+            else:
+                with self.news:
+                    self.answers[message["id"]] = message
+                    self.news.notify_all()
+
+    # -- requests of the client -----------------------------------------------------------------------------------
+
+    def serve(self, message: dict[str, Any]) -> None:
+        id, params = message.get("id"), message.get("params") or {}
+        match message["method"]:
+            case "initialize":
+                if "mute" not in self.words:
+                    version = int(self.words[1]) if self.words[:1] == ["version"] else 1
+                    load = {"loadSession": "forgetful" not in self.words, "mcpCapabilities": {"http": True}}
+                    self.send(id=id, result={"protocolVersion": version, "agentCapabilities": load})
+            case "session/new" if "locked" in self.words:
+                self.send(id=id, error={"code": -32000, "message": "Authentication required"})
+            case "session/new":
+                self.kept.write_text("[]") if self.kept.name != "null" else None
+                self.send(id=id, result={"sessionId": self.session, "modes": MODES})
+                self.update("available_commands_update", availableCommands=[{"name": "help", "description": "Helps."}])
+            case "session/load":
+                self.load(id)
+            case "session/set_mode":
+                self.send(id=id, result={})
+            case "session/prompt":
+                text = "".join(block.get("text", "") + "\n" for block in params["prompt"]).strip()
+                self.cancelled.clear()
+                threading.Thread(target=self.prompt, args=(id, text), daemon=True).start()
+            case "session/cancel":
+                self.cancelled.set()
+                with self.news:
+                    self.news.notify_all()
+            case method:
+                self.send(id=id, error={"code": -32601, "message": f"Method not found: {method}"})
+
+    def load(self, id: object) -> None:
+        try:
+            self.history = json.loads(self.kept.read_text())
+        except (OSError, ValueError):
+            self.send(id=id, error={"code": -32602, "message": "Session not found"})
+            return
+        for text in self.history:
+            self.update("user_message_chunk", content={"type": "text", "text": text})
+            self.say(f"Replayed {text}")
+        self.send(id=id, result={"modes": MODES})
+
+    def prompt(self, id: object, text: str) -> None:
+        self.history.append(text)
+        if self.kept.name != "null":
+            self.kept.write_text(json.dumps(self.history))
+        *_, last = text.split("\n")
+        word, _, rest = last.partition(" ")
+        stop = getattr(self, f"do_{word}", self.do_say)(rest) or "end_turn"
+        if stop != "never":
+            self.send(id=id, result={"stopReason": "cancelled" if self.cancelled.is_set() else stop})
+        if word == "late":
+            self.say("I am late.")
+            self.update("tool_call_update", toolCallId="c1", status="completed")
+
+    # -- what a prompt asks for -------------------------------------------------------------------------------------
+
+    def do_say(self, rest: str) -> None:
+        self.say(rest or "Hello.")
+
+    def do_history(self, rest: str) -> None:
+        self.say(f"{len(self.history)} prompts: {' | '.join(self.history)}")
+
+    def do_late(self, rest: str) -> None:
+        self.update("tool_call", toolCallId="c1", title="slow", kind="execute", rawInput={"command": "slow"})
+        self.say("On time.")
+
+    def do_early(self, rest: str) -> None:
+        """A result whose call was never announced."""
+        content = [{"type": "content", "content": {"type": "text", "text": "the result"}}]
+        self.update("tool_call_update", toolCallId="c9", status="completed", title="unannounced", content=content)
+
+    def do_twice(self, rest: str) -> None:
+        """Two permission requests with one id."""
+        call = {"toolCallId": "c1", "title": "one", "kind": "execute", "rawInput": {"command": "one"}}
+        other = {**call, "toolCallId": "c2", "title": "two"}
+        self.send(
+            id=7,
+            method="session/request_permission",
+            params={"toolCall": other | {"toolCallId": "c1"}, "options": OPTIONS},
+        )
+        answer = self.request("session/request_permission", {"toolCall": other, "options": OPTIONS}, id=7)
+        self.say(f"Answered {json.dumps(answer.get('result'))}")
+
+    def do_ask(self, command: str) -> None:
+        call = {
+            "toolCallId": f"c{len(self.history)}",
+            "title": command,
+            "kind": "execute",
+            "rawInput": {"command": command},
+        }
+        self.update("tool_call", **call, status="pending")
+        answer = self.request("session/request_permission", {"toolCall": call, "options": OPTIONS})
+        chosen = answer.get("result", {}).get("outcome", {})
+        allowed = chosen.get("optionId") in ("yes", "always")
+        self.update("tool_call_update", toolCallId=call["toolCallId"], status="completed" if allowed else "failed")
+        self.say(f"Outcome {chosen.get('optionId') or chosen.get('outcome')}")
+
+    def do_big(self, size: str) -> None:
+        self.say("x" * int(size))
+
+    def do_flood(self, count: str) -> None:
+        for number in range(int(count)):
+            self.say(f"{number} ")
+
+    def do_odd(self, rest: str) -> None:
+        """Messages that nobody knows."""
+        self.write("this is no JSON")
+        self.write('{"jsonrpc": "2.0"}')
+        self.write('{"jsonrpc": "2.0", "id": 4711, "result": {}}')
+        self.update("telepathy", thought="?")
+        self.send(method="vendor/news", params={})
+        answer = self.request("vendor/question", {})
+        self.say(f"Refused {answer.get('error', {}).get('code')}")
+
+    def do_hang(self, rest: str) -> str:
+        self.say("Hanging.")
+        self.cancelled.wait(60)
+        return "end_turn"
+
+    def do_deaf(self, rest: str) -> str:
+        """Does not even listen to a cancel."""
+        self.say("Deaf.")
+        return "never"
+
+    def do_die(self, code: str) -> None:
+        self.say("Dying.")
+        sys.stderr.write("the fake agent dies\n")
+        sys.stderr.flush()
+        os._exit(int(code))
+
+    def do_read(self, path: str) -> None:
+        answer = self.request("fs/read_text_file", {"sessionId": self.session, "path": path})
+        self.say(f"Read {json.dumps(answer.get('result') or answer.get('error'))}")
+
+    def do_write(self, rest: str) -> None:
+        path, _, content = rest.partition(" ")
+        answer = self.request("fs/write_text_file", {"sessionId": self.session, "path": path, "content": content})
+        self.say(f"Wrote {json.dumps(answer.get('result') or answer.get('error') or {})}")
+
+    def do_terminal(self, command: str) -> None:
+        made = self.request("terminal/create", {"sessionId": self.session, "command": command})
+        if "error" in made:
+            self.say(f"Refused {made['error']['message']}")
+            return
+        terminal = made["result"]
+        shown = [{"type": "terminal", **terminal}]
+        self.update(
+            "tool_call", toolCallId="t1", title=command, kind="execute", rawInput={"command": command}, content=shown
+        )
+        done = self.request("terminal/wait_for_exit", {"sessionId": self.session, **terminal})["result"]
+        output = self.request("terminal/output", {"sessionId": self.session, **terminal})["result"]
+        self.request("terminal/release", {"sessionId": self.session, **terminal})
+        self.update("tool_call_update", toolCallId="t1", status="completed")
+        self.say(f"Exit {done['exitCode']}: {output['output']}")
+
+    def do_environment(self, name: str) -> None:
+        self.say(f"{name}={os.environ.get(name)}")
+
+
+if __name__ == "__main__":
+    Agent(sys.argv[1:]).run()

@@ -1,0 +1,99 @@
+"""The real ACP agents behind a real daemon: one session each through every layer.
+
+An agent that cannot be installed on this machine is skipped, with the reason.
+"""
+
+import os
+import signal
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+from acp_stage import DIALECTS, AcpSession, installed
+from tests.agents.stage import daemon_of
+from tests.scripted.chat_replies import call, say
+from tests.scripted.chat_server import ChatServer
+from tests.scripted.gemini_server import GeminiServer
+
+from everyagent.agents.acp import profiles
+from everyagent.model.events import Error, PermissionRequested, TurnEnded, Unparsed
+from everyagent.testing.daemon import DaemonProcess
+
+
+@pytest.fixture(scope="module", params=list(DIALECTS))
+def agent(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def daemon(agent: str, tmp_path_factory: pytest.TempPathFactory) -> Generator[DaemonProcess]:
+    program = installed(agent)
+    if isinstance(program, str):
+        pytest.skip(f"{agent} cannot be installed here: {program}")
+    folder = tmp_path_factory.mktemp(agent)
+    with daemon_of(folder, **{"HOME": str(folder), profiles.load(agent).variable: str(program)}) as running:
+        yield running
+
+
+@pytest.fixture
+def session(agent: str, daemon: DaemonProcess, tmp_path: Path) -> Generator[AcpSession]:
+    """A session that the test creates."""
+    with (
+        GeminiServer() if agent == "gemini" else ChatServer() as model,
+        AcpSession(agent, daemon, model, tmp_path).played() as staged,
+    ):
+        yield staged
+
+
+def test_a_session_talks_asks_is_cancelled_dies_and_goes_on(session: AcpSession) -> None:
+    script = session.model.script
+    script.add(say("Hello there, friend."))
+    assert session.create().turn("Greet me").stop_reason == "end_turn"
+    assert session.replies() == ["Hello there, friend."]
+
+    script.add(call(*session.shell("echo the-output | tee made"), text="I run it."), say("It ran."))
+    session.send("Run it")
+    asked = session.next(PermissionRequested)
+    assert "echo the-output | tee made" in str(asked.input)
+    session.permit(asked.permission_id, "once")
+    assert session.next(TurnEnded, 2).stop_reason == "end_turn"
+    assert (session.workspace / "made").read_text() == "the-output\n"
+    (made,) = session.items("tool_result")
+    assert (made.status, made.turn_id) == ("completed", session.all(TurnEnded)[1].turn_id)
+
+    script.add(call(*session.shell("touch unwanted")), say("Then not."))
+    session.send("Run another")
+    session.permit(session.next(PermissionRequested, 2).permission_id, "reject")
+    session.next(TurnEnded, 3)
+    assert not (session.workspace / "unwanted").exists()
+    script.forget()  # some agents end the turn when a call is rejected
+
+    script.add(say("word " * 100, when="Talk for long", held=4))
+    session.send("Talk for long")
+    session.until_output("word")
+    session.cancel()
+    assert session.next(TurnEnded, 4).stop_reason == "interrupted"
+    script.release_all()
+
+    for pid in session.processes("acp"):
+        os.kill(pid, signal.SIGKILL)
+    script.add(say("I remember.", when="Do you remember?"))
+    assert session.turn("Do you remember?").stop_reason == "end_turn"
+    assert session.replies()[-1] == "I remember."
+    asked_again = next(each for each in session.model.requests if "Do you remember?" in each.news)
+    assert "Hello there, friend." in asked_again.everything
+    assert session.all(Unparsed) == []
+    assert [error.message for error in session.all(Error) if error.code not in ("agent_crashed", "internal")] == []
+
+
+def test_tool_policies_decide_without_asking(session: AcpSession) -> None:
+    session.model.script.add(call(*session.shell("touch unwanted")), say("Then not."))
+    session.create(toolPolicies={"tools": {"bash": "deny"}}, permissionMode="bypass").turn("Run it")
+    assert session.all(PermissionRequested) == []
+    assert not (session.workspace / "unwanted").exists()
+    session.model.script.forget()
+    session.model.script.add(call(*session.shell("touch wanted"), when="Now run it"), say("Done."))
+    session.change(toolPolicies={"tools": {"bash": "allow"}}, permissionMode="default")
+    session.turn("Now run it")
+    assert session.all(PermissionRequested) == []
+    assert (session.workspace / "wanted").exists()
