@@ -1,5 +1,9 @@
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import settings
+
+from tests.postgres.server import PostgresServer
 
 pytest_plugins = ["pytester", "tests.quarantine"]
 
@@ -15,3 +19,18 @@ def anyio_backend() -> str:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest test comes first, so that one worker does not run it alone at the end."""
     items.sort(key=lambda item: not item.nodeid.startswith("tests/torture/"))
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A PostgreSQL server, one for each process that runs tests."""
+    server = PostgresServer()
+    server.start()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def postgres_url(postgres: PostgresServer) -> str:
+    """The address of an empty schema: quicker to make than a database."""
+    return postgres.new_schema()

@@ -35,7 +35,8 @@ EveryagentError 500           a fault of the daemon
 │   └── AgentNotLoggedIn      the agent has neither an API key nor a login
 ├── Unavailable 503           the daemon is shutting down or overloaded
 │   ├── TooManyConnections    the limit on connections is reached
-│   └── CommitFailed          the log could not write: disk error, or database locked
+│   ├── CommitFailed          the log could not write: disk error, or database locked
+│   └── StoreUnavailable      the database cannot be reached or used; nothing was written
 └── StorageFull 507           nothing was written; works again when the disk has space
 """
 
@@ -173,6 +174,10 @@ class TooManyConnections(Unavailable, code="too_many_connections"): ...
 
 class CommitFailed(Unavailable):
     """The log could not commit a write; later writes may succeed. Read the log to see what it contains."""
+
+
+class StoreUnavailable(Unavailable):
+    """Nothing was written."""
 
 
 class StorageFull(EveryagentError, code="storage_full", status=507): ...

@@ -12,7 +12,7 @@ from typing import TypeAlias, assert_never
 import anyio
 
 from everyagent.agents.adapter import Adapter, Death, DecodedFrame
-from everyagent.errors import AgentFailed, EveryagentError, KeyReused, StorageFull
+from everyagent.errors import AgentFailed, EveryagentError, KeyReused, StorageFull, StoreUnavailable
 from everyagent.log.log import Append, Input, SessionRecord
 from everyagent.logs import get_logger
 from everyagent.model.asks import Answer
@@ -114,7 +114,7 @@ class Actor:
             raise
         try:
             await self._commit(decision)
-        except (StorageFull, KeyReused):
+        except (StorageFull, StoreUnavailable, KeyReused):
             self._machine.restore(before)
             raise
         except Exception as error:

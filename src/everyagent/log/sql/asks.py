@@ -6,7 +6,7 @@ import msgspec
 
 from everyagent.errors import AskClosed, AskNotFound, Conflict
 from everyagent.log.log import Append, AskRecord, ClosedAsk
-from everyagent.log.sql.connection import Connection
+from everyagent.log.sql.connection import Connection, Value
 from everyagent.log.sql.rows import SELECT_ASK, ask_record
 
 
@@ -19,12 +19,11 @@ def listing(
     connection: Connection, session: int | None, *, pending: bool, workspace: str | None = None
 ) -> list[AskRecord]:
     """Asks in the order of their requests."""
-    rows = connection.execute(
-        SELECT_ASK
-        + "WHERE (?1 IS NULL OR session = ?1) AND (?2 IS NULL OR workspace = ?2) "
-        + f"{'AND answer IS NULL' if pending else ''} ORDER BY asks.number",
-        (session, workspace),
-    )
+    wanted: dict[str, Value] = {"session = ?": session, "workspace = ?": workspace}
+    given = {condition: value for condition, value in wanted.items() if value is not None}
+    conditions = [*given, "answer IS NULL"] if pending else list(given)
+    where = f"WHERE {' AND '.join(conditions)} " if conditions else ""
+    rows = connection.execute(f"{SELECT_ASK}{where}ORDER BY asks.number", tuple(given.values()))
     return [ask_record(row) for row in rows.fetchall()]
 
 

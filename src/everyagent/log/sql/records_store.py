@@ -3,13 +3,13 @@
 import asyncio
 import hashlib
 import os
-from collections.abc import AsyncGenerator, AsyncIterator
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
-from everyagent.errors import RecordNotFound
 from everyagent.log.audit import AuditEntry
 from everyagent.log.records import Change, Record, RecordQuery, Uploaded
 from everyagent.log.sql import records
@@ -17,23 +17,12 @@ from everyagent.log.sql.connection import Connection
 from everyagent.log.sql.jobs import JobWriter, Readers
 
 
-class Contents(Protocol):
-    """The files and blobs of records."""
-
-    def draft(self) -> Path:
-        """A new path for an upload."""
-        ...
-
-    def open(self, digest: bytes) -> BinaryIO:
-        """Called in a thread. `FileNotFoundError` if it is gone."""
-        ...
-
-
-class SqlRecords:
-    def __init__(self, writer: JobWriter, readers: Readers[Connection], blobs: Contents) -> None:
+class SqlRecords(ABC):
+    def __init__(self, writer: JobWriter, readers: Readers[Connection], draft: Callable[[], Path]) -> None:
+        """`draft` is a new path for an upload."""
         self._writer = writer
         self._readers = readers
-        self._blobs = blobs
+        self._draft = draft
 
     async def write(self, *changes: Change, audit: AuditEntry | None = None) -> list[Record]:
         return await self._writer.submit(lambda group: records.write(group, changes, audit))
@@ -49,7 +38,7 @@ class SqlRecords:
 
     @asynccontextmanager
     async def upload(self, pieces: AsyncIterator[bytes]) -> AsyncGenerator[Uploaded]:
-        path = self._blobs.draft()
+        path = self._draft()
         digest, size = hashlib.sha256(), 0
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
@@ -64,8 +53,5 @@ class SqlRecords:
         finally:
             path.unlink(missing_ok=True)
 
-    async def blob(self, digest: bytes) -> BinaryIO:
-        try:
-            return await asyncio.to_thread(self._blobs.open, digest)
-        except FileNotFoundError:
-            raise RecordNotFound("The content is gone: it was deleted.") from None
+    @abstractmethod
+    async def blob(self, digest: bytes) -> BinaryIO: ...

@@ -8,7 +8,6 @@ from typing import NamedTuple, cast
 from everyagent.clock import Clock
 from everyagent.log.blobs import Blobs, sync_folder
 from everyagent.log.sql.log import HEARTBEAT_SECONDS, RECENT_BYTES, SqlLog
-from everyagent.log.sql.records_store import SqlRecords
 from everyagent.log.sqlite.checkpoint import Checkpointer
 from everyagent.log.sqlite.connection import Connection
 from everyagent.log.sqlite.database import BUSY_SECONDS, Database
@@ -16,6 +15,7 @@ from everyagent.log.sqlite.lock import FolderLock
 from everyagent.log.sqlite.migrations import migrate
 from everyagent.log.sqlite.queries import SqliteQueries
 from everyagent.log.sqlite.readers import ReaderThreads
+from everyagent.log.sqlite.records_store import SqliteRecords
 from everyagent.log.sqlite.writer import Writer
 from everyagent.private_files import private_file
 
@@ -43,7 +43,7 @@ class SqliteLog(SqlLog[Connection, Writer]):
             recent_bytes=recent_bytes,
             heartbeat=heartbeat,
         )
-        self.records = SqlRecords(self._writer, self._threads, opened.blobs)
+        self.records = SqliteRecords(self._writer, self._threads, opened.blobs)
 
     @classmethod
     async def open(

@@ -1,0 +1,68 @@
+"""The daemon's place in the database: an advisory lock that keeps a second daemon out, and the last group committed."""
+
+import uuid
+from contextlib import suppress
+from typing import cast
+
+import psycopg
+
+from everyagent.errors import StoreUnavailable
+from everyagent.log.postgres.connection import Connection
+from everyagent.log.postgres.database import Database
+
+#: A dead daemon's lock is given up by the server within about 11 seconds, even if its machine is gone.
+LOCK_SECONDS = 13
+_LOCK = 0x65766573
+
+
+class StoreLease:
+    """Held from construction. The lock is for a clear message; epochs and expected sequences keep the log safe."""
+
+    def __init__(self, database: Database, connection: Connection) -> None:
+        self._database = database
+        self._writer = uuid.uuid4().hex
+        self.connection = connection
+        self._lock(connection)
+        connection.execute("INSERT INTO writers VALUES (?, 0, now())", (self._writer,))
+        row = connection.execute("SELECT last_commit FROM feed").fetchone()
+        self.last_commit = cast("tuple[int]", row)[0]
+
+    def renew(self) -> Connection:
+        """A new connection with the lock, after the old one was lost."""
+        connection = self._database.connect()
+        try:
+            self._lock(connection)
+        except psycopg.Error as error:
+            connection.close()
+            raise self._database.away(str(error)) from error
+        except StoreUnavailable:
+            connection.close()
+            raise
+        return connection
+
+    def mark(self, connection: Connection, number: int) -> None:
+        """In a group's transaction: leaves its number."""
+        connection.execute("UPDATE writers SET last_group = ?, at = now() WHERE writer = ?", (number, self._writer))
+
+    def last_group(self, connection: Connection) -> int:
+        """The last group that was committed. Waits while the server still works on one."""
+        row = connection.execute(
+            "SELECT last_group FROM writers WHERE writer = ? FOR UPDATE", (self._writer,)
+        ).fetchone()
+        return cast("tuple[int]", row)[0] if row else 0
+
+    def release(self, connection: Connection) -> None:
+        with suppress(psycopg.Error):  # the server does the same when it finds the connection closed
+            connection.execute("DELETE FROM writers WHERE writer = ?", (self._writer,))
+        connection.close()
+
+    def _lock(self, connection: Connection) -> None:
+        connection.execute(f"SET lock_timeout = '{LOCK_SECONDS}s'")
+        try:
+            connection.execute("SELECT pg_advisory_lock(?::int, hashtext(current_schema()))", (_LOCK,))
+        except psycopg.errors.LockNotAvailable:
+            raise StoreUnavailable(
+                f"The PostgreSQL store {self._database.name} is in use by another everyagent. "
+                "Stop that one first, or choose another database with --store.",
+            ) from None
+        connection.execute("SET lock_timeout = '0'")

@@ -1,0 +1,272 @@
+"""The writer thread on PostgreSQL: group commit, and what becomes of it when the connection is lost.
+
+Jobs that arrive during a commit share the next transaction. A commit whose answer was lost is never repeated blindly:
+every group leaves its number in `writers`, and the next connection reads there whether it was committed.
+"""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from typing import NamedTuple, TypeVar, cast
+
+import psycopg
+
+from everyagent.clock import Clock
+from everyagent.errors import CommitFailed, EveryagentError, StorageFull, StoreUnavailable
+from everyagent.log.postgres.blobs import PostgresBlobs
+from everyagent.log.postgres.connection import Connection
+from everyagent.log.postgres.database import FULL, Database
+from everyagent.log.postgres.group import PostgresGroup
+from everyagent.log.postgres.housekeeping import Housekeeping
+from everyagent.log.postgres.lease import StoreLease
+from everyagent.log.postgres.partitions import Partitions
+from everyagent.log.projections import PROJECTION
+from everyagent.log.retries import Retries
+from everyagent.log.sql.jobs import Commit, Job, Work, closed
+
+#: The pause between attempts to reach a store that is away, or to write to one whose disk is full.
+RETRY_SECONDS = 0.25
+#: How long a caller waits to learn what became of a commit whose answer was lost.
+DOUBT_SECONDS = 5.0
+
+T = TypeVar("T")
+
+
+class Doubt(NamedTuple):
+    """A group whose COMMIT got no answer: its number, its jobs, and what to publish if it was committed."""
+
+    number: int
+    jobs: list[Job]
+    commit: Commit
+    since: float
+
+
+class Writer:
+    """`committed` is called on the event loop, once per commit."""
+
+    def __init__(
+        self,
+        database: Database,
+        lease: StoreLease,
+        clock: Clock,
+        committed: Callable[[Commit], None],
+    ) -> None:
+        self.full = False
+        self._database = database
+        self._lease = lease
+        self._connection: Connection | None = lease.connection
+        self._clock = clock
+        self._committed = committed
+        self._loop = asyncio.get_running_loop()
+        self._queue: SimpleQueue[Job | None] = SimpleQueue()
+        self._stopping = False
+        self._away = False
+        self._number = 0
+        self._doubt: Doubt | None = None
+        self._partitions = Partitions()
+        self._housekeeping = Housekeeping(clock)
+        self._commits = Retries("writing to the PostgreSQL store")
+        self.last_commit = lease.last_commit
+        self._thread = threading.Thread(target=self._run, name="log-writer", daemon=True)
+        self._thread.start()
+
+    def submit(self, work: Work[T], *, session: int = 0, patient: bool = False) -> asyncio.Future[T]:
+        future = self._loop.create_future()
+        if self._stopping:
+            future.set_exception(closed())
+        else:
+            self._queue.put(Job(work, future, session, patient))
+        return cast("asyncio.Future[T]", future)
+
+    def stop(self) -> None:
+        self._stopping = True
+        self._queue.put(None)
+
+    def join(self) -> None:
+        self._thread.join()
+        if self._connection is not None:
+            self._lease.release(self._connection)
+
+    def _run(self) -> None:
+        held: list[Job] = []
+        stopped = False
+        try:
+            while not stopped:
+                arrived, stopped = self._take()
+                held = self._commit(held + self._admit(held, arrived))
+                if not arrived and not held and self._connection is not None:
+                    self._housekeeping.step(self._connection)
+        finally:
+            # However the thread ended, no job may wait for a commit that will not come.
+            self._stopping = True
+            held += self._doubt.jobs if self._doubt else []
+            while not self._queue.empty():
+                job = self._queue.get()
+                held += [job] if job is not None else []
+            self._post(Commit([(job.future, closed()) for job in held]))
+
+    def _take(self) -> tuple[list[Job], bool]:
+        """All waiting jobs, and whether the writer stops after them. Waits for a job if there is nothing to do."""
+        jobs: list[Job] = []
+        try:
+            job = self._queue.get(timeout=self._pause())
+            while job is not None:
+                jobs.append(job)
+                job = self._queue.get_nowait()
+        except Empty:
+            return jobs, False
+        return jobs, True
+
+    def _pause(self) -> float | None:
+        """Seconds until there is something to do without a new job; None for never."""
+        return RETRY_SECONDS if self.full or self._away or self._doubt else self._housekeeping.due
+
+    def _admit(self, held: Sequence[Job], arrived: list[Job]) -> list[Job]:
+        """Without jobs that must not wait behind a held append of the same session: these fail at once."""
+        sessions = {job.session for job in held} | {job.session for job in (self._doubt.jobs if self._doubt else ())}
+        sessions.discard(0)
+        refused = [job for job in arrived if not job.patient and job.session in sessions]
+        if refused:
+            error = StorageFull(FULL) if self.full else self._database.away("an earlier commit waits for it")
+            self._post(Commit([(job.future, error) for job in refused]))
+        return [job for job in arrived if job.patient or job.session not in sessions]
+
+    def _commit(self, jobs: list[Job]) -> list[Job]:
+        """Commits jobs. Returns those that must wait until the store can be written to."""
+        if not (jobs or self.full or self._away or self._doubt):
+            return []
+        try:
+            jobs = self._resolve(jobs)
+            self._attempt(jobs)
+        except Exception as error:  # noqa: BLE001 - each job is tried alone, and fails with its own error
+            if self._hinders_all(error):
+                return self._hold(jobs, error)
+            return self._one_by_one(jobs)
+        return []
+
+    def _one_by_one(self, jobs: list[Job]) -> list[Job]:
+        """Commits jobs one at a time after a failure, so that only faulty jobs fail."""
+        for index, job in enumerate(jobs):
+            try:
+                self._attempt([job])
+            except Exception as error:  # noqa: BLE001 - the caller of the job gets it
+                if self._hinders_all(error):
+                    return self._hold(jobs[index:], error)
+                self._post(Commit([(job.future, self._database.commit_failure(error))]))
+        return []
+
+    def _hinders_all(self, error: Exception) -> bool:
+        """After a failed attempt: rolls back. True if no other job can be committed either for now."""
+        self._partitions.forget()
+        connection = self._connection
+        if connection is None or connection.lost:
+            self._drop_connection()
+            return True
+        with suppress(psycopg.Error):  # if it cannot be rolled back, the next BEGIN fails
+            connection.execute("ROLLBACK")
+        return isinstance(error, (psycopg.errors.DiskFull, StoreUnavailable))
+
+    def _hold(self, jobs: list[Job], error: Exception) -> list[Job]:
+        """Jobs that are in doubt are not among `jobs` any more. Those that are patient wait; the others fail."""
+        self.full = isinstance(error, psycopg.errors.DiskFull)
+        self._away = not self.full
+        self._commits.failed(error)
+        if self._doubt:
+            jobs = [job for job in jobs if job not in self._doubt.jobs]
+        if isinstance(error, StoreUnavailable):
+            refusal: EveryagentError = error
+        else:
+            refusal = StorageFull(FULL) if self.full else self._database.away(str(error).strip() or "connection lost")
+        self._post(Commit([(job.future, refusal) for job in jobs if not job.patient]))
+        return [job for job in jobs if job.patient]
+
+    def _resolve(self, jobs: list[Job]) -> list[Job]:
+        """Reconnects if needed, and finds out what became of a group in doubt. Its jobs come first if it is gone."""
+        doubt = self._doubt
+        if doubt and time.monotonic() - doubt.since > DOUBT_SECONDS:
+            self._give_up(doubt)
+        connection = self._connected()
+        if doubt is None:
+            return jobs
+        # Waits for the old transaction, if the server still works on it.
+        last = self._lease.last_group(connection)
+        self._doubt = None
+        if last >= doubt.number:
+            self._publish(doubt.commit)
+            return jobs
+        return [job for job in doubt.jobs if job.patient or not _answered(doubt)] + jobs
+
+    def _give_up(self, doubt: Doubt) -> None:
+        """Callers that are not patient learn that the outcome is open."""
+        failure = CommitFailed("The connection to the store was lost during a commit. Read the session to know more.")
+        self._post(Commit([(job.future, failure) for job in doubt.jobs if not job.patient]))
+
+    def _connected(self) -> Connection:
+        if self._connection is None:
+            self._connection = self._lease.renew()
+        return self._connection
+
+    def _drop_connection(self) -> None:
+        if self._connection is not None:
+            with suppress(psycopg.Error):
+                self._connection.close()
+            self._connection = None
+
+    def _attempt(self, jobs: list[Job]) -> None:
+        """Commits jobs in one transaction. A refusal fails only its job; any other failure is raised without effect."""
+        if jobs:
+            try:
+                commit = self._run_group(jobs)
+            except psycopg.Error:
+                connection = self._connection
+                if self._doubt or connection is None or not connection.lost:
+                    raise
+                # Lost before COMMIT, so nothing was committed: often a connection that was cut while it was idle.
+                self._drop_connection()
+                self._partitions.forget()
+                self._connected()
+                commit = self._run_group(jobs)
+            self._publish(commit)
+        self._commits.succeeded()
+        self.full = self._away = False
+
+    def _run_group(self, jobs: list[Job]) -> Commit:
+        connection = self._connected()
+        self._number += 1
+        connection.execute("BEGIN")
+        group = PostgresGroup(connection, PostgresBlobs(connection), self._clock, self._partitions)
+        outcomes: list[tuple[asyncio.Future[object], object]] = []
+        for job in jobs:
+            try:
+                outcomes.append((job.future, job.work(group)))
+            except EveryagentError as refusal:
+                outcomes.append((job.future, refusal))
+        self._lease.mark(connection, self._number)
+        chunks = group.finish()
+        projections = [session | PROJECTION for session in group.deleted]
+        commit = Commit(outcomes, chunks, [*group.deleted, *projections, *group.rewritten])
+        try:
+            connection.commit()
+        except psycopg.Error:
+            if connection.lost:
+                self._doubt = Doubt(self._number, jobs, commit, time.monotonic())
+            raise
+        if group.deleted:
+            self._housekeeping.wake()
+        return commit
+
+    def _publish(self, commit: Commit) -> None:
+        self.last_commit = max([self.last_commit, *(chunk.commit for chunk in commit.chunks)])
+        self._post(commit)
+
+    def _post(self, commit: Commit) -> None:
+        if commit.outcomes:
+            self._loop.call_soon_threadsafe(self._committed, commit)
+
+
+def _answered(doubt: Doubt) -> bool:
+    """Its callers that are not patient were given up."""
+    return time.monotonic() - doubt.since > DOUBT_SECONDS

@@ -1,0 +1,1 @@
+"""A PostgreSQL server and a faulty network for tests."""
