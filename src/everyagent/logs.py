@@ -10,9 +10,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Literal, TextIO, cast
 
 from everyagent.masking.live import mask_live
+from everyagent.terminal_text import visible
 
 if TYPE_CHECKING:
-    from structlog.typing import FilteringBoundLogger, Processor
+    from structlog.typing import EventDict, FilteringBoundLogger, Processor
 
     from everyagent.config import LogFormat
 
@@ -103,13 +104,14 @@ class _Logs:
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            _visible_values,
         ]
         if self._format == "console" or (self._format == "auto" and _stderr.isatty()):
             last: Processor = structlog.dev.ConsoleRenderer(
                 colors=_stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
             )
         else:
-            steps.append(structlog.processors.format_exc_info)
             last = structlog.processors.JSONRenderer()
         structlog.configure(
             processors=[*steps, last],
@@ -124,6 +126,11 @@ class _Logs:
         )
         logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
         self._ready = True
+
+
+def _visible_values(_logger: object, _method: str, event: "EventDict") -> "EventDict":
+    """Agents' text in a log line cannot act on a terminal."""
+    return {name: visible(value) if isinstance(value, str) else value for name, value in event.items()}
 
 
 _logs = _Logs()

@@ -61,10 +61,10 @@ def test_the_wheel_holds_the_page_and_serves_it_without_node(built: None, tmp_pa
     assert int(done.stdout) > 100
 
 
-def test_serve_prints_a_link_with_a_token(tmp_path: Path) -> None:
+def test_serve_prints_no_token_to_an_output_that_is_no_terminal(tmp_path: Path) -> None:
     daemon = DaemonProcess(tmp_path / "data")
     daemon.start()
     try:
-        assert f"inspector  {daemon.url}/ui/#token=" in daemon.output()
+        assert f"inspector  {daemon.url}/ui/\n  token      everyagent token\n" in daemon.output()
     finally:
         daemon.stop()

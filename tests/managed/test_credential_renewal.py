@@ -39,6 +39,8 @@ class TokenEndpoint:
         self.asked.set()
         if secrets.refresh_token != f"refresh-{self.newest}":
             self.refused += 1
+            for _ in range(20):
+                await self._on.vaults.list(ListQuery())
             return RefreshOutcome(status="failed", http_response=None), None
         self.newest += 1
         for _ in range(20):  # an answer that takes longer than every other caller needs to get here
@@ -77,6 +79,18 @@ async def test_concurrent_sessions_use_a_refresh_token_once(tmp_path: Path, monk
                 tasks.start_soon(start)
         assert (endpoint.newest, endpoint.refused) == (2, 0)
         assert tokens == ["access-2"] * 8
+
+
+async def test_concurrent_sessions_share_a_failed_renewal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with services.managed(tmp_path) as on:
+        endpoint = TokenEndpoint(on)
+        endpoint.newest = 7  # it refuses the stored token
+        monkeypatch.setattr(oauth, "renew", endpoint.renew)
+        credential = await expired(on)
+        async with anyio.create_task_group() as tasks:
+            for _ in range(6):
+                tasks.start_soon(on.credentials.given_by, [credential.vault_id])
+        assert endpoint.refused == 1
 
 
 async def test_a_caller_that_stops_waiting_does_not_lose_the_new_tokens(

@@ -1,6 +1,7 @@
 """Private folders and files: the data folder, the database, and the folders of sessions."""
 
 import os
+import sqlite3
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -68,6 +69,23 @@ async def test_everything_in_the_data_folder_is_private(opened: Opened, create: 
             ] == []
     finally:
         os.umask(before)
+
+
+async def test_deleted_text_is_gone_from_the_database(opened: Opened, create: Create, tmp_path: Path) -> None:
+    database = tmp_path / "data" / "everyagent.db"
+    async with opened() as sessions:
+        kept, deleted = await create(sessions), await create(sessions)
+        await kept.say("remain")
+        for number in range(50):
+            await deleted.say(f"xq{number}zyzzyvaquine went away")
+        await sessions.delete(deleted.id)
+        with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as reader, anyio.fail_after(LIMIT_SECONDS):
+            while reader.execute("SELECT count(*) FROM debris").fetchone() != (0,):
+                await anyio.sleep(0.01)
+        reader.close()
+        assert await sessions.search("remain", session_id=None, limit=5)
+    for file in (tmp_path / "data").rglob("*"):
+        assert file.is_dir() or b"zyzzyvaquine" not in file.read_bytes(), file
 
 
 def test_a_folder_that_cannot_be_made_private_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """Starts the daemon for `everyagent serve`. Imports little, because it determines the start-up time."""
 
 import errno
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 
@@ -75,10 +76,12 @@ async def _serve(settings: Settings, json: bool) -> None:
 def announce_to_people(running: daemon.RunningDaemon) -> None:
     """Print the address, the inspector link, how to get the token and how to stop.
 
-    The token is in the link's fragment, which browsers send to no server.
+    The token is in the link's fragment, which browsers send to no server. It is printed to a terminal only:
+    other outputs are files and logs that more people can read.
     """
+    fragment = f"#token={running.token}" if running.token and sys.stdout.isatty() else ""
     print(f"everyagent listens on {running.url}")
-    print(f"  inspector  {running.url}/ui/{f'#token={running.token}' if running.token else ''}")
+    print(f"  inspector  {running.url}/ui/{fragment}")
     print(f"  token      {'everyagent token' if running.token else 'none needed'}")
     print("  stop       Ctrl-C", flush=True)
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from everyagent.cli.exit_codes import CliFailure, ExitCode
+from everyagent.terminal_text import visible
 
 
 def main() -> NoReturn:
@@ -52,5 +53,5 @@ def _run(words: list[str]) -> int:
 
 
 def _fail(message: str, code: ExitCode) -> int:
-    print(f"error: {message}", file=sys.stderr)
+    print(f"error: {visible(message)}", file=sys.stderr)
     return code

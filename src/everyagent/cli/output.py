@@ -7,9 +7,12 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 import msgspec
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
+
+from everyagent.terminal_text import visible, visible_json
 
 #: Used where no terminal is attached, so that nothing is wrapped or cut.
 _UNWRAPPED_WIDTH = 10_000
@@ -25,10 +28,18 @@ def err() -> Console:
     return _console(stderr=True)
 
 
+class SafeConsole(Console):
+    """A console whose only terminal sequences are those of its styles."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text if control else visible(text), style, control)
+
+
 def _console(*, stderr: bool) -> Console:
     plain = bool(os.environ.get("NO_COLOR"))
     terminal = (sys.stderr if stderr else sys.stdout).isatty()
-    return Console(
+    return SafeConsole(
         stderr=stderr,
         highlight=False,
         markup=False,
@@ -54,7 +65,13 @@ def print_json(value: object) -> None:
 
 def print_line(encoded: bytes) -> None:
     """Print one JSON document of a stream."""
-    sys.stdout.write(encoded.decode() + "\n")
+    sys.stdout.write(visible_json(encoded.decode()) + "\n")
+    sys.stdout.flush()
+
+
+def write_text(text: str) -> None:
+    """Write text of an agent to stdout as it comes."""
+    sys.stdout.write(visible(text))
     sys.stdout.flush()
 
 

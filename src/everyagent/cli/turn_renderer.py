@@ -7,7 +7,7 @@ from rich.text import Text
 
 from everyagent.cli.ask_text import compact
 from everyagent.cli.event_lines import error_text
-from everyagent.cli.output import err, one_line
+from everyagent.cli.output import err, one_line, write_text
 from everyagent.cli.usage_text import cost, tokens
 from everyagent.client import AnyEvent
 from everyagent.model.events import Error, ItemCompleted, ItemDelta, ItemStarted, TurnEnded, Unparsed
@@ -54,8 +54,7 @@ class TurnRenderer:
         match delta.kind:
             case "text" if item.subagent is None:
                 self._continue("out")
-                sys.stdout.write(delta.delta)
-                sys.stdout.flush()
+                write_text(delta.delta)
             case "text" | "reasoning":
                 self._continue("err")
                 err().print(Text(delta.delta, style="dim"), end="")

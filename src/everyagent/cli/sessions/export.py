@@ -1,5 +1,6 @@
 """`everyagent sessions export`: writes a session as one document."""
 
+import codecs
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from everyagent.cli.daemon_options import DEFAULT_OPTIONS, DaemonOptions
-from everyagent.cli.output import print_json, say
+from everyagent.cli.output import print_json, say, write_text
 from everyagent.cli.progress import counting
 from everyagent.client.calls import ExportFormat
 
@@ -35,15 +36,25 @@ def export(
     with options.client() as client:
         chunks = client.export(session, format=format)
         if output is None:
-            for chunk in chunks:
-                sys.stdout.buffer.write(chunk)
-            sys.stdout.buffer.flush()
+            _print(chunks)
             return
         written = _save(output, counting(chunks, f"Exporting {session}"))
     if options.json:
         print_json({"path": str(output), "bytes": written})
     else:
         say(f"Wrote {output} ({written:,} bytes).")
+
+
+def _print(chunks: Iterable[bytes]) -> None:
+    """A file or another program gets the bytes as they are."""
+    if not sys.stdout.isatty():
+        for chunk in chunks:
+            sys.stdout.buffer.write(chunk)
+        sys.stdout.buffer.flush()
+        return
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    for chunk in chunks:
+        write_text(decoder.decode(chunk))
 
 
 def _save(path: Path, chunks: Iterable[bytes]) -> int:

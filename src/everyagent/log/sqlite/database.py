@@ -27,7 +27,11 @@ class Database:
     def writer(self) -> Connection:
         """The only connection that writes. It never checkpoints by itself: a commit waits for one fsync, no more."""
         return self._connect(
-            "journal_mode = wal", "synchronous = full", f"journal_size_limit = {WAL_KEPT_BYTES}", "cache_size = -4096"
+            "journal_mode = wal",
+            "synchronous = full",
+            "secure_delete = on",
+            f"journal_size_limit = {WAL_KEPT_BYTES}",
+            "cache_size = -4096",
         )
 
     def checkpointer(self) -> Connection:

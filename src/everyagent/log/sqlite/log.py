@@ -75,6 +75,12 @@ def _make_private(database: Path) -> None:
             private_file(beside)
 
 
+def _forget_deleted_words(connection: Connection) -> None:
+    """Lets the search index remove the words of deleted texts from its pages, not only mark them as deleted."""
+    if not connection.execute("SELECT 1 FROM search_config WHERE k = 'secure-delete' AND v = 1").fetchone():
+        connection.execute("INSERT INTO search (search, rank) VALUES ('secure-delete', 1)").fetchall()
+
+
 def _open(folder: Path, vfs: str | None, busy_seconds: float) -> _Opened:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with ExitStack() as undo:
@@ -86,6 +92,7 @@ def _open(folder: Path, vfs: str | None, busy_seconds: float) -> _Opened:
         connection = database.writer()
         undo.callback(connection.close)
         migrate(connection)
+        _forget_deleted_words(connection)
         blobs = Blobs(folder / "blobs")
         digests = connection.execute("SELECT DISTINCT digest FROM blobs").fetchall()
         blobs.sweep([cast("bytes", digest) for (digest,) in digests])

@@ -53,6 +53,14 @@ class VaultSecrets(msgspec.Struct, frozen=True, kw_only=True):
     problems: list[str]
 
 
+class _Renewal:
+    """A renewal under way. Without a `result` when it is over, its caller was cancelled."""
+
+    def __init__(self) -> None:
+        self.over = anyio.Event()
+        self.result: tuple[Record, RefreshOutcome] | None = None
+
+
 class CredentialStore:
     def __init__(self, records: Records, vaults: VaultStore, seal: SecretVault, locks: Locks, clock: Clock) -> None:
         self._records = records
@@ -60,6 +68,7 @@ class CredentialStore:
         self._seal = seal
         self._locks = locks
         self._clock = clock
+        self._renewals: dict[str, _Renewal] = {}
 
     async def create(self, vault_id: str, asked: CredentialCreate) -> Credential:
         await self._vaults.retrieve_active(vault_id)
@@ -165,8 +174,21 @@ class CredentialStore:
         return VaultSecrets(env=env, bearers=bearers, hidden=hidden, problems=problems)
 
     async def _renew(self, record: Record) -> tuple[Record, RefreshOutcome]:
-        """The credential with a new access token. A refresh token may be good for one use, so the requests for one
-        credential are made one at a time, and a caller that waited takes what the first one received.
+        """The credential with a new access token. All callers at one time share one request, also if it fails."""
+        renewal = self._renewals.get(record.id)
+        if renewal is None:
+            renewal = self._renewals[record.id] = _Renewal()
+            try:
+                renewal.result = await self._request_tokens(record)
+            finally:
+                del self._renewals[record.id]
+                renewal.over.set()
+        await renewal.over.wait()
+        return renewal.result or await self._renew(record)
+
+    async def _request_tokens(self, record: Record) -> tuple[Record, RefreshOutcome]:
+        """A refresh token may be good for one use, so the requests for one credential are made one at a time, and a
+        caller that waited takes what the first one received.
         """
         async with self._locks.hold(f"renewal of {record.id}"):
             spent, record = record, await self._records.find(CREDENTIAL_KIND, record.id)
