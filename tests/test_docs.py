@@ -11,7 +11,7 @@ from everyagent.api.routes import ROUTES
 from everyagent.client import AsyncClient
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SOURCES = [file for folder in ("src", "tests", "bench") for file in sorted((ROOT / folder).rglob("*.py"))]
 INVARIANTS = ROOT / "docs" / "invariants.md"
 LONGEST_FILE = 400

@@ -2,7 +2,7 @@
 
 from everyagent.log.chunk import EventChunk
 from everyagent.log.log import StoredEvent
-from everyagent.log.recent import JOINED_BYTES, Recent
+from everyagent.log.recent import PIECE_BYTES, Recent
 
 
 def chunk(session: int, first: int, last: int, commit: int, size: int = 100) -> EventChunk:
@@ -19,7 +19,7 @@ def test_a_reader_that_lacks_several_small_chunks_gets_them_in_one_shared_piece(
     assert recent.after(1, 0) is joined
     assert recent.after(1, 1) is None
     assert recent.after(1, 6) is None
-    assert recent.after(1, 3) is recent.committed(4)
+    assert recent.committed(4) == (recent.after(1, 3), True)
     assert (recent.head(1), recent.head(2), recent.head(3)) == (6, 1, None)
 
 
@@ -43,10 +43,25 @@ def test_data_derived_from_a_joined_piece_reuses_that_of_its_chunks() -> None:
 
 def test_the_size_of_a_joined_piece_is_limited() -> None:
     recent = Recent(1 << 24, 0)
-    recent.publish([chunk(1, number, number, number, size=JOINED_BYTES // 2) for number in range(1, 11)])
+    recent.publish([chunk(1, number, number, number, size=PIECE_BYTES // 2) for number in range(1, 11)])
     joined = recent.after(1, 0)
     assert joined is not None
     assert joined.last == 2
+
+
+def test_a_large_commit_is_read_in_pieces() -> None:
+    recent = Recent(1 << 24, 0)
+    recent.publish([chunk(1, 1, 300, 1, size=1000), chunk(1, 301, 302, 2, size=PIECE_BYTES)])
+    position, feed = 0, 0
+    while (piece := recent.after(1, position)) is not None:
+        assert piece.size <= PIECE_BYTES
+        assert piece.first == position + 1
+        if position < 300:
+            found = recent.committed(1, feed)
+            assert found == (piece, piece.last == 300)
+            feed = piece.last
+        position = piece.last
+    assert position == 302
 
 
 def test_memory_is_bounded_and_the_oldest_chunks_are_evicted_first() -> None:
@@ -73,6 +88,6 @@ def test_a_forgotten_session_leaves_no_chunks() -> None:
     recent.forget(1)
     recent.forget(1)
     assert (recent.head(1), recent.after(1, 0), recent.committed(1), recent.committed(3)) == (None, None, None, None)
-    assert recent.after(2, 0) is recent.committed(2)
+    assert recent.committed(2) == (recent.after(2, 0), True)
     recent.publish([chunk(3, number, number, 3 + number, size=1000) for number in range(1, 50)])
     assert recent.committed(2) is None

@@ -32,6 +32,9 @@ class _Page(msgspec.Struct, rename="camel"):
     has_more: bool
 
 
+#: A variable of each session that these rows create.
+MARK = "TORTURE_SESSION"
+
 _heads = msgspec.json.Decoder(_Head)
 
 
@@ -164,18 +167,29 @@ async def check_session(client: httpx2.AsyncClient, witness: Witness) -> int:
     return cut
 
 
-def agents_of(daemon: DaemonProcess) -> list[int]:
-    """Agent processes of this daemon, found by the scratch folders in their environment."""
+def mark_of(daemon: DaemonProcess, session_id: str = "") -> str:
+    """In the environment of each session's processes, so that they can be found."""
+    return f"{daemon.data_dir}/{session_id}"
+
+
+async def create(client: httpx2.AsyncClient, daemon: DaemonProcess, path: str, **env: str) -> None:
+    """Creates a session in the folder of the daemon's data folder."""
+    marked = {MARK: mark_of(daemon, path.rpartition("/")[2]), **env}
+    created = await client.post(path, json={"directory": str(daemon.data_dir.parent), "env": marked})
+    assert created.status_code == 200, created.text
+
+
+def agents_of(daemon: DaemonProcess, session_id: str = "") -> list[int]:
+    """Processes of all agents of this daemon, or of one session: the agents and what they started."""
+    mark = f"{MARK}={mark_of(daemon, session_id)}".encode()
     found: list[int] = []
-    mark = str(daemon.data_dir).encode()
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal() and int(entry.name) != os.getpid():
-            try:
-                environment = (entry / "environ").read_bytes()
-            except OSError:
-                continue
-            if mark in environment and b"EVERYAGENT_SPAWN=" in environment:
-                found.append(int(entry.name))
+    for name in filter(str.isdecimal, os.listdir("/proc")):
+        try:
+            variables = Path(f"/proc/{name}/environ").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if any(each == mark if session_id else each.startswith(mark) for each in variables):
+            found.append(int(name))
     return found
 
 

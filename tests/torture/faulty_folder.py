@@ -54,10 +54,12 @@ class FaultyFolder:
                     return change[name]
             return self._durable.get(name)
 
-    def opened(self, descriptor: int, name: str) -> Content:
+    def opened(self, descriptor: int, name: str) -> None:
         content = self._open[descriptor] = Content()
         self.change({name: content})
-        return content
+
+    def content(self, descriptor: int) -> Content:
+        return self._open[descriptor]
 
     def sync(self, descriptor: int) -> None:
         with self.lock:
@@ -107,10 +109,10 @@ class WatchedPath(type(Path())):
 
 
 class _WatchedFile:
-    def __init__(self, folder: FaultyFolder, path: Path) -> None:
-        self._file = path.open("wb", buffering=0)
+    def __init__(self, folder: FaultyFolder, descriptor: int) -> None:
+        self._file = os.fdopen(descriptor, "wb", buffering=0)
         self._folder = folder
-        self._content = folder.opened(self.fileno(), path.name)
+        self._content = folder.content(descriptor)
 
     def __enter__(self) -> "_WatchedFile":
         return self
@@ -140,6 +142,12 @@ class _WatchedSystem:
     def __getattr__(self, name: str) -> object:
         return getattr(os, name)
 
+    def open(self, path: Path, flags: int, mode: int = 0o777) -> int:
+        descriptor = os.open(path, flags, mode)
+        if flags & os.O_CREAT:
+            self._folder.opened(descriptor, path.name)
+        return descriptor
+
     def fsync(self, descriptor: int) -> None:
         os.fsync(descriptor)
         self._folder.sync(descriptor)
@@ -151,8 +159,8 @@ def watched(folder: FaultyFolder) -> Generator[None]:
     WatchedPath.folder = folder
     blobs.os = _WatchedSystem(folder)  # pyright: ignore[reportAttributeAccessIssue]
 
-    def opened(path: Path, _mode: str) -> _WatchedFile:
-        return _WatchedFile(folder, path)
+    def opened(descriptor: int, _mode: str) -> _WatchedFile:
+        return _WatchedFile(folder, descriptor)
 
     blobs.open = opened  # pyright: ignore[reportAttributeAccessIssue]
     try:

@@ -12,7 +12,16 @@ import anyio
 import httpx2
 
 from everyagent.testing.daemon import DaemonProcess
-from tests.torture.checker import Witness, answer_asks, check_session, client_of, no_agents_left, read
+from tests.torture.checker import (
+    Witness,
+    agents_of,
+    answer_asks,
+    check_session,
+    client_of,
+    create,
+    no_agents_left,
+    read,
+)
 from tests.torture.failing_daemon import POINTS, VARIABLE
 from tests.torture.row import Outcome, Run
 from tests.waiting import LIMIT_SECONDS
@@ -60,8 +69,7 @@ class Torture:
         self.daemon.start()
         async with client_of(self.daemon) as client:
             for witness in self.witnesses:
-                created = await client.post(witness.path, json={"directory": str(self._folder)})
-                assert created.status_code == 200, created.text
+                await create(client, self.daemon, witness.path)
 
     def restart(self, point: str) -> None:
         """Starts the daemon so that it dies at `point`. In recovery, it dies before it is ready, and starts again."""
@@ -136,6 +144,13 @@ class Torture:
             self.deleted.append(path)
             await asyncio.sleep(0.05)
 
+    async def start_an_agent(self) -> None:
+        async with client_of(self.daemon) as client:
+            await client.post(f"{self.witnesses[0].path}/messages", json={"message": "[hang]"})
+        with anyio.fail_after(LIMIT_SECONDS):
+            while not agents_of(self.daemon):
+                await asyncio.sleep(0.02)
+
     async def check(self) -> int:
         """Checks all sessions. Returns the number of turns that kills ended."""
         async with client_of(self.daemon) as client:
@@ -165,6 +180,7 @@ async def run(run: Run) -> Outcome:
     torture.daemon.kill()
     torture.daemon.start()
     cut = await torture.check()
+    await torture.start_an_agent()
     torture.daemon.kill()
     orphans = await no_agents_left(torture.daemon)
     assert cut > 0, "no turn was ever ended by a kill"

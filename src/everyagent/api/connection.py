@@ -87,6 +87,7 @@ class HttpConnection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
         self.pipeline = _Pipeline()  # pyright: ignore[reportAttributeAccessIssue]
+        transport.set_write_buffer_limits(high=0)  # so that nothing is written behind what a slow client has not taken
         self.flow = _Flow(self)
         self.heard()
         peer = self.client[0] if self.client else ""
@@ -106,12 +107,13 @@ class HttpConnection(HttpToolsProtocol):
         if self.on_lost is not None:
             self.on_lost()
 
-    async def write(self, data: bytes) -> None:
-        """Waits first while the client is too slow for what was written before."""
-        if self.flow.write_paused:
-            await self.flow.drain()
+    def write(self, data: bytes) -> bool:
         if not self.transport.is_closing():
             self.transport.write(data)
+        return not self.flow.write_paused
+
+    async def drain(self) -> None:
+        await self.flow.drain()
 
     # -- requests -------------------------------------------------------------------------------------------
 

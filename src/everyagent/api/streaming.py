@@ -33,7 +33,11 @@ class DirectConnection(Protocol):
 
     on_lost: Callable[[], None] | None
 
-    async def write(self, data: bytes) -> None: ...
+    def write(self, data: bytes) -> bool:
+        """False if the client has not taken all of it; then `drain` comes before the next write."""
+        ...
+
+    async def drain(self) -> None: ...
 
 
 class Hangup:
@@ -120,7 +124,7 @@ class EventStream:
     The caller subscribed to the chunks before it made this, so nothing is missed before the headers leave.
     """
 
-    __slots__ = ("_chunks", "_frames", "_readers")
+    __slots__ = ("_chunks", "_frames", "_readers", "_started")
 
     def __init__(
         self,
@@ -131,9 +135,10 @@ class EventStream:
         self._chunks = chunks
         self._readers = readers
         self._frames = frames
+        self._started = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        readers, frames = self._readers, self._frames
+        readers = self._readers
         connection: DirectConnection | None = scope.get(CONNECTION)
         with Hangup(scope, receive) as hangup:
             readers.add(hangup)
@@ -141,19 +146,30 @@ class EventStream:
                 await send({"type": "http.response.start", "status": 200, "headers": list(_SSE_HEADERS)})
                 await send(_body(OPENING))
                 scope["headers"].clear()  # frees memory: a reader may stay for days, and they are not read again
-                started = False
-                async for chunk in self._chunks:
-                    data = HEARTBEAT if chunk is None else chunk.derived(frames, _join)
-                    if not started and chunk is not None:
-                        started, data = True, RETRY + data
-                    if connection is not None:
-                        await connection.write(readers.framed(data))
-                    else:
+                while (data := await self._next()) is not None:
+                    if connection is None:
                         await send(_body(data))
+                    elif not connection.write(readers.framed(data)):
+                        del data  # a reader that stalls holds one piece, the one that its connection sends
+                        await connection.drain()
             finally:
                 readers.discard(hangup)
                 await _close(self._chunks)
         await send(_body(b"", more=False))
+
+    async def _next(self) -> bytes | None:
+        """The next frames; None at the end of the stream."""
+        try:
+            chunk = await anext(self._chunks)
+        except StopAsyncIteration:
+            return None
+        if chunk is None:
+            return HEARTBEAT
+        data = chunk.derived(self._frames, _join)
+        if self._started:
+            return data
+        self._started = True
+        return RETRY + data
 
 
 class Download:

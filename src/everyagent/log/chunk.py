@@ -43,6 +43,19 @@ class EventChunk:
             self._derived[make] = found
             return found
 
+    def split(self, size: int) -> Sequence["EventChunk"]:
+        """Consecutive chunks of about `size` bytes, at least one event each."""
+        if self.size <= size:
+            return (self,)
+        pieces: list[EventChunk] = []
+        start = length = 0
+        for end, event in enumerate(self.events):
+            if length and length + len(event.body) > size:
+                pieces.append(EventChunk(self.session, self.events[start:end], self.commit))
+                start, length = end, 0
+            length += len(event.body)
+        return [*pieces, EventChunk(self.session, self.events[start:], self.commit)]
+
     @classmethod
     def joined(cls, pieces: Sequence["EventChunk"]) -> "EventChunk":
         """Chunks that follow each other, as one."""

@@ -7,8 +7,9 @@ from weakref import ReferenceType, ref
 from everyagent.log.chunk import EventChunk
 from everyagent.log.projections import PROJECTION
 
-#: Small chunks that a reader lacks are handed to it in pieces of about this size.
-JOINED_BYTES = 64 << 10
+#: Readers get events in pieces of about this size: a reader that stalls holds one piece. Small chunks are joined,
+#: large ones are split.
+PIECE_BYTES = 32 << 10
 #: Memory that an event takes in addition to its body, in bytes.
 _EVENT_OVERHEAD = 200
 
@@ -32,7 +33,7 @@ class Recent:
         self._budget = budget
         self._used = 0
         self._rings: dict[int, _Ring] = {}
-        self._by_commit: dict[int, EventChunk] = {}
+        self._by_commit: dict[int, list[EventChunk]] = {}
         self._order: deque[EventChunk] = deque()
 
     def publish(self, chunks: Sequence[EventChunk]) -> None:
@@ -40,12 +41,14 @@ class Recent:
         for chunk in chunks:
             ring = self._rings.setdefault(chunk.session, _Ring())
             ring.head = chunk.last
-            ring.chunks[chunk.first - 1] = chunk
+            pieces = chunk.split(PIECE_BYTES)
+            for piece in pieces:
+                ring.chunks[piece.first - 1] = piece
+                self._order.append(piece)
+                self._used += _cost(piece)
             if not chunk.session & PROJECTION:
                 self.commit = chunk.commit
-                self._by_commit[chunk.commit] = chunk
-            self._order.append(chunk)
-            self._used += _cost(chunk)
+                self._by_commit[chunk.commit] = list(pieces)
         while self._used > self._budget:
             self._drop(self._order.popleft())
 
@@ -61,15 +64,17 @@ class Recent:
         return None if ring is None else ring.head
 
     def after(self, session: int, sequence: int) -> EventChunk | None:
-        """The events after `sequence`, small chunks joined up to `JOINED_BYTES`; one object for all readers there."""
+        """The events after `sequence`, small chunks joined up to `PIECE_BYTES`; one object for all readers there."""
         ring = self._rings.get(session)
         chunk = None if ring is None else ring.chunks.get(sequence)
-        if ring is None or chunk is None or chunk.last == ring.head or chunk.size >= JOINED_BYTES:
+        if ring is None or chunk is None or chunk.last == ring.head or chunk.size >= PIECE_BYTES:
             return chunk
         pieces, size = [chunk], chunk.size
-        while size < JOINED_BYTES and (chunk := ring.chunks.get(chunk.last)) is not None:
+        while (chunk := ring.chunks.get(chunk.last)) is not None and size + chunk.size <= PIECE_BYTES:
             pieces.append(chunk)
             size += chunk.size
+        if len(pieces) == 1:
+            return pieces[0]
         made = ring.joined and ring.joined()
         if made is None or made.first != pieces[0].first or made.last != pieces[-1].last:
             made = EventChunk.joined(pieces)
@@ -81,8 +86,13 @@ class Recent:
         ring = self._rings.get(session)
         return None if ring is None else next((before for before in ring.chunks if before > sequence), None)
 
-    def committed(self, commit: int) -> EventChunk | None:
-        return self._by_commit.get(commit)
+    def committed(self, commit: int, after: int = 0) -> tuple[EventChunk, bool] | None:
+        """The piece of a commit that begins after the sequence `after`, or its first; True if it is the last piece."""
+        pieces = self._by_commit.get(commit)
+        if pieces is None:
+            return None
+        piece = pieces[0] if not after else next((piece for piece in pieces if piece.first == after + 1), None)
+        return None if piece is None else (piece, piece is pieces[-1])
 
     def _drop(self, chunk: EventChunk) -> None:
         self._used -= _cost(chunk)

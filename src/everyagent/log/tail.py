@@ -148,13 +148,14 @@ class FeedTail(AsyncIterator[EventChunk | None]):
             if self._signal is not None and not await self._signal.wait():
                 return None
             self._signal = None
-            (commit, _), whole = self._mark
+            (commit, sequence), whole = self._mark
             if not 0 <= commit <= self._recent.commit:
                 raise out_of_range(commit, self._recent.commit)
             if whole and commit == self._recent.commit:
                 self._signal = self._signals.next(ALL_SESSIONS)
-            elif whole and (chunk := self._recent.committed(commit + 1)) is not None:
-                self._mark = FeedMark(FeedPosition(chunk.commit, chunk.last), whole=True)
+            elif found := self._recent.committed(commit + 1 if whole else commit, 0 if whole else sequence):
+                chunk, last = found
+                self._mark = FeedMark(FeedPosition(chunk.commit, chunk.last), whole=last)
                 return chunk
             else:
                 chunks, self._mark = await self._storage.replay_feed(self._mark, self._recent.commit)

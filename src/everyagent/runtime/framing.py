@@ -3,6 +3,8 @@
 from msgspec import Struct
 
 LINE_LIMIT = 64 * 1024 * 1024
+#: Of a line over the limit, only so much is kept: nothing can decode it, and it would be copied several times.
+KEPT_BYTES = 1024 * 1024
 
 
 class Line(Struct, frozen=True, gc=False):
@@ -13,19 +15,19 @@ class Line(Struct, frozen=True, gc=False):
 
 
 class LineSplitter:
-    """Holds at most `limit` bytes of an unfinished line.
+    """Holds at most `limit` bytes of an unfinished line, in blocks: one large buffer would be copied as it grows.
 
     The lines do not depend on how the bytes were split into chunks.
     """
 
     def __init__(self, limit: int = LINE_LIMIT) -> None:
         self._limit = limit
-        self._held = bytearray()
+        self._blocks: list[bytearray] = []
         self._length = 0  # of the unfinished line, including bytes over the limit
 
     @property
     def held(self) -> int:
-        return len(self._held)
+        return sum(map(len, self._blocks))
 
     def feed(self, chunk: bytes) -> list[Line]:
         """The lines that this chunk completes."""
@@ -50,16 +52,22 @@ class LineSplitter:
         return [self._release()] if self._length else []
 
     def _hold(self, piece: bytes) -> None:
-        room = self._limit - len(self._held)
-        self._held += piece if len(piece) <= room else piece[:room]
+        room = self._limit - self._length
         self._length += len(piece)
+        if room >= 0:
+            if not self._blocks or len(self._blocks[-1]) >= KEPT_BYTES:
+                self._blocks.append(bytearray())
+            self._blocks[-1] += piece[:room]
+        if self._length > self._limit:
+            del self._blocks[1:]
+            del self._blocks[0][KEPT_BYTES:]
 
     def _release(self) -> Line:
-        body, length = bytes(self._held), self._length
-        self._held, self._length = bytearray(), 0
+        body, length = b"".join(self._blocks), self._length
+        self._blocks, self._length = [], 0
         return Line(body, length) if length > len(body) else Line(body.removesuffix(b"\r"))
 
     def _line(self, piece: bytes) -> Line:
         if len(piece) > self._limit:
-            return Line(piece[: self._limit], len(piece))
+            return Line(piece[: min(self._limit, KEPT_BYTES)], len(piece))
         return Line(piece.removesuffix(b"\r"))

@@ -5,13 +5,13 @@ from typing import Generic, Protocol, TypeVar, cast
 
 from everyagent.log.chunk import EventChunk
 from everyagent.log.log import EventPage, FeedPosition
+from everyagent.log.recent import PIECE_BYTES
 from everyagent.log.sql.connection import Connection
 from everyagent.log.sql.jobs import Readers
 from everyagent.log.sql.rows import key, no_such_session
 from everyagent.log.sql.spans import PageShape, Span, session_head
 from everyagent.log.tail import FeedMark, FeedReplay, Replay
 
-REPLAY_BYTES = 512 << 10
 REPLAY_EVENTS = 1000
 FEED_COMMITS = 200
 
@@ -60,7 +60,7 @@ def _replay_feed(connection: C, pages: PageReader[C], after: FeedMark, until: in
         (commit + whole, until, commit, sequence, FEED_COMMITS),
     ).fetchall()
     chunks: list[EventChunk] = []
-    room = REPLAY_BYTES
+    room = PIECE_BYTES
     for number, session, first, last in cast("list[tuple[int, int, int, int]]", rows):
         start = max(first, sequence + 1) if number == commit else first
         chunk = _chunk(connection, pages, session, start, last, number)
@@ -81,5 +81,5 @@ def _chunk(
 ) -> EventChunk | None:
     """The events from `first` on that one page holds; None if the session was deleted meanwhile."""
     span = Span(key(session, first) - 1, key(session, last) + 1, REPLAY_EVENTS + 1)
-    events = pages.read_page(connection, span, PageShape(size=REPLAY_BYTES)).events
+    events = pages.read_page(connection, span, PageShape(size=PIECE_BYTES)).events
     return EventChunk(session, events, commit) if events else None

@@ -3,7 +3,7 @@
 None is a heartbeat: there was no event for a while.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 import msgspec
 
@@ -27,26 +27,47 @@ def type_numbers(types: Sequence[str]) -> frozenset[int]:
     return frozenset(TYPE_NUMBERS[name] for name in types)
 
 
+class _SelectedTail(AsyncIterator[EventChunk | None]):
+    """The selected events of a tail, up to an event of the type `end`. Unlike a generator, it holds no chunk."""
+
+    def __init__(
+        self,
+        chunks: AsyncIterator[EventChunk | None],
+        selected: Callable[[EventChunk], Awaitable[EventChunk | None]],
+        end: int | None = None,
+    ) -> None:
+        self._chunks = chunks
+        self._selected = selected
+        self._end = end
+        self._over = False
+
+    async def __anext__(self) -> EventChunk | None:
+        while not self._over:
+            chunk = await anext(self._chunks)
+            if chunk is None:
+                return None
+            self._over = chunk.events[-1].type == self._end
+            if selected := await self._selected(chunk):
+                return selected
+        raise StopAsyncIteration
+
+
 class Tails:
     def __init__(self, log: Log) -> None:
         self._log = log
 
-    async def session(
+    def session(
         self, session: int, after: int, types: frozenset[int], *, raw: bool
     ) -> AsyncIterator[EventChunk | None]:
         """Everything after `after`, then live; ends after `session.ended`."""
-        async for chunk in self._log.tail(session, after):
-            if chunk is None:
-                yield None
-                continue
+
+        async def selected(chunk: EventChunk) -> EventChunk | None:
             if not raw and not types:
-                yield chunk
-            else:
-                wanted = [event for event in await self._events(chunk, raw) if not types or event.type in types]
-                if wanted:
-                    yield EventChunk(session, wanted)
-            if chunk.events[-1].type == _ENDED:
-                return
+                return chunk
+            wanted = [event for event in await self._events(chunk, raw) if not types or event.type in types]
+            return EventChunk(session, wanted) if wanted else None
+
+        return _SelectedTail(self._log.tail(session, after), selected, end=_ENDED)
 
     async def turn(self, session: int, after: int, item_id: str, *, raw: bool) -> AsyncIterator[EventChunk | None]:
         """The turn that takes the message `item_id`, from its start to its end."""
@@ -70,13 +91,16 @@ class Tails:
             if over:
                 return
 
-    async def feed(self, after: FeedPosition | None, types: frozenset[int]) -> AsyncIterator[EventChunk | None]:
+    def feed(self, after: FeedPosition | None, types: frozenset[int]) -> AsyncIterator[EventChunk | None]:
         """All sessions, in commit order."""
-        async for chunk in self._log.feed(after):
-            if chunk is None or not types:
-                yield chunk
-            elif wanted := [event for event in chunk.events if event.type in types]:
-                yield EventChunk(chunk.session, wanted, chunk.commit)
+
+        async def selected(chunk: EventChunk) -> EventChunk | None:
+            if not types:
+                return chunk
+            wanted = [event for event in chunk.events if event.type in types]
+            return EventChunk(chunk.session, wanted, chunk.commit) if wanted else None
+
+        return _SelectedTail(self._log.feed(after), selected)
 
     async def _events(self, chunk: EventChunk, raw: bool) -> Sequence[StoredEvent]:
         if not raw:

@@ -273,11 +273,10 @@ class Sequencer:
             return
         for part in item.content:
             if isinstance(part, ToolResultPart) and part.call_id not in self._calls:
-                call = ToolCallPart(name=item.name or "unknown", arguments="{}", call_id=part.call_id)
-                yield from self._complete(
-                    replace(item, item_id=f"call {part.call_id}", kind="tool_call", status="completed", content=[call]),
-                    synthetic=True,
-                )
+                content = [ToolCallPart(name=item.name or "unknown", arguments="{}", call_id=part.call_id)]
+                key = f"call {part.call_id}"
+                call = replace(item, item_id=key, kind="tool_call", status="completed", content=content, error=None)
+                yield from self._complete(call, synthetic=True)
 
     # -- after a restart ------------------------------------------------------------------------------------
 
