@@ -22,9 +22,12 @@ import msgspec
 from msgspec import Struct
 
 from everyagent.errors import AgentFailed, AgentNotInstalled
+from everyagent.runtime.environment import scrubbed
 
 FETCH_LIMIT_SECONDS = 600.0
 _SCRATCH = ".fetching-"
+#: Variables that lead npm to its registry.
+_PROXIES = frozenset({"http_proxy", "https_proxy", "no_proxy"})
 VERSION_LIMIT_SECONDS = 30.0
 
 
@@ -109,7 +112,12 @@ def version_of(path: Path | str) -> str | None:
         return _package_version(Path(path).resolve())
     try:
         done = subprocess.run(
-            [path, "--version"], capture_output=True, text=True, timeout=VERSION_LIMIT_SECONDS, check=True
+            [path, "--version"],
+            env=scrubbed(os.environ, session={}),
+            capture_output=True,
+            text=True,
+            timeout=VERSION_LIMIT_SECONDS,
+            check=True,
         )
     except (OSError, subprocess.SubprocessError):
         return None
@@ -151,7 +159,9 @@ def _fetch(program: Program, scratch: Path) -> Path:
 
 def _run_npm(arguments: list[str], wanted: str, directory: Path, scratch: Path) -> None:
     argv = [*npm(), *arguments, "--silent", "--json"]
-    environment = {**os.environ, "npm_config_update_notifier": "false", "npm_config_cache": str(scratch / "cache")}
+    allowed = [name for name in os.environ if name.lower().startswith("npm_config_") or name.lower() in _PROXIES]
+    own = {"npm_config_update_notifier": "false", "npm_config_cache": str(scratch / "cache")}
+    environment = scrubbed(os.environ, allow=allowed, session=own)
     try:
         subprocess.run(
             argv,
