@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from everyagent.model.agents import OwnAgent
+from everyagent.model.isolation import Isolation, IsolationChoice
 from everyagent.model.prices import UNPRICED, Price, Prices
 
 AgentName: TypeAlias = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
@@ -34,7 +35,8 @@ class ConfigError(Exception):
 class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
     """Without `token`, the data folder's `token` file is used; without `prices`, its `prices.json` if it exists.
 
-    `idle_timeout` is in seconds. `agents` are agents of the user's own; only `config.toml` has them.
+    `idle_timeout` is in seconds. `isolation` is the level of sessions that name none; none is below `min_isolation`.
+    `agents` are agents of the user's own; only `config.toml` has them.
     """
 
     data_dir: Path
@@ -46,6 +48,8 @@ class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
     idle_timeout: Annotated[float, Meta(gt=0)] = 600.0
     max_connections: Annotated[int, Meta(ge=1)] = 20_000
     prices: Path | None = None
+    isolation: IsolationChoice = "auto"
+    min_isolation: Isolation = "none"
     log_format: LogFormat = "auto"
     agents: dict[AgentName, OwnAgent] = {}
 

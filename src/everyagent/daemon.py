@@ -33,6 +33,7 @@ from everyagent.runtime.memory_tuning import tune
 from everyagent.runtime.reaper import Reaper
 from everyagent.sessions import Agents, Sessions
 from everyagent.sessions.creation import Creation
+from everyagent.sessions.launch.isolation import IsolationPolicy
 from everyagent.sessions.launch.known_secrets import environment_secrets
 from everyagent.sessions.launch.launcher import Launcher
 from everyagent.sessions.launch.scratch import ScratchFolders
@@ -136,10 +137,12 @@ async def sessions_of(
         async with anyio.create_task_group() as tasks:
             reaper = Reaper()
             known = adapters(tasks) if adapters else known_adapters(tasks, settings.data_dir / "agents", reaper)
+            isolation = IsolationPolicy(default=settings.isolation, floor=settings.min_isolation)
             agents = Agents(
                 known,
                 fetched=lambda agent: _fetched(settings.data_dir / "agents" / agent),
                 added=OwnAgents(settings, {each.name for each in known}, tasks, reaper).added,
+                isolation=isolation,
             )
             vault = SecretVault.open(settings.data_dir / "vault.key")
             services = Services(
@@ -151,7 +154,7 @@ async def sessions_of(
                 prices=prices,
             )
             own_secrets = environment_secrets(os.environ) | ({token.encode(): "daemon_token"} if token else {})
-            launcher = Launcher(log, vault, ScratchFolders(settings.data_dir / "scratch"), url, own_secrets)
+            launcher = Launcher(log, vault, ScratchFolders(settings.data_dir / "scratch"), url, own_secrets, isolation)
             managed = managed or LazyManaged()
             supervisor = Supervisor(
                 log=log,
@@ -170,6 +173,7 @@ async def sessions_of(
                 clock=clock,
                 default_agent=settings.default_agent,
                 directory=Path.cwd(),
+                isolation=isolation,
             )
             managed.sessions = sessions = Sessions(
                 log=log,
@@ -199,12 +203,13 @@ async def run(
     settings: Settings,
     *,
     ready: Callable[[RunningDaemon], None],
-    found: Callable[[Mapping[str, AgentState]], None] | None = None,
+    found: Callable[[Mapping[str, AgentState], str], None] | None = None,
     policy: Limits | None = None,
 ) -> None:
     """Serve until cancelled or stopped by SIGINT or SIGTERM.
 
-    `ready` is called when requests are accepted, `found` some time later with the state of the agents.
+    `ready` is called when requests are accepted, `found` some time later with the state of the agents and the
+    isolation of sessions that name none.
     """
     # Lets the log's writer thread run soon while the event loop is busy.
     sys.setswitchinterval(0.0005)
@@ -224,15 +229,15 @@ async def run(
                 def serving() -> None:
                     ready(RunningDaemon(url=url, token=token))
                     if found:
-                        tasks.start_soon(_report_agents, sessions.agents, found)
+                        tasks.start_soon(_report_agents, sessions, found)
 
                 tasks.start_soon(_until_signalled, tasks.cancel_scope)
                 limits = ConnectionLimits(connections=settings.max_connections)
                 await serve(app, listener, serving, sessions.close, limits)
 
 
-async def _report_agents(agents: Agents, found: Callable[[Mapping[str, AgentState]], None]) -> None:
-    found(await agents.states())
+async def _report_agents(sessions: Sessions, found: Callable[[Mapping[str, AgentState], str], None]) -> None:
+    found(await sessions.agents.states(), await sessions.agents.isolation.described())
 
 
 def _fetched(folder: Path) -> int:

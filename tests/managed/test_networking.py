@@ -1,5 +1,6 @@
 """Limited networking on every agent: commands reach the allowed hosts only."""
 
+import base64
 import json
 import shutil
 import sys
@@ -73,9 +74,8 @@ class Scene:
         self.model = model
         self.daemon = daemon
         self._agent = agent
-        self._probe = folder / "probe.py"
-        self._probe.write_text(PROBE)
-        self._command = f"{sys.executable} {self._probe} {port}"
+        probe = base64.b64encode(PROBE.encode()).decode()
+        self._command = f"{sys.executable} -c 'import base64; exec(base64.b64decode(\"{probe}\"))' {port}"
 
     def create(self, environment: object, toolset: object = TOOLSET) -> Path:
         """Create a session. Returns its folder."""

@@ -111,10 +111,8 @@ async def test_the_lines_end_with_the_process_even_if_a_child_holds_its_stdout(r
     stray = "setsid sh -c 'echo $$ > pid; exec sleep 600' & while [ ! -s pid ]; do sleep 0.01; done"
     process = await shell(reaper, tmp_path, f"{stray}; echo said; printf half")
     assert [line.body for line in await all_lines(process)] == [b"said", b"half"]
-    pid = await wait_for_pid(tmp_path / "pid")
-    assert alive(pid)
+    assert not alive(await wait_for_pid(tmp_path / "pid"))
     await process.stop()
-    assert not alive(pid)
 
 
 async def test_a_nudge_makes_a_silent_process_yield(reaper: Reaper, tmp_path: Path) -> None:

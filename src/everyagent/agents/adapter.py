@@ -6,6 +6,7 @@ report what the agent sends to the `Listener` that `Adapter.open` was given. `mo
 
 from collections.abc import Sequence
 from pathlib import Path
+from socket import socket
 from typing import Literal, Protocol, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
@@ -101,6 +102,10 @@ class CommandShell(Protocol):
     def bash(self) -> Path: ...
     @property
     def bash_env(self) -> Path: ...
+    @property
+    def network(self) -> socket | None:
+        """Behind a wall, the agent's process gets this socket when it starts."""
+        ...
 
 
 class Launch(Struct, frozen=True, kw_only=True):
@@ -117,6 +122,8 @@ class Launch(Struct, frozen=True, kw_only=True):
       and `tools_token`. The agent does not get them from here.
     * `hosts` are the only hosts that commands may reach; None for no limit. An agent without a sandbox of its own must
       then run its commands in `shell`, even if its settings name another one.
+    * `isolation` is the level at which the agent's processes run. Behind a wall (`walls.py`), `hidden` paths are not
+      there.
     """
 
     session_id: str
@@ -137,6 +144,8 @@ class Launch(Struct, frozen=True, kw_only=True):
     policies: ToolPolicies = UNRESTRICTED
     hosts: tuple[str, ...] | None = None
     shell: CommandShell | None = None
+    isolation: Literal["none", "namespace"] = "none"
+    hidden: tuple[Path, ...] = ()
     native_session_id: str | None = None
     seed: str | None = None
 

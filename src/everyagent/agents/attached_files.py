@@ -1,13 +1,42 @@
 """Reads the files attached to a prompt, and writes inline ones to disk. Blocking: adapters call it in a thread."""
 
 import base64
+import shutil
 from pathlib import Path
 
+from msgspec.structs import replace
+
+from everyagent.agents.adapter import Launch, Prompt
 from everyagent.errors import AgentFailed
 from everyagent.model.sessions import Attachment
 
 #: Image types that models accept.
 IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+
+
+def reachable(prompt: Prompt, launch: Launch) -> Prompt:
+    """The prompt with paths that the agent can read: behind a wall, a file outside of its directory is copied."""
+    if launch.isolation == "none":
+        return prompt
+    folder = folder_of(prompt, launch)
+    return replace(prompt, attachments=[_reachable(each, launch.directory, folder) for each in prompt.attachments])
+
+
+def folder_of(prompt: Prompt, launch: Launch) -> Path:
+    """The folder for the files of one prompt."""
+    return launch.scratch / "attachments" / prompt.item_id
+
+
+def _reachable(attachment: Attachment, directory: Path, folder: Path) -> Attachment:
+    if attachment.path is None or Path(attachment.path).resolve().is_relative_to(directory):
+        return attachment
+    folder.mkdir(parents=True, exist_ok=True)
+    copy = folder / Path(attachment.path).name
+    try:
+        shutil.copyfile(attachment.path, copy)
+    except OSError as error:
+        raise AgentFailed(f"The attached file could not be copied for the agent: {error}.") from error
+    return replace(attachment, path=str(copy))
 
 
 def base64_of(attachment: Attachment) -> str:

@@ -1,12 +1,16 @@
 """The base of adapters for installed programs: location, catalog, installation, process reaper."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import ClassVar
 
+from everyagent.agents import walls
 from everyagent.agents.adapter import AgentState, Capabilities, Catalog, Conversation, Launch, Listener
 from everyagent.agents.adapter_context import AdapterContext
 from everyagent.agents.installed import InstalledProgram, ProgramIdentity
 from everyagent.runtime.reaper import Reaper
+from everyagent.runtime.wall import Wall
 
 
 class ProgramAdapter(ABC):
@@ -41,6 +45,13 @@ class ProgramAdapter(ABC):
 
     @abstractmethod
     async def open(self, launch: Launch, listener: Listener) -> Conversation: ...
+
+    async def _wall(
+        self, launch: Launch, environment: Mapping[str, str], native: Sequence[Path], needed: Sequence[Path] = ()
+    ) -> Wall | None:
+        """The wall around the session's agent, which may change `native` paths and read `needed` ones."""
+        program = Path(self._program.located())
+        return await walls.around(launch, environment, program=program, native=native, needed=needed)
 
     async def _ask(self, path: str) -> Catalog:
         """Start the program to list its catalog, if it can."""

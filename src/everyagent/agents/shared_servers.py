@@ -1,4 +1,4 @@
-"""Pool of server processes that sessions share: one for each program, credentials and configuration."""
+"""Pool of server processes that sessions share: one for each program, credentials, configuration and wall."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from everyagent.agents.supervision import TaskSupervisor
 from everyagent.errors import AgentFailed
+from everyagent.runtime.wall import Wall
 
 
 class ServerKey(Struct, frozen=True):
@@ -17,10 +18,11 @@ class ServerKey(Struct, frozen=True):
 
     argv: tuple[str, ...]
     environment: tuple[tuple[str, str], ...]
+    wall: Wall | None = None
 
     @classmethod
-    def of(cls, argv: tuple[str, ...], environment: dict[str, str]) -> "ServerKey":
-        return cls(argv, tuple(sorted(environment.items())))
+    def of(cls, argv: tuple[str, ...], environment: dict[str, str], wall: Wall | None = None) -> "ServerKey":
+        return cls(argv, tuple(sorted(environment.items())), wall)
 
 
 class PooledServer(Protocol):

@@ -13,7 +13,12 @@ from everyagent.agents.adapter import AgentState
 from everyagent.cli.exit_codes import CliFailure, ExitCode
 from everyagent.config import Settings
 
-_VALUED = frozenset({"host", "port", "data-dir", "token", "default-agent", "idle-timeout", "prices", "log-format"})
+_VALUED = frozenset(
+    {
+        *("host", "port", "data-dir", "token", "default-agent", "idle-timeout", "prices", "log-format"),
+        *("isolation", "min-isolation"),
+    }
+)
 _SWITCHES = frozenset({"no-token", "json"})
 
 
@@ -86,8 +91,12 @@ def announce_to_people(running: daemon.RunningDaemon) -> None:
     print("  stop       Ctrl-C", flush=True)
 
 
-def announce_agents(agents: Mapping[str, AgentState]) -> None:
-    """Print the installed and missing agents. Called after the start message, because looking takes a while."""
+def announce_agents(agents: Mapping[str, AgentState], isolation: str) -> None:
+    """Print the isolation of sessions, and the installed and missing agents.
+
+    Called after the start message, because looking takes a while.
+    """
+    print(f"  isolation  {isolation}", flush=True)
     installed = [agent for agent, state in agents.items() if state.installed]
     missing = [agent for agent in agents if agent not in installed]
     print(f"  agents     {', '.join(installed) or 'none'}", flush=True)

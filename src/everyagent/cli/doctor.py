@@ -40,6 +40,7 @@ def doctor(*, options: DaemonOptions = DEFAULT_OPTIONS) -> int:
         *doctor_checks.machine(settings),
         *doctor_checks.settings(origins({"data_dir": options.data_dir, "token": options.token})),
         *_daemon(report),
+        *_isolation(report.agents),
         *_agents(report.agents),
     ]
     if options.json:
@@ -64,6 +65,21 @@ def _daemon(report: DaemonReport) -> Iterator[Finding]:
         yield Finding("note", "daemon", "not running", "everyagent serve")
     else:
         yield Finding("ok", "daemon", f"{report.url}, version {report.health.version}")
+
+
+def _isolation(agents: list[AgentSummary]) -> Iterator[Finding]:
+    """The isolation of sessions that name none; it is the same for all agents."""
+    if not agents:
+        return
+    level, available = agents[0].isolation, agents[0].isolations
+    if level is None:
+        advice = f"choose another with --isolation or --min-isolation; available: {', '.join(available) or 'none'}"
+        yield Finding("bad", "isolation", "the configured level is not available, so sessions are refused", advice)
+    elif level == "none":
+        found = "none: agents can read and change everything that you can"
+        yield Finding("note", "isolation", found, "docs/security.md says what namespace needs")
+    else:
+        yield Finding("ok", "isolation", level)
 
 
 def _agents(agents: list[AgentSummary]) -> Iterator[Finding]:

@@ -14,6 +14,7 @@ from everyagent.cli.exit_codes import CliFailure, ExitCode
 from everyagent.cli.policy_flags import tool_policies
 from everyagent.cli.terminal_turn import TerminalTurn
 from everyagent.client import ApiError, AsyncClient
+from everyagent.model.isolation import IsolationChoice
 
 Names = Annotated[tuple[str, ...], Parameter(negative=(), show_default=False)]
 
@@ -31,6 +32,7 @@ def run(
     ask: Names = (),
     deny: Names = (),
     allow_host: Names = (),
+    isolation: IsolationChoice | None = None,
     offline: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     directory: Annotated[Path | None, Parameter(name=["--directory", "-C"])] = None,
     session: str | None = None,
@@ -65,6 +67,8 @@ def run(
         Can be given several times. The agent itself can always reach its model.
     offline
         Block network access of the agent's commands, except to the hosts of --allow-host.
+    isolation
+        What separates the agent from this machine: auto, none or namespace. [default: the daemon's]
     directory
         The agent's working directory. [default: the current directory]
     session
@@ -108,6 +112,7 @@ def run(
             variant=variant,
             tool_policies=tool_policies({"allow": allow, "ask": ask, "deny": deny}),
             allowed_hosts=list(allow_host) if allow_host or offline else None,
+            isolation=isolation,
             directory=str((directory or Path(os.getcwd())).resolve()),
         )
         return info.session_id, True

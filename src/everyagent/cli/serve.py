@@ -7,6 +7,7 @@ from cyclopts import Parameter
 
 from everyagent.cli.daemon_start import start
 from everyagent.config import LogFormat
+from everyagent.model.isolation import Isolation, IsolationChoice
 
 
 def serve(
@@ -20,6 +21,8 @@ def serve(
     idle_timeout: float | None = None,
     max_connections: int | None = None,
     prices: Path | None = None,
+    isolation: IsolationChoice | None = None,
+    min_isolation: Isolation | None = None,
     log_format: LogFormat | None = None,
     json: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
 ) -> int:
@@ -47,6 +50,11 @@ def serve(
         the process may open are the limit in any case. [default: 20000]
     prices
         A JSON file with the prices of models, for costs and budgets. [default: prices.json in the data folder]
+    isolation
+        What separates the agents of sessions that do not name it: auto, none or namespace. auto is namespace where the
+        system permits it, else none. [default: auto]
+    min_isolation
+        The weakest isolation that a session may have: none or namespace. [default: none]
     log_format
         console or json; auto is console on a terminal. [default: auto]
     json
@@ -63,6 +71,8 @@ def serve(
             "idle-timeout": idle_timeout,
             "max-connections": max_connections,
             "prices": prices,
+            "isolation": isolation,
+            "min-isolation": min_isolation,
             "log-format": log_format,
             "json": json,
         }

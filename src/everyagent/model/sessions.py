@@ -6,6 +6,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from everyagent.model.asks import AskKind
 from everyagent.model.events import SessionStatus
+from everyagent.model.isolation import Isolation, IsolationChoice
 from everyagent.model.parts import Json
 from everyagent.model.policies import UNRESTRICTED, ToolPolicies
 from everyagent.model.tools import CustomTool, McpServer
@@ -19,7 +20,8 @@ class CreateSession(Struct, frozen=True, kw_only=True, omit_defaults=True, renam
     """Without `agent`, the server's default agent is used.
 
     `allowedHosts` are the only hosts that the agent's commands may connect to (`*.example.org` stands for all
-    subdomains); without it their network access is not restricted.
+    subdomains); without it their network access is not restricted. `isolation` separates the agent from the machine;
+    without it the server's default is used.
 
     `secrets` are variables for the agent like `env`, whose values are masked in all that is stored of the session.
     Values of `env` that look like secrets are masked as well.
@@ -38,6 +40,7 @@ class CreateSession(Struct, frozen=True, kw_only=True, omit_defaults=True, renam
     tools: list[CustomTool] = []
     tool_policies: ToolPolicies = UNRESTRICTED
     allowed_hosts: Annotated[list[str], Meta(max_length=256)] | None = None
+    isolation: IsolationChoice | None = None
     system_prompt: str | None = None
     metadata: dict[str, str] = {}
 
@@ -94,7 +97,10 @@ class ForkOrigin(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class SessionInfo(Struct, frozen=True, kw_only=True, rename="camel"):
-    """`env` and `mcp` show what is configured, without the secrets. Times are milliseconds since 1970."""
+    """`env` and `mcp` show what is configured, without the secrets. Times are milliseconds since 1970.
+
+    `isolation` is the level of the session's agent, never `auto`; null in a session of an earlier version.
+    """
 
     session_id: str
     agent: str
@@ -116,6 +122,7 @@ class SessionInfo(Struct, frozen=True, kw_only=True, rename="camel"):
     tools: list[str]
     tool_policies: ToolPolicies = UNRESTRICTED
     allowed_hosts: list[str] | None = None
+    isolation: Isolation | None = None
     system_prompt: str | None
     usage: Usage
     cost_usd: float

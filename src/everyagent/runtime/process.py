@@ -3,10 +3,11 @@
 import asyncio
 import fcntl
 import os
-import secrets
 import signal
+import socket
 import subprocess
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -17,8 +18,10 @@ from everyagent.model.events import StderrOutput
 from everyagent.runtime.exit import Exit, on_exit
 from everyagent.runtime.framing import Line, LineSplitter
 from everyagent.runtime.reaper import Reaper
+from everyagent.runtime.spawn import spawn
 from everyagent.runtime.stderr import StderrKeeper
 from everyagent.runtime.stdin import Stdin
+from everyagent.runtime.wall import Wall
 
 READ_SIZE = 128 * 1024
 PIPE_SIZE = 1024 * 1024
@@ -32,7 +35,7 @@ class Process:
     One task reads `lines` to their end. `stop` can be called by any task, any number of times.
     """
 
-    def __init__(self, child: subprocess.Popen[bytes], spawn: str, reaper: Reaper) -> None:
+    def __init__(self, child: subprocess.Popen[bytes], mark: str, reaper: Reaper) -> None:
         assert child.stdin
         assert child.stdout
         assert child.stderr
@@ -42,7 +45,7 @@ class Process:
         self._stdout = child.stdout
         self._stderr = child.stderr
         self._stderr_lines = StderrKeeper()
-        self._spawn = spawn
+        self._mark = mark
         self._reaper = reaper
         self._loop = asyncio.get_running_loop()
         self._news = asyncio.Event()  # output to read, a nudge, or the exit
@@ -58,30 +61,31 @@ class Process:
 
     @classmethod
     async def start(
-        cls, argv: Sequence[str], *, directory: Path, environment: Mapping[str, str], reaper: Reaper
+        cls,
+        argv: Sequence[str],
+        *,
+        directory: Path,
+        environment: Mapping[str, str],
+        reaper: Reaper,
+        wall: Wall | None = None,
+        network: socket.socket | None = None,
     ) -> "Process":
         """Start a program. Raises `AgentNotInstalled` if it does not exist, `AgentFailed` if it does not start."""
-        spawn = secrets.token_hex(8)
-        marked = {**environment, **reaper.marks(spawn)}
-
-        def popen() -> subprocess.Popen[bytes]:
-            pipe = subprocess.PIPE
-            return subprocess.Popen(
-                argv, stdin=pipe, stdout=pipe, stderr=pipe, cwd=directory, env=marked, bufsize=0, start_new_session=True
-            )
-
+        start = partial(
+            spawn, argv, directory=directory, environment=environment, reaper=reaper, wall=wall, network=network
+        )
         if not directory.is_dir():
             raise AgentFailed(
                 f"The session's directory {directory} does not exist. Create it, or use another directory."
             )
         try:
             reaper.watch()
-            child = await to_thread.run_sync(popen)
+            child, mark = await to_thread.run_sync(start)
         except FileNotFoundError:
             raise AgentNotInstalled(f"There is no program {argv[0]}.") from None
         except OSError as error:
             raise AgentFailed(f"The program {argv[0]} could not be started: {error}.") from error
-        return cls(child, spawn, reaper)
+        return cls(child, mark, reaper)
 
     @property
     def exit(self) -> Exit | None:
@@ -155,9 +159,8 @@ class Process:
             self._stdin.close()
             if not await self._ends_within(grace):
                 self._signal(signal.SIGTERM)
-                if not await self._ends_within(grace):
-                    self._signal(signal.SIGKILL)
-            gone = await self._reaper.kill_spawn(self._spawn, limit=KILL_LIMIT)
+                await self._ends_within(grace)
+            gone = await self._reaper.kill_spawn(self._mark, limit=KILL_LIMIT)
             if not (gone and await self._ends_within(KILL_LIMIT)):
                 raise AgentFailed(f"Process {self.pid} or one of its descendants could not be killed.")
             if not self._reading:

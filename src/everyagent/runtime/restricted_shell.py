@@ -42,6 +42,8 @@ exec {entered} "$0" "$@"
 class RestrictedShell:
     """`bash` is the program to use as the shell. `bash_env` restricts any other bash, as its BASH_ENV."""
 
+    network = None
+
     def __init__(self, folder: Path, namespaces: Sequence[int], proxy: Proxy) -> None:
         self.bash = folder / "bash"
         self.bash_env = folder / "bash-env"
@@ -72,21 +74,31 @@ class RestrictedShell:
 
     def _write(self, port: int) -> None:
         user, net = (f"/proc/{os.getpid()}/fd/{namespace}" for namespace in self._namespaces)
-        proxy = f"http://127.0.0.1:{port}"
-        given = dict.fromkeys(("http_proxy", "https_proxy", "all_proxy"), proxy) | {"no_proxy": _NO_PROXY}
-        given |= {name.upper(): value for name, value in given.items()} | {"NODE_USE_ENV_PROXY": "1"}
         entered = _ENTERED.format(
             user=user,
             net=net,
             inode=shlex.quote(os.readlink(net)),
-            bash=shlex.quote(_program("bash")),
-            nsenter=shlex.quote(_program("nsenter")),
-            variables=" ".join(f"{name}={shlex.quote(value)}" for name, value in given.items()),
+            bash=shlex.quote(found_program("bash")),
+            nsenter=shlex.quote(found_program("nsenter")),
+            variables=proxy_variables(port),
         )
         self.bash.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.bash.write_text(entered)
         self.bash.chmod(0o700)
-        self.bash_env.write_text(_DIVERTED.format(entered=shlex.quote(str(self.bash))))
+        self.bash_env.write_text(diverted(self.bash))
+
+
+def proxy_variables(port: int) -> str:
+    """Assignments of the variables that lead programs to the proxy."""
+    given = dict.fromkeys(("http_proxy", "https_proxy", "all_proxy"), f"http://127.0.0.1:{port}")
+    given |= {"no_proxy": _NO_PROXY}
+    given |= {name.upper(): value for name, value in given.items()} | {"NODE_USE_ENV_PROXY": "1"}
+    return " ".join(f"{name}={shlex.quote(value)}" for name, value in given.items())
+
+
+def diverted(bash: Path) -> str:
+    """A file for BASH_ENV that runs any bash's command in the restricted shell `bash`."""
+    return _DIVERTED.format(entered=shlex.quote(str(bash)))
 
 
 @cache
@@ -97,7 +109,7 @@ def unavailable_reason() -> str | None:
     except AgentFailed as error:
         return str(error)
     with listener:
-        entry = (_program("nsenter"), f"--user=/proc/self/fd/{user}", f"--net=/proc/self/fd/{net}", "true")
+        entry = (found_program("nsenter"), f"--user=/proc/self/fd/{user}", f"--net=/proc/self/fd/{net}", "true")
         entered = subprocess.run(entry, pass_fds=(user, net), capture_output=True, timeout=_LIMIT_SECONDS)
         os.close(user)
         os.close(net)
@@ -107,7 +119,7 @@ def unavailable_reason() -> str | None:
 def _namespaces() -> tuple[int, int, socket.socket]:
     """Descriptors of a user namespace and a network namespace, and a socket that listens in it."""
     for program in ("bash", "nsenter"):
-        _program(program)
+        found_program(program)
     ours, theirs = socket.socketpair()
     with ours, theirs:
         argv = [sys.executable, "-I", "-S", network_namespace.__file__, str(theirs.fileno())]
@@ -124,7 +136,7 @@ def _namespaces() -> tuple[int, int, socket.socket]:
     return user, net, listener
 
 
-def _program(name: str) -> str:
+def found_program(name: str) -> str:
     path = shutil.which(name)
     if path is None:
         raise AgentFailed(f"There is no program {name} on this machine; restricting the network needs it.")

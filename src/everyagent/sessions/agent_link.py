@@ -8,6 +8,7 @@ import anyio
 from msgspec.structs import replace
 
 from everyagent.agents.adapter import Adapter, Conversation, Death, DecodedFrame, Launch
+from everyagent.agents.walls import shared_scratch
 from everyagent.errors import AgentFailed
 from everyagent.logs import get_logger
 from everyagent.model.asks import ToolAnswer
@@ -16,6 +17,7 @@ from everyagent.sessions.machine.effects import ChangeAgent, InterruptSubagent, 
 
 if TYPE_CHECKING:
     from everyagent.runtime.restricted_shell import RestrictedShell
+    from everyagent.runtime.walled_shell import WalledShell
 
 ConversationCommand: TypeAlias = SteerAgent | PassAnswer | ChangeAgent
 AgentCommand: TypeAlias = ConversationCommand | InterruptSubagent
@@ -55,7 +57,7 @@ class AgentLink:
         self._events = events
         self._limits = limits
         self._listener: ConversationListener | None = None
-        self._shell: RestrictedShell | None = None
+        self._shell: RestrictedShell | WalledShell | None = None
 
     @property
     def listening(self) -> bool:
@@ -70,7 +72,7 @@ class AgentLink:
         self._listener = listener = ConversationListener(self._events)
         try:
             with anyio.fail_after(self._limits.open_limit):
-                conversation = await self.adapter.open(await self._with_shell(launch), listener)
+                conversation = await self.adapter.open(await self._with_shell(self._with_scratch(launch)), listener)
         except BaseException:
             self.drop()
             raise
@@ -87,10 +89,18 @@ class AgentLink:
         if launch.hosts is None or (await self.adapter.catalog()).sandbox != "shell":
             return launch
         # loaded on demand: few sessions are limited
-        from everyagent.runtime.restricted_shell import RestrictedShell
-
-        self._shell = await RestrictedShell.open(launch.hosts, launch.scratch / "shell")
+        if launch.isolation == "none":
+            from everyagent.runtime.restricted_shell import RestrictedShell as Shell
+        else:
+            from everyagent.runtime.walled_shell import WalledShell as Shell
+        self._shell = await Shell.open(launch.hosts, launch.scratch / "shell")
         return replace(launch, shell=self._shell)
+
+    def _with_scratch(self, launch: Launch) -> Launch:
+        """With the scratch folder that its wall shows, for an agent whose process several sessions share."""
+        if launch.isolation == "none" or launch.hosts is not None or not self.adapter.capabilities.shared_process:
+            return launch
+        return replace(launch, scratch=shared_scratch(launch))
 
     def _close_shell(self) -> None:
         if self._shell:

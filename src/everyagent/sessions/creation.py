@@ -23,8 +23,9 @@ from everyagent.sessions.history.info import info_of
 from everyagent.sessions.launch.agents import Agents, Choice, choose
 from everyagent.sessions.launch.allowed_hosts import keepable
 from everyagent.sessions.launch.config import SessionConfig, SessionSecrets, config_of
+from everyagent.sessions.launch.isolation import IsolationPolicy
 from everyagent.sessions.launch.known_secrets import MIN_CHARS
-from everyagent.sessions.launch.launcher import Launcher
+from everyagent.sessions.launch.launcher import DEFAULT_ISOLATION, Launcher
 from everyagent.sessions.launch.secrets import redacted
 from everyagent.sessions.launch.tool_policies import enforceable
 from everyagent.sessions.machine.sequencer import Emission
@@ -41,7 +42,15 @@ RecordReceipt = Callable[[SessionRecord], Receipt | None]
 
 class Creation:
     def __init__(
-        self, *, log: Log, agents: Agents, launcher: Launcher, clock: Clock, default_agent: str, directory: Path
+        self,
+        *,
+        log: Log,
+        agents: Agents,
+        launcher: Launcher,
+        clock: Clock,
+        default_agent: str,
+        directory: Path,
+        isolation: IsolationPolicy = DEFAULT_ISOLATION,
     ) -> None:
         self._log = log
         self._agents = agents
@@ -49,6 +58,7 @@ class Creation:
         self._clock = clock
         self._default_agent = default_agent
         self._default_directory = directory
+        self._isolation = isolation
 
     async def create(
         self,
@@ -73,6 +83,7 @@ class Creation:
             tools=request.tools,
             tool_policies=enforceable(request.tool_policies, adapter, catalog, request.tools),
             allowed_hosts=await keepable(request.allowed_hosts, choice.permission_mode, adapter.title, catalog),
+            isolation=await self._isolation.chosen(request.isolation),
             env=sorted({**request.env, **_checked_secrets(request)}),
             mcp=redacted(request.mcp),
         )

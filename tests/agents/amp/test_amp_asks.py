@@ -206,7 +206,7 @@ def test_bypass_mode_asks_for_nothing(session: AmpSession, tmp_path: Path) -> No
     session.model.script.add(
         calls(("shell_command", TOUCH), ("create_file", create(tmp_path / "out.txt"))), say("Made.")
     )
-    session.create(permissionMode="bypass").turn("Make it")
+    session.create(permissionMode="bypass", isolation="none").turn("Make it")
     assert session.all(PermissionRequested) == []
     assert made(session)
     assert (tmp_path / "out.txt").exists()

@@ -77,7 +77,7 @@ def test_an_mcp_server_of_the_users_own_configuration_ends_too(session: CodexSes
     table = f'[mcp_servers.mine]\ncommand = "{command[0]}"\nargs = [{arguments}]\nenv = {{ COLOUR = "blue" }}\n'
     session.configure(table)
     session.model.script.add(say("Hello."))
-    session.create().turn("Hello")
+    session.create(env={"SHOWN_BEHIND_THE_WALL": command[1]}).turn("Hello")
     assert runs(command)
     end(session, how)
     session.until(lambda: not runs(command))

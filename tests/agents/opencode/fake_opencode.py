@@ -157,7 +157,7 @@ if __name__ == "__main__":
     server = ThreadingHTTPServer(("127.0.0.1", port), Fake)
     server.daemon_threads = True
     if "EVERYAGENT_HOOK_SOCKET" in os.environ:
-        hook(hello=os.getpid())
+        hook(hello=os.environ["EVERYAGENT_SERVER_NAME"])
     sys.stdout.write(f"opencode server listening on http://127.0.0.1:{port}\n")
     sys.stdout.flush()
     server.serve_forever()

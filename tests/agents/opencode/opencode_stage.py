@@ -103,6 +103,7 @@ class OpencodeSession(Stage[ChatServer]):
         return msgspec.json.decode(answer.content)
 
     def server(self) -> int:
-        """The process whose home is this session's."""
-        (found,) = self.processes("serve")
+        """The process whose home is this session's, behind the wall that shows its workspace."""
+        servers = self.processes("serve")
+        (found,) = [pid for pid in servers if Path(f"/proc/{pid}/root{self.workspace}").exists()]
         return found

@@ -2,12 +2,13 @@
 
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 from anyio import to_thread
 
+from everyagent.agents import walls
 from everyagent.agents.acp import catalog
 from everyagent.agents.acp import launch as launching
 from everyagent.agents.acp.driver import AcpConversation
@@ -18,6 +19,7 @@ from everyagent.agents.adapter import AgentState, Capabilities, Catalog, Death, 
 from everyagent.agents.adapter_context import AdapterContext
 from everyagent.runtime.process import Process
 from everyagent.runtime.reaper import Reaper
+from everyagent.runtime.wall import Wall
 
 #: An agent that did not list its models is asked again after so many seconds.
 ASK_PAUSE = 300.0
@@ -72,11 +74,23 @@ class AcpAdapter:
         profile, model = self._profile, launch.model
         argv = await to_thread.run_sync(partial(launching.argv, profile, path, model))
         environment = launching.environment(profile, launch.env, model, self._environment)
-        process = await Process.start(argv, directory=launch.directory, environment=environment, reaper=self._reaper)
-        terminals = Terminals(launch.directory, environment, self._tasks, self._reaper)
+        wall = await self._wall(path, argv, launch, environment)
+        process = await Process.start(
+            argv, directory=launch.directory, environment=environment, reaper=self._reaper, wall=wall
+        )
+        terminals = Terminals(launch.directory, environment, self._tasks, self._reaper, wall)
         conversation = AcpConversation(profile, process, launch, listener, self._tasks, terminals)
         self._tasks.start_soon(conversation.run)
         return conversation
+
+    async def _wall(
+        self, path: str, argv: Sequence[str], launch: Launch, environment: Mapping[str, str]
+    ) -> Wall | None:
+        """The wall around the session's agent and its terminals."""
+        home = Path(environment.get("HOME") or Path.home())
+        native = [home / folder for folder in self._profile.native_homes]
+        needed = [Path(word) for word in argv if word.startswith("/")]
+        return await walls.around(launch, environment, program=Path(path), native=native, needed=needed)
 
     async def _ask(self, path: str) -> Catalog:
         """Start the program in an empty folder only to list its modes and models."""

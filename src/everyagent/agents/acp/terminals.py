@@ -10,6 +10,7 @@ from everyagent.errors import AgentFailed
 from everyagent.runtime.exit import Exit
 from everyagent.runtime.process import Process
 from everyagent.runtime.reaper import Reaper
+from everyagent.runtime.wall import Wall
 
 #: The output that is kept if the agent names no limit, and the most that it may ask for.
 OUTPUT_BYTES = 1024 * 1024
@@ -57,11 +58,19 @@ class Terminal:
 class Terminals:
     """The terminals of one session. Released ones are remembered for their output until the session's agent ends."""
 
-    def __init__(self, directory: Path, environment: Mapping[str, str], tasks: TaskSupervisor, reaper: Reaper) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        environment: Mapping[str, str],
+        tasks: TaskSupervisor,
+        reaper: Reaper,
+        wall: Wall | None = None,
+    ) -> None:
         self._directory = directory
         self._environment = environment
         self._tasks = tasks
         self._reaper = reaper
+        self._wall = wall
         self._terminals: dict[str, Terminal] = {}
         self._count = 0
 
@@ -79,6 +88,7 @@ class Terminals:
             directory=directory,
             environment={**self._environment, **{each.name: each.value for each in request.env}},
             reaper=self._reaper,
+            wall=self._wall,
         )
         process.close_stdin()
         limit = OUTPUT_BYTES if request.output_byte_limit is None else request.output_byte_limit

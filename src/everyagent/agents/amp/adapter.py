@@ -43,4 +43,6 @@ class AmpAdapter(ProgramAdapter):
             directory=launch.directory,
             environment=environment,
             reaper=self._reaper,
+            wall=await self._wall(launch, environment, program.native(environment), [address.socket.parent]),
+            network=launch.shell.network if launch.shell else None,
         )

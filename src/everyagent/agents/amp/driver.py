@@ -9,6 +9,7 @@ import anyio
 from anyio import to_thread
 from msgspec import UNSET, UnsetType
 
+from everyagent.agents import attached_files
 from everyagent.agents.adapter import Change, Death, DecodedFrame, Launch, Listener, Prompt
 from everyagent.agents.amp import attachments, encode, modes
 from everyagent.agents.amp import launch as launching
@@ -184,8 +185,9 @@ class AmpConversation:
         await run.lines.send_or_die(encode.prompt(content, steer=steer))
 
     async def _content(self, prompt: Prompt, preface: list[str]) -> list[dict[str, object]]:
-        folder = self._launch.scratch / "attachments" / prompt.item_id
+        folder = attached_files.folder_of(prompt, self._launch)
         if prompt.attachments:
+            prompt = await to_thread.run_sync(attached_files.reachable, prompt, self._launch)
             return await to_thread.run_sync(attachments.content, prompt, preface, folder)
         return attachments.content(prompt, preface, folder)
 

@@ -32,6 +32,14 @@ def login(environment: Mapping[str, str]) -> str | None:
     return "an Amp account" if _stored_key(environment) else None
 
 
+def native(environment: Mapping[str, str]) -> list[Path]:
+    """The folders that Amp keeps its settings, login and threads in."""
+    home = Path(environment.get("HOME") or Path.home())
+    folders = (("XDG_CONFIG_HOME", ".config"), ("XDG_DATA_HOME", ".local/share"), ("XDG_CACHE_HOME", ".cache"))
+    kept = [Path(environment.get(variable) or home / folder) / "amp" for variable, folder in folders]
+    return [*kept, *(Path(environment[name]).parent for name in ("AMP_LOG_FILE",) if environment.get(name))]
+
+
 def _stored_key(environment: Mapping[str, str]) -> bool:
     """Amp keeps a key for each server it was logged in to."""
     home = Path(environment.get("HOME") or Path.home())

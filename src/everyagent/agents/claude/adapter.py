@@ -21,11 +21,14 @@ class ClaudeAdapter(ProgramAdapter):
     async def open(self, launch: Launch, listener: Listener) -> ClaudeConversation:
         binary = self._program.located()
         config = await to_thread.run_sync(launching.write_mcp_config, launch)
+        environment = launching.environment(launch, self._environment)
         process = await Process.start(
             launching.argv(binary, launch, config),
             directory=launch.directory,
-            environment=launching.environment(launch, self._environment),
+            environment=environment,
             reaper=self._reaper,
+            wall=await self._wall(launch, environment, program.native(environment)),
+            network=launch.shell.network if launch.shell else None,
         )
         async with ended_on_failure(process):
             conversation = ClaudeConversation(process, launch, listener)

@@ -8,6 +8,7 @@ import anyio
 from anyio import to_thread
 from msgspec import UNSET
 
+from everyagent.agents import attached_files
 from everyagent.agents.adapter import Change, Launch, Listener, Prompt
 from everyagent.agents.claude import attachments, encode, modes, policies
 from everyagent.agents.claude.decode import ClaudeDecoder, LapsedAsk, SettledRequest, UnservedControlRequest
@@ -166,8 +167,9 @@ class ClaudeConversation:
         return ProcessEnd(history_lost=self._decoder.history_lost)
 
     async def _content(self, prompt: Prompt, seed: str | None) -> str | list[dict[str, object]]:
-        folder = self._launch.scratch / "attachments" / prompt.item_id
+        folder = attached_files.folder_of(prompt, self._launch)
         if prompt.attachments:
+            prompt = await to_thread.run_sync(attached_files.reachable, prompt, self._launch)
             return await to_thread.run_sync(attachments.content, prompt, seed, folder)
         return attachments.content(prompt, seed, folder)
 

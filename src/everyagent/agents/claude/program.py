@@ -53,6 +53,13 @@ def login(environment: Mapping[str, str]) -> str | None:
     return _email(home / ".claude.json") or "a Claude account"
 
 
+def native(environment: Mapping[str, str]) -> list[Path]:
+    """The files and folders that Claude Code keeps its settings, login and history in."""
+    home = Path(environment.get("HOME") or Path.home())
+    named = environment.get("CLAUDE_CONFIG_DIR")
+    return [Path(named)] if named else [home / ".claude", home / ".claude.json"]
+
+
 def _email(path: Path) -> str | None:
     try:
         settings = msgspec.json.decode(path.read_bytes(), type=_Settings)

@@ -24,7 +24,9 @@ class CodexAdapter(ProgramAdapter):
     async def open(self, launch: Launch, listener: Listener) -> CodexConversation:
         binary = self._program.located()
         environment = launching.environment(launch.env, self._environment)
-        key = ServerKey.of(launching.argv(binary, environment), environment)
+        hooks = await self._hook_server.open()
+        wall = await self._wall(launch, environment, [program.home(environment)], [hooks.parent])
+        key = ServerKey.of(launching.argv(binary, environment), environment, wall)
         own = launching.own_servers(environment)
         conversation = CodexConversation(launch, listener, self._tasks, self._reaper, self._hook_server, own)
         await self._servers.open(key, conversation)

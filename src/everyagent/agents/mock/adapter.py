@@ -2,6 +2,7 @@
 
 import os
 
+from everyagent.agents import walls
 from everyagent.agents.adapter import AgentState, Capabilities, Catalog, Launch, Listener
 from everyagent.agents.line_conversation import ended_on_failure
 from everyagent.agents.mock import launch as program
@@ -37,11 +38,13 @@ class MockAdapter:
         return await self.state()
 
     async def open(self, launch: Launch, listener: Listener) -> MockConversation:
+        environment = program.environment(launch, os.environ)
         process = await Process.start(
             program.argv(),
             directory=launch.directory,
-            environment=program.environment(launch, os.environ),
+            environment=environment,
             reaper=self._reaper,
+            wall=await walls.around(launch, environment),
         )
         async with ended_on_failure(process):
             conversation = MockConversation(process, listener)

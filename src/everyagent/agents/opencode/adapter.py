@@ -1,8 +1,11 @@
 """The OpenCode adapter: sessions share servers, and a pinned version can be installed."""
 
 from collections.abc import Mapping
+from pathlib import Path
+from socket import socket
 
 from anyio import to_thread
+from msgspec.structs import replace
 
 from everyagent.agents import packages
 from everyagent.agents.adapter import AgentState, Catalog, Launch, Listener
@@ -27,6 +30,8 @@ class OpencodeAdapter(ProgramAdapter):
         self._folder = around.folder / self.name
         self._servers = SharedServers(self._start, around.tasks)
         self._plugin_hooks = PluginHooks(around.tasks)
+        #: Sockets for servers with a restricted shell, which have one session each.
+        self._networks: dict[ServerKey, socket] = {}
 
     async def install(self, *, reinstall: bool) -> AgentState:
         """Also installs ripgrep if the machine has none."""
@@ -38,7 +43,16 @@ class OpencodeAdapter(ProgramAdapter):
         binary = self._program.located()
         conversation = OpencodeConversation(launch, listener, self._tasks, self._plugin_hooks)
         key = await to_thread.run_sync(self._key, binary, launch, await self._plugin_hooks.environment())
-        await self._servers.open(key, conversation)
+        environment = dict(key.environment)
+        needed = [await self._plugin_hooks.folder(), *self._beside()]
+        wall = await self._wall(launch, environment, program.native(environment), needed)
+        key = replace(key, wall=wall)
+        if launch.shell and launch.shell.network:
+            self._networks[key] = launch.shell.network
+        try:
+            await self._servers.open(key, conversation)
+        finally:
+            self._networks.pop(key, None)
         return conversation
 
     async def close(self) -> None:
@@ -54,8 +68,12 @@ class OpencodeAdapter(ProgramAdapter):
         quiet = dependencies.environment(launch.directory if launch else self._folder, environment)
         return ServerKey.of(launching.argv(binary), {**quiet, **environment})
 
+    def _beside(self) -> list[Path]:
+        ripgrep = program.own_ripgrep(self._environment) or program.beside(self._environment, self._folder)
+        return [Path(ripgrep)] if ripgrep else []
+
     async def _start(self, key: ServerKey) -> OpencodeServer:
-        return await OpencodeServer.ready(key, self._tasks, self._reaper)
+        return await OpencodeServer.ready(key, self._tasks, self._reaper, self._networks.get(key))
 
     async def _ask(self, path: str) -> Catalog:
         """Start the program to ask for its models and agents."""

@@ -12,6 +12,7 @@ const OURS = [
   "OPENCODE_SERVER_PASSWORD",
   "EVERYAGENT_HOOK_SOCKET",
   "EVERYAGENT_HOOK_TOKEN",
+  "EVERYAGENT_SERVER_NAME",
   "npm_config_@opencode-ai:registry",
 ]
 
@@ -38,7 +39,7 @@ function ask(message) {
 }
 
 async function hooks() {
-  await ask({ hello: process.pid })
+  await ask({ hello: process.env.EVERYAGENT_SERVER_NAME })
   return {
     "tool.execute.before": async (input, output) => {
       const verdict = await ask({ wish: { ...input, args: output.args } })

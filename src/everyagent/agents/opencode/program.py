@@ -61,6 +61,12 @@ def own_ripgrep(environment: Mapping[str, str]) -> str | None:
     return found or (str(fetched) if fetched.is_file() else None)
 
 
+def native(environment: Mapping[str, str]) -> list[Path]:
+    """The folders that OpenCode keeps its settings, login, sessions and packages in."""
+    folders = (("CONFIG", ".config"), ("DATA", ".local/share"), ("STATE", ".local/state"), ("CACHE", ".cache"))
+    return [_home(environment, f"XDG_{name}_HOME", folder) / "opencode" for name, folder in folders]
+
+
 def config_home(environment: Mapping[str, str]) -> Path:
     return _home(environment, "XDG_CONFIG_HOME", ".config")
 

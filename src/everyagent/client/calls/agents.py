@@ -26,6 +26,8 @@ class AgentSummary(Struct, frozen=True, kw_only=True, rename="camel"):
     problem: str | None = None
     capabilities: dict[str, bool] = {}
     unknown_frames: int = 0
+    isolation: str | None = None
+    isolations: list[str] = []
 
 
 class AgentSummaries(Struct, frozen=True, kw_only=True):

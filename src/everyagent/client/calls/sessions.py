@@ -6,6 +6,7 @@ from msgspec import UNSET, UnsetType
 
 from everyagent.client.call import ApiCall, ApiResponse, decoded, get, nothing, params, path, post
 from everyagent.model.events import SessionStatus
+from everyagent.model.isolation import IsolationChoice
 from everyagent.model.policies import UNRESTRICTED, ToolPolicies
 from everyagent.model.responses import Cancelled, SearchHits, SessionPage
 from everyagent.model.sessions import (
@@ -57,6 +58,7 @@ def create(
     tools: Sequence[CustomTool] = (),
     tool_policies: ToolPolicies = UNRESTRICTED,
     allowed_hosts: Sequence[str] | None = None,
+    isolation: IsolationChoice | None = None,
     system_prompt: str | None = None,
     metadata: Mapping[str, str] | None = None,
 ) -> ApiCall[SessionInfo]:
@@ -75,6 +77,7 @@ def create(
         tools=list(tools),
         tool_policies=tool_policies,
         allowed_hosts=None if allowed_hosts is None else list(allowed_hosts),
+        isolation=isolation,
         system_prompt=system_prompt,
         metadata=dict(metadata or {}),
     )

@@ -28,6 +28,7 @@ def info_of(record: SessionRecord) -> SessionInfo:
         tools=[tool.name for tool in config.tools],
         tool_policies=config.tool_policies,
         allowed_hosts=config.allowed_hosts,
+        isolation=config.isolation,
         system_prompt=config.system_prompt,
         usage=record.usage,
         cost_usd=record.cost_usd,

@@ -11,8 +11,10 @@ from msgspec.structs import replace
 from everyagent.agents.adapter import Adapter, AgentState, Capabilities, Catalog
 from everyagent.errors import UnknownAgent, UnsupportedChoice
 from everyagent.logs import get_logger
+from everyagent.model.isolation import Isolation
 from everyagent.model.sessions import UnknownFrame
 from everyagent.sessions.counts import Counts
+from everyagent.sessions.launch.isolation import IsolationPolicy
 
 logger = get_logger(__name__)
 
@@ -30,7 +32,11 @@ class Installing(Struct, frozen=True, kw_only=True):
 
 
 class AgentInfo(Struct, frozen=True, kw_only=True, rename="camel"):
-    """An agent and its state. `unknownFrames` counts its frames of unknown type since the daemon started."""
+    """An agent and its state. `unknownFrames` counts its frames of unknown type since the daemon started.
+
+    `isolation` is the level of its sessions that name none, null if the server's default is not available;
+    `isolations` are the levels that a session can have.
+    """
 
     id: str
     title: str
@@ -44,6 +50,8 @@ class AgentInfo(Struct, frozen=True, kw_only=True, rename="camel"):
     capabilities: Capabilities
     unknown_frames: int
     installation: Installing
+    isolation: Isolation | None = None
+    isolations: list[Isolation] = []
 
 
 class Agents:
@@ -57,10 +65,12 @@ class Agents:
         adapters: Sequence[Adapter],
         fetched: Callable[[str], int] = lambda _: 0,
         added: Callable[[], Sequence[Adapter]] = lambda: (),
+        isolation: IsolationPolicy | None = None,
     ) -> None:
         self._adapters = {adapter.name: adapter for adapter in adapters}
         self._fetched = fetched
         self._added = added
+        self.isolation = isolation or IsolationPolicy()
         self._installing: dict[str, Installing] = {}
         self._begun: dict[str, float] = {}
         self.counts = Counts()
@@ -100,6 +110,7 @@ class Agents:
 
     async def _info(self, adapter: Adapter) -> AgentInfo:
         state, capabilities = await self._look(adapter, loaded=True)
+        isolations = await self.isolation.available()
         return AgentInfo(
             id=adapter.name,
             title=adapter.title,
@@ -113,6 +124,8 @@ class Agents:
             capabilities=capabilities,
             unknown_frames=self.counts.unknown_frames[adapter.name],
             installation=await self.installing(adapter.name),
+            isolation=await self.isolation.default_level(),
+            isolations=isolations,
         )
 
     async def models(self, agent: str) -> Catalog:

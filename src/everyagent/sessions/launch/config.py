@@ -4,6 +4,7 @@ import msgspec
 from msgspec import Struct
 
 from everyagent.log.log import SessionRecord
+from everyagent.model.isolation import Isolation
 from everyagent.model.parts import Json
 from everyagent.model.policies import UNRESTRICTED, ToolPolicies
 from everyagent.model.sessions import ForkOrigin
@@ -11,7 +12,10 @@ from everyagent.model.tools import CustomTool, McpServer
 
 
 class SessionConfig(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`env` holds names and `mcp` a redacted view; the values are in `SessionSecrets`."""
+    """`env` holds names and `mcp` a redacted view; the values are in `SessionSecrets`.
+
+    `isolation` is None for a session of an earlier version: it gets the server's default.
+    """
 
     directory: str
     system_prompt: str | None = None
@@ -20,6 +24,7 @@ class SessionConfig(Struct, frozen=True, kw_only=True, omit_defaults=True):
     allowed_hosts: list[str] | None = None
     env: list[str] = []
     mcp: dict[str, Json] = {}
+    isolation: Isolation | None = None
     forked_from: ForkOrigin | None = None
 
 

@@ -19,10 +19,12 @@ from everyagent.model.decoding import decode_event
 from everyagent.model.events import TYPE_NUMBERS, ItemCompleted
 from everyagent.sessions.history.transcript import AnyEntry, Transcriber, as_seed
 from everyagent.sessions.launch.config import SessionSecrets, config_of
+from everyagent.sessions.launch.isolation import IsolationPolicy
 from everyagent.sessions.launch.known_secrets import session_secrets
 from everyagent.sessions.launch.scratch import ScratchFolders
 from everyagent.sessions.launch.secrets import SecretVault, is_sealed
 
+DEFAULT_ISOLATION = IsolationPolicy()
 _SEED_EVENTS = frozenset((TYPE_NUMBERS[ItemCompleted.type],))
 #: The newest entries that are read for a seed, which has room for far fewer.
 _SEED_ENTRIES = 1000
@@ -36,13 +38,20 @@ class Launcher:
     """
 
     def __init__(
-        self, log: Log, vault: SecretVault, scratch: ScratchFolders, url: str | None, own_secrets: Mapping[bytes, str]
+        self,
+        log: Log,
+        vault: SecretVault,
+        scratch: ScratchFolders,
+        url: str | None,
+        own_secrets: Mapping[bytes, str],
+        isolation: IsolationPolicy = DEFAULT_ISOLATION,
     ) -> None:
         self._own = watch(Masker({**vault.own_secrets(), **own_secrets}))
         self._log = log
         self._vault = vault
         self.scratch = scratch
         self._url = url
+        self._isolation = isolation
 
     async def launch_for(self, record: SessionRecord) -> Launch:
         config = config_of(record)
@@ -67,6 +76,8 @@ class Launcher:
             tools_token=self.tools_token(record.session_id) if offered else None,
             policies=config.tool_policies,
             hosts=None if config.allowed_hosts is None else tuple(config.allowed_hosts),
+            isolation=await self._isolation.at_start(config.isolation),
+            hidden=(self.scratch.data_folder,),
             native_session_id=record.native_session_id,
             seed=await self._seed(record) if fresh else None,
         )

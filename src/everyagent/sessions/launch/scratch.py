@@ -16,6 +16,11 @@ class ScratchFolders:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
+    @property
+    def data_folder(self) -> Path:
+        """The daemon's data folder, which holds these folders."""
+        return self._folder.parent.resolve()
+
     def make(self, session: int) -> Path:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         place = self._folder / str(session)

@@ -7,6 +7,7 @@ from pathlib import Path
 import anyio
 from anyio import to_thread
 
+from everyagent.agents import attached_files
 from everyagent.agents.adapter import Change, Death, DecodedFrame, Launch, Listener, Prompt
 from everyagent.agents.codex import catalog
 from everyagent.agents.codex.decode import asks
@@ -247,7 +248,8 @@ class CodexConversation(SharedConversation[CodexMessage]):
         await self._exchange.request("turn/steer", {**self._thread, "expectedTurnId": turn, "input": input})
 
     async def _input(self, prompt: Prompt, seed: str | None) -> list[dict[str, object]]:
-        folder = self._launch.scratch / "attachments" / prompt.item_id
+        folder = attached_files.folder_of(prompt, self._launch)
+        prompt = await to_thread.run_sync(attached_files.reachable, prompt, self._launch)
         return await to_thread.run_sync(attachments.content, prompt, seed, folder)
 
     # -- the end ------------------------------------------------------------------------------------------------

@@ -51,7 +51,9 @@ class AppServer(SharedServer[CodexMessage]):
     @classmethod
     async def ready(cls, key: ServerKey, tasks: TaskSupervisor, reaper: Reaper) -> Self:
         environment = dict(key.environment)
-        process = await Process.start(key.argv, directory=Path("/"), environment=environment, reaper=reaper)
+        process = await Process.start(
+            key.argv, directory=Path("/"), environment=environment, reaper=reaper, wall=key.wall
+        )
         return await cls(process, tasks).started()
 
     # -- sessions -----------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import anyio
 import msgspec
 from anyio import to_thread
 
+from everyagent.agents import attached_files
 from everyagent.agents.adapter import Change, Death, DecodedFrame, Frame, Launch, Listener, NativeSession, Prompt
 from everyagent.agents.opencode.decode import asks, notices
 from everyagent.agents.opencode.decode.decoder import OpencodeDecoder
@@ -93,7 +94,7 @@ class OpencodeConversation(SharedConversation[NativeEvent]):
         self._decoder.model = session.model
         server.router.own(session.id, self)
         self._plugin_hooks.conversations.append(self)
-        if self._launch.policies != UNRESTRICTED and not await self._plugin_hooks.is_loaded(server.pid):
+        if self._launch.policies != UNRESTRICTED and not await self._plugin_hooks.is_loaded(server.name):
             raise AgentFailed(_NO_PLUGIN)
         self.put(DecodedFrame(Frame("from_agent", answer), (NativeSession(session.id),)))
         if self._launch.mcp:
@@ -170,7 +171,8 @@ class OpencodeConversation(SharedConversation[NativeEvent]):
         return f"/session/{self._decoder.session}"
 
     async def _send(self, prompt: Prompt, seed: str | None) -> None:
-        folder = self._launch.scratch / "attachments" / prompt.item_id
+        folder = attached_files.folder_of(prompt, self._launch)
+        prompt = await to_thread.run_sync(attached_files.reachable, prompt, self._launch)
         parts = await to_thread.run_sync(attachments.parts, prompt, seed, folder)
         try:
             await self._ask("POST", f"{self._session}/prompt_async", encode.prompt(self._launch, parts))

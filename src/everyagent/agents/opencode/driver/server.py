@@ -29,6 +29,8 @@ START_LIMIT = 40.0
 #: How long OpenCode may take to stop its work before it is killed.
 DISPOSE_LIMIT = 3.0
 PASSWORD_VARIABLE = "OPENCODE_SERVER_PASSWORD"
+#: The server's name, by which its plugin reports itself: its process id is another one behind a wall.
+NAME_VARIABLE = "EVERYAGENT_SERVER_NAME"
 #: Put in the inboxes of a directory's sessions when its event stream is back after it was lost.
 STREAM_LOST = NativeEvent(b"", "everyagent.stream_lost")
 _LISTENING = re.compile(rb"listening on (http://[\w.:]+)")
@@ -42,9 +44,9 @@ class OpencodeServer(SharedServer[NativeEvent]):
     title = "OpenCode's server"
     grace = 1.0
 
-    def __init__(self, process: Process, tasks: TaskSupervisor, password: str) -> None:
+    def __init__(self, process: Process, tasks: TaskSupervisor, password: str, name: str) -> None:
         super().__init__(process, tasks)
-        self.pid = process.pid
+        self.name = name
         self.router: SessionRouter[OpencodeServerSession] = SessionRouter()
         self._password = password
         self._feeds: dict[str, EventFeed] = {}
@@ -54,12 +56,17 @@ class OpencodeServer(SharedServer[NativeEvent]):
         self._listening = anyio.Event()
 
     @classmethod
-    async def ready(cls, key: ServerKey, tasks: TaskSupervisor, reaper: Reaper) -> Self:
+    async def ready(
+        cls, key: ServerKey, tasks: TaskSupervisor, reaper: Reaper, network: socket.socket | None = None
+    ) -> Self:
         password = secrets.token_urlsafe(24)
         argv = (*key.argv, "--port", str(_free_port()))
-        environment = {**dict(key.environment), PASSWORD_VARIABLE: password}
-        process = await Process.start(argv, directory=Path("/"), environment=environment, reaper=reaper)
-        return await cls(process, tasks, password).started()
+        name = secrets.token_hex(8)
+        environment = {**dict(key.environment), PASSWORD_VARIABLE: password, NAME_VARIABLE: name}
+        process = await Process.start(
+            argv, directory=Path("/"), environment=environment, reaper=reaper, wall=key.wall, network=network
+        )
+        return await cls(process, tasks, password, name).started()
 
     @property
     def rest(self) -> Rest:

@@ -16,15 +16,15 @@ from everyagent.agents.supervision import TaskSupervisor
 OWNER_LIMIT = 10.0
 #: How long a server may take to load the plugin. On a busy machine that takes longer than 10 seconds.
 LOAD_LIMIT = 40.0
-#: Processes that have loaded the plugin and are remembered.
+#: Servers that have loaded the plugin and are remembered.
 REMEMBERED = 256
 _TICK = 0.02
 
 
 class PluginMessage(Struct, frozen=True, rename={"call": "wish"}):
-    """The plugin reports that it is loaded in the process of this number, or asks about a tool call."""
+    """The plugin reports that it is loaded in the server of this name, or asks about a tool call."""
 
-    hello: int | None = None
+    hello: str | None = None
     call: PluginCall | None = None
 
 
@@ -42,19 +42,23 @@ class PluginHooks:
         self.conversations: list[PolicedConversation] = []
         self._hook_server = HookServer(tasks)
         self._token = self._hook_server.admit(self._decide)
-        self._loaded: dict[int, None] = {}
+        self._loaded: dict[str, None] = {}
 
     async def environment(self) -> dict[str, str]:
         """The variables by which a server's plugin finds the hook server."""
         socket: Path = await self._hook_server.open()
         return {"EVERYAGENT_HOOK_SOCKET": str(socket), "EVERYAGENT_HOOK_TOKEN": self._token}
 
-    async def is_loaded(self, pid: int) -> bool:
+    async def folder(self) -> Path:
+        """The folder of the hook server's socket."""
+        return (await self._hook_server.open()).parent
+
+    async def is_loaded(self, name: str) -> bool:
         """Waits until that server has loaded the plugin, which applies the policies. False if it has not."""
         with anyio.move_on_after(LOAD_LIMIT):
-            while pid not in self._loaded:
+            while name not in self._loaded:
                 await anyio.sleep(_TICK)
-        return pid in self._loaded
+        return name in self._loaded
 
     async def close(self) -> None:
         await self._hook_server.close()

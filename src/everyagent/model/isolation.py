@@ -1,0 +1,13 @@
+"""Isolation levels: what separates an agent from the machine, from other sessions and from the daemon."""
+
+from typing import Literal, TypeAlias
+
+Isolation: TypeAlias = Literal["none", "namespace", "container"]
+#: `auto` is the strongest level that needs no set-up: `namespace` where the system permits it, else `none`.
+IsolationChoice: TypeAlias = Literal["auto", "none", "namespace", "container"]
+#: From the weakest to the strongest.
+LEVELS: tuple[Isolation, ...] = ("none", "namespace", "container")
+
+
+def weaker(level: Isolation, floor: Isolation) -> bool:
+    return LEVELS.index(level) < LEVELS.index(floor)

@@ -1,0 +1,69 @@
+"""Starts every child process of the daemon: marked, with a given environment, and kept together with its descendants.
+
+`process.py` uses it for agents, `command.py` for programs that run to their end.
+"""
+
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from everyagent.runtime import wall as walls
+from everyagent.runtime.reaper import Reaper
+from everyagent.runtime.wall import Wall
+
+
+class Spawned(NamedTuple):
+    """A running child. `mark` identifies it and its descendants for the reaper."""
+
+    child: subprocess.Popen[bytes]
+    mark: str
+
+
+def spawn(
+    argv: Sequence[str],
+    *,
+    directory: Path,
+    environment: Mapping[str, str],
+    reaper: Reaper,
+    wall: Wall | None = None,
+    network: socket.socket | None = None,
+    stdin: int = subprocess.PIPE,
+    stdout: int | IO[bytes] = subprocess.PIPE,
+    stderr: int | IO[bytes] = subprocess.PIPE,
+) -> Spawned:
+    """Start a program in a session of its own; blocking. `environment` is all that it gets. Raises `OSError`.
+
+    On Linux, a parent process collects what leaves its parents, so that the whole tree can be ended. Over `network`,
+    a socket arrives that listens in a network namespace for the program's commands; this needs a wall.
+    """
+    if shutil.which(argv[0], path=environment.get("PATH")) is None:
+        raise FileNotFoundError(argv[0])
+    if not directory.is_dir():
+        raise NotADirectoryError(directory)
+    mark = secrets.token_hex(8)
+    words = [("level", "namespace" if wall else "none"), ("cwd", str(directory)), *(wall.steps if wall else ())]
+    sockets = [network.fileno()] if network else []
+    words += [("network", str(descriptor)) for descriptor in sockets]
+
+    def popen(argv: Sequence[str], descriptors: Sequence[int]) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            argv,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            cwd=directory,
+            env={**environment, **reaper.marks(mark)},
+            bufsize=0,
+            start_new_session=True,
+            pass_fds=descriptors,
+        )
+
+    if sys.platform != "linux":
+        return Spawned(popen(argv, ()), mark)
+    with walls.entry(words, argv) as (entry, given):
+        return Spawned(popen(entry, [given, *sockets]), mark)

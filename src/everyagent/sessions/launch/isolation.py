@@ -1,0 +1,91 @@
+"""Chooses the isolation level of a session, and refuses one that this machine does not have."""
+
+from typing import Literal
+
+from anyio import to_thread
+from msgspec import Struct
+
+from everyagent.errors import AgentFailed, UnsupportedChoice
+from everyagent.model.isolation import LEVELS, Isolation, IsolationChoice, weaker
+
+FIELD = "isolation"
+_NO_CONTAINERS = "this version of everyagent starts no containers"
+
+
+class IsolationPolicy(Struct, frozen=True, kw_only=True):
+    """`default` is the level of sessions that name none. No session is less isolated than `floor`."""
+
+    default: IsolationChoice = "auto"
+    floor: Isolation = "none"
+
+    async def chosen(self, asked: IsolationChoice | None) -> Isolation:
+        """The level of a new session. A level that was named is never replaced by another. Raises."""
+        wanted = asked or self.default
+        level = await automatic() if wanted == "auto" else wanted
+        if weaker(level, self.floor):
+            if wanted != "auto":
+                strong = [each for each in LEVELS if not weaker(each, self.floor)]
+                raise UnsupportedChoice(
+                    f"This server runs no session below {self.floor!r}, and {wanted!r} is weaker. "
+                    f"Choose one of: {', '.join(strong)}.",
+                    field=FIELD,
+                    choices=list(strong),
+                )
+            level = self.floor
+        if why := await unavailable(level):
+            found = await self.available()
+            raise UnsupportedChoice(
+                f"Isolation {level!r} is not available: {why}. Available: {', '.join(found) or 'nothing'}.",
+                field=FIELD,
+                choices=[*found],
+            )
+        return level
+
+    async def available(self) -> list[Isolation]:
+        """The levels that a session can have."""
+        return [level for level in LEVELS if not weaker(level, self.floor) and not await unavailable(level)]
+
+    async def default_level(self) -> Isolation | None:
+        """The level of a session that names none; None if that is not available, so that it would be refused."""
+        try:
+            return await self.chosen(None)
+        except UnsupportedChoice:
+            return None
+
+    async def described(self) -> str:
+        """The level of sessions that name none, with a warning if agents are not isolated."""
+        level = await self.default_level()
+        if level is None:
+            return "not available: sessions are refused unless they name another level"
+        if level == "none" and (why := await unavailable("namespace")):
+            return f"none: agents can read and change everything that you can ({why})"
+        return "none: agents can read and change everything that you can" if level == "none" else level
+
+    async def at_start(self, stored: Isolation | None) -> Literal["none", "namespace"]:
+        """The level at which an agent starts: that of its session, raised to the floor. Raises `AgentFailed`."""
+        level: Isolation = stored or (await automatic() if self.default == "auto" else self.default)
+        if weaker(level, self.floor):
+            level = self.floor
+        if why := await unavailable(level):
+            raise AgentFailed(f"The agent was not started, because isolation {level!r} is not available: {why}.")
+        assert level != "container"
+        return level
+
+
+async def automatic() -> Isolation:
+    """`namespace` where the system permits it, else `none`."""
+    return "none" if await unavailable("namespace") else "namespace"
+
+
+async def unavailable(level: Isolation) -> str | None:
+    """The reason why this machine does not have a level; None if it has."""
+    match level:
+        case "none":
+            return None
+        case "namespace":
+            from everyagent.runtime import wall_probe  # loaded at the first session
+
+            why = await to_thread.run_sync(wall_probe.unavailable_reason)
+            return why.rstrip(".") if why else None
+        case "container":
+            return _NO_CONTAINERS
