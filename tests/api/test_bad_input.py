@@ -1,5 +1,7 @@
 """Invalid requests get a problem that names the reason and the field."""
 
+import errno
+
 import httpx2
 import pytest
 
@@ -184,3 +186,17 @@ async def test_an_offset_outside_the_log_is_400(served: Served, offset: str) -> 
     for path in ("events", "events/sse"):
         response = await served.client.get(f"/v1/sessions/mine/{path}?offset={offset}")
         assert response.status_code == 400
+
+
+async def test_an_integer_of_thousands_of_digits_is_400(served: Served) -> None:
+    for body in (b'{"limit":%b}', b'{"tools":[{"name":"t","inputSchema":{"a":%b}}]}', b'{"title":%b}'):
+        response = await served.client.post("/v1/sessions", content=body % (b"7" * 5000), headers=JSON)
+        problem(response, 400, "invalid_request")
+
+
+async def test_a_full_disk_is_507_wherever_it_is_met(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(served.sessions, "get", full, raising=False)
+    problem(await served.client.get("/v1/sessions/mine"), 507, "storage_full")

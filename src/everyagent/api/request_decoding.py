@@ -89,6 +89,8 @@ def _decoded(body: bytes, decoder: msgspec.json.Decoder[T]) -> T:
         raise BadRequest(f"The body is not JSON: {error}.") from None
     except RecursionError:
         raise BadRequest("The body is nested too deeply.") from None
+    except ValueError as error:  # an integer with more digits than Python converts
+        raise BadRequest(f"The body has an invalid number: {error}.") from None
 
 
 def require_json(scope: Scope) -> None:

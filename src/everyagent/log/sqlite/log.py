@@ -5,12 +5,15 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple, cast
 
+import apsw
+
 from everyagent.clock import Clock
 from everyagent.log.blobs import Blobs, sync_folder
 from everyagent.log.sql.log import HEARTBEAT_SECONDS, RECENT_BYTES, SqlLog
 from everyagent.log.sqlite.checkpoint import Checkpointer
 from everyagent.log.sqlite.connection import Connection
 from everyagent.log.sqlite.database import BUSY_SECONDS, Database
+from everyagent.log.sqlite.health import check, damaged
 from everyagent.log.sqlite.lock import FolderLock
 from everyagent.log.sqlite.migrations import migrate
 from everyagent.log.sqlite.queries import SqliteQueries
@@ -89,10 +92,15 @@ def _open(folder: Path, vfs: str | None, busy_seconds: float) -> _Opened:
         database = Database(folder / "everyagent.db", vfs, busy_seconds)
         if vfs is None:
             _make_private(database.path)
-        connection = database.writer()
-        undo.callback(connection.close)
-        migrate(connection)
-        _forget_deleted_words(connection)
+        try:
+            connection = database.writer()
+            undo.callback(connection.close)
+            migrate(connection)
+            if vfs is None:
+                check(connection, database.path.stat().st_size)
+            _forget_deleted_words(connection)
+        except (apsw.NotADBError, apsw.CorruptError) as error:
+            raise damaged(str(database.path), error) from error
         blobs = Blobs(folder / "blobs")
         digests = connection.execute("SELECT DISTINCT digest FROM blobs").fetchall()
         blobs.sweep([cast("bytes", digest) for (digest,) in digests])

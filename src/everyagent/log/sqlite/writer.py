@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from queue import Empty, SimpleQueue
@@ -21,9 +22,12 @@ from everyagent.log.sqlite.connection import Connection
 from everyagent.log.sqlite.database import FULL, commit_failure, is_full
 from everyagent.log.sqlite.deletion import Deletion
 from everyagent.log.sqlite.group import SqliteGroup
+from everyagent.log.sqlite.health import repair_search
 
 #: The pause between attempts to write to a full disk.
 RETRY_SECONDS = 0.25
+#: A repair of the full-text index that did not help is not repeated sooner.
+REPAIR_PAUSE_SECONDS = 60.0
 PRUNE_MICROS = 600 * 1_000_000
 
 T = TypeVar("T")
@@ -55,6 +59,7 @@ class Writer:
         self._housekeeping = Retries("removing deleted data from the log")
         self._commits = Retries("writing to the log")
         self._pruned_at = 0
+        self._repair_after = 0.0
         self._wal_pages = 0
         row = connection.execute("SELECT coalesce(max(number), 0) FROM commits").fetchone()
         self.last_commit = cast("tuple[int]", row)[0]
@@ -131,6 +136,8 @@ class Writer:
         except Exception as error:  # noqa: BLE001 - each job is tried alone, and fails with its own error
             if self._roll_back(error):
                 return self._hold(jobs, error)
+            if self._repaired(error):
+                return self._commit(jobs)
             if isinstance(error, apsw.BusyError):  # trying each alone would wait for the lock once per job
                 self._fail(jobs, error)
             else:
@@ -194,6 +201,18 @@ class Writer:
                 self._connection.execute("ROLLBACK")
         return full
 
+    def _repaired(self, error: Exception) -> bool:
+        """Whether a damaged full-text index was the cause, and was built again. It must not stop any session."""
+        now = time.monotonic()
+        if now < self._repair_after or not isinstance(error, (apsw.CorruptError, apsw.NoMemError, apsw.SQLError)):
+            return False
+        self._repair_after = now + REPAIR_PAUSE_SECONDS
+        try:
+            return repair_search(self._connection)
+        except apsw.Error as failure:
+            self._roll_back(failure)
+            return False
+
     def _post(self, commit: Commit) -> None:
         if commit.outcomes:
             self._loop.call_soon_threadsafe(self._committed, commit)
@@ -227,6 +246,7 @@ class Writer:
                 self._pruned_at = now
         except (apsw.Error, OSError) as error:
             self.full = self._roll_back(error)
+            self._repaired(error)
             self._housekeeping.failed(error)
         else:
             self._housekeeping.succeeded()

@@ -19,6 +19,8 @@ from everyagent.model.events import (
 
 Request: TypeAlias = PermissionRequested | QuestionRequested | ToolRequested
 Resolution: TypeAlias = PermissionResolved | QuestionResolved | ToolResolved
+#: Further asks of a session are refused.
+MAX_OPEN_ASKS = 1000
 #: Finds the universal id of an item by the adapter's key for it.
 ItemIds: TypeAlias = Callable[[str | None], str | None]
 
@@ -31,11 +33,14 @@ class PendingAsk(NamedTuple):
 
 
 class Asks:
-    __slots__ = ("_ids", "_pending")
+    """`_keys` has the id of each open ask by the adapter's key for it."""
+
+    __slots__ = ("_ids", "_keys", "_pending")
 
     def __init__(self, ids: Callable[[str], str]) -> None:
         self._ids = ids
         self._pending: dict[str, PendingAsk] = {}
+        self._keys: dict[str, str] = {}
 
     def __len__(self) -> int:
         return len(self._pending)
@@ -45,17 +50,30 @@ class Asks:
 
     def copy(self) -> "Asks":
         twin = Asks(self._ids)
-        twin._pending = {**self._pending}
+        twin._pending, twin._keys = {**self._pending}, {**self._keys}
         return twin
 
     def open(self, data: Request, known: ItemIds) -> Request | None:
         """The request under its universal id; None if that ask is open already."""
         key = ask_id_of(data)
-        if any(ask.key == key for ask in self._pending.values()):
+        if key in self._keys:
             return None
         request = _with_id(data, self._ids(_PREFIXES[kind_of(data)]), known)
-        self._pending[ask_id_of(request)] = PendingAsk(key, request)
+        self._add(key, request)
         return request
+
+    def _add(self, key: str, request: Request) -> None:
+        ask_id = ask_id_of(request)
+        self._pending[ask_id] = PendingAsk(key, request)
+        self._keys[key] = ask_id
+
+    def over_limit(self) -> list[tuple[Resolution, Answer]]:
+        """Refusals of the newest asks, if more than `MAX_OPEN_ASKS` are open. They stay open until `forget`."""
+        if len(self._pending) <= MAX_OPEN_ASKS:
+            return []
+        why = f"The session has {MAX_OPEN_ASKS} open asks, its limit."
+        excess = list(self._pending.values())[MAX_OPEN_ASKS:]
+        return [(_abandoned(ask.request, why), _refusal(ask.request, why)) for ask in excess]
 
     def resolve(self, ask_id: str, answer: Answer) -> Resolution:
         """The event that an answer makes. The ask stays open until `forget`."""
@@ -63,23 +81,23 @@ class Asks:
 
     def resolved_by_agent(self, data: Resolution) -> Resolution | None:
         """The resolution of an ask by the agent itself, under its universal id; None if it is not open."""
-        key = ask_id_of(data)
-        for ask_id, ask in self._pending.items():
-            if ask.key == key:
-                del self._pending[ask_id]
-                return _resolved_as(ask.request, data)
-        return None
+        ask_id = self._keys.pop(ask_id_of(data), None)
+        return _resolved_as(self._pending.pop(ask_id).request, data) if ask_id else None
 
     def abandon(self, why: str) -> Iterator[Resolution]:
         for ask in list(self._pending.values()):
             yield _abandoned(ask.request, why)
         self._pending.clear()
+        self._keys.clear()
 
     def observe(self, request: Request) -> None:
-        self._pending[ask_id_of(request)] = PendingAsk(ask_id_of(request), request)
+        self._add(ask_id_of(request), request)
 
     def forget(self, data: Request | Resolution) -> PendingAsk | None:
-        return self._pending.pop(ask_id_of(data), None)
+        ask = self._pending.pop(ask_id_of(data), None)
+        if ask:
+            self._keys.pop(ask.key, None)
+        return ask
 
 
 _PREFIXES: dict[AskKind, str] = {"permission": "perm_", "question": "ques_", "tool": "tool_"}
@@ -168,16 +186,21 @@ def _tool(request: ToolRequested) -> ToolResolved:
     return convert(request, ToolResolved, from_attributes=True)
 
 
-def _abandoned(request: Request, why: str) -> Resolution:
+def _refusal(request: Request, why: str) -> Answer:
     match request:
         case PermissionRequested():
-            return resolution(request, PermissionAnswer(reply="reject", message=why))
+            return PermissionAnswer(reply="reject", message=why)
         case QuestionRequested():
-            return resolution(request, QuestionAnswer(answers=None, message=why))
+            return QuestionAnswer(answers=None, message=why)
         case ToolRequested():
-            return replace(resolution(request, ToolAnswer(output=None)), message=why)
+            return ToolAnswer(output=None)
         case _:
             assert_never(request)
+
+
+def _abandoned(request: Request, why: str) -> Resolution:
+    abandoned = resolution(request, _refusal(request, why))
+    return replace(abandoned, message=why) if isinstance(abandoned, ToolResolved) else abandoned
 
 
 def _resolved_as(request: Request, data: Resolution) -> Resolution:

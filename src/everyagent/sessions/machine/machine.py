@@ -236,13 +236,11 @@ class Machine:
         self._finish_turn(decision)
 
     def _receive(self, frames: Sequence[DecodedFrame], decision: Decision) -> None:
-        state, transaction = self.state, decision.transaction
+        state, transaction, sequencer, turn = self.state, decision.transaction, self.state.sequencer, self.state.turn
         if state.ended:
             return
-        sequencer, turn = state.sequencer, state.turn
         for received in self.state.mask.received(frames):
-            frame = received.frame
-            transaction.begin_frame(frame.direction, frame.body, frame.form)
+            transaction.begin_frame(received.frame.direction, received.frame.body, received.frame.form)
             for draft in received.drafts:
                 if isinstance(draft, NativeSession):
                     transaction.set_native_session(draft.id)
@@ -259,6 +257,9 @@ class Machine:
                     return
             if sequencer.turn_id != (turn.turn_id if turn else None):
                 turn = self._follow_turn(decision)
+        if refused := sequencer.asks.over_limit():
+            self._note({"cause": "too_many_asks"}, decision)
+            self._answer(refused, decision)
         self._settle(decision)
         if self.projection:
             self._heed_projection(self.projection, decision)
@@ -279,10 +280,9 @@ class Machine:
         if projection.overspent and state.turn and not state.turn.cancelled:
             self._note({"cause": "budget_reached"}, decision)
             self._interrupt(state.turn, "The turn was interrupted.", decision)
-        for ask_id in projection.granted():
-            if state.sequencer.asks.pending(ask_id):
-                self._note({"cause": "granted_before"}, decision)
-                self._answer([(state.sequencer.asks.resolve(ask_id, _YES), _YES)], decision)
+        for ask_id in filter(state.sequencer.asks.pending, projection.granted()):
+            self._note({"cause": "granted_before"}, decision)
+            self._answer([(state.sequencer.asks.resolve(ask_id, _YES), _YES)], decision)
 
     def _agent_ready(self, turn: ActiveTurn, decision: Decision) -> None:
         state = self.state

@@ -37,6 +37,8 @@ from everyagent.sessions.machine.open_item import OpenItem
 
 #: So many items and calls are remembered, for events that refer back to them.
 REMEMBERED = 4096
+#: With so many open items, the oldest one is closed before another one starts.
+MAX_OPEN_ITEMS = 10_000
 #: An item whose deltas outgrow this is closed and goes on as another one.
 MAX_ITEM_CHARS = 64 * 1024 * 1024
 
@@ -173,6 +175,8 @@ class Sequencer:
         key = item.item_id
         if key in self._items:
             return
+        if len(self._open) >= MAX_OPEN_ITEMS:
+            yield from self._fail(next(iter(self._open)), f"The turn has {MAX_OPEN_ITEMS} open items, its limit.")
         yield from self._missing_call(item)
         universal = self._universal(item)
         self._open[key] = OpenItem(universal)
