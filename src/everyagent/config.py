@@ -118,6 +118,24 @@ def own_agents(environ: Mapping[str, str] = os.environ) -> dict[str, OwnAgent]:
     return msgspec.convert(_converted("agents", given), dict[str, OwnAgent]) if given else {}
 
 
+def add_own_agent(name: str, agent: OwnAgent, environ: Mapping[str, str] = os.environ) -> Path:
+    """Append an agent to `config.toml`, whose other lines stay as they are. Raises `ConfigError`."""
+    path = config_file(environ)
+    if name in own_agents(environ):
+        raise ConfigError(f"{path} has an agent {name!r} already. Change it there, or choose another name.")
+    given = GivenSetting({name: msgspec.to_builtins(agent)}, f"the agent {name!r}")
+    _converted("agents", given)
+    words = ", ".join(msgspec.json.encode(word).decode() for word in agent.command)
+    title = f"title = {msgspec.json.encode(agent.title).decode()}\n" if agent.title else ""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a") as file:
+            file.write(f"\n[agents.{name}]\ncommand = [{words}]\n{title}")
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error}.") from error
+    return path
+
+
 def is_loopback(host: str) -> bool:
     return host in {"localhost", "::1"} or host.startswith("127.")
 

@@ -1,4 +1,4 @@
-"""`everyagent agents`: lists and installs agents."""
+"""`everyagent agents`: lists, installs, adds and checks agents."""
 
 from typing import Annotated
 
@@ -11,8 +11,10 @@ from everyagent.cli.exit_codes import EPILOGUE, CliFailure, ExitCode
 from everyagent.cli.output import print_json, print_table, say
 from everyagent.cli.progress import waiting
 from everyagent.client.calls.agents import AgentSummary
+from everyagent.config import ConfigError, add_own_agent
+from everyagent.model.agents import OwnAgent
 
-app = App(name="agents", help="List and install coding agents.", help_epilogue=EPILOGUE)
+app = App(name="agents", help="List, install, add and check coding agents.", help_epilogue=EPILOGUE)
 
 
 @app.command(name="list")
@@ -36,7 +38,7 @@ def install(
     Parameters
     ----------
     agents
-        The agents to install: claude codex opencode amp
+        The agents to install: claude codex opencode amp copilot gemini qwen kimi goose pi
     reinstall
         Install again, even if the agent is installed already.
     """
@@ -45,6 +47,57 @@ def install(
     infos = anyio.run(_install, options, agents, reinstall, backend_options={"use_uvloop": True})
     if options.json:
         print_json(infos)
+
+
+@app.command
+def add(
+    name: str,
+    /,
+    *command: Annotated[str, Parameter(allow_leading_hyphen=True)],
+    title: Annotated[str | None, Parameter(show_default=False)] = None,
+) -> None:
+    """Add an agent of your own, which speaks the Agent Client Protocol over stdio, to config.toml.
+
+    A running daemon finds it at once. Example: everyagent agents add mine -- my-agent --acp
+
+    Parameters
+    ----------
+    name
+        A name for it: small letters, digits and hyphens.
+    command
+        The command that starts it, after `--`.
+    title
+        Its name for people.
+    """
+    if not command:
+        raise CliFailure("No command given. Example: everyagent agents add mine -- my-agent --acp", ExitCode.USAGE)
+    agent = OwnAgent(command=list(command), title=title)
+    try:
+        path = add_own_agent(name, agent)
+    except ConfigError as problem:
+        raise CliFailure(str(problem), ExitCode.USAGE) from problem
+    say(f"Added {name} to {path}.")
+
+
+@app.command
+def check(name: str, /, *, options: DaemonOptions = DEFAULT_OPTIONS) -> None:
+    """Run a real session of an agent, and report what it covers. It needs the agent's login and spends a few requests.
+
+    Parameters
+    ----------
+    name
+        The agent to check.
+    """
+    from everyagent.cli.agent_check import check as run_check
+
+    report = anyio.run(run_check, options, name, backend_options={"use_uvloop": True})
+    if options.json:
+        print_json(report)
+    else:
+        words = {True: "yes", False: "NO", None: "not seen"}
+        print_table(("COVERS", "SEEN", "DETAIL"), [(each.what, words[each.seen], each.detail) for each in report])
+    if any(each.seen is False for each in report):
+        raise CliFailure(f"{name} does not cover everything that it should.")
 
 
 async def _infos(options: DaemonOptions) -> list[AgentSummary]:

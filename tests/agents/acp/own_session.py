@@ -45,7 +45,7 @@ class OwnSession(Stage[NoModel]):
 
     def __init__(self, daemon: DaemonProcess, folder: Path) -> None:
         super().__init__(daemon, NoModel(), folder)
-        self.kept = folder / "sessions.json"
+        self.kept = self.workspace / ".sessions.json"
 
     def environment(self) -> dict[str, str]:
         return {"HOME": str(self.home), "FAKE_ACP_SESSIONS": str(self.kept)}

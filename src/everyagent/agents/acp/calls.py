@@ -155,7 +155,7 @@ class AcpCalls:
         """Absent fields keep their value; content replaces, but a diff is kept when later content has none."""
         call.kind = update.kind or call.kind
         named = names.name_of(update, meta, self._profile.tool_names)
-        if self._profile.tool_names != "title" or call.name is None:
+        if self._profile.tool_names in ("meta", "id") or call.name is None:  # later titles describe the call
             call.name = named or call.name
         call.title = update.title or call.title
         if bytes(update.raw_input) not in _EMPTY:

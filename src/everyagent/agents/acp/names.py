@@ -41,7 +41,7 @@ def name_of(call: AcpToolCall, meta: CallMeta, source: NameSource) -> str | None
         case "title":
             return call.title
         case "kind":
-            return None
+            return call.title if call.kind is not None and call.kind not in _BY_KIND else None
 
 
 def fallback(kind: str | None, title: str | None) -> str:

@@ -286,7 +286,7 @@ class Machine:
 
     def _agent_ready(self, turn: ActiveTurn, decision: Decision) -> None:
         state = self.state
-        if turn is not state.turn or state.ending or turn.prompt is None:
+        if turn is not state.turn or state.ending or turn.prompt is None or turn.prompted:
             return
         decision.accepted = turn.prompted = True
         if not state.live:
@@ -300,15 +300,15 @@ class Machine:
             return
         self._note({"cause": "agent_exited", "death": death}, decision)
         transaction.change(live=False)
-        retries = self._limits.retries
         if turn and death.history_lost and turn.may_go_on(death):
+            turn.prompted = False
             transaction.set_native_session(None)
             transaction.emit([Emission(endings.history_lost(), True)])
             decision.effects.append(effects.PromptAgent(turn))
-        elif turn and turn.tries < retries and turn.worth_a_try(death):
-            turn.tries += 1
+        elif turn and turn.tries < self._limits.retries and turn.worth_a_try(death):
+            turn.tries, turn.prompted = turn.tries + 1, False
             delay = self._limits.retry_delay * 2 ** (turn.tries - 1)
-            transaction.emit([Emission(endings.retrying(death, turn.tries, retries, delay), True)])
+            transaction.emit([Emission(endings.retrying(death, turn.tries, self._limits.retries, delay), True)])
             decision.effects.append(effects.PromptAgent(turn, delay))
         else:
             transaction.emit(state.held_text())

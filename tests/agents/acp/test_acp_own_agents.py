@@ -1,0 +1,117 @@
+"""Agents of the user's own: settings, files and terminals of the client, modes, restarts."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+from own_session import FAKE, OwnSession
+
+from everyagent.model.events import PermissionRequested, TurnEnded
+from everyagent.model.parts import ToolResultPart
+from everyagent.testing.daemon import TOKEN, DaemonProcess
+
+
+def cli(daemon: DaemonProcess, config: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    given = {**os.environ, "EVERYAGENT_CONFIG": str(config), "EVERYAGENT_TOKEN": TOKEN}
+    return subprocess.run(
+        [sys.executable, "-m", "everyagent", "agents", *words], env=given, capture_output=True, text=True, timeout=120
+    )
+
+
+def agents(session: OwnSession) -> dict[str, dict[str, object]]:
+    listed = msgspec.json.decode(session.call("GET", "/agents").content)["agents"]
+    return {each["id"]: each for each in listed}
+
+
+def test_agents_of_the_users_own_are_listed_beside_the_known_ones(session: OwnSession) -> None:
+    listed = agents(session.create())
+    assert (listed["mine"]["title"], listed["mine"]["installed"]) == ("My agent", True)
+    assert (listed["gone"]["installed"], "no program" in str(listed["gone"]["problem"])) == (False, True)
+    assert {"claude", "copilot", "gemini", "qwen", "kimi", "goose", "pi"} <= set(listed)
+
+
+def test_an_agent_that_is_added_is_there_at_once_and_can_be_checked(
+    session: OwnSession, own_daemon: DaemonProcess, config: Path
+) -> None:
+    added = cli(own_daemon, config, "add", "later", "--title", "Later", "--", sys.executable, str(FAKE))
+    assert added.returncode == 0, added.stderr
+    assert agents(session)["later"]["title"] == "Later"
+    session.create(agent="later")
+    assert session.said("say It works") == "It works"
+    checked = cli(own_daemon, config, "check", "later", "--url", own_daemon.url, "--json")
+    report = {each["what"]: each["seen"] for each in msgspec.json.decode(checked.stdout)}
+    assert (report["a turn ends"], report["messages"], report["its work is done"]) == (True, True, False)
+    assert checked.returncode == 1
+    again = cli(own_daemon, config, "add", "later", "--", "x")
+    assert (again.returncode, "already" in again.stderr) == (2, True)
+
+
+def test_the_agent_reads_and_writes_files_of_the_sessions_directory_only(session: OwnSession, tmp_path: Path) -> None:
+    session.create()
+    (session.workspace / "notes.txt").write_text("alpha\nbeta\n")
+    (session.workspace / "way-out").symlink_to(tmp_path)
+    (tmp_path / "secret").write_text("hidden")
+    assert session.said(f"read {session.workspace}/notes.txt") == 'Read {"content": "alpha\\nbeta\\n"}'
+    assert "inside the session" in session.said(f"read {tmp_path}/secret")
+    assert "hidden" not in session.said(f"read {session.workspace}/way-out/secret")
+    session.said(f"write {session.workspace}/new/file.txt made by the agent")
+    assert (session.workspace / "new" / "file.txt").read_text() == "made by the agent"
+    session.said(f"write {tmp_path}/outside.txt no")
+    assert not (tmp_path / "outside.txt").exists()
+
+
+def test_the_daemon_runs_commands_for_the_agent(session: OwnSession) -> None:
+    assert session.create().said("terminal echo out; echo err >&2; exit 3") == "Exit 3: out\nerr\n"
+    (result,) = session.items("tool_result")
+    (part,) = [part for part in result.content if isinstance(part, ToolResultPart)]
+    assert (part.output, part.exit_code) == ("out\nerr\n", 3)
+
+
+def test_in_plan_mode_nothing_is_changed(session: OwnSession) -> None:
+    session.create(permissionMode="plan")
+    assert "plan mode" in session.said("terminal touch made")
+    assert session.said("ask touch made") == "Outcome no"
+    assert not (session.workspace / "made").exists()
+
+
+@pytest.mark.parametrize(
+    ("mode", "reply", "outcome"),
+    [("default", "once", "yes"), ("default", "always", "always"), ("default", "reject", "no")],
+)
+def test_a_permission_is_answered_by_the_kind_of_its_options(
+    session: OwnSession, mode: str, reply: str, outcome: str
+) -> None:
+    session.create(permissionMode=mode).send("ask ls")
+    asked = session.next(PermissionRequested)
+    assert (asked.tool, asked.input, asked.options) == ("bash", {"command": "ls"}, ["once", "always", "reject"])
+    session.permit(asked.permission_id, reply)
+    session.next(TurnEnded)
+    assert session.replies() == [f"Outcome {outcome}"]
+
+
+def test_bypass_answers_what_the_agent_asks_all_the_same(session: OwnSession) -> None:
+    assert session.create(permissionMode="bypass").said("ask ls") == "Outcome yes"
+    assert session.all(PermissionRequested) == []
+
+
+def test_a_cancel_answers_open_permissions(session: OwnSession) -> None:
+    session.create().send("ask ls")
+    session.next(PermissionRequested)
+    session.cancel()
+    assert session.next(TurnEnded).stop_reason == "interrupted"
+    assert session.said("say And now?") == "And now?"
+
+
+def test_the_system_prompt_goes_first(session: OwnSession) -> None:
+    session.create(systemPrompt="Be brief.")
+    assert session.said("history") == "1 prompts: Be brief.\nhistory"
+
+
+def test_only_named_variables_of_the_daemon_reach_the_agent(session: OwnSession) -> None:
+    session.create(env={"GIVEN": "yes"})
+    assert session.said("environment GIVEN") == "GIVEN=yes"
+    assert session.said("environment EVERYAGENT_TOKEN") == "EVERYAGENT_TOKEN=None"
+    assert session.said("environment EVERYAGENT_CONFIG") == "EVERYAGENT_CONFIG=None"
