@@ -86,7 +86,7 @@ def _until_running(daemon: Served, session: Managed) -> float:
     times: list[float] = []
     with socket.create_connection(daemon.address, timeout=30.0) as reader:
         reader.sendall(daemon.get(f"{session.path}/events/stream"))
-        _read_until(reader, b"retry: 1000")
+        _read_until(reader, b": open")
         for _ in range(SENDS):
             began = time.perf_counter()
             session.send("[hello]")
@@ -110,7 +110,7 @@ def _read_until(reader: socket.socket, mark: bytes) -> bytes:
 def _listed(daemon: Served, session: Managed, plan: Plan) -> tuple[float, str]:
     with socket.create_connection(daemon.address, timeout=60.0) as reader:
         reader.sendall(daemon.get(f"{session.path}/events/stream"))
-        _read_until(reader, b"retry: 1000")
+        _read_until(reader, b": open")
         for _ in range(4):
             session.send(_TOOLS)
             _read_until(reader, b"session.status_idle")

@@ -97,9 +97,9 @@ def reading(served: Served, session_id: str, offset: int, count: int) -> Generat
 
 
 def _read_head(opened: socket.socket) -> None:
-    """Reads the response's head and the stream's `retry` line."""
+    """Reads the response's head and the stream's opening comment."""
     head = b""
-    while b"retry: 1000\n\n\r\n" not in head:
+    while b": open\n\n\r\n" not in head:
         piece = opened.recv(1)
         if not piece:
             raise Unmeasured(f"a reader was refused: {head[:200]!r}")

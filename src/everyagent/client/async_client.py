@@ -67,6 +67,7 @@ class AsyncClient:
             base_url=self._connection.url,
             headers=self._connection.headers,
             trust_env=self._connection.trust_env,
+            verify=self._connection.verify,
             transport=transport,
         )
 

@@ -27,7 +27,11 @@ class OpenItem:
         self.chars += len(delta.delta)
 
     def _joined(self, kind: DeltaKind) -> str:
-        return "".join("".join(pieces) for (_, of_kind), pieces in self._grown.items() if of_kind == kind)
+        """The text of all deltas of a kind. Most items have deltas at one place only, or none."""
+        grown, last = self._grown, self._last
+        if len(grown) == 1 and last:
+            return "".join(last[1]) if last[0][1] == kind else ""
+        return "".join("".join(pieces) for (_, of_kind), pieces in grown.items() if of_kind == kind) if grown else ""
 
     def missing(self, final: Item) -> Iterator[ItemDelta]:
         """Deltas for the part of the final text that the agent did not stream."""

@@ -133,14 +133,17 @@ class Sequencer:
     def apply(self, data: EventData, *, synthetic: bool = False) -> Emissions:
         if type(data) is ItemDelta:
             return self._delta(data, synthetic)
-        return list(self._apply(data, synthetic))
-
-    def _apply(self, data: EventData, synthetic: bool) -> Iterator[Emission]:
         match data:
             case ItemStarted():
-                yield from self._start(data.item, synthetic)
+                return list(self._start(data.item, synthetic))
             case ItemCompleted():
-                yield from self._complete(data.item, synthetic)
+                return list(self._complete(data.item, synthetic))
+            case _:
+                return list(self._apply(data, synthetic))
+
+    def _apply(self, data: EventData, synthetic: bool) -> Iterator[Emission]:
+        """Drafts of anything but items."""
+        match data:
             case PermissionRequested() | QuestionRequested() | ToolRequested():
                 request = self.asks.open(data, self._known)
                 if request:
@@ -177,7 +180,8 @@ class Sequencer:
             return
         if len(self._open) >= MAX_OPEN_ITEMS:
             yield from self._fail(next(iter(self._open)), f"The turn has {MAX_OPEN_ITEMS} open items, its limit.")
-        yield from self._missing_call(item)
+        if item.kind == "tool_result":
+            yield from self._missing_call(item)
         universal = self._universal(item)
         self._open[key] = OpenItem(universal)
         yield Emission(ItemStarted(item=universal), synthetic)
@@ -213,7 +217,8 @@ class Sequencer:
         key = item.item_id
         if key not in self._open and self._items.get(key, key) != key:
             return
-        yield from self._missing_call(item)
+        if item.kind == "tool_result":
+            yield from self._missing_call(item)
         if key not in self._open:
             opened = OpenItem(self._universal(item))
             yield Emission(ItemStarted(item=opened.item), True)
@@ -273,8 +278,6 @@ class Sequencer:
 
     def _missing_call(self, item: Item) -> Iterator[Emission]:
         """A result whose call is unknown gets a call."""
-        if item.kind != "tool_result":
-            return
         for part in item.content:
             if isinstance(part, ToolResultPart) and part.call_id not in self._calls:
                 content = [ToolCallPart(name=item.name or "unknown", arguments="{}", call_id=part.call_id)]
