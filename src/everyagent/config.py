@@ -33,7 +33,8 @@ class ConfigError(Exception):
 
 
 class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
-    """Without `token`, the data folder's `token` file is used; without `prices`, its `prices.json` if it exists.
+    """Without `token`, the data folder's `token` file is used; without `prices`, its `prices.json` if it exists;
+    without `store`, the log is a SQLite file there.
 
     `idle_timeout` is in seconds. `isolation` is the level of sessions that name none; none is below `min_isolation`.
     `agents` are agents of the user's own; only `config.toml` has them.
@@ -50,6 +51,7 @@ class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
     prices: Path | None = None
     isolation: IsolationChoice = "auto"
     min_isolation: Isolation = "none"
+    store: Annotated[str, Meta(pattern="^postgres(ql)?://")] | None = None
     log_format: LogFormat = "auto"
     agents: dict[AgentName, OwnAgent] = {}
 
@@ -236,5 +238,5 @@ def _converted(name: str, given: GivenSetting) -> object:
     try:
         return msgspec.convert(given.value, type=_TYPES[name], strict=not isinstance(given.value, str))
     except msgspec.ValidationError as error:
-        shown = "" if name == "token" else f" {given.value!r}"
+        shown = "" if name in ("token", "store") else f" {given.value!r}"
         raise ConfigError(f"{given.origin} has an invalid value{shown}: {error}.") from error

@@ -22,10 +22,9 @@ from everyagent.api.context import ApiSettings
 from everyagent.api.server import listen, serve
 from everyagent.clock import Clock, SystemClock
 from everyagent.config import Settings, ensure_token, is_loopback, read_prices
-from everyagent.log.log import SessionRecord
+from everyagent.log.log import Log, SessionRecord
 from everyagent.log.projections import ProjectionQuery
 from everyagent.log.records import RecordQuery
-from everyagent.log.sqlite.log import SqliteLog
 from everyagent.logs import get_logger
 from everyagent.own_agents import OwnAgents
 from everyagent.private_files import private_folder
@@ -42,6 +41,7 @@ from everyagent.sessions.limits import Limits
 from everyagent.sessions.machine.projection import Projection, Projections
 from everyagent.sessions.services import Services
 from everyagent.sessions.supervisor import Supervisor
+from everyagent.store import open_log
 
 if TYPE_CHECKING:
     from everyagent.managed.managed import Managed
@@ -94,7 +94,7 @@ class LazyManaged:
         if session_id.startswith(_MANAGED):
             await self._projections.going(session_id)
 
-    async def recover(self, log: SqliteLog, tasks: anyio.abc.TaskGroup) -> None:
+    async def recover(self, log: Log, tasks: anyio.abc.TaskGroup) -> None:
         """Continue what an earlier daemon left unfinished: outcome grading, session creation, memory commits."""
         for projection in await log.projections(ProjectionQuery(statuses=["running"], limit=_RECOVERED)):
             tasks.start_soon(self._guarded, self.turn_over, projection.session_id)
@@ -132,7 +132,7 @@ async def sessions_of(
     clock = clock or SystemClock()
     prices = read_prices(settings)
     private_folder(settings.data_dir)
-    log = await SqliteLog.open(settings.data_dir, clock)
+    log = await open_log(settings, clock)
     try:
         async with anyio.create_task_group() as tasks:
             reaper = Reaper()

@@ -15,7 +15,7 @@ from everyagent.config import Settings
 
 _VALUED = frozenset(
     {
-        *("host", "port", "data-dir", "token", "default-agent", "idle-timeout", "prices", "log-format"),
+        *("host", "port", "data-dir", "token", "default-agent", "idle-timeout", "prices", "log-format", "store"),
         *("isolation", "min-isolation"),
     }
 )

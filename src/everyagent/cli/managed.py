@@ -10,9 +10,10 @@ from everyagent import config
 from everyagent.cli.exit_codes import ExitCode
 from everyagent.cli.output import say
 from everyagent.clock import SystemClock
+from everyagent.log.log import Log
 from everyagent.log.projections import ProjectionQuery
-from everyagent.log.sqlite.log import SqliteLog
 from everyagent.managed.projection.rebuild import NotRebuildable, kept_events, rebuild
+from everyagent.store import open_log
 
 app = App(name="managed", help="Check or rebuild the stored events of managed sessions.")
 
@@ -37,11 +38,11 @@ def rebuild_projections(
         The data folder. [env: EVERYAGENT_DATA_DIR]
     """
     settings = config.load({"data_dir": data_dir})
-    return asyncio.run(_rebuild(settings.data_dir, session_id, check=check))
+    return asyncio.run(_rebuild(settings, session_id, check=check))
 
 
-async def _rebuild(folder: Path, only: str | None, *, check: bool) -> int:
-    log = await SqliteLog.open(folder, SystemClock())
+async def _rebuild(settings: config.Settings, only: str | None, *, check: bool) -> int:
+    log = await open_log(settings, SystemClock())
     wrong = lost = checked = 0
     try:
         for session_id in [only] if only else await _all(log):
@@ -67,7 +68,7 @@ async def _rebuild(folder: Path, only: str | None, *, check: bool) -> int:
     return ExitCode.FAILED if lost or (check and wrong) else ExitCode.OK
 
 
-async def _all(log: SqliteLog) -> list[str]:
+async def _all(log: Log) -> list[str]:
     found: list[str] = []
     after = 0
     while page := await log.projections(ProjectionQuery(archived=True, order="asc", after=after, limit=500)):

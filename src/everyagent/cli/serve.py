@@ -23,6 +23,7 @@ def serve(
     prices: Path | None = None,
     isolation: IsolationChoice | None = None,
     min_isolation: Isolation | None = None,
+    store: str | None = None,
     log_format: LogFormat | None = None,
     json: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
 ) -> int:
@@ -55,6 +56,8 @@ def serve(
         system permits it, else none. [default: auto]
     min_isolation
         The weakest isolation that a session may have: none or namespace. [default: none]
+    store
+        A PostgreSQL database for the event log: postgresql://user@host/database. [default: SQLite in the data folder]
     log_format
         console or json; auto is console on a terminal. [default: auto]
     json
@@ -73,6 +76,7 @@ def serve(
             "prices": prices,
             "isolation": isolation,
             "min-isolation": min_isolation,
+            "store": store,
             "log-format": log_format,
             "json": json,
         }

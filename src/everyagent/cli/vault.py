@@ -23,15 +23,16 @@ def rotate(*, data_dir: Path | None = None) -> None:
         The data folder. [env: EVERYAGENT_DATA_DIR]
     """
     settings = config.load({"data_dir": data_dir})
-    count = anyio.run(_rotate, settings.data_dir)
+    count = anyio.run(_rotate, settings)
     say(f"The key was replaced; {count} secret{'s were' if count != 1 else ' was'} encrypted again.")
 
 
-async def _rotate(folder: Path) -> int:
-    from everyagent.log.sqlite.log import SqliteLog
+async def _rotate(settings: config.Settings) -> int:
     from everyagent.sessions.launch.secrets import SecretVault
+    from everyagent.store import open_log
 
-    log = await SqliteLog.open(folder, SystemClock())
+    folder = settings.data_dir
+    log = await open_log(settings, SystemClock())
     try:
         vault = SecretVault.rotate(folder / "vault.key")
         count = await log.reseal(lambda sealed, about: vault.seal(vault.unseal(sealed, about), about))
