@@ -153,8 +153,15 @@ async def sessions_of(
                 default_agent=settings.default_agent,
                 prices=prices,
             )
-            own_secrets = environment_secrets(os.environ) | ({token.encode(): "daemon_token"} if token else {})
-            launcher = Launcher(log, vault, ScratchFolders(settings.data_dir / "scratch"), url, own_secrets, isolation)
+            launcher = Launcher(
+                log,
+                vault,
+                ScratchFolders(settings.data_dir / "scratch"),
+                url,
+                {token.encode(): "daemon_token"} if token else {},
+                environment_secrets(os.environ),
+                isolation,
+            )
             managed = managed or LazyManaged()
             supervisor = Supervisor(
                 log=log,

@@ -90,7 +90,7 @@ class Creation:
         secrets = SessionSecrets(
             env={**request.env, **request.secrets}, secrets=sorted(request.secrets), mcp=request.mcp
         )
-        masker = self._launcher.masker(secrets)
+        masker = self._launcher.masker(secrets, config)
         config, secrets = _masked(config, secrets, masker)
         record = self._record(_checked_id(session_id), agent, choice, config, secrets)
         record = replace(
@@ -129,7 +129,7 @@ class Creation:
         await keepable(config.allowed_hosts, choice.permission_mode, adapter.title, catalog)
         secrets = self._launcher.secrets_of(origin)
         record = self._record(_checked_id(request.session_id), agent, choice, config, secrets)
-        masker = self._launcher.masker(secrets)
+        masker = self._launcher.masker(secrets, config)
         title = origin.title if request.title is None else masker.mask_text(request.title)
         record = replace(record, title=title, metadata=origin.metadata)
         metadata = _started(agent, choice)

@@ -18,7 +18,7 @@ from everyagent.masking.masker import Masker
 from everyagent.model.decoding import decode_event
 from everyagent.model.events import TYPE_NUMBERS, ItemCompleted
 from everyagent.sessions.history.transcript import AnyEntry, Transcriber, as_seed
-from everyagent.sessions.launch.config import SessionSecrets, config_of
+from everyagent.sessions.launch.config import SessionConfig, SessionSecrets, config_of
 from everyagent.sessions.launch.isolation import IsolationPolicy
 from everyagent.sessions.launch.known_secrets import session_secrets
 from everyagent.sessions.launch.scratch import ScratchFolders
@@ -34,7 +34,8 @@ logger = get_logger(__name__)
 class Launcher:
     """`url` is the daemon's address for agents, at which it serves their sessions' custom tools.
 
-    `own_secrets` are the daemon's: they are masked in every session.
+    `own_secrets` are the daemon's, which no agent is given: they are masked in sessions without a wall, whose agents
+    may read them from a file. `environment` are secrets of the daemon's environment, which agents may be given.
     """
 
     def __init__(
@@ -44,9 +45,11 @@ class Launcher:
         scratch: ScratchFolders,
         url: str | None,
         own_secrets: Mapping[bytes, str],
+        environment: Mapping[bytes, str],
         isolation: IsolationPolicy = DEFAULT_ISOLATION,
     ) -> None:
-        self._own = watch(Masker({**vault.own_secrets(), **own_secrets}))
+        self._walled = watch(Masker(environment))
+        self._own = watch(Masker({**vault.own_secrets(), **own_secrets, **environment}))
         self._log = log
         self._vault = vault
         self.scratch = scratch
@@ -87,15 +90,16 @@ class Launcher:
             return SessionSecrets()
         return msgspec.json.decode(self._vault.unseal(record.secrets, record.session_id), type=SessionSecrets)
 
-    def masker(self, secrets: SessionSecrets) -> Masker:
-        """All sessions without secrets share one."""
+    def masker(self, secrets: SessionSecrets, config: SessionConfig) -> Masker:
+        """All sessions of a level that have no secrets share one."""
         found = session_secrets(secrets.env, secrets.mcp, secrets.named)
-        return Masker({**found, **self._own.secrets}) if found else self._own
+        own = self._own if config.isolation in (None, "none") else self._walled
+        return Masker({**found, **own.secrets}) if found else own
 
     def masker_of(self, record: SessionRecord) -> Masker:
         """A session whose secrets cannot be opened can be read, but its agent cannot be started."""
         try:
-            return self.masker(self.secrets_of(record))
+            return self.masker(self.secrets_of(record), config_of(record))
         except VaultError as error:
             logger.warning("secrets cannot be opened", session=record.session_id, error=str(error))
             return self._own
