@@ -81,9 +81,7 @@ async def test_files_are_mounted_read_only_at_their_paths(managed: Managed) -> N
     assert await managed.resources.of(SESSION) == []
 
 
-@pytest.mark.parametrize(
-    "mount", ["../up", "/", "/a/../b", "/mnt/session/outputs/x", "/mnt/session/outputs", "/a\n/b"]
-)
+@pytest.mark.parametrize("mount", ["../up", "/", "/a/../b", "/mnt/session/outputs/x", "/mnt/session/outputs", "/a\n/b"])
 async def test_an_invalid_mount_path_makes_no_file(managed: Managed, mount: str) -> None:
     file = await uploaded(managed, "x", b"")
     with pytest.raises(BadRequest):

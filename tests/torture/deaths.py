@@ -5,6 +5,7 @@ import os
 import signal
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -57,6 +58,8 @@ async def run(run: Run) -> Outcome:
         run.folder / "data",
         "--default-agent",
         "mock",
+        "--isolation",  # the program of these agents is a test's, which is not there behind a wall
+        "none",
         environment={"PYTHONPATH": f"{ROOT}:{ROOT / 'src'}"},
         module="tests.torture.hostile_daemon",
     )
@@ -123,7 +126,8 @@ async def _one(
             while b'"turn.ended"' not in b"".join(await log_of(client, path)) or (state.idle and not dead):
                 for pid in set(_leaders(daemon, session)) - dead:
                     killed = time.monotonic()
-                    os.kill(pid, number)
+                    with suppress(ProcessLookupError):
+                        os.kill(pid, number)
                     dead.add(pid)
                 await asyncio.sleep(0.02)
         if not state.idle:
@@ -148,8 +152,16 @@ async def _one(
 
 
 def _leaders(daemon: DaemonProcess, session: str) -> list[int]:
-    """The agent itself, without the programs that it started."""
-    return [pid for pid in agents_of(daemon, session) if os.getsid(pid) == pid]
+    """The agent itself, without the process that started it and the programs that it started."""
+    return [pid for pid in agents_of(daemon, session) if _is_agent(pid)]
+
+
+def _is_agent(pid: int) -> bool:
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+    return b"hostile_agent" in words and b"runtime.entry" not in words
 
 
 async def _until(met: Callable[[], Awaitable[bool]]) -> None:

@@ -50,6 +50,8 @@ async def run(run: Run) -> Outcome:
         run.folder / "data",
         "--default-agent",
         "mock",
+        "--isolation",  # the program of these agents is a test's, which is not there behind a wall
+        "none",
         environment={"PYTHONPATH": f"{ROOT}:{ROOT / 'src'}"},
         module="tests.torture.hostile_daemon",
     )
