@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from everyagent.agents import walls
 from everyagent.agents.adapter import Launch
@@ -52,3 +53,14 @@ async def test_a_worktree_can_write_to_the_git_folder_of_its_repository(tmp_path
 
 async def test_without_isolation_there_is_no_wall(tmp_path: Path) -> None:
     assert await walls.around(launch_in(tmp_path, isolation="none"), {}) is None
+
+
+async def test_a_file_of_the_session_that_a_variable_names_stays_writable(tmp_path: Path) -> None:
+    launch = launch_in(tmp_path)
+    database = launch.directory / "app.db"
+    database.touch()
+    environment = {"HOME": str(tmp_path / "home"), "PATH": "/usr/bin", "DATABASE": str(database)}
+    wall = await walls.around(replace(launch, env=environment), environment)
+    assert wall
+    assert ("ro", str(database)) not in wall.steps
+    assert ("rw", str(launch.directory)) in wall.steps

@@ -50,9 +50,9 @@ class Wall(Struct, frozen=True):
 
 
 def build(*, home: Path, read_only: Iterable[Path], writable: Iterable[Path], hidden: Iterable[Path]) -> Wall:
-    """The wall of a program. A deeper path wins over a shallower one. Paths that do not exist are left out. Blocking.
+    """The wall of a program. A deeper path wins over a shallower one, but nothing below a writable path is read-only.
 
-    `hidden` paths are covered if a shown path contains them.
+    Paths that do not exist are left out. `hidden` paths are covered if a shown path contains them. Blocking.
     """
     words: dict[str, str] = {}
     links: dict[str, str] = {}
@@ -66,8 +66,12 @@ def build(*, home: Path, read_only: Iterable[Path], writable: Iterable[Path], hi
     for path in (*_EMPTY, str(home)):
         if not any(path != each and _below(path, os.path.realpath(each)) for each in wanted if each != "/"):
             words[os.path.realpath(path)] = "tmp"
-    for path in (*_SYSTEM, *_interpreter(), *(str(each) for each in read_only)):
+    for path in (*_SYSTEM, *_interpreter()):
         add("ro", path)
+    changeable = [os.path.realpath(path) for path in wanted]
+    for path in map(str, read_only):
+        if not any(_below(os.path.realpath(path), each) for each in changeable):
+            add("ro", path)
     resolver = os.path.realpath("/etc/resolv.conf")
     if not resolver.startswith("/etc/"):
         add("ro", os.path.dirname(resolver))

@@ -1,6 +1,7 @@
 """Agents of the user's own: settings, files and terminals of the client, modes, restarts."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -115,3 +116,12 @@ def test_only_named_variables_of_the_daemon_reach_the_agent(session: OwnSession)
     assert session.said("environment GIVEN") == "GIVEN=yes"
     assert session.said("environment EVERYAGENT_TOKEN") == "EVERYAGENT_TOKEN=None"
     assert session.said("environment EVERYAGENT_CONFIG") == "EVERYAGENT_CONFIG=None"
+
+
+def test_a_session_goes_on_with_its_native_history_after_its_agent_was_killed(session: OwnSession) -> None:
+    with session.create().played():
+        session.said("say one")
+        for pid in session.processes("fake_acp"):
+            os.kill(pid, signal.SIGKILL)
+        session.until(lambda: not session.processes("fake_acp"))
+        assert session.said("history") == "2 prompts: say one | history"
