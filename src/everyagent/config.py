@@ -22,6 +22,9 @@ LogFormat: TypeAlias = Literal["auto", "console", "json"]
 #: The file in the data folder where `serve` stores its address, so that other commands find it.
 ADDRESS_FILE = "daemon.url"
 
+#: The file in the data folder with the owner's token.
+TOKEN_FILE = "token"
+
 #: The file in the data folder with the prices of models.
 PRICES_FILE = "prices.json"
 
@@ -164,7 +167,7 @@ def read_prices(settings: Settings) -> Prices:
 
 def read_token(data_dir: Path) -> str | None:
     try:
-        return (data_dir / "token").read_text().strip() or None
+        return (data_dir / TOKEN_FILE).read_text().strip() or None
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -186,9 +189,9 @@ def _store_new_token(data_dir: Path, *, replace: bool) -> str:
             with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
                 file.write(token + "\n")
             if replace:
-                fresh.replace(data_dir / "token")
+                fresh.replace(data_dir / TOKEN_FILE)
             else:
-                (data_dir / "token").hardlink_to(fresh)
+                (data_dir / TOKEN_FILE).hardlink_to(fresh)
         finally:
             fresh.unlink(missing_ok=True)
     except FileExistsError:

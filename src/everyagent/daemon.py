@@ -14,18 +14,22 @@ import anyio
 import anyio.abc
 from msgspec import Struct
 
+from everyagent.access.keyring import Keyring
 from everyagent.agents.adapter import Adapter, AgentState, Launch
 from everyagent.agents.registry import known_adapters
 from everyagent.api.app import create_app
 from everyagent.api.connection_limits import ConnectionLimits
 from everyagent.api.context import ApiSettings
+from everyagent.api.owner_token import OwnerToken
 from everyagent.api.server import listen, serve
 from everyagent.clock import Clock, SystemClock
-from everyagent.config import Settings, ensure_token, is_loopback, read_prices
-from everyagent.log.log import Log, SessionRecord
-from everyagent.log.projections import ProjectionQuery
+from everyagent.config import TOKEN_FILE, Settings, ensure_token, is_loopback, read_prices
+from everyagent.log.log import Charge, Log, SessionRecord
+from everyagent.log.projections import ProjectionQuery, ProjectionRecord
 from everyagent.log.records import RecordQuery
+from everyagent.log.workspace_log import WorkspaceLog
 from everyagent.logs import get_logger
+from everyagent.model.principals import acting_in
 from everyagent.own_agents import OwnAgents
 from everyagent.private_files import private_folder
 from everyagent.runtime.memory_tuning import tune
@@ -38,6 +42,7 @@ from everyagent.sessions.launch.launcher import Launcher
 from everyagent.sessions.launch.scratch import ScratchFolders
 from everyagent.sessions.launch.secrets import SecretVault
 from everyagent.sessions.limits import Limits
+from everyagent.sessions.machine.inputs import budget_batch
 from everyagent.sessions.machine.projection import Projection, Projections
 from everyagent.sessions.services import Services
 from everyagent.sessions.supervisor import Supervisor
@@ -49,6 +54,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 #: The maximum number of records of each kind that crash recovery handles.
 _RECOVERED = 10_000
+#: How often the token file is looked at.
+_TOKEN_SECONDS = 0.5
 logger = get_logger(__name__)
 #: The prefix of the ids of managed sessions.
 _MANAGED = "sesn_"
@@ -97,13 +104,17 @@ class LazyManaged:
     async def recover(self, log: Log, tasks: anyio.abc.TaskGroup) -> None:
         """Continue what an earlier daemon left unfinished: outcome grading, session creation, memory commits."""
         for projection in await log.projections(ProjectionQuery(statuses=["running"], limit=_RECOVERED)):
-            tasks.start_soon(self._guarded, self.turn_over, projection.session_id)
+            tasks.start_soon(self._guarded, self._turn_over, projection)
         unfinished = await log.records.page(RecordQuery(kind="session_beginning", order="asc", limit=_RECOVERED))
         if unfinished:
             tasks.start_soon(self._guarded, self.managed.initial_events.recover, unfinished)
         memory = await log.records.page(RecordQuery(kind="open_session_memory", order="asc", limit=_RECOVERED))
         if memory:
             tasks.start_soon(self._guarded, self.managed.mounts.recover, memory)
+
+    async def _turn_over(self, projection: ProjectionRecord) -> None:
+        with acting_in(projection.workspace):
+            await self.turn_over(projection.session_id)
 
     async def _guarded(self, function: Callable[[T], Awaitable[None]], what: T) -> None:
         """Log a failed recovery, so that the others continue."""
@@ -132,8 +143,10 @@ async def sessions_of(
     clock = clock or SystemClock()
     prices = read_prices(settings)
     private_folder(settings.data_dir)
-    log = await open_log(settings, clock)
+    storage = await open_log(settings, clock)
+    log = WorkspaceLog(storage)
     try:
+        keys = await Keyring.load(storage, clock)
         async with anyio.create_task_group() as tasks:
             reaper = Reaper()
             known = adapters(tasks) if adapters else known_adapters(tasks, settings.data_dir / "agents", reaper)
@@ -152,6 +165,7 @@ async def sessions_of(
                 clock=clock,
                 default_agent=settings.default_agent,
                 prices=prices,
+                keys=keys,
             )
             launcher = Launcher(
                 log,
@@ -190,6 +204,12 @@ async def sessions_of(
                 launcher=launcher,
                 services=services,
             )
+
+            def charged(session: int, charges: Sequence[Charge]) -> None:
+                for name in keys.charge(charges):
+                    supervisor.interrupt(session, budget_batch(name))
+
+            log.charged = charged
             try:
                 await supervisor.recover()
                 await managed.recover(log, tasks)
@@ -197,6 +217,7 @@ async def sessions_of(
                 yield sessions
             finally:
                 with anyio.CancelScope(shield=True):
+                    keys.close()
                     await supervisor.close()
                     await agents.close()
                     await reaper.close()
@@ -228,7 +249,11 @@ async def run(
         url = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
         managed = LazyManaged()
         async with sessions_of(settings, policy=policy, url=url, token=token, managed=managed) as sessions:
-            api_settings = ApiSettings(token=token, hosts=_hosts(settings.host))
+            api_settings = ApiSettings(
+                token=token,
+                token_file=None if settings.token else settings.data_dir / TOKEN_FILE,
+                hosts=_hosts(settings.host),
+            )
             app = create_app(sessions, api_settings, managed=lambda: managed.managed)
 
             async with anyio.create_task_group() as tasks:
@@ -239,8 +264,16 @@ async def run(
                         tasks.start_soon(_report_agents, sessions, found)
 
                 tasks.start_soon(_until_signalled, tasks.cancel_scope)
+                tasks.start_soon(_watch_token, app.owner)
                 limits = ConnectionLimits(connections=settings.max_connections)
                 await serve(app, listener, serving, sessions.close, limits)
+
+
+async def _watch_token(owner: OwnerToken) -> None:
+    """Ends streams soon after the token was replaced, even if no request comes."""
+    while True:
+        owner.digest()
+        await anyio.sleep(_TOKEN_SECONDS)
 
 
 async def _report_agents(sessions: Sessions, found: Callable[[Mapping[str, AgentState], str], None]) -> None:

@@ -6,7 +6,9 @@ EveryagentError 500           a fault of the daemon
 │   ├── UnsupportedChoice     the agent has no such mode, model, variant or capability
 │   └── OffsetOutOfRange      the position is outside the session's log
 ├── Unauthorized 401          the token is missing or wrong
+├── BudgetExceeded 402        the API key has used up its budget
 ├── Forbidden 403             the Host, Origin or path is not allowed
+│   └── ScopeMissing          the API key does not have the scope
 ├── NotFound 404              there is no such file or route
 │   ├── SessionNotFound
 │   ├── AskNotFound
@@ -29,6 +31,7 @@ EveryagentError 500           a fault of the daemon
 ├── TooLarge 413
 ├── UrlTooLong 414
 ├── UnsupportedMedia 415
+├── RateLimited 429           too many requests of a key, or too many wrong tokens
 ├── HeadersTooLarge 431
 ├── VaultError 500            a secret cannot be encrypted or decrypted
 ├── AgentFailed 502           the agent did not start, or died
@@ -80,7 +83,13 @@ class OffsetOutOfRange(BadRequest, code="offset_out_of_range"): ...
 class Unauthorized(EveryagentError, code="token_invalid", status=401): ...
 
 
+class BudgetExceeded(EveryagentError, code="budget_exceeded", status=402): ...
+
+
 class Forbidden(EveryagentError, code="forbidden", status=403): ...
+
+
+class ScopeMissing(Forbidden, code="scope_missing"): ...
 
 
 class NotFound(EveryagentError, code="not_found", status=404): ...
@@ -152,6 +161,9 @@ class UrlTooLong(EveryagentError, code="url_too_long", status=414): ...
 
 
 class UnsupportedMedia(EveryagentError, code="unsupported_media_type", status=415): ...
+
+
+class RateLimited(EveryagentError, code="rate_limited", status=429): ...
 
 
 class HeadersTooLarge(EveryagentError, code="headers_too_large", status=431): ...

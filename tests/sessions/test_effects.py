@@ -25,7 +25,7 @@ from everyagent.sessions.actor import Actor
 from everyagent.sessions.backlog import TotalBacklog
 from everyagent.sessions.counts import Counts
 from everyagent.sessions.limits import Limits
-from everyagent.sessions.machine.inputs import CANCEL, answer_batch, message_batch
+from everyagent.sessions.machine.inputs import answer_batch, cancel_batch, message_batch
 from everyagent.sessions.session_context import SessionContext
 
 RECORD = SessionRecord(number=1, session_id="s", agent="test", created_at=0, updated_at=0, config=b"{}", secrets=None)
@@ -172,7 +172,7 @@ class Stage:
             case "steer":
                 self.send("steer")
             case "cancel":
-                self.spawn(self.actor.submit, CANCEL)
+                self.spawn(self.actor.submit, cancel_batch())
             case "ask":
                 self.receive([PermissionRequested(permission_id=new_id("p"), action="bash", status="requested")])
             case "answer":

@@ -31,7 +31,6 @@ from everyagent.sessions.machine.asks import ask_id_of
 from everyagent.sessions.machine.decision import Decision
 from everyagent.sessions.machine.effects import FinishTurn, InterruptAgent, PromptAgent, SteerAgent
 from everyagent.sessions.machine.inputs import (
-    CANCEL,
     AgentDied,
     AgentReady,
     Batch,
@@ -47,6 +46,7 @@ from everyagent.sessions.machine.inputs import (
     ShutDown,
     Terminate,
     answer_batch,
+    cancel_batch,
     message_batch,
 )
 from everyagent.sessions.machine.machine import Machine
@@ -199,7 +199,7 @@ CHOICES: st.SearchStrategy[Choice] = st.one_of(
     st.builds(Death, expected=st.booleans(), history_lost=st.booleans()).map(AgentDied).map(when_live),
     st.sampled_from(
         [
-            CANCEL,
+            cancel_batch(),
             UPDATED,
             NextTurn(),
             Hibernate(),

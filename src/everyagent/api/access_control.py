@@ -1,41 +1,57 @@
-"""Access control: checks the Host, Origin and token of every request.
+"""Access control: checks the Host, Origin and token of every request, and finds out whose token it is.
 
 Keeps web pages from using the daemon, both across origins and by DNS rebinding.
 """
 
 import hashlib
 import hmac
-from collections.abc import Callable, Collection, Iterable
+import re
+import time
+from collections.abc import Awaitable, Callable, Collection, Iterable
 
+from msgspec.structs import replace
 from starlette.types import Scope
 
-from everyagent.errors import Forbidden, Unauthorized
+from everyagent.access.keyring import Keyring
+from everyagent.access.token_bucket import PeerLimits
+from everyagent.api.owner_token import OwnerToken
+from everyagent.errors import BadRequest, Forbidden, RateLimited, Unauthorized
+from everyagent.model.principals import NOBODY, OWNER, Principal
+
+#: With this header the owner acts in one workspace.
+WORKSPACE_HEADER = b"x-everyagent-workspace"
+#: Wrong tokens that a peer may send in a minute. A right token is never refused for them.
+WRONG_TOKENS = 120
+_WORKSPACE = re.compile(rb"[a-z0-9][a-z0-9_-]{0,62}")
 
 
 class AccessControl:
     """`hosts` are accepted names, alone or with the port of the connection, or whole `Host` values.
 
-    `public` says whether a path needs no token. Without a `token`, no path does. `allows` says whether a token of
-    limited scope allows a request.
+    `public` says whether a path needs no token. Without an owner's token, no path does. `limited` returns the
+    principal of a token of limited use, if it allows the request.
     """
 
     def __init__(
         self,
         *,
-        token: str | None,
+        owner: OwnerToken,
         hosts: Collection[str],
         origins: Collection[str],
         public: Callable[[str], bool],
-        allows: Callable[[str, Scope], bool],
+        keys: Keyring | None,
+        limited: Callable[[str, Scope], Awaitable[Principal | None]],
     ) -> None:
-        self._token = None if token is None else _digest(token.encode())
+        self._owner = owner
         self._hosts = frozenset(host.lower() for host in hosts)
         self._origins = frozenset(origin.lower() for origin in origins)
         self._public = public
-        self._allows = allows
+        self._keys = keys
+        self._limited = limited
+        self._wrong = PeerLimits(WRONG_TOKENS)
 
-    def check(self, scope: Scope) -> None:
-        """Raises `Forbidden` or `Unauthorized`."""
+    async def check(self, scope: Scope) -> Principal:
+        """Raises `Forbidden`, `Unauthorized` or `RateLimited`."""
         headers: list[tuple[bytes, bytes]] = scope["headers"]
         host = self._checked_host(_all(headers, b"host"), scope)
         for origin in _all(headers, b"origin"):
@@ -44,8 +60,9 @@ class AccessControl:
                     f"The origin {origin!r} may not use this daemon. Send the request from the daemon's own origin.",
                     origin=origin,
                 )
-        if self._token is not None and not self._public(scope["path"]):
-            self._check_token(self._token, scope)
+        if self._public(scope["path"]):
+            return NOBODY
+        return _in_named_workspace(await self._principal(scope), headers)
 
     def _checked_host(self, hosts: list[str], scope: Scope) -> str:
         if len(hosts) != 1:
@@ -62,16 +79,44 @@ class AccessControl:
             host=host,
         )
 
-    def _check_token(self, token: bytes, scope: Scope) -> None:
+    async def _principal(self, scope: Scope) -> Principal:
+        owner = self._owner.digest()
         given = list(tokens(scope["headers"]))
+        for token in given:
+            digest = hashlib.sha256(token).digest()
+            if owner is not None and hmac.compare_digest(digest, owner):
+                return OWNER
+            if self._keys is not None and (found := self._keys.find(digest)) is not None:
+                return found
+        for token in given:
+            if (found := await self._limited(token.decode("latin-1"), scope)) is not None:
+                return found
+        if owner is None:
+            return OWNER
         if not given:
             raise Unauthorized(
                 "The request needs the daemon's token: `Authorization: Bearer <token>` or `x-api-key: <token>`."
             )
-        if any(hmac.compare_digest(_digest(candidate), token) for candidate in given):
-            return
-        if not any(self._allows(candidate.decode("latin-1"), scope) for candidate in given):
-            raise Unauthorized("The token is wrong. `everyagent token` prints the right one.")
+        client: tuple[str, int] | None = scope.get("client")
+        if seconds := self._wrong.take(client[0] if client else "", time.monotonic()):
+            raise RateLimited(
+                f"Too many wrong tokens came from this address. Try again in {seconds:.1f} seconds; requests with a "
+                "right token are answered.",
+                retryAfter=seconds,
+            )
+        raise Unauthorized("The token is wrong, revoked or expired. `everyagent token` prints the owner's.")
+
+
+def _in_named_workspace(principal: Principal, headers: list[tuple[bytes, bytes]]) -> Principal:
+    named = next((value for name, value in headers if name == WORKSPACE_HEADER), None)
+    if named is None:
+        return principal
+    if not _WORKSPACE.fullmatch(named):
+        raise BadRequest("`x-everyagent-workspace` must be 1 to 63 of a-z, 0-9, `-` and `_`.")
+    workspace = named.decode()
+    if not principal.sees(workspace):
+        raise Forbidden(f"This key belongs to the workspace {principal.workspace!r}, not {workspace!r}.")
+    return replace(principal, workspace=workspace, creates_in=workspace)
 
 
 def tokens(headers: list[tuple[bytes, bytes]]) -> Iterable[bytes]:
@@ -82,10 +127,6 @@ def tokens(headers: list[tuple[bytes, bytes]]) -> Iterable[bytes]:
             scheme, _, token = value.partition(b" ")
             if scheme.lower() == b"bearer":
                 yield token.strip()
-
-
-def _digest(token: bytes) -> bytes:
-    return hashlib.sha256(token).digest()
 
 
 def _all(headers: list[tuple[bytes, bytes]], wanted: bytes) -> list[str]:

@@ -14,14 +14,18 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from everyagent.api import request_decoding, ui
 from everyagent.api.access_control import AccessControl
+from everyagent.api.authorization import authorize
 from everyagent.api.context import ApiSettings, Context
 from everyagent.api.http_api import HttpApi, UniversalApi
 from everyagent.api.idempotency import Idempotency, key_of
 from everyagent.api.metrics import Metrics, Sample
+from everyagent.api.owner_token import OwnerToken
+from everyagent.api.request_audit import RequestAudit
 from everyagent.api.response_sender import ResponseSender
 from everyagent.api.routes import ROUTES, openapi_json, schema_json
 from everyagent.api.routing import Call, NoContent, Nothing, Route, Router, Spooled, Upload, encoded
-from everyagent.api.streaming import Download, EventStream, OpenStreams
+from everyagent.api.streaming import KEY_ID, Download, EventStream, OpenStreams
+from everyagent.model.principals import DAEMON, OWNER_ID, Principal, current, set_current
 from everyagent.sessions import Sessions
 
 if TYPE_CHECKING:
@@ -32,6 +36,8 @@ if TYPE_CHECKING:
 PREFIX = "/anthropic/"
 _NOTHING = Nothing()
 _TOOLS = re.compile("/v1/sessions/([^/]+)/mcp")
+#: An agent that calls the custom tools of its session. Its token is valid for that session only.
+_TOOLS_PRINCIPAL = Principal(scopes=frozenset(["run"]))
 _NO_BODY = hashlib.sha256().digest()
 
 
@@ -66,12 +72,19 @@ class Application:
         self._idempotency = Idempotency(sessions)
         self._universal = UniversalApi(Router(routes))
         public = frozenset(route.path for route in routes if route.public)
+        self._keys = keys = sessions.services.keys
+        self._audit = RequestAudit(keys)
+        self.owner = OwnerToken(settings.token, settings.token_file)
+        self.owner.replaced.append(lambda: self.readers.end(OWNER_ID))
+        if keys is not None:
+            keys.ended.append(self.readers.end)
         self._access = AccessControl(
-            token=settings.token,
+            owner=self.owner,
             hosts=settings.hosts,
             origins=settings.origins,
             public=lambda path: path in public or ui.is_inspector_path(path),
-            allows=self._scoped_token_allows,
+            keys=keys,
+            limited=self._limited_principal,
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -89,12 +102,24 @@ class Application:
             await sender.fail(error, receive)
 
     async def _answer(self, scope: Scope, receive: Receive, sender: ResponseSender, api: HttpApi) -> ASGIApp:
-        self._access.check(scope)
+        principal = await self._access.check(scope)
+        set_current(principal)
+        scope[KEY_ID] = principal.key_id
         if ui.is_inspector_path(scope["path"]):
             sender.route = "/ui"
             return ui.answer(scope)
         route, path = api.router.find(scope["method"], scope["path"])
         sender.route = route.path
+
+        async def work() -> ASGIApp:
+            authorize(principal, route.scopes, turns=route.turns, keys=self._keys)
+            return await self._routed(route, path, scope, receive, sender, api)
+
+        return await self._audit.report(principal, scope["method"], route.path, path, work)
+
+    async def _routed(
+        self, route: Route, path: dict[str, str], scope: Scope, receive: Receive, sender: ResponseSender, api: HttpApi
+    ) -> ASGIApp:
         query = api.query(scope["query_string"], route, sender.ignored)
         if route.body is Spooled:
             file, digest = await request_decoding.spool(scope, receive, self._context.settings.max_upload)
@@ -126,7 +151,7 @@ class Application:
         digest: bytes,
         warnings: list[str],
     ) -> ASGIApp:
-        key = key_of(scope, digest) if route.effect else None
+        key = key_of(scope, digest, current()) if route.effect else None
         call = Call[object, object](self._context, scope, receive, path, query, body, key, warnings)
         if key is None:
             return await _run(route, call)
@@ -143,17 +168,23 @@ class Application:
     def _is_managed(self, path: str) -> bool:
         return path.startswith(PREFIX) and self._context.managed is not None
 
-    def _scoped_token_allows(self, token: str, scope: Scope) -> bool:
-        """Whether a token of limited scope allows the request: that of a session's tools, or a managed work key."""
+    async def _limited_principal(self, token: str, scope: Scope) -> Principal | None:
+        """The principal of a token of limited use: that of a session's tools, or of a managed worker."""
+        set_current(DAEMON)
         path: str = scope["path"]
         if tools := _TOOLS.fullmatch(path):
-            return hmac.compare_digest(token.encode(), self._context.sessions.tools_token(tools[1]).encode())
-        return self._is_managed(path) and self._managed.managed.keys.opens(token, scope["method"], path)
+            right = hmac.compare_digest(token.encode(), self._context.sessions.tools_token(tools[1]).encode())
+            return _TOOLS_PRINCIPAL if right else None
+        if not self._is_managed(path):
+            return None
+        return await self._managed.managed.keys.principal(token, scope["method"], path)
 
     def _samples(self) -> Iterable[Sample]:
-        sessions = self._context.sessions
+        """The values that the principal of the request sees."""
+        sessions, principal = self._context.sessions, current()
         counts = sessions.agents.counts
-        yield Sample("everyagent_sse_readers", "gauge", "Open event streams.", len(self.readers))
+        readers = len(self.readers) if principal.workspace is None else self.readers.count(principal.key_id)
+        yield Sample("everyagent_sse_readers", "gauge", "Open event streams.", readers)
         yield Sample("everyagent_live_sessions", "gauge", "Sessions whose agent is running.", sessions.live())
         for agent, events in counts.events.items():
             yield Sample("everyagent_events", "counter", "Events written.", events, {"agent": agent})

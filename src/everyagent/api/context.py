@@ -1,6 +1,7 @@
 """The settings of the HTTP API, and the objects that every handler can use."""
 
 from collections.abc import Callable, Collection
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -17,9 +18,13 @@ MIB = 1 << 20
 
 
 class ApiSettings(Struct, frozen=True, kw_only=True):
-    """`hosts` are accepted host names or whole `Host` values; `origins` are those of web pages that may use the API."""
+    """`token_file` is watched for another token; None if the token is a setting.
+
+    `hosts` are accepted host names or whole `Host` values; `origins` are those of web pages that may use the API.
+    """
 
     token: str | None
+    token_file: Path | None = None
     hosts: Collection[str] = ("127.0.0.1", "localhost", "[::1]")
     origins: Collection[str] = ()
     max_body: int = 32 * MIB

@@ -9,6 +9,7 @@ from starlette.types import ASGIApp, Scope
 
 from everyagent.api.request_decoding import header
 from everyagent.errors import BadRequest, KeyReused
+from everyagent.model.principals import Principal
 from everyagent.sessions import Receipt, Sessions
 
 STREAM = "text/event-stream"
@@ -41,15 +42,19 @@ class Key:
         return Receipt(key=self.value, fingerprint=self.fingerprint, status=status, body=body, headers=headers)
 
 
-def key_of(scope: Scope, digest: bytes) -> Key | None:
-    """The Idempotency-Key of a request, if it has one. `digest` is the SHA-256 of the body."""
+def key_of(scope: Scope, digest: bytes, principal: Principal) -> Key | None:
+    """The Idempotency-Key of a request, if it has one. `digest` is the SHA-256 of the body.
+
+    Each principal has its own: no client's key has a space.
+    """
     value = header(scope, b"idempotency-key")
     if value is None:
         return None
     if not 1 <= len(value) <= 255 or not all("!" <= character <= "~" for character in value):
         raise BadRequest("An Idempotency-Key must have 1 to 255 visible ASCII characters.", field="Idempotency-Key")
     what = hashlib.sha256(f"{scope['method']} {scope['path']}?".encode() + scope["query_string"] + b"\n" + digest)
-    return Key(value, what.hexdigest())
+    own = "" if principal.workspace is None else f"{principal.key_id}@{principal.workspace} "
+    return Key(own + value, what.hexdigest())
 
 
 class Idempotency:

@@ -47,17 +47,32 @@ class Metrics:
             histogram = self._latencies[method, route] = _Histogram()
         histogram.observe(seconds)
 
-    def exposition(self) -> bytes:
+    def exposition(self, *, whole: bool = True) -> bytes:
+        """Without `whole`, only the values of the sources: requests are counted for all workspaces together."""
         from prometheus_client.exposition import generate_latest
         from prometheus_client.registry import CollectorRegistry
 
         registry = CollectorRegistry(auto_describe=False)
-        registry.register(self)
+        registry.register(_Collector(self.collect, whole))
         return generate_latest(registry)
 
-    def collect(self) -> "Iterator[Metric]":
-        """The collector interface of prometheus-client."""
-        from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+    def collect(self, whole: bool) -> "Iterator[Metric]":
+        from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
+
+        if whole:
+            yield from self._requests_answered()
+        families: dict[str, CounterMetricFamily | GaugeMetricFamily] = {}
+        for source in self._sources:
+            for sample in source():
+                kind = CounterMetricFamily if sample.kind == "counter" else GaugeMetricFamily
+                family = families.get(sample.name)
+                if family is None:
+                    family = families[sample.name] = kind(sample.name, sample.help, labels=list(sample.labels))
+                family.add_metric(list(sample.labels.values()), sample.value)
+        yield from families.values()
+
+    def _requests_answered(self) -> "Iterator[Metric]":
+        from prometheus_client.metrics_core import CounterMetricFamily, HistogramMetricFamily
 
         requests = CounterMetricFamily(
             "everyagent_http_requests", "Requests answered.", labels=["method", "route", "status"]
@@ -71,15 +86,17 @@ class Metrics:
         for labels, histogram in self._latencies.items():
             latency.add_metric(list(labels), histogram.cumulative(), histogram.total)
         yield latency
-        families: dict[str, CounterMetricFamily | GaugeMetricFamily] = {}
-        for source in self._sources:
-            for sample in source():
-                kind = CounterMetricFamily if sample.kind == "counter" else GaugeMetricFamily
-                family = families.get(sample.name)
-                if family is None:
-                    family = families[sample.name] = kind(sample.name, sample.help, labels=list(sample.labels))
-                family.add_metric(list(sample.labels.values()), sample.value)
-        yield from families.values()
+
+
+class _Collector:
+    """The collector interface of prometheus-client."""
+
+    def __init__(self, metrics: "Callable[[bool], Iterator[Metric]]", whole: bool) -> None:
+        self._metrics = metrics
+        self._whole = whole
+
+    def collect(self) -> "Iterator[Metric]":
+        return self._metrics(self._whole)
 
 
 class _Histogram:

@@ -13,9 +13,12 @@ from everyagent.api.routing import Accepted, Encoded, NoContent, Nothing, Route,
 from everyagent.api.streaming import EventStream
 from everyagent.errors import (
     BadRequest,
+    BudgetExceeded,
     EveryagentError,
     Forbidden,
     KeyReused,
+    RateLimited,
+    ScopeMissing,
     TooLarge,
     Unauthorized,
     UnsupportedMedia,
@@ -136,6 +139,8 @@ def _operation(route: Route, style: DocumentStyle) -> JsonObject:
         operation["requestBody"] = body
     if route.public:
         operation["security"] = []
+    elif route.scopes:
+        operation["security"] = [{scheme: [scope]} for scope in route.scopes for scheme in ("bearer", "apiKey")]
     return operation
 
 
@@ -233,7 +238,11 @@ def _any_of(shapes: Sequence[object]) -> JsonObject:
 def _errors(route: Route) -> dict[int, list[type[EveryagentError]]]:
     errors: list[type[EveryagentError]] = [BadRequest, Forbidden, *route.errors]
     if not route.public:
-        errors.append(Unauthorized)
+        errors += [Unauthorized, RateLimited]
+    if route.scopes:
+        errors.append(ScopeMissing)
+    if route.turns:
+        errors.append(BudgetExceeded)
     if route.method in ("POST", "PUT", "PATCH"):
         errors += [TooLarge, UnsupportedMedia]
     if route.effect:

@@ -1,11 +1,14 @@
 """Error responses of the universal API, as RFC 9457 problems."""
 
+from math import ceil
+
 import msgspec
 from starlette.responses import Response
 
 from everyagent.errors import (
     EveryagentError,
     MethodNotAllowed,
+    RateLimited,
     StorageFull,
     Unauthorized,
     Unavailable,
@@ -51,10 +54,17 @@ def headers_of(error: EveryagentError) -> dict[str, str]:
             return {"www-authenticate": 'Bearer realm="everyagent"'}
         case MethodNotAllowed():
             return {"allow": ", ".join(map(str, _listed(error.facts.get("allow"))))}
+        case RateLimited():
+            return {"retry-after": retry_after(error)}
         case Unavailable() | StorageFull():
             return {"retry-after": "1"}
         case _:
             return {}
+
+
+def retry_after(error: RateLimited) -> str:
+    seconds = error.facts.get("retryAfter")
+    return str(max(1, ceil(seconds))) if isinstance(seconds, float) else "1"
 
 
 def _listed(value: object) -> list[object]:

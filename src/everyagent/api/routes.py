@@ -16,6 +16,7 @@ from everyagent.api.universal import (
     frames,
     health,
     images,
+    keys,
     messages,
     search,
     sessions,
@@ -36,6 +37,7 @@ ROUTES: tuple[Route, ...] = tuple(
         search.routes,
         files.routes,
         custom_tools.routes,
+        keys.routes,
     )
     for route in table.all
 )

@@ -20,15 +20,17 @@ from typing import (
 )
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 from starlette.responses import Response
 from starlette.routing import compile_path
-from starlette.types import Receive, Scope
+from starlette.types import Receive
+from starlette.types import Scope as AsgiScope
 
 from everyagent.api.context import Context
 from everyagent.api.idempotency import Key
 from everyagent.api.streaming import EventStream
 from everyagent.errors import BadRequest, EveryagentError, MethodNotAllowed, NotFound
+from everyagent.model.principals import Scope
 from everyagent.sessions import Receipt, Sessions
 
 if TYPE_CHECKING:
@@ -70,7 +72,7 @@ class Call(Generic[Q, B]):
     def __init__(
         self,
         context: Context,
-        scope: Scope,
+        scope: AsgiScope,
         receive: Receive,
         path: dict[str, str],
         query: Q,
@@ -133,6 +135,8 @@ class Route(Struct, frozen=True, kw_only=True):
     `effect`: the request changes something, so an Idempotency-Key applies. `public`: it needs no token.
     `headers` describes response headers; `takes` are the media types of an uploaded body; `error_media` are further
     media types of error responses.
+    `scopes`: a key needs one of them; if there are none, any valid token will do. `turns`: it may begin a turn, which
+    costs money.
     """
 
     method: Method
@@ -150,6 +154,8 @@ class Route(Struct, frozen=True, kw_only=True):
     headers: dict[str, str] = {}
     effect: bool = False
     public: bool = False
+    scopes: tuple[Scope, ...] = ()
+    turns: bool = False
 
     @property
     def name(self) -> str:
@@ -174,7 +180,14 @@ class Routes:
         headers: dict[str, str] | None = None,
         effect: bool = False,
         public: bool = False,
+        scope: Scope | tuple[Scope, ...] | UnsetType | None = UNSET,
+        turns: bool = False,
     ) -> Callable[[Callable[[Call[Q, B]], Awaitable[A]]], Callable[[Call[Q, B]], Awaitable[A]]]:
+        """A GET needs the scope `read`, other methods `run`, unless a `scope` is given; None is for any token."""
+        if scope is UNSET:
+            scope = "read" if method == "GET" else "run"
+        scopes = () if public or not scope else (scope,) if isinstance(scope, str) else scope
+
         def described(handler: Callable[[Call[Q, B]], Awaitable[A]]) -> Callable[[Call[Q, B]], Awaitable[A]]:
             hints = get_type_hints(handler)
             query, body = get_args(hints["call"])
@@ -196,6 +209,8 @@ class Routes:
                 headers=headers or {},
                 effect=effect,
                 public=public,
+                scopes=scopes,
+                turns=turns,
             )
             self.all.append(route)
             return handler

@@ -24,6 +24,8 @@ _LOCKED_DOWN = b"sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src
 _join = b"".join
 T = TypeVar("T")
 
+#: The key in the ASGI scope of the id of the request's API key.
+KEY_ID = "everyagent.key_id"
 #: The key of the connection in the ASGI scope, if the server lets streams write directly.
 CONNECTION = "everyagent.connection"
 
@@ -46,10 +48,11 @@ class Hangup:
     Without a `DirectConnection`, a second task waits for the disconnect; it ends with the statement.
     """
 
-    __slots__ = ("_connection", "_receive", "_stopped", "_task", "_watch")
+    __slots__ = ("_connection", "_receive", "_stopped", "_task", "_watch", "key_id")
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self._connection: DirectConnection | None = scope.get(CONNECTION)
+        self.key_id: str = scope.get(KEY_ID, "")
         self._receive = receive
         self._stopped = False
         self._watch: asyncio.Task[None] | None = None
@@ -105,6 +108,15 @@ class OpenStreams:
 
     def discard(self, reader: Hangup) -> None:
         self._open.discard(reader)
+
+    def count(self, key_id: str) -> int:
+        return sum(reader.key_id == key_id for reader in self._open)
+
+    def end(self, key_id: str) -> None:
+        """End the streams that were opened with a key which is not valid any more."""
+        for reader in tuple(self._open):
+            if reader.key_id == key_id:
+                reader.stop()
 
     def framed(self, chunk: bytes) -> bytes:
         """A chunk in HTTP's chunked encoding; readers at the same place share these bytes, too."""

@@ -60,7 +60,7 @@ async def connect_without_sessions(options: DaemonOptions) -> AsyncGenerator[Dae
 async def _answers(options: DaemonOptions, client: AsyncClient) -> bool:
     """Whether a daemon answers and accepts our token. Raises if the user named its address explicitly."""
     try:
-        await client.sessions(limit=1)
+        await client.me()
     except ClientError:
         if options.url_given():
             raise

@@ -20,7 +20,7 @@ def token(
     Parameters
     ----------
     rotate
-        Replace the token by a new one. A running daemon uses it after its next start.
+        Replace the token by a new one. A running daemon refuses the old one at once.
     data_dir
         The data folder. [env: EVERYAGENT_DATA_DIR]
     json
@@ -29,7 +29,7 @@ def token(
     settings = config.load({"data_dir": data_dir})
     if rotate:
         value = config.rotate_token(settings.data_dir)
-        say("The token was replaced. Restart a running daemon so that it accepts the new one.")
+        say("The token was replaced. A running daemon refuses the old one from now on.")
     else:
         value = config.ensure_token(settings)
     if json:

@@ -114,6 +114,13 @@ class AsyncClient:
     reject_question = _Method(calls.reject_question)
     reply_tool = _Method(calls.reply_tool)
 
+    me = _Method(calls.me)
+    keys = _Method(calls.keys)
+    create_key = _Method(calls.create_key)
+    revoke_key = _Method(calls.revoke_key)
+    audit = _Method(calls.audit)
+    verify_audit = _Method(calls.verify_audit)
+
     event_page = _Method(calls.event_page)
     frames = _Method(calls.frames)
 

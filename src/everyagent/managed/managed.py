@@ -37,7 +37,7 @@ class Managed:
         records = services.records
         self.sessions = sessions
         self.skills = SkillStore(records)
-        self.keys = WorkerKeys(services.vault, services.clock)
+        self.keys = WorkerKeys(records, services.vault, services.clock)
         self.agents = AgentStore(records, self.skills.pinned)
         self.environments = EnvironmentStore(records)
         self.files = FileStore(records, services.folder / "attachments", services.clock)
@@ -91,9 +91,16 @@ class Managed:
         except SessionNotFound:
             return True
 
+    async def _visible(self, session_id: str) -> bool:
+        try:
+            await self.sessions.get(session_id)
+        except SessionNotFound:
+            return False
+        return True
+
     async def list_files(self, asked: FileListQuery) -> FilePage:
         """Collects the outputs of the session first, if one is given."""
-        if asked.scope_id is not None:
+        if asked.scope_id is not None and await self._visible(asked.scope_id):
             await self.workspaces.outputs.collect(asked.scope_id)
         return await self.files.list(asked)
 

@@ -11,6 +11,7 @@ from everyagent.model.asks import PermissionReply, Question
 from everyagent.model.items import Item
 from everyagent.model.parts import Json
 from everyagent.model.policies import ToolPolicies
+from everyagent.model.principals import EventActor
 from everyagent.model.usage import Usage
 
 EventSource: TypeAlias = Literal["agent", "daemon"]
@@ -274,7 +275,10 @@ D = TypeVar("D")
 
 
 class Envelope(Struct, Generic[D], frozen=True, kw_only=True):
-    """`raw` must stay last: its stored `null` is replaced by the native frame if a client requests it."""
+    """`raw` must stay last: its stored `null` is replaced by the native frame if a client requests it.
+
+    `actor` is set if a client caused the event.
+    """
 
     event_id: str
     sequence: int
@@ -283,6 +287,7 @@ class Envelope(Struct, Generic[D], frozen=True, kw_only=True):
     native_session_id: str | None
     source: EventSource
     synthetic: bool
+    actor: EventActor | UnsetType = UNSET
     type: str
     data: D
     raw: Json = None

@@ -2,10 +2,28 @@
 
 from collections import Counter, defaultdict, deque
 
+from everyagent.model.principals import current
 from everyagent.model.sessions import UnknownFrame
 
 #: The number of an agent's newest unknown frames that are kept as samples.
 SAMPLES = 10
+
+
+class CountsByWorkspace:
+    """The counts of each workspace. `seen` has those that the current principal sees, added up."""
+
+    def __init__(self) -> None:
+        self._counts: defaultdict[str, Counts] = defaultdict(Counts)
+
+    def of(self, workspace: str) -> "Counts":
+        return self._counts[workspace]
+
+    def seen(self) -> "Counts":
+        total, principal = Counts(), current()
+        for workspace, counts in self._counts.items():
+            if principal.sees(workspace):
+                total.add(counts)
+        return total
 
 
 class Counts:
@@ -17,3 +35,12 @@ class Counts:
         self.deaths: Counter[str] = Counter()
         self.unknown_frames: Counter[str] = Counter()
         self.unknown_samples: defaultdict[str, deque[UnknownFrame]] = defaultdict(lambda: deque(maxlen=SAMPLES))
+
+    def add(self, other: "Counts") -> None:
+        self.events += other.events
+        self.turns += other.turns
+        self.deaths += other.deaths
+        self.unknown_frames += other.unknown_frames
+        for agent, samples in other.unknown_samples.items():
+            merged = sorted([*self.unknown_samples[agent], *samples], key=lambda sample: sample.time)
+            self.unknown_samples[agent] = deque(merged, maxlen=SAMPLES)

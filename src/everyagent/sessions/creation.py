@@ -17,6 +17,7 @@ from everyagent.masking.masker import Masker
 from everyagent.model.events import SessionStarted
 from everyagent.model.ids import new_id
 from everyagent.model.parts import Json
+from everyagent.model.principals import current_actor
 from everyagent.model.sessions import CreateSession, ForkOrigin, ForkSession, SessionInfo
 from everyagent.sessions.history.fork import Fork
 from everyagent.sessions.history.info import info_of
@@ -102,7 +103,7 @@ class Creation:
         if projection is not None:
             cause["view"] = msgspec.Raw(projection.document)
         transaction = Transaction(Position(record), self._clock.micros(), masker=masker)
-        transaction.begin_frame("from_client", msgspec.json.encode(cause))
+        transaction.begin_frame("from_client", msgspec.json.encode(cause), actor=current_actor())
         transaction.emit([Emission(SessionStarted(metadata=_started(agent, choice)), True)])
         return await self._write(record, transaction.finish(), receipt, projection)
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
+from everyagent.access.keyring import Keyring
 from everyagent.clock import Clock
 from everyagent.log.records import Records
 from everyagent.model.prices import UNPRICED, Prices
@@ -18,4 +19,5 @@ class Services(Struct, frozen=True, kw_only=True):
     clock: Clock
     default_agent: str
     prices: Prices = UNPRICED
+    keys: Keyring | None = None
     locks: Locks = field(default_factory=Locks)

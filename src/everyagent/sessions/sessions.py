@@ -22,6 +22,7 @@ from everyagent.model.asks import Answer, ToolAnswer
 from everyagent.model.events import SessionStatus
 from everyagent.model.ids import new_id
 from everyagent.model.parts import Json
+from everyagent.model.principals import current
 from everyagent.model.sessions import (
     AskInfo,
     CreateSession,
@@ -42,7 +43,7 @@ from everyagent.sessions.launch.agents import Agents
 from everyagent.sessions.launch.attachments import checked
 from everyagent.sessions.launch.config import config_of
 from everyagent.sessions.launch.launcher import Launcher
-from everyagent.sessions.machine.inputs import CANCEL, answer_batch, message_batch
+from everyagent.sessions.machine.inputs import answer_batch, cancel_batch, message_batch
 from everyagent.sessions.machine.messages import masked_input, queued
 from everyagent.sessions.machine.session_update import update_batch
 from everyagent.sessions.projected import ProjectedSessions
@@ -86,8 +87,9 @@ class Sessions:
         self.projected = ProjectedSessions(log, supervisor, creation, services.clock)
 
     def live(self) -> int:
-        """The number of sessions with a running agent."""
-        return sum(actor.live for actor in self._supervisor.actors())
+        """The number of sessions with a running agent that the principal sees."""
+        principal = current()
+        return sum(actor.live for actor in self._supervisor.actors() if principal.sees(actor.record.workspace))
 
     async def close(self) -> None:
         """End every agent and every turn. After that, sessions are read-only."""
@@ -177,7 +179,7 @@ class Sessions:
         if not self._supervisor.live(session_id):
             return False
         async with self._supervisor.hold(session_id) as actor:
-            decision = await actor.submit(CANCEL)
+            decision = await actor.submit(cancel_batch())
         return decision is not None and decision.stopped
 
     async def cancel_subagent(self, session_id: str, item_id: str) -> bool:

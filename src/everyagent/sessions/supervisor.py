@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 
 import anyio
 import anyio.abc
@@ -10,15 +11,20 @@ import anyio.abc
 from everyagent.clock import Clock
 from everyagent.errors import LogFenced, SessionNotFound, UnknownAgent
 from everyagent.log.log import EventQuery, Log, SessionRecord
+from everyagent.log.pending_audit import set_pending
+from everyagent.log.workspace_log import require_visible
 from everyagent.logs import get_logger
 from everyagent.model.decoding import UnknownData, decode_event
 from everyagent.model.prices import UNPRICED, Prices
+from everyagent.model.principals import DAEMON, Principal, set_current
 from everyagent.sessions.actor import Actor
 from everyagent.sessions.backlog import TotalBacklog
+from everyagent.sessions.counts import Counts
 from everyagent.sessions.launch.agents import Agents
 from everyagent.sessions.launch.launcher import Launcher
 from everyagent.sessions.limits import Limits
 from everyagent.sessions.locks import Locks
+from everyagent.sessions.machine.inputs import Batch
 from everyagent.sessions.machine.projection import Projections
 from everyagent.sessions.machine.sequencer import Sequencer
 from everyagent.sessions.refusals import shutting_down
@@ -50,7 +56,7 @@ class Supervisor:
             clock=clock,
             limits=policy,
             backlog=TotalBacklog(policy),
-            counts=agents.counts,
+            counts=Counts(),
             spawn=self._spawn,
             launch_for=launcher.launch_for,
             prices=prices,
@@ -64,7 +70,7 @@ class Supervisor:
         self._loading = Locks()
         self._reloading: set[str] = set()
         self._closing = False
-        self._deferred: asyncio.Queue[tuple[Callable[..., object], tuple[object, ...]]] = asyncio.Queue()
+        self._deferred: asyncio.Queue[tuple[str | None, Callable[..., object], tuple[object, ...]]] = asyncio.Queue()
         tasks.start_soon(self._start_deferred)
 
     def live(self, session_id: str) -> bool:
@@ -80,6 +86,7 @@ class Supervisor:
         actor = self._actors.get(session_id)
         if actor is None or actor.failure:
             actor = await self._load(session_id)
+        require_visible(actor.record)
         if self._closing:  # checked after the load: nobody shuts down an actor that was loaded meanwhile
             raise shutting_down()
         actor.users += 1
@@ -97,16 +104,19 @@ class Supervisor:
             if lost:
                 await lost.discard()
             record = await self._log.claim(session_id)
+            context = self._context._replace(
+                spawn=partial(self._spawn_in, record.workspace), counts=self._agents.all_counts.of(record.workspace)
+            )
             waiting = await self._log.inputs(record.number)
             queue = [self._launcher.open_input(input, session_id) for input in waiting]
             projection = await self._projections.open(record) if self._projections else None
-            actor = Actor(record, self._agents.adapter(record.agent), self._context, queue, projection)
+            actor = Actor(record, self._agents.adapter(record.agent), context, queue, projection)
             if record.live or record.open_turn:
                 await actor.recover(await self._observed(record), lost.failure if lost else None)
             actor.reloaded_at = anyio.current_time() if lost else None
             self._actors[session_id] = actor
             if queue and not self._closing:
-                self._spawn(actor.next_turn)
+                context.spawn(actor.next_turn)
             return actor
 
     async def _observed(self, record: SessionRecord) -> Sequencer:
@@ -124,6 +134,12 @@ class Supervisor:
             after = page.events[-1].sequence
         return sequencer
 
+    def interrupt(self, session: int, batch: Batch) -> None:
+        """Submits a batch that stops the running turn, if the session with this number is in memory."""
+        for actor in self._actors.values():
+            if actor.record.number == session:
+                self._spawn(actor.submit, batch)
+
     async def forget(self, session_id: str) -> None:
         """The session has ended, and will be deleted."""
         if self._projections:
@@ -131,18 +147,23 @@ class Supervisor:
         self._actors.pop(session_id, None)
 
     def _spawn(self, function: Callable[..., object], *args: object) -> None:
+        self._spawn_in(None, function, *args)
+
+    def _spawn_in(self, workspace: str | None, function: Callable[..., object], *args: object) -> None:
+        """The task acts for the daemon, in this workspace, whoever caused it."""
         if asyncio.current_task():
-            self._tasks.start_soon(self._guarded, function, args)
+            self._tasks.start_soon(self._guarded, workspace, function, args)
         else:  # in the callback of a commit, where anyio starts no tasks
-            self._deferred.put_nowait((function, args))
+            self._deferred.put_nowait((workspace, function, args))
 
     async def _start_deferred(self) -> None:
         while True:
-            function, args = await self._deferred.get()
-            self._tasks.start_soon(self._guarded, function, args)
+            self._tasks.start_soon(self._guarded, *await self._deferred.get())
 
-    async def _guarded(self, function: Callable[..., object], args: tuple[object, ...]) -> None:
+    async def _guarded(self, workspace: str | None, function: Callable[..., object], args: tuple[object, ...]) -> None:
         """A fault in one session is logged, and does not end the others."""
+        set_current(DAEMON if workspace is None else Principal(workspace=workspace, creates_in=workspace))
+        set_pending(None)
         try:
             await function(*args)  # pyright: ignore[reportGeneralTypeIssues]
         except Exception:
@@ -221,5 +242,6 @@ class Supervisor:
         self._closing = True
         async with anyio.create_task_group() as tasks:
             for actor in self._actors.values():
-                tasks.start_soon(self._guarded, actor.discard if actor.failure else actor.shut_down, ())
+                end = actor.discard if actor.failure else actor.shut_down
+                tasks.start_soon(self._guarded, actor.record.workspace, end, ())
         self._actors.clear()

@@ -6,7 +6,7 @@ from everyagent.api.universal.health import JsonDocument
 routes = Routes("managed documents")
 
 
-@routes.add("GET", "/anthropic/openapi.json")
+@routes.add("GET", "/anthropic/openapi.json", scope=None)
 async def managed_openapi(call: Call[Nothing, Nothing]) -> Encoded[JsonDocument]:
     """This document."""
     from everyagent.api.managed.document import managed_json  # made of all routes, this one among them

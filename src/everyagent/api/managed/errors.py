@@ -6,6 +6,7 @@ from starlette.responses import Response
 from everyagent.api.problems import headers_of
 from everyagent.errors import (
     BadRequest,
+    BudgetExceeded,
     Conflict,
     EveryagentError,
     Forbidden,
@@ -14,6 +15,7 @@ from everyagent.errors import (
     MethodNotAllowed,
     NotFound,
     PreconditionFailed,
+    RateLimited,
     RecordNotFound,
     TooLarge,
     Unauthorized,
@@ -57,6 +59,10 @@ def error_type(error: EveryagentError) -> str:
             return "invalid_request_error"
         case Unauthorized():
             return "authentication_error"
+        case BudgetExceeded():
+            return "billing_error"
+        case RateLimited():
+            return "rate_limit_error"
         case Forbidden():
             return "permission_error"
         case NotFound():

@@ -3,14 +3,25 @@
 import msgspec
 from msgspec import Struct
 
+from everyagent.api.authorization import require_scope
 from everyagent.api.request_decoding import header
 from everyagent.api.routing import Call, Encoded, Nothing, Routes
 from everyagent.api.streaming import EventStream
-from everyagent.errors import Conflict, SessionNotFound
+from everyagent.errors import BudgetExceeded, Conflict, SessionNotFound
+from everyagent.managed.sessions.client_events import (
+    UserCustomToolResult,
+    UserDefineOutcome,
+    UserMessage,
+    UserToolConfirmation,
+    UserToolResult,
+)
 from everyagent.managed.sessions.shape import EventListQuery, EventTail, SendEvents
+from everyagent.model.principals import current
 from everyagent.sessions import JoinedPage
 
 routes = Routes("managed events")
+_ANSWERS = (UserToolConfirmation, UserCustomToolResult, UserToolResult)
+_TURNS = (UserMessage, UserDefineOutcome)
 
 
 class AnyManagedEvent(Struct, frozen=True):
@@ -28,9 +39,25 @@ class SentEvents(Struct, frozen=True, kw_only=True):
     data: list[AnyManagedEvent]
 
 
-@routes.add("POST", "/anthropic/v1/sessions/{session_id}/events", SessionNotFound, Conflict, effect=True)
+@routes.add(
+    "POST",
+    "/anthropic/v1/sessions/{session_id}/events",
+    SessionNotFound,
+    Conflict,
+    BudgetExceeded,
+    effect=True,
+    scope=("run", "answer"),
+)
 async def send_managed_events(call: Call[Nothing, SendEvents]) -> Encoded[SentEvents]:
-    """Send events: all or none."""
+    """Send events: all or none. A key needs the scope `answer` for results and confirmations, `run` for the others."""
+    answers = [isinstance(event, _ANSWERS) for event in call.body.events]
+    if any(answers):
+        require_scope(current(), ("answer",))
+    if not all(answers):
+        require_scope(current(), ("run",))
+    keys = call.sessions.services.keys
+    if keys is not None and any(isinstance(event, _TURNS) for event in call.body.events):
+        keys.check_budget(current().key_id)
     body = await call.managed.talking.send(call.path["session_id"], call.body.events, call.receipt(_sent))
     return Encoded(body)
 

@@ -25,9 +25,11 @@ from everyagent.managed.memory.shape import (
 )
 from everyagent.managed.resources.pages import Page
 from everyagent.managed.resources.record_store import DatedListQuery, Deleted
+from everyagent.model.principals import OWNER_ID, current
 
 Q = TypeVar("Q")
 B = TypeVar("B")
+
 routes = Routes("managed memory stores")
 _STORE = "/anthropic/v1/memory_stores/{memory_store_id}"
 _MEMORY = _STORE + "/memories/{memory_id}"
@@ -136,11 +138,12 @@ async def redact_memory_version(call: Call[Nothing, Nothing]) -> MemoryVersion:
 
 
 def _actor(call: Call[Q, B]) -> MemoryActor:
-    """The session whose worker's key the request carries; else the holder of the daemon's token."""
+    """The session whose worker's key the request carries; else the API key, or the owner."""
     for token in tokens(call.scope["headers"]):
         if session_id := call.managed.keys.session_of(token.decode("latin-1")):
             return SessionActor(session_id=session_id)
-    return ApiActor()
+    key_id = current().key_id
+    return ApiActor(api_key_id=key_id) if key_id != OWNER_ID else ApiActor()
 
 
 def _store(path: dict[str, str]) -> str:

@@ -8,7 +8,7 @@ from everyagent.managed.sessions.shape import ManagedSession, SessionCreate, Ses
 routes = Routes("managed sessions")
 
 
-@routes.add("POST", "/anthropic/v1/sessions", effect=True)
+@routes.add("POST", "/anthropic/v1/sessions", effect=True, turns=True)
 async def create_managed_session(call: Call[Nothing, SessionCreate]) -> Encoded[ManagedSession]:
     """Create a session. With `initial_events` it starts to work at once."""
     return encoded(await call.managed.managed_sessions.create(call.body, call.receipt(encoded)))

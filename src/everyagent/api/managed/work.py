@@ -1,13 +1,16 @@
 """Routes of the work queue of a self-hosted environment, and of its workers' key."""
 
+from typing import Annotated
+
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from everyagent.api.request_decoding import header
 from everyagent.api.routing import Call, Encoded, Nothing, Routes
 from everyagent.errors import BadRequest, Conflict, NotFound, PreconditionFailed
 from everyagent.managed.resources.environments.shape import SelfHosted
 from everyagent.managed.resources.pages import Page
+from everyagent.managed.work_queue.keys import WorkerKey
 from everyagent.managed.work_queue.shape import (
     Heartbeat,
     QueueStats,
@@ -20,6 +23,7 @@ from everyagent.managed.work_queue.shape import (
 )
 
 routes = Routes("managed work")
+_KEYS = "/anthropic/v1/environments/{environment_id}/keys"
 _WORK = "/anthropic/v1/environments/{environment_id}/work"
 
 
@@ -28,16 +32,57 @@ class EnvironmentKey(Struct, frozen=True, kw_only=True, tag="environment_key"):
     key: str
 
 
-@routes.add("GET", "/anthropic/v1/environments/{environment_id}/key", NotFound)
+class WorkerKeyParams(Struct, frozen=True, kw_only=True):
+    name: Annotated[str, Meta(min_length=1, max_length=100)]
+
+
+class NewWorkerKey(Struct, frozen=True, kw_only=True, tag="environment_key"):
+    """`key` is shown once."""
+
+    id: str
+    environment_id: str
+    name: str
+    key: str
+
+
+class WorkerKeyList(Struct, frozen=True, kw_only=True):
+    data: list[WorkerKey]
+
+
+@routes.add("GET", "/anthropic/v1/environments/{environment_id}/key", NotFound, scope="admin")
 async def retrieve_environment_key(call: Call[Nothing, Nothing]) -> EnvironmentKey:
     """Get the key of the environment's workers. It gives access to the work queue only."""
     environment = await call.managed.environments.retrieve(call.path["environment_id"])
     if not isinstance(environment.config, SelfHosted):
         raise BadRequest("Only a self-hosted environment has workers, and a key for them.", field="environment_id")
-    return EnvironmentKey(environment_id=environment.id, key=call.managed.keys.of_environment(environment.id))
+    return EnvironmentKey(environment_id=environment.id, key=await call.managed.keys.of_environment(environment.id))
 
 
-@routes.add("GET", f"{_WORK}/poll", NotFound)
+@routes.add("POST", _KEYS, NotFound, scope="admin")
+async def create_environment_key(call: Call[Nothing, WorkerKeyParams]) -> NewWorkerKey:
+    """Create a key for a worker of the environment. The response is the only one that has its secret."""
+    environment = await call.managed.environments.retrieve_active(call.path["environment_id"])
+    if not isinstance(environment.config, SelfHosted):
+        raise BadRequest("Only a self-hosted environment has workers, and keys for them.", field="environment_id")
+    made, secret = await call.managed.keys.create(environment.id, call.body.name)
+    return NewWorkerKey(id=made.id, environment_id=made.environment_id, name=made.name, key=secret)
+
+
+@routes.add("GET", _KEYS, NotFound, scope="admin")
+async def list_environment_keys(call: Call[Nothing, Nothing]) -> WorkerKeyList:
+    """List the keys of the environment's workers, without their secrets."""
+    environment = await call.managed.environments.retrieve(call.path["environment_id"])
+    return WorkerKeyList(data=await call.managed.keys.list(environment.id))
+
+
+@routes.add("DELETE", f"{_KEYS}/{{key_id}}", NotFound, scope="admin")
+async def revoke_environment_key(call: Call[Nothing, Nothing]) -> WorkerKey:
+    """Revoke a key of the environment's workers. It is refused from now on."""
+    environment = await call.managed.environments.retrieve(call.path["environment_id"])
+    return await call.managed.keys.revoke(environment.id, call.path["key_id"])
+
+
+@routes.add("GET", f"{_WORK}/poll", NotFound, scope="run")
 async def poll_work(call: Call[WorkPoll, Nothing]) -> Encoded[Work | None]:
     """Claim the next piece of work, with its secret; null if there is none."""
     worker = header(call.scope, b"anthropic-worker-id")

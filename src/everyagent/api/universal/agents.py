@@ -50,7 +50,7 @@ async def list_tools(call: Call[Nothing, Nothing]) -> ToolList:
     return ToolList(tools=catalog.tools, open_tools=catalog.open_tools)
 
 
-@routes.add("POST", "/v1/agents/{agent}/install", UnknownAgent, AgentFailed, StorageFull, effect=True)
+@routes.add("POST", "/v1/agents/{agent}/install", UnknownAgent, AgentFailed, StorageFull, effect=True, scope="admin")
 async def install_agent(call: Call[Nothing, InstallAgent]) -> None:
     """Install the tested version of an agent. Responds when it is installed."""
     await call.sessions.agents.install(call.path["agent"], reinstall=call.body.reinstall)

@@ -53,28 +53,30 @@ async def list_asks(call: Call[AsksQuery, Nothing]) -> AskList:
     return AskList(asks=await call.sessions.asks(call.path["session_id"], pending=call.query.pending))
 
 
-@routes.add("POST", "/v1/sessions/{session_id}/permissions/{permission_id}/reply", *_ERRORS, effect=True)
+@routes.add(
+    "POST", "/v1/sessions/{session_id}/permissions/{permission_id}/reply", *_ERRORS, effect=True, scope="answer"
+)
 async def reply_to_permission(call: Call[Nothing, ReplyToPermission]) -> None:
     """Answer a permission request: allow once, allow always, or reject."""
     answer = PermissionAnswer(reply=call.body.reply, message=call.body.message)
     await call.sessions.answer(call.path["session_id"], call.path["permission_id"], answer)
 
 
-@routes.add("POST", "/v1/sessions/{session_id}/questions/{question_id}/reply", *_ERRORS, effect=True)
+@routes.add("POST", "/v1/sessions/{session_id}/questions/{question_id}/reply", *_ERRORS, effect=True, scope="answer")
 async def reply_to_question(call: Call[Nothing, ReplyToQuestion]) -> None:
     """Answer an agent's questions."""
     answer = QuestionAnswer(answers=call.body.answers)
     await call.sessions.answer(call.path["session_id"], call.path["question_id"], answer)
 
 
-@routes.add("POST", "/v1/sessions/{session_id}/questions/{question_id}/reject", *_ERRORS, effect=True)
+@routes.add("POST", "/v1/sessions/{session_id}/questions/{question_id}/reject", *_ERRORS, effect=True, scope="answer")
 async def reject_question(call: Call[Nothing, RejectQuestion]) -> None:
     """Reject an agent's questions."""
     answer = QuestionAnswer(answers=None, message=call.body.message)
     await call.sessions.answer(call.path["session_id"], call.path["question_id"], answer)
 
 
-@routes.add("POST", "/v1/sessions/{session_id}/tools/{tool_id}/reply", *_ERRORS, effect=True)
+@routes.add("POST", "/v1/sessions/{session_id}/tools/{tool_id}/reply", *_ERRORS, effect=True, scope="answer")
 async def reply_to_tool(call: Call[Nothing, ReplyToTool]) -> None:
     """Return the result of a custom tool that the agent called."""
     answer = ToolAnswer(output=call.body.output, is_error=call.body.is_error)

@@ -4,6 +4,7 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from everyagent.api.routing import Call, Encoded, Nothing, Routes
+from everyagent.model.principals import current
 from everyagent.model.responses import Health
 
 routes = Routes("daemon")
@@ -27,17 +28,18 @@ async def healthz(call: Call[Nothing, Nothing]) -> Health:
 
 @routes.add("GET", "/metrics", media=("text/plain",))
 async def metrics(call: Call[Nothing, Nothing]) -> Response:
-    """Get the metrics in Prometheus text format."""
-    return Response(call.context.metrics.exposition(), media_type="text/plain; version=0.0.4; charset=utf-8")
+    """Get the metrics in Prometheus text format. A key sees those of its workspace."""
+    whole = current().workspace is None
+    return Response(call.context.metrics.exposition(whole=whole), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-@routes.add("GET", "/openapi.json")
+@routes.add("GET", "/openapi.json", scope=None)
 async def openapi(call: Call[Nothing, Nothing]) -> Encoded[JsonDocument]:
     """Get this OpenAPI document."""
     return Encoded(call.context.openapi())
 
 
-@routes.add("GET", "/v1/schema.json")
+@routes.add("GET", "/v1/schema.json", scope=None)
 async def schema(call: Call[Nothing, Nothing]) -> Encoded[JsonDocument]:
     """Get the JSON Schema of events."""
     return Encoded(call.context.schema())

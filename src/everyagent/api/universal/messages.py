@@ -36,6 +36,7 @@ class MessageQueue(Struct, frozen=True):
     "/v1/sessions/{session_id}/messages",
     *_ERRORS,
     effect=True,
+    turns=True,
     headers={"x-item-id": "The id of the message's item."},
 )
 async def send_message(call: Call[Nothing, SendMessage]) -> NoContent:
@@ -50,7 +51,7 @@ async def list_queued_messages(call: Call[Nothing, Nothing]) -> MessageQueue:
     return MessageQueue(messages=list(await call.sessions.queue(call.path["session_id"])))
 
 
-@routes.add("POST", "/v1/sessions/{session_id}/messages/stream", *_ERRORS, effect=True)
+@routes.add("POST", "/v1/sessions/{session_id}/messages/stream", *_ERRORS, effect=True, turns=True)
 async def stream_message(call: Call[TurnQuery, SendMessage]) -> EventStream:
     """Send a message and stream the events of its turn."""
     session_id, raw, key = call.path["session_id"], call.query.include_raw, call.key

@@ -13,6 +13,7 @@ from everyagent.client.calls.files import (
     upload,
     write_file,
 )
+from everyagent.client.calls.keys import audit, create_key, keys, me, revoke_key, verify_audit
 from everyagent.client.calls.sessions import (
     cancel,
     cancel_subagent,
@@ -34,9 +35,11 @@ __all__ = [
     "agents",
     "answer",
     "asks",
+    "audit",
     "cancel",
     "cancel_subagent",
     "create",
+    "create_key",
     "delete",
     "delete_file",
     "event_page",
@@ -46,8 +49,10 @@ __all__ = [
     "frames",
     "health",
     "install",
+    "keys",
     "list_files",
     "make_directory",
+    "me",
     "metrics",
     "models",
     "modes",
@@ -58,6 +63,7 @@ __all__ = [
     "reply_permission",
     "reply_question",
     "reply_tool",
+    "revoke_key",
     "search",
     "send",
     "session",
@@ -67,5 +73,6 @@ __all__ = [
     "terminate",
     "update",
     "upload",
+    "verify_audit",
     "write_file",
 ]

@@ -10,6 +10,7 @@ from everyagent.masking.masker import Masker
 from everyagent.model.decoding import UnknownData, decode_event
 from everyagent.model.events import SessionEnded, SessionStarted, SessionUpdated
 from everyagent.model.parts import Json
+from everyagent.model.principals import current_actor
 from everyagent.sessions.machine.sequencer import Emission, Sequencer
 from everyagent.sessions.machine.transaction import Position, Transaction
 
@@ -36,9 +37,11 @@ class Fork:
     def add(self, past: Iterable[StoredEvent]) -> bool:
         """False at an event that a fork cannot have: those before it are all its past."""
         for stored in past:
-            data = decode_event(stored.body).data
+            event = decode_event(stored.body)
+            data, self._step.actor = event.data, event.actor
             match data:
                 case SessionStarted():
+                    self._step.actor = current_actor()
                     self._step.emit([Emission(replace(data, metadata=self._metadata), True)])
                 case UnknownData() | SessionEnded():
                     return False
@@ -49,6 +52,7 @@ class Fork:
 
     def finish(self) -> Append:
         """Closes what is open, so that the fork is idle."""
+        self._step.actor = current_actor()
         self._step.emit(self._sequencer.end_turn("interrupted", "The session was forked here."))
         self._step.emit([Emission(SessionUpdated(status="idle"), True)])
         return self._step.finish()

@@ -13,7 +13,7 @@ from everyagent.errors import UnknownAgent, UnsupportedChoice
 from everyagent.logs import get_logger
 from everyagent.model.isolation import Isolation
 from everyagent.model.sessions import UnknownFrame
-from everyagent.sessions.counts import Counts
+from everyagent.sessions.counts import Counts, CountsByWorkspace
 from everyagent.sessions.launch.isolation import IsolationPolicy
 
 logger = get_logger(__name__)
@@ -73,7 +73,12 @@ class Agents:
         self.isolation = isolation or IsolationPolicy()
         self._installing: dict[str, Installing] = {}
         self._begun: dict[str, float] = {}
-        self.counts = Counts()
+        self.all_counts = CountsByWorkspace()
+
+    @property
+    def counts(self) -> Counts:
+        """What the current principal sees."""
+        return self.all_counts.seen()
 
     def names(self) -> list[str]:
         return list(self._known())

@@ -4,12 +4,13 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, UnsetType, field
 
 from everyagent.agents.adapter import Change, Death, DecodedFrame
 from everyagent.log.log import FrameDirection, Receipt
 from everyagent.model.asks import Answer
 from everyagent.model.events import PermissionRequested, SessionUpdated, ToolRequested
+from everyagent.model.principals import EventActor, current_actor
 from everyagent.model.sessions import SendMessage
 from everyagent.sessions.machine.active_turn import ActiveTurn
 from everyagent.sessions.machine.messages import InputMessage, Submission
@@ -26,6 +27,7 @@ class Batch(Struct, frozen=True, kw_only=True):
     `restart`: the agent must be started again to know of it.
     `late`: the batch is taken even after the session's end.
     `receipt` is called when all events are emitted; what it returns is stored with them.
+    `actor` is the client for whom the batch was made.
     """
 
     frame: bytes
@@ -42,10 +44,19 @@ class Batch(Struct, frozen=True, kw_only=True):
     restart: bool = False
     late: bool = False
     receipt: Callable[[], Receipt | None] | None = None
+    actor: EventActor | UnsetType = field(default_factory=current_actor)
 
 
-#: A client's request to cancel the running turn.
-CANCEL = Batch(frame=b'{"request":"cancel"}', recorded=False, interrupt="The turn was cancelled.", interrupt_next=True)
+def cancel_batch() -> Batch:
+    """A client's request to cancel the running turn."""
+    why = "The turn was cancelled."
+    return Batch(frame=b'{"request":"cancel"}', recorded=False, interrupt=why, interrupt_next=True)
+
+
+def budget_batch(name: str) -> Batch:
+    """Stops a turn whose API key has used up its budget."""
+    why = f"The budget of the API key {name!r} is used up."
+    return Batch(frame=b'{"cause":"key_budget"}', direction="daemon", recorded=False, interrupt=why)
 
 
 def message_batch(item_id: str, message: SendMessage, receipt: Receipt | None) -> Batch:
@@ -117,6 +128,8 @@ class NoMoreTurns(Struct, frozen=True):
 
 class Terminate(Struct, frozen=True):
     """The agent is gone; end the session."""
+
+    actor: EventActor | UnsetType = field(default_factory=current_actor)
 
 
 class ShutDown(Struct, frozen=True):

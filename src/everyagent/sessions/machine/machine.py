@@ -20,6 +20,7 @@ from everyagent.sessions.machine.decision import Decision, Snapshot
 from everyagent.sessions.machine.messages import (
     InputMessage,
     Submission,
+    actor_of,
     entries_of,
     joined_prompt,
     prompt_of,
@@ -50,8 +51,7 @@ class Machine:
     ) -> None:
         self.state = state
         self.projection = projection
-        self._title = title
-        self._capabilities = capabilities
+        self._title, self._capabilities = title, capabilities
         self._limits = limits
 
     def decide(self, input: inputs.SessionInput, now: int) -> Decision:
@@ -101,7 +101,7 @@ class Machine:
             case inputs.NoMoreTurns():
                 self.state.ending = True
             case inputs.Terminate():
-                self._terminate(decision)
+                self._terminate(input, decision)
             case inputs.ShutDown():
                 self._shut_down(decision)
             case inputs.Recover():
@@ -117,7 +117,7 @@ class Machine:
             self._begin_next(decision)
         stopped = state.turn if batch.interrupt else None
         decision.patient = decision.stopped = stopped is not None
-        transaction.begin_frame(batch.direction, batch.frame, optional=not batch.recorded)
+        transaction.begin_frame(batch.direction, batch.frame, optional=not batch.recorded, actor=batch.actor)
         self._answer(resolved, decision)
         if batch.updated:
             transaction.emit([Emission(batch.updated, True)])
@@ -175,7 +175,7 @@ class Machine:
             transaction.emit(state.sequencer.say(user_item(entry.item_id, entry.message)))
             decision.effects.append(effects.SteerAgent(prompt_of(entry.item_id, entry.message)))
         elif state.turn or state.queue or state.ending or decision.stopped or self._blocked:
-            waiting = submission.as_input()
+            waiting = msgspec.structs.replace(submission, actor=transaction.actor).as_input()
             transaction.inputs.append(waiting)
             state.queue.append(waiting)
         else:
@@ -206,7 +206,7 @@ class Machine:
         if state.turn or state.ending or not state.queue or self._blocked:
             return
         waiting = state.queue.pop(0)
-        transaction.begin_frame("from_client", waiting.body)
+        transaction.begin_frame("from_client", waiting.body, actor=actor_of(waiting))
         transaction.taken_inputs.append(waiting.item_id)
         self._begin_turn(entries_of(waiting), decision)
 
@@ -349,10 +349,10 @@ class Machine:
         decision.transaction.taken_inputs.extend(waiting.item_id for waiting in state.queue)
         state.queue.clear()
 
-    def _terminate(self, decision: Decision) -> None:
+    def _terminate(self, terminate: inputs.Terminate, decision: Decision) -> None:
         if self.state.ended:
             return
-        self._note({"request": "terminate"}, decision, "from_client")
+        decision.transaction.begin_frame("from_client", b'{"request":"terminate"}', actor=terminate.actor)
         decision.transaction.emit(self.state.held_text())
         decision.transaction.emit(self.state.sequencer.end_turn("terminated", "The session was terminated."))
         decision.transaction.emit([Emission(SessionEnded(reason="terminated", terminated_by="daemon"), True)])

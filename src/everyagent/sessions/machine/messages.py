@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from everyagent.agents.adapter import Prompt
@@ -11,6 +11,7 @@ from everyagent.log.log import Input
 from everyagent.masking.masker import Masker
 from everyagent.model.items import Item
 from everyagent.model.parts import ContentPart, FileRefPart, ImagePart, TextPart
+from everyagent.model.principals import EventActor
 from everyagent.model.sessions import Attachment, QueuedMessage, SendMessage
 
 
@@ -22,15 +23,19 @@ class InputMessage(Struct, frozen=True, kw_only=True):
 
 
 class Submission(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Messages that make one turn. `managed` is for the projection, which reads it when the turn begins."""
+    """Messages that make one turn. `managed` is for the projection, which reads it when the turn begins.
+
+    `actor` is set while they wait: the client that sent them.
+    """
 
     entries: list[InputMessage]
     managed: msgspec.Raw | None = None
+    actor: EventActor | UnsetType = UNSET
 
     def as_input(self) -> Input:
         """As it waits in the log: a single message as it is, anything else whole."""
         first = self.entries[0]
-        plain = len(self.entries) == 1 and self.managed is None
+        plain = len(self.entries) == 1 and self.managed is None and not self.actor
         return Input(item_id=first.item_id, body=msgspec.json.encode(first.message if plain else self))
 
 
@@ -38,6 +43,7 @@ class _Stored(Struct, frozen=True):
     """A submission, or a single message without entries."""
 
     entries: list[InputMessage] | None = None
+    actor: EventActor | UnsetType = UNSET
 
 
 def entries_of(input: Input) -> list[InputMessage]:
@@ -46,6 +52,10 @@ def entries_of(input: Input) -> list[InputMessage]:
     if stored.entries is not None:
         return stored.entries
     return [InputMessage(item_id=input.item_id, message=msgspec.json.decode(input.body, type=SendMessage))]
+
+
+def actor_of(input: Input) -> EventActor | UnsetType:
+    return msgspec.json.decode(input.body, type=_Stored).actor
 
 
 def queued(input: Input) -> list[QueuedMessage]:

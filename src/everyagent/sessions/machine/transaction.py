@@ -3,11 +3,13 @@
 from copy import copy
 
 import msgspec
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from everyagent.clock import rfc3339
 from everyagent.log.log import (
     Append,
+    Charge,
     ClosedAsk,
     FrameDirection,
     FrameForm,
@@ -26,6 +28,7 @@ from everyagent.model.events import (
     EventData,
     ItemCompleted,
     ItemDelta,
+    ModelResponded,
     PermissionRequested,
     PermissionResolved,
     QuestionRequested,
@@ -42,6 +45,7 @@ from everyagent.model.ids import new_id
 from everyagent.model.items import Item
 from everyagent.model.parts import FileRefPart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
 from everyagent.model.prices import UNPRICED, Prices
+from everyagent.model.principals import EventActor
 from everyagent.model.sessions import UnknownFrame
 from everyagent.sessions.counts import SAMPLES
 from everyagent.sessions.machine.asks import answer_of, ask_id_of, kind_of
@@ -59,7 +63,11 @@ SAMPLE_BYTES = 2048
 
 
 class Position:
-    """The end of a session's log as its owner knows it, and the totals of its row. Transactions move it on."""
+    """The end of a session's log as its owner knows it, and the totals of its row. Transactions move it on.
+
+    `payer` is the key that pays for the running turn; `unpaid` is the cost that it was charged before the turn's
+    whole cost is known, below zero.
+    """
 
     __slots__ = (
         "at",
@@ -69,8 +77,10 @@ class Position:
         "frame",
         "head",
         "native_session_id",
+        "payer",
         "session",
         "session_id",
+        "unpaid",
         "usage",
     )
 
@@ -85,6 +95,8 @@ class Position:
         self.usage = record.usage
         self.cost_usd = record.cost_usd
         self.at = record.last_at
+        self.payer: str | None = None
+        self.unpaid = 0.0
 
     def copy(self) -> "Position":
         twin = copy(self)
@@ -115,6 +127,8 @@ class Transaction:
         self._asks: list[NewAsk] = []
         self._closed_asks: list[ClosedAsk] = []
         self._changes: dict[str, object] = {}
+        self._charges: list[Charge] = []
+        self.actor: EventActor | UnsetType = UNSET
         self.events: list[NewEvent] = []
         self.inputs: list[Input] = []
         self.taken_inputs: list[str] = []
@@ -124,10 +138,20 @@ class Transaction:
         self.samples: list[UnknownFrame] = []
 
     def begin_frame(
-        self, direction: FrameDirection, body: bytes, form: FrameForm = "json", *, optional: bool = False
+        self,
+        direction: FrameDirection,
+        body: bytes,
+        form: FrameForm = "json",
+        *,
+        optional: bool = False,
+        actor: EventActor | UnsetType = UNSET,
     ) -> None:
-        """The events that follow are made from this frame. An `optional` one is kept only if there are any."""
+        """The events that follow are made from this frame. An `optional` one is kept only if there are any.
+
+        `actor` is the client that sent it.
+        """
         self.end_frame()
+        self.actor = actor
         if self._masker and self._masker.suspects(body):
             body = self._masker.mask_json(body) if form == "json" else self._masker.mask(body)
         self._position.frame += 1
@@ -142,7 +166,7 @@ class Transaction:
             return
         position = self._position
         direction, form, body, first = self._frame
-        self._frame = None
+        self._frame, self.actor = None, UNSET
         if self._optional and position.head < first:
             position.frame -= 1
         else:
@@ -173,6 +197,7 @@ class Transaction:
                 native_session_id=position.native_session_id,
                 source="daemon" if synthetic else "agent",
                 synthetic=synthetic,
+                actor=self.actor,
                 type=data.type,
                 data=data,
             )
@@ -198,6 +223,9 @@ class Transaction:
                 self._closed_asks.append(ClosedAsk(ask_id_of(data), _encode(answer_of(data)), sequence))
             case TurnStarted():
                 self.change(open_turn=sequence)
+                self._position.payer = self.actor.key_id if self.actor else None
+            case ModelResponded():
+                self._charge(data.cost_usd or 0.0)
             case TurnEnded():
                 self.change(open_turn=0)
                 self.stop_reasons.append(data.stop_reason)
@@ -207,6 +235,8 @@ class Transaction:
                 if data.cost_usd:
                     self._position.cost_usd += data.cost_usd
                     self.change(cost_usd=self._position.cost_usd)
+                    self._charge(data.cost_usd + self._position.unpaid)
+                self._position.payer, self._position.unpaid = None, 0.0
             case Unparsed():
                 self.unparsed += 1
                 if len(self.samples) < SAMPLES:
@@ -215,6 +245,12 @@ class Transaction:
                 self.change(**{name: value for name in _UPDATED if (value := getattr(data, name)) is not msgspec.UNSET})
             case _:
                 return
+
+    def _charge(self, usd: float) -> None:
+        """Each response of the model is charged at once, and the rest at the end of the turn."""
+        if usd and self._position.payer is not None:
+            self._position.unpaid -= usd
+            self._charges.append(Charge(self._position.payer, usd))
 
     def _sample(self, data: Unparsed, sequence: int) -> UnknownFrame:
         frame = self._frame[2][:SAMPLE_BYTES].decode("utf-8", "backslashreplace") if self._frame else ""
@@ -247,6 +283,7 @@ class Transaction:
             taken_inputs=self.taken_inputs,
             receipt=self.receipt,
             projection=self._projection.take() if self._projection else None,
+            charges=self._charges,
         )
 
 

@@ -1,0 +1,28 @@
+"""The audit entry of the running request, which the first transaction of its effect takes along."""
+
+from contextvars import ContextVar
+
+from everyagent.log.audit import AuditEntry
+
+
+class PendingAudit:
+    """`entry` is None as soon as it is part of a transaction."""
+
+    def __init__(self, entry: AuditEntry) -> None:
+        self.entry: AuditEntry | None = entry
+
+
+_pending: ContextVar[PendingAudit | None] = ContextVar("pending_audit", default=None)
+
+
+def set_pending(pending: PendingAudit | None) -> None:
+    """For the rest of the running task."""
+    _pending.set(pending)
+
+
+def take_pending() -> AuditEntry | None:
+    pending = _pending.get()
+    if pending is None:
+        return None
+    entry, pending.entry = pending.entry, None
+    return entry
