@@ -40,6 +40,7 @@ class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
     without `store`, the log is a SQLite file there.
 
     `idle_timeout` is in seconds. `isolation` is the level of sessions that name none; none is below `min_isolation`.
+    Sessions of API keys work below `key_directory`, by default the working directory.
     `agents` are agents of the user's own; only `config.toml` has them.
     """
 
@@ -54,6 +55,7 @@ class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
     prices: Path | None = None
     isolation: IsolationChoice = "auto"
     min_isolation: Isolation = "none"
+    key_directory: Path | None = None
     store: Annotated[str, Meta(pattern="^postgres(ql)?://")] | None = None
     log_format: LogFormat = "auto"
     agents: dict[AgentName, OwnAgent] = {}

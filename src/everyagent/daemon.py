@@ -253,6 +253,8 @@ async def run(
                 token=token,
                 token_file=None if settings.token else settings.data_dir / TOKEN_FILE,
                 hosts=_hosts(settings.host),
+                data_dir=settings.data_dir,
+                key_directory=settings.key_directory or Path.cwd(),
             )
             app = create_app(sessions, api_settings, managed=lambda: managed.managed)
 

@@ -49,7 +49,9 @@ class Keyed:
 
 
 @asynccontextmanager
-async def keyed(folder: Path, *, token_file: Path | None = None) -> AsyncGenerator[Keyed]:
+async def keyed(
+    folder: Path, *, token_file: Path | None = None, key_directory: Path | None = None
+) -> AsyncGenerator[Keyed]:
     settings = Settings(data_dir=folder / "data", default_agent="mock")
     lazy = LazyManaged()
     async with (
@@ -57,7 +59,10 @@ async def keyed(folder: Path, *, token_file: Path | None = None) -> AsyncGenerat
         anyio.create_task_group() as tasks,
         AsyncExitStack() as stack,
     ):
-        app = create_app(sessions, ApiSettings(token=TOKEN, token_file=token_file), managed=lambda: lazy.managed)
+        api_settings = ApiSettings(
+            token=TOKEN, token_file=token_file, data_dir=settings.data_dir, key_directory=key_directory
+        )
+        app = create_app(sessions, api_settings, managed=lambda: lazy.managed)
 
         async def run(*, task_status: anyio.abc.TaskStatus[int]) -> None:
             await serve_anywhere(app, task_status.started)

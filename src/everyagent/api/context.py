@@ -21,12 +21,15 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
     """`token_file` is watched for another token; None if the token is a setting.
 
     `hosts` are accepted host names or whole `Host` values; `origins` are those of web pages that may use the API.
+    Sessions of API keys work below `key_directory`, and never in a folder that contains `data_dir`.
     """
 
     token: str | None
     token_file: Path | None = None
     hosts: Collection[str] = ("127.0.0.1", "localhost", "[::1]")
     origins: Collection[str] = ()
+    data_dir: Path | None = None
+    key_directory: Path | None = None
     max_body: int = 32 * MIB
     max_upload: int = 1024 * MIB
     version: str = __version__

@@ -23,6 +23,7 @@ def serve(
     prices: Path | None = None,
     isolation: IsolationChoice | None = None,
     min_isolation: Isolation | None = None,
+    key_directory: Path | None = None,
     store: str | None = None,
     log_format: LogFormat | None = None,
     json: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
@@ -56,6 +57,8 @@ def serve(
         system permits it, else none. [default: auto]
     min_isolation
         The weakest isolation that a session may have: none or namespace. [default: none]
+    key_directory
+        The folder in which sessions of API keys work, or below it. [default: the working directory]
     store
         A PostgreSQL database for the event log: postgresql://user@host/database. [default: SQLite in the data folder]
     log_format
@@ -76,6 +79,7 @@ def serve(
             "prices": prices,
             "isolation": isolation,
             "min-isolation": min_isolation,
+            "key-directory": key_directory,
             "store": store,
             "log-format": log_format,
             "json": json,

@@ -3,7 +3,7 @@
 import os
 from contextlib import ExitStack
 from functools import partial
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from anyio import to_thread
 from msgspec import Meta, Struct
@@ -15,11 +15,13 @@ from everyagent.api.universal import directory_entries
 from everyagent.api.universal.atomic_write import AtomicWrite
 from everyagent.api.universal.confined_directory import ConfinedDirectory, not_the_root
 from everyagent.api.universal.directory_entries import printable
+from everyagent.api.universal.key_limits import refuse_data_folder
 from everyagent.errors import Conflict, Forbidden, NotFound, SessionNotFound, StorageFull, TooLarge, UnsupportedMedia
 from everyagent.model.responses import FsEntry, FsMoved, FsPath, FsStat, FsUnpacked, FsWritten
-from everyagent.sessions import Sessions
 
 routes = Routes("files")
+Q = TypeVar("Q")
+B = TypeVar("B")
 _ERRORS = (SessionNotFound, NotFound, Forbidden)
 _WRITE_ERRORS = (*_ERRORS, Conflict, StorageFull)
 _LISTED = 1024
@@ -61,21 +63,21 @@ class FsMove(Struct, frozen=True, kw_only=True, rename={"origin": "from"}, forbi
 @routes.add("GET", "/v1/fs/entries", *_ERRORS)
 async def list_entries(call: Call[OptionalPathQuery, Nothing]) -> list[FsEntry]:
     """List the entries of a directory, sorted by name."""
-    directory = await _directory(call.sessions, call.query.session_id)
+    directory = await _directory(call, call.query.session_id)
     return await to_thread.run_sync(directory_entries.list_directory, directory, call.query.path)
 
 
 @routes.add("GET", "/v1/fs/stat", *_ERRORS)
 async def stat_entry(call: Call[PathQuery, Nothing]) -> FsStat:
     """Get the type, size and modification time of a file or directory."""
-    directory = await _directory(call.sessions, call.query.session_id)
+    directory = await _directory(call, call.query.session_id)
     return await to_thread.run_sync(directory_entries.stat_entry, directory, call.query.path)
 
 
 @routes.add("GET", "/v1/fs/file", *_ERRORS, media=("application/octet-stream",))
 async def read_file(call: Call[PathQuery, Nothing]) -> Download:
     """Download a file."""
-    directory = await _directory(call.sessions, call.query.session_id)
+    directory = await _directory(call, call.query.session_id)
     descriptor, status = await to_thread.run_sync(directory_entries.open_file, directory, call.query.path)
     name = os.path.basename(call.query.path)
     return Download(_FilePieces(descriptor), "application/octet-stream", filename=name, size=status.st_size)
@@ -84,7 +86,7 @@ async def read_file(call: Call[PathQuery, Nothing]) -> Download:
 @routes.add("PUT", "/v1/fs/file", *_WRITE_ERRORS, TooLarge, takes=("application/octet-stream",))
 async def write_file(call: Call[PathQuery, Upload]) -> FsWritten:
     """Write a file atomically, and create missing parent directories."""
-    directory = await _directory(call.sessions, call.query.session_id)
+    directory = await _directory(call, call.query.session_id)
     with ExitStack() as held:
         finding = directory.place(call.query.path, create_parents=True)
         place = not_the_root(await to_thread.run_sync(held.enter_context, finding))
@@ -98,7 +100,7 @@ async def write_file(call: Call[PathQuery, Upload]) -> FsWritten:
 @routes.add("DELETE", "/v1/fs/entry", *_WRITE_ERRORS)
 async def remove_entry(call: Call[RemoveQuery, Nothing]) -> FsPath:
     """Remove a file, a link or a directory."""
-    directory = await _directory(call.sessions, call.query.session_id)
+    directory = await _directory(call, call.query.session_id)
     removing = partial(directory_entries.remove, directory, call.query.path, recursive=call.query.recursive)
     return FsPath(path=await to_thread.run_sync(removing))
 
@@ -106,14 +108,14 @@ async def remove_entry(call: Call[RemoveQuery, Nothing]) -> FsPath:
 @routes.add("POST", "/v1/fs/mkdir", *_WRITE_ERRORS, effect=True)
 async def make_directory(call: Call[PathQuery, Nothing]) -> FsPath:
     """Create a directory and its missing parents."""
-    directory = await _directory(call.sessions, call.query.session_id)
+    directory = await _directory(call, call.query.session_id)
     return FsPath(path=printable(await to_thread.run_sync(directory.mkdir, call.query.path)))
 
 
 @routes.add("POST", "/v1/fs/move", *_WRITE_ERRORS, effect=True)
 async def move_entry(call: Call[MoveQuery, FsMove]) -> FsMoved:
     """Move or rename a file or directory."""
-    directory = await _directory(call.sessions, call.query.session_id)
+    directory = await _directory(call, call.query.session_id)
     moving = partial(directory_entries.move, directory, call.body.origin, call.body.to, overwrite=call.body.overwrite)
     source, target = await to_thread.run_sync(moving)
     return FsMoved(source=source, target=target)
@@ -127,15 +129,17 @@ async def upload_batch(call: Call[OptionalPathQuery, Spooled]) -> FsUnpacked:
     found = media_type(call.scope)
     if found not in _TAR:
         raise UnsupportedMedia(f"Send a tar archive as one of {', '.join(_TAR)}.", contentType=found or None)
-    directory = await _directory(call.sessions, call.query.session_id)
+    directory = await _directory(call, call.query.session_id)
     limit = call.context.settings.max_upload
     unpacking = partial(unpack, call.body.file, directory, call.query.path, limit=limit, listed=_LISTED)
     done = await to_thread.run_sync(unpacking)
     return FsUnpacked(paths=[printable(path) for path in done.paths], truncated=done.total > len(done.paths))
 
 
-async def _directory(sessions: Sessions, session_id: str) -> ConfinedDirectory:
-    return ConfinedDirectory(await sessions.directory(session_id))
+async def _directory(call: Call[Q, B], session_id: str) -> ConfinedDirectory:
+    root = await call.sessions.directory(session_id)
+    refuse_data_folder(root, call.context.settings)
+    return ConfinedDirectory(root)
 
 
 class _FilePieces:

@@ -6,8 +6,10 @@ from msgspec import Struct
 
 from everyagent.api.routing import Call, NoContent, Nothing, Routes
 from everyagent.api.streaming import EventStream
+from everyagent.api.universal.key_limits import checked_message
 from everyagent.errors import (
     AgentFailed,
+    Forbidden,
     RecordNotFound,
     SessionHasEnded,
     SessionNotFound,
@@ -17,7 +19,7 @@ from everyagent.errors import (
 from everyagent.model.sessions import QueuedMessage, SendMessage
 
 routes = Routes("messages")
-_ERRORS = (SessionNotFound, RecordNotFound, SessionHasEnded, UnsupportedChoice, AgentFailed, StorageFull)
+_ERRORS = (Forbidden, SessionNotFound, RecordNotFound, SessionHasEnded, UnsupportedChoice, AgentFailed, StorageFull)
 Q = TypeVar("Q")
 
 
@@ -65,7 +67,8 @@ async def stream_message(call: Call[TurnQuery, SendMessage]) -> EventStream:
 
 
 async def _with_files(call: Call[Q, SendMessage], message: SendMessage) -> SendMessage:
-    """Resolve file ids of attachments. Loads the Managed Agents services only if there are any."""
+    """Check attachments and resolve their file ids. Loads the Managed Agents services only if there are any."""
+    checked_message(message)
     named = any(attachment.file_id is not None for attachment in message.attachments)
     return await call.managed.with_files(message) if named else message
 

@@ -6,9 +6,11 @@ import msgspec
 from msgspec import Meta, Struct
 
 from everyagent.api.routing import Call, Encoded, Nothing, Routes, encoded
+from everyagent.api.universal.key_limits import checked_creation
 from everyagent.errors import (
     AgentFailed,
     AgentNotInstalled,
+    Forbidden,
     SessionExists,
     SessionHasEnded,
     SessionNotFound,
@@ -46,19 +48,31 @@ async def list_sessions(call: Call[SessionsQuery, Nothing]) -> SessionPage:
     return SessionPage(sessions=sessions, next_page=next_page)
 
 
-_CREATE_ERRORS = (SessionExists, UnknownAgent, UnsupportedChoice, AgentNotInstalled, AgentFailed, StorageFull)
+def _checked(call: Call[Nothing, CreateSession]) -> CreateSession:
+    return checked_creation(call.body, call.context.settings)
+
+
+_CREATE_ERRORS = (
+    Forbidden,
+    SessionExists,
+    UnknownAgent,
+    UnsupportedChoice,
+    AgentNotInstalled,
+    AgentFailed,
+    StorageFull,
+)
 
 
 @routes.add("POST", "/v1/sessions", *_CREATE_ERRORS, effect=True)
 async def create_session(call: Call[Nothing, CreateSession]) -> Encoded[CreatedSession]:
     """Create a session with a generated id."""
-    return _created(await call.sessions.create(None, call.body, call.receipt(_created)))
+    return _created(await call.sessions.create(None, _checked(call), call.receipt(_created)))
 
 
 @routes.add("POST", "/v1/sessions/{session_id}", *_CREATE_ERRORS, effect=True)
 async def create_named_session(call: Call[Nothing, CreateSession]) -> Encoded[CreatedSession]:
     """Create a session with the given id."""
-    return _created(await call.sessions.create(call.path["session_id"], call.body, call.receipt(_created)))
+    return _created(await call.sessions.create(call.path["session_id"], _checked(call), call.receipt(_created)))
 
 
 @routes.add("GET", "/v1/sessions/{session_id}", SessionNotFound)

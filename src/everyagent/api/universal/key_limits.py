@@ -1,0 +1,58 @@
+"""What an API key may ask of the daemon's machine. The owner's token may ask for anything.
+
+A key works in folders below one that the operator chose, never without the server's isolation, and names no other file
+of the machine: what it could read that way would include the owner's token.
+"""
+
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from everyagent.api.context import ApiSettings
+from everyagent.errors import Forbidden
+from everyagent.model.principals import OWNER_ID, current
+from everyagent.model.sessions import CreateSession, SendMessage
+
+
+def is_limited() -> bool:
+    """Whether the request was made with a key, not with the owner's token."""
+    return current().key_id not in ("", OWNER_ID)
+
+
+def checked_creation(request: CreateSession, settings: ApiSettings) -> CreateSession:
+    """The request with a directory that a key may use. Raises `Forbidden`."""
+    if not is_limited():
+        return request
+    if request.isolation == "none":
+        raise Forbidden("An API key cannot turn off isolation. Leave `isolation` out.", field="isolation")
+    root = settings.key_directory
+    if root is None:
+        return request
+    directory = Path(request.directory or root).expanduser().resolve()
+    if not directory.is_relative_to(root.resolve()):
+        raise Forbidden(
+            f"Sessions of an API key work in {root} and folders below it; {str(directory)!r} is not one. The operator "
+            "can choose another folder with `serve --key-directory`.",
+            field="directory",
+        )
+    refuse_data_folder(directory, settings)
+    return replace(request, directory=str(directory))
+
+
+def checked_message(message: SendMessage) -> SendMessage:
+    if is_limited() and any(each.path is not None for each in message.attachments):
+        raise Forbidden(
+            "An API key cannot attach files by `path`. Send their `data`, or upload them and send their `fileId`.",
+            field="attachments",
+        )
+    return message
+
+
+def refuse_data_folder(directory: Path, settings: ApiSettings) -> None:
+    """A folder with the daemon's data in it is not for keys: its files have the owner's token among them."""
+    data = settings.data_dir
+    if is_limited() and data is not None and data.resolve().is_relative_to(directory.resolve()):
+        raise Forbidden(
+            "This folder contains the daemon's data, so an API key cannot use it. Use a folder below it.",
+            field="directory",
+        )
