@@ -27,6 +27,7 @@ from everyagent.managed.work_queue.queue import WorkQueue
 from everyagent.managed.workspace.shape import FileParams, Resource
 from everyagent.managed.workspace.store import ResourceStore
 from everyagent.managed.workspace.workspace import Workspaces
+from everyagent.model.principals import current
 from everyagent.model.sessions import Attachment, SendMessage
 from everyagent.sessions import Sessions
 
@@ -92,6 +93,9 @@ class Managed:
             return True
 
     async def _visible(self, session_id: str) -> bool:
+        """Whether the session belongs to the workspace of the request."""
+        if current().workspace is None:
+            return True
         try:
             await self.sessions.get(session_id)
         except SessionNotFound:
