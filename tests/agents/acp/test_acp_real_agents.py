@@ -51,7 +51,8 @@ def test_a_session_talks_asks_is_cancelled_dies_and_goes_on(session: AcpSession)
     assert session.create().turn("Greet me").stop_reason == "end_turn"
     assert session.replies() == ["Hello there, friend."]
 
-    script.add(call(*session.shell("echo the-output | tee made"), text="I run it."), say("It ran."))
+    # Some agents ask their model for more after a turn: a reply to a prompt waits for that prompt.
+    script.add(call(*session.shell("echo the-output | tee made"), text="I run it.", when="Run it"), say("It ran."))
     session.send("Run it")
     asked = session.next(PermissionRequested)
     assert "echo the-output | tee made" in str(asked.input)
@@ -61,7 +62,7 @@ def test_a_session_talks_asks_is_cancelled_dies_and_goes_on(session: AcpSession)
     (made,) = session.items("tool_result")
     assert (made.status, made.turn_id) == ("completed", session.all(TurnEnded)[1].turn_id)
 
-    script.add(call(*session.shell("touch unwanted")), say("Then not."))
+    script.add(call(*session.shell("touch unwanted"), when="Run another"), say("Then not."))
     session.send("Run another")
     session.permit(session.next(PermissionRequested, 2).permission_id, "reject")
     session.next(TurnEnded, 3)

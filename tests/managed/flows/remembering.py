@@ -72,8 +72,8 @@ def write_memories(client: Loose, session: Loose, notes: Loose, known: Loose, ta
 def keep_read_only_store(client: Loose, session: Loose, rules: Loose, talk: Talk) -> None:
     """Changes in the folder of a read-only store are undone."""
     stores = client.beta.memory_stores
-    told = talk.say(message('[tool command="cd mnt/memory/ada-s-notes-2; rm -f rule.md; echo Shout. > rule.md; ls"]'))
-    assert one(told, "agent.tool_result")
+    change = "cd mnt/memory/ada-s-notes-2; chmod u+w . rule.md; rm -f rule.md; echo Shout. > rule.md; ls"
+    assert one(talk.say(message(f'[tool command="{change}"]')), "agent.tool_result")
     talk.say(message("Go on."))
     assert [each.content for each in stores.memories.list(rules.id, view="full")] == ["Be brief.\n"]
     assert run(talk, "cat mnt/memory/ada-s-notes-2/rule.md") == "Be brief.\n"
