@@ -1,4 +1,4 @@
-"""What the API needs of the log to report its requests."""
+"""The audit trail, for the API: it may not import the log."""
 
 from everyagent.log.audit import AuditEntry, AuditFault, AuditQuery, AuditRecord, verified
 from everyagent.log.pending_audit import PendingAudit, set_pending

@@ -46,7 +46,7 @@ class SupervisedConversation:
     # -- the session's listener ---------------------------------------------------------------------------------------
 
     async def received(self, batch: Sequence[DecodedFrame]) -> None:
-        """What the agent says while a fault ends it is kept, but has no meaning any more."""
+        """Frames that arrive while a fault ends the agent are kept without events."""
         await self._listener.received([DecodedFrame(each.frame, ()) for each in batch] if self._fault else batch)
 
     async def died(self, death: Death) -> None:

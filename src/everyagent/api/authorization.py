@@ -1,4 +1,4 @@
-"""What a principal may do: scopes, the rate of its key, and its budget."""
+"""Checks the scopes of a principal, and the rate and the budget of its key."""
 
 from collections.abc import Sequence
 

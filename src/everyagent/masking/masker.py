@@ -98,7 +98,7 @@ class Masker:
         return value
 
     def search(self, text: str, start: int) -> tuple[int, int, str] | None:
-        """Where the first secret begins and ends in ASCII or other text, and its marker."""
+        """The start and the end of the first secret in a text, and its marker."""
         if not self.secrets:
             return None
         found = self._text_pattern.search(text, start)

@@ -16,7 +16,7 @@ class Beginnings:
         self._firsts = {word[0] for word in self._words}
 
     def find(self, text: str, start: int) -> int:
-        """Where the longest such end begins, at `start` or after it; the text's length if there is none."""
+        """The start of the longest such end, at `start` or after it; the text's length if there is none."""
         last = len(text) - 1
         for at in range(max(start, last + 2 - self._longest), last):
             if text[at : at + 2] in self._pairs and self._begins(text[at:]):

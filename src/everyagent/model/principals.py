@@ -1,4 +1,4 @@
-"""Who acts: the owner, an API key or the daemon itself, as a value of the running task.
+"""The principal of the running task: the owner, an API key or the daemon itself.
 
 The API sets it for each request. The log reads it: nobody finds what belongs to another workspace.
 """

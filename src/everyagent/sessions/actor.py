@@ -275,7 +275,7 @@ class Actor:
             self._carry_out(decision)
 
     def _fail(self, error: Exception) -> None:
-        """What memory has is not what the log has: nothing more is decided on it."""
+        """Memory and log differ now, so nothing more is decided."""
         if self.failure is None:
             self.failure = error
             self._backlog.close()
@@ -379,7 +379,7 @@ class Actor:
             self._context.spawn(self._link.interrupt, self._link.conversation, self._interrupted[1])
 
     async def _after_turn(self) -> None:
-        """What follows a turn, and then the next turn."""
+        """Lets the projection finish the turn, then begins the next one."""
         session_id, projections = self.record.session_id, self._context.projections
         if self.projected and projections:
             try:

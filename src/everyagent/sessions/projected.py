@@ -56,7 +56,7 @@ class ProjectedSessions:
     async def page(self, session_id: str, query: EventQuery) -> JoinedPage:
         return await self.log.joined(session_id, query, projection=True)
 
-    async def told(self, session: int, query: EventQuery) -> EventPage:
+    async def event_page(self, session: int, query: EventQuery) -> EventPage:
         """The same with each event's number and type."""
         return await self.log.events(replace(query, session=session | PROJECTION))
 

@@ -1,4 +1,4 @@
-"""What the decoder leaves to the driver: answers to our requests, and requests of the agent to be answered."""
+"""Messages that the decoder passes to the driver: answers to our requests, and requests of the agent."""
 
 from typing import TypeAlias
 

@@ -21,7 +21,7 @@ _PERMISSION_MODES = modes(
 
 
 def capabilities(profile: Profile) -> Capabilities:
-    """What the protocol carries, less what the agent lacks."""
+    """The capabilities of the protocol, less those that the agent lacks."""
     return replace(
         CODING_AGENT,
         permissions=profile.name != "pi",

@@ -1,4 +1,4 @@
-"""What an agent offers for one session: modes, models, levels of thinking. Pure.
+"""The choices that an agent offers for one session: modes, models, levels of thinking. Pure.
 
 Agents list them as `modes` and `models`, as options of the session, or as both.
 """

@@ -18,7 +18,7 @@ UNASKED: list[Verdict] = ["auto", "allow"]
 
 
 class NpmPackage(Struct, frozen=True, kw_only=True):
-    """Where the program comes from. `member` is the file to start; a `.js` or `.mjs` file is started with Node.
+    """The origin of the program. `member` is the file to start; a `.js` or `.mjs` file is started with Node.
 
     `package` and `member` may contain `{platform}`. `dependencies`: npm has to install the package's dependencies.
     """

@@ -1,4 +1,4 @@
-"""What an API key may ask of the daemon's machine. The owner's token may ask for anything.
+"""Limits of API keys on the daemon's machine. The owner's token has none.
 
 A key works in folders below one that the operator chose, never without the server's isolation, and names no other file
 of the machine: what it could read that way would include the owner's token.

@@ -51,7 +51,7 @@ def revoke_key(key_id: str) -> ApiCall[KeyInfo]:
 def audit(
     *, session_id: str | None = None, key_id: str | None = None, limit: int = 100, page: str | None = None
 ) -> ApiCall[AuditList]:
-    """Who did what, newest first."""
+    """The audit trail, newest first."""
     given = params(sessionId=session_id, keyId=key_id, limit=limit, page=page)
     return get(path("audit"), _audit, given)
 

@@ -155,7 +155,7 @@ class OutcomeJudge:
         return True
 
     async def _rubric(self, record: SessionRecord, outcome: SessionOutcome) -> str:
-        page = await self._projected.told(record.number, EventQuery(session=0, types=_DEFINED, order="desc"))
+        page = await self._projected.event_page(record.number, EventQuery(session=0, types=_DEFINED, order="desc"))
         for event in page.events:
             defined = msgspec.json.decode(event.body, type=UserDefineOutcome)
             if defined.outcome_id == outcome.id:
@@ -165,7 +165,7 @@ class OutcomeJudge:
     async def _recent_messages(self, record: SessionRecord) -> str:
         """The agent's latest messages, oldest first."""
         query = EventQuery(session=0, types=_MESSAGES, order="desc", limit=_RECENT_MESSAGES)
-        page = await self._projected.told(record.number, query)
+        page = await self._projected.event_page(record.number, query)
         messages = [msgspec.json.decode(event.body, type=_Message) for event in reversed(page.events)]
         return "\n\n".join(str(block.get("text", "")) for message in messages for block in message.content)
 

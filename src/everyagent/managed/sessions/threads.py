@@ -57,7 +57,7 @@ class SessionThreads:
         more = True
         while more:
             query = EventQuery(session=0, after=after, limit=asked.limit, types=frozenset({ON_THREAD}))
-            page = await self._projected.told(projection.session, query)
+            page = await self._projected.event_page(projection.session, query)
             for event in page.events:
                 mine = on_thread([event], thread_id)
                 if mine and len(bodies) == asked.limit:

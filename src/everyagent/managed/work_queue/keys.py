@@ -91,7 +91,7 @@ class WorkerKeys:
         return _shown(await archived(self._records, KIND, key_id))
 
     async def principal(self, key: str, method: str, path: str) -> Principal | None:
-        """Who a worker is, if its key opens the path."""
+        """The principal of a worker whose key opens the path, or None."""
         claims = self._claims(key)
         if claims is None or not self.opens(key, method, path):
             return None

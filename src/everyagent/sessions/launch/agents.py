@@ -77,7 +77,7 @@ class Agents:
 
     @property
     def counts(self) -> Counts:
-        """What the current principal sees."""
+        """The counts of the workspace that the current principal sees."""
         return self.all_counts.seen()
 
     def names(self) -> list[str]:
