@@ -337,7 +337,13 @@ async def until(met: Callable[[], bool]) -> None:
 @asynccontextmanager
 async def faulty_daemon(folder: Path) -> AsyncGenerator[FaultyDaemon]:
     """Every adapter of the registry, with listeners that are recorded."""
-    settings = Settings(data_dir=folder / "data", default_agent="mock", port=0, token="a-token-for-tests")
+    settings = Settings(
+        data_dir=folder / "data",
+        default_agent="mock",
+        port=0,
+        token="a-token-for-tests",
+        isolation="none",  # fake agents of the tests are not there behind a wall
+    )
     policy = Limits(retry_delay=0.01, sweep_every=0.05, interrupt_grace=5)
     traces: list[BaseException] = []
     open_conversation = LazyAdapter.open

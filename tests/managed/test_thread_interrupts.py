@@ -60,15 +60,14 @@ def test_an_interrupted_sub_agent_stops_and_its_agent_continues(agent: str, tmp_
     around = SURROUNDINGS[agent](tmp_path / "home")
     with daemon_of(tmp_path / "daemon", **around) as daemon:
         with real_model(agent, daemon, tmp_path / "agent") as scene:
-            is_stopped(daemon, scene, TOOLSET, tmp_path / "watched")
-            is_stopped(daemon, scene, ASKING, tmp_path / "watched by nobody")
+            is_stopped(daemon, scene, TOOLSET, f"{tmp_path.name} watched")
+            is_stopped(daemon, scene, ASKING, f"{tmp_path.name} watched by nobody")
         daemon.stop()
         assert rebuilt(daemon)
 
 
-def is_stopped(daemon: DaemonProcess, scene: RealModel, toolset: Mapping[str, object], watched: Path) -> None:
-    watched.touch()
-    scene.wait_for_helper(f"tail -f '{watched}'", when="Ask a helper")
+def is_stopped(daemon: DaemonProcess, scene: RealModel, toolset: Mapping[str, object], watched: str) -> None:
+    scene.wait_for_helper(f"touch '{watched}'; tail -f '{watched}'", when="Ask a helper")
     scene.say("I go on without.")
     with closing(Raw(daemon)) as raw:
         vaults, model = [raw.vault(scene.environment)], scene.helpers or scene.model
@@ -77,14 +76,14 @@ def is_stopped(daemon: DaemonProcess, scene: RealModel, toolset: Mapping[str, ob
         if toolset is ASKING:
             wait_until(lambda: "bash" in allow_all_but_commands(raw))
         else:
-            wait_until(lambda: runs(str(watched)) and of(raw.events(), "session.thread_created"))
+            wait_until(lambda: runs(watched) and of(raw.events(), "session.thread_created"))
         (created,) = of(raw.events(), "session.thread_created")
         thread = str(created["session_thread_id"])
         (echo,) = raw.send({"type": "user.interrupt", "session_thread_id": thread})
         assert (echo["type"], echo["session_thread_id"]) == ("user.interrupt", thread)
         wait_until(lambda: has_ended(raw))
         assert "I go on without." in texts(raw.events())
-        wait_until(lambda: not runs(str(watched)))
+        wait_until(lambda: not runs(watched))
         (idle,) = of(raw.events(), "session.thread_status_idle")
         assert idle["session_thread_id"] == thread
         assert "user.interrupt" in [event["type"] for event in on_thread(raw, thread)]
