@@ -1,7 +1,5 @@
 """Agents that ask or start more than a session may have open."""
 
-import time
-
 from everyagent.model.events import EventData, ItemStarted, PermissionRequested
 from everyagent.sessions.machine.asks import MAX_OPEN_ASKS
 from everyagent.sessions.machine.effects import PassAnswer
@@ -24,18 +22,6 @@ def test_asks_over_the_limit_are_refused_to_the_agent_and_in_the_log() -> None:
     assert [effect.key for effect in refused] == [f"p{MAX_OPEN_ASKS + number}" for number in range(5)]
     assert len(session.asks) == len(session.state.sequencer.asks) == MAX_OPEN_ASKS
     assert sum(b"its limit" in body for body in session.bodies) == 5
-
-
-def test_the_time_for_asks_grows_with_their_number_and_not_with_its_square() -> None:
-    """48,000 asks took 28 seconds of the event loop."""
-    times: list[float] = []
-    for count in (4_000, 32_000):
-        sequencer, drafts = Sequencer(), asks(count)
-        began = time.process_time()
-        for draft in drafts:
-            sequencer.apply(draft)
-        times.append(time.process_time() - began)
-    assert times[1] < times[0] * 8 * 3
 
 
 def test_the_oldest_open_item_is_closed_when_there_are_too_many() -> None:
