@@ -237,7 +237,10 @@ def cut_off(surroundings: dict[str, str], scripted: ChatServer, tmp_path: Path) 
     wrapper.chmod(0o755)
     real = surroundings["EVERYAGENT_OPENCODE_BIN"]
     with daemon_of(
-        tmp_path, **{**surroundings, "EVERYAGENT_OPENCODE_BIN": str(wrapper), "REAL_OPENCODE": real}
+        tmp_path,
+        "--isolation",  # the program of these sessions is a test's, which is not there behind a wall
+        "none",
+        **{**surroundings, "EVERYAGENT_OPENCODE_BIN": str(wrapper), "REAL_OPENCODE": real},
     ) as daemon:
         session = OpencodeSession(daemon, scripted, tmp_path)
         yield session.create(env={"REAL_OPENCODE": real})
