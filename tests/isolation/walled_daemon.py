@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 import sysconfig
-import time
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -206,7 +205,6 @@ def wait_until_gone(pid: int) -> None:
 
 def running(name: str) -> list[int]:
     """Processes with this word in their arguments."""
-    time.sleep(0)
     found: list[int] = []
     for process in Path("/proc").iterdir():
         if process.name.isdecimal():
