@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,8 @@ from everyagent.agents.adapter import Capabilities, Change, DecodedFrame, Frame,
 from everyagent.clock import SystemClock
 from everyagent.errors import EveryagentError, Unavailable
 from everyagent.log.log import Append, SessionRecord
-from everyagent.model.asks import Answer, PermissionAnswer
-from everyagent.model.events import EventData, PermissionRequested, TurnEnded
+from everyagent.model.asks import Answer, PermissionAnswer, ToolAnswer
+from everyagent.model.events import EventData, PermissionRequested, SessionUpdated, ToolRequested, TurnEnded
 from everyagent.model.ids import new_id
 from everyagent.model.prices import UNPRICED
 from everyagent.model.sessions import SendMessage
@@ -215,6 +216,42 @@ def test_no_effect_follows_a_failed_commit(steps: str) -> None:
     stage = asyncio.run(drive(["send", *steps.split()]))
     assert stage.agent.lost
     assert not stage.actor.idle
+
+
+async def test_a_commit_before_that_of_an_answer_does_not_end_the_wait_for_it() -> None:
+    """A tool of the client is answered while a frame of the agent waits for its commit."""
+    weather = ToolRequested(tool_id="call", name="weather", input={}, status="requested")
+    given = ToolAnswer(output="snow")
+    received: list[Answer | None] = []
+    async with anyio.create_task_group() as tasks:
+        stage = Stage(tasks)
+
+        async def call() -> None:
+            received.append(await stage.actor.ask(weather))
+
+        def reply() -> None:
+            (ask_id,) = stage.actor._machine.state.sequencer.asks._pending
+            stage.spawn(stage.actor.submit, answer_batch(ask_id, given))
+
+        frame: list[EventData] = [SessionUpdated(title="A title")]
+        for step in (
+            stage.send,
+            *[stage.log.commit] * 2,
+            partial(tasks.start_soon, call),
+            stage.log.commit,
+            partial(stage.receive, frame),
+            reply,
+        ):
+            step()
+            await anyio.wait_all_tasks_blocked()
+        assert len(stage.log.waiting) == 2
+        stage.log.commit()
+        await anyio.wait_all_tasks_blocked()
+        assert received == []
+        stage.log.commit()
+        await anyio.wait_all_tasks_blocked()
+        tasks.cancel_scope.cancel()
+    assert received == [given]
 
 
 @pytest.mark.parametrize("limit", ["max_waiting_bytes", "max_waiting_bytes_in_all"])

@@ -311,7 +311,8 @@ class Actor:
                     spawn(self._link.close, self._link.conversation)
                 case _:
                     assert_never(effect)
-        self._calls.release(self._machine.state.sequencer.asks)
+        for closed in decision.append.closed_asks if decision.append else ():  # those without an answer
+            self._calls.answered(closed.ask_id, None)
         if not commands:
             return None
         done = asyncio.Event()

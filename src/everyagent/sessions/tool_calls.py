@@ -9,7 +9,6 @@ from everyagent.model.events import PermissionRequested, ToolRequested
 from everyagent.model.ids import new_id
 from everyagent.model.parts import Json
 from everyagent.model.policies import ToolPolicies, refusal
-from everyagent.sessions.machine.asks import Asks
 
 #: Sends an ask of the daemon to the client; None if no turn runs, or the turn ended first.
 AskClient: TypeAlias = Callable[[PermissionRequested | ToolRequested], Awaitable[Answer | None]]
@@ -34,11 +33,6 @@ class OpenCalls:
         if waiting and not waiting.done():
             waiting.set_result(answer)
         return waiting is not None
-
-    def release(self, asks: Asks) -> None:
-        """End the wait for asks that were closed without an answer."""
-        for ask_id in [ask_id for ask_id in self._waiting if not asks.pending(ask_id)]:
-            self.answered(ask_id, None)
 
     def close(self) -> None:
         """End the wait for all of them."""
