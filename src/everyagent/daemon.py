@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 import anyio.abc
+from anyio import to_thread
 from msgspec import Struct
 
 from everyagent.access.keyring import Keyring
@@ -167,10 +168,12 @@ async def sessions_of(
                 prices=prices,
                 keys=keys,
             )
+            scratch = ScratchFolders(settings.data_dir / "scratch")
+            await to_thread.run_sync(scratch.set_aside_shared)
             launcher = Launcher(
                 log,
                 vault,
-                ScratchFolders(settings.data_dir / "scratch"),
+                scratch,
                 url,
                 {token.encode(): "daemon_token"} if token else {},
                 environment_secrets(os.environ),

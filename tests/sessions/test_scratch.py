@@ -9,7 +9,9 @@ import apsw
 import pytest
 
 from everyagent.errors import Unavailable
+from everyagent.log.log import SessionRecord
 from everyagent.private_files import private_folder
+from everyagent.sessions.launch.scratch import ScratchFolders
 from tests.sessions.conftest import Opened, Talk
 from tests.waiting import LIMIT_SECONDS
 
@@ -48,6 +50,28 @@ async def test_folders_of_ended_sessions_are_removed_at_the_start(
             while scratch_folders(tmp_path) != ["1"]:
                 await anyio.sleep(0.01)
     assert tmp_path.exists()
+
+
+async def test_shared_folders_of_the_last_daemon_are_removed_but_not_those_in_use(tmp_path: Path) -> None:
+    """An agent may be started while the folders that a killed daemon left are removed."""
+    folders = ScratchFolders(tmp_path / "scratch")
+    folders.set_aside_shared()
+    left = folders.make(1).parent / "shared" / "digest"
+    left.mkdir(parents=True)
+    (left / "mcp.json").write_text("token")
+    folders = ScratchFolders(tmp_path / "scratch")
+    folders.set_aside_shared()
+    assert not left.exists()
+    left.mkdir(parents=True)
+
+    async def session_of(_number: int) -> SessionRecord:
+        return SessionRecord(
+            number=1, session_id="s", agent="mock", created_at=0, updated_at=0, config=b"{}", secrets=None
+        )
+
+    await folders.sweep(session_of)
+    assert sorted(path.name for path in (tmp_path / "scratch").iterdir()) == ["1", "shared"]
+    assert left.exists()
 
 
 async def test_everything_in_the_data_folder_is_private(opened: Opened, create: Create, tmp_path: Path) -> None:

@@ -46,7 +46,8 @@ def _around(
     home = Path(environment.get("HOME") or Path.home())
     guarded = [home, *launch.hidden]
     repository, git = _repository(launch.directory, guarded)
-    launch.scratch.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for folder in (launch.scratch.parent, launch.scratch):
+        folder.mkdir(exist_ok=True, mode=0o700)
     writable = [launch.directory, launch.scratch, *git, *_made(native)]
     read_only = [
         *needed,
@@ -65,7 +66,7 @@ def _around(
 def shared_scratch(launch: Launch) -> Path:
     """The scratch folder for agents of all sessions with this directory, which can share a process behind one wall."""
     digest = hashlib.sha256(os.fsencode(launch.directory)).hexdigest()[:16]
-    return launch.scratch.parent / f"shared-{digest}"
+    return launch.scratch.parent / "shared" / digest
 
 
 def _program(binary: Path, home: Path, hidden: Sequence[Path]) -> list[Path]:

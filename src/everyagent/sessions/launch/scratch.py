@@ -1,5 +1,6 @@
 """The private folder of each session on this machine, in which adapters keep configuration files with tokens."""
 
+import secrets
 import shutil
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -8,6 +9,9 @@ from anyio import to_thread
 
 from everyagent.errors import SessionNotFound
 from everyagent.log.log import SessionRecord
+
+#: Holds the folders of agents that several sessions share; see `agents/walls.py`.
+SHARED = "shared"
 
 
 class ScratchFolders:
@@ -27,12 +31,20 @@ class ScratchFolders:
         place.mkdir(mode=0o700, exist_ok=True)
         return place
 
+    def set_aside_shared(self) -> None:
+        """Call before any agent is started: the shared folders of the last daemon are left to `sweep`, all at once."""
+        shared = self._folder / SHARED
+        if shared.exists():
+            shared.rename(self._folder / f"left-{secrets.token_hex(8)}")
+
     async def remove(self, session: int) -> None:
         await to_thread.run_sync(_remove, self._folder / str(session))
 
     async def sweep(self, session_of: Callable[[int], Awaitable[SessionRecord]]) -> None:
         """Removes the folders of sessions that have ended or were deleted, as a crash leaves them."""
         for name in await to_thread.run_sync(_names, self._folder):
+            if name == SHARED:
+                continue
             try:
                 ended = not name.isdecimal() or (await session_of(int(name))).status == "ended"
             except SessionNotFound:
