@@ -87,7 +87,7 @@ async def test_a_secret_is_shown_once_and_stored_hashed(server: Keyed, tmp_path:
     assert made["secret"] not in (await owner.get("/v1/keys")).text
     client = await server.client(made["secret"])
     assert (await client.get("/v1/me")).json() == {
-        "keyId": made["key"]["keyId"], "name": "ci", "workspace": "default", "scopes": ["read"]
+        "keyId": made["key"]["keyId"], "name": "ci", "workspace": "default", "scopes": ["read"], "expiresAt": None
     }  # fmt: skip
     for file in (tmp_path / "data").rglob("*"):
         assert not file.is_file() or made["secret"].encode() not in file.read_bytes()
@@ -223,6 +223,11 @@ async def test_the_audit_trail_has_effects_and_refusals_and_can_be_verified(serv
         ("DELETE /v1/sessions/{session_id}", "session_not_found"),
         ("DELETE /v1/sessions/{session_id}", "ok"),
     ]
+    named = (await red.post("/v1/sessions", json={"agent": "mock", "directory": str(tmp_path)})).json()["sessionId"]
+    (made,) = (await owner.get("/v1/audit", params={"sessionId": named})).json()["entries"]
+    assert made["operation"] == "POST /v1/sessions"
+    by_owner = (await owner.get("/v1/audit", params={"keyId": "owner"})).json()["entries"]
+    assert [(entry["operation"], entry["subject"]) for entry in by_owner] == [("POST /v1/keys", key_id)]
     everything = (await owner.get("/v1/audit", params={"limit": 2})).json()
     assert len(everything["entries"]) == 2
     assert (await owner.get("/v1/audit", params={"page": everything["nextPage"]})).status_code == 200

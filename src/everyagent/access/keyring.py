@@ -104,6 +104,11 @@ class Keyring:
             return None
         return key.principal
 
+    def expires_at(self, key_id: str) -> int | None:
+        """In milliseconds; None if the key has no expiry, or is the owner's token."""
+        key = self._keys.get(key_id)
+        return None if key is None else key.body.expires_at
+
     def check_rate(self, key_id: str) -> None:
         key = self._keys.get(key_id)
         if key is None or key.bucket is None:
@@ -159,7 +164,7 @@ class Keyring:
             budget_usd=asked.budget_usd,
         )
         insert = Insert(kind=KIND, id=new_id("key_"), body=msgspec.json.encode(body), workspace=workspace)
-        (record,) = await self._storage.records.write(insert, audit=take_pending())
+        (record,) = await self._storage.records.write(insert, audit=take_pending(subject=insert.id))
         self._hold(record)
         return NewKey(key=self._info(self._keys[record.id]), secret=secret)
 

@@ -2,6 +2,8 @@
 
 from contextvars import ContextVar
 
+from msgspec.structs import replace
+
 from everyagent.log.audit import AuditEntry
 
 
@@ -20,9 +22,10 @@ def set_pending(pending: PendingAudit | None) -> None:
     _pending.set(pending)
 
 
-def take_pending() -> AuditEntry | None:
+def take_pending(*, session_id: str | None = None, subject: str | None = None) -> AuditEntry | None:
+    """The arguments name what the effect creates, where the path of the request does not."""
     pending = _pending.get()
-    if pending is None:
+    if pending is None or pending.entry is None:
         return None
     entry, pending.entry = pending.entry, None
-    return entry
+    return replace(entry, session_id=entry.session_id or session_id, subject=entry.subject or subject)

@@ -67,7 +67,8 @@ class WorkspaceLog:
         audit: AuditEntry | None = None,
     ) -> SessionRecord:
         record = replace(record, workspace=current().creates_in)
-        return await self._log.create(record, events, frames, receipt, projection, audit or take_pending())
+        audit = audit or take_pending(session_id=record.session_id)
+        return await self._log.create(record, events, frames, receipt, projection, audit)
 
     async def claim(self, session_id: str) -> SessionRecord:
         await self.session(session_id)

@@ -47,12 +47,13 @@ class KeyList(Struct, frozen=True, kw_only=True):
 
 
 class Identity(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Whose token a request has. `workspace` is null if it sees all."""
+    """Whose token a request has. `workspace` is null if it sees all; `expiresAt` is in milliseconds."""
 
     key_id: str
     name: str
     workspace: str | None
     scopes: list[Scope]
+    expires_at: int | None = None
 
 
 class AuditItem(Struct, frozen=True, kw_only=True, rename="camel"):

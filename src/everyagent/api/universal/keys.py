@@ -27,11 +27,13 @@ class AuditListQuery(Struct, frozen=True, kw_only=True, rename="camel"):
 async def show_identity(call: Call[Nothing, Nothing]) -> Identity:
     """Show whose token the request has: its name, workspace and scopes."""
     principal = current()
+    keys = call.sessions.services.keys
     return Identity(
         key_id=principal.key_id,
         name=principal.actor.name if principal.actor else "",
         workspace=principal.workspace,
         scopes=[scope for scope in SCOPES if scope in principal.scopes],
+        expires_at=None if keys is None else keys.expires_at(principal.key_id),
     )
 
 
