@@ -50,6 +50,11 @@ class Daemon:
     def send(self, session: str, message: str) -> None:
         self.call("POST", f"/sessions/{session}/messages", {"message": message})
 
+    def key(self, name: str, *scopes: str, **more: object) -> tuple[str, str]:
+        """Makes an API key. Returns its id and its secret."""
+        made = self.call("POST", "/keys", {"name": name, "scopes": scopes, **more}).json()
+        return made["key"]["keyId"], made["secret"]
+
     def info(self, session: str) -> dict[str, object]:
         return self.call("GET", f"/sessions/{session}").json()
 
@@ -79,6 +84,11 @@ class Inspector:
     async def enter(self, token: str = TOKEN) -> None:
         await self.page.goto(f"{self.daemon.url}/ui/#token={token}")
         await expect(self.page.get_by_role("link", name="everyagent")).to_be_visible()
+
+    async def sign_in(self, token: str) -> None:
+        """Fills in the sign-in form and sends it."""
+        await self.page.get_by_label("Token or key").fill(token)
+        await self.page.get_by_role("button", name="Sign in").click()
 
     async def open(self, session: str, tab: str = "", at: int | None = None) -> None:
         """Opens a session by its address."""
@@ -111,10 +121,10 @@ class Inspector:
         return self.page.locator(f'[data-session="{session}"]')
 
 
-async def enter(context: BrowserContext, daemon: Daemon) -> Inspector:
-    """Opens a new tab and logs in."""
+async def enter(context: BrowserContext, daemon: Daemon, token: str = TOKEN) -> Inspector:
+    """Opens a new tab and signs in."""
     tab = Inspector(await context.new_page(), daemon)
-    await tab.enter()
+    await tab.enter(token)
     return tab
 
 

@@ -106,12 +106,12 @@ async def gates(folder: Path, contexts: dict[str, BrowserContext], daemon: Daemo
     for scheme, context in contexts.items():
         page = await context.new_page()
         await page.goto(f"{daemon.url}/ui/")
-        await expect(page.get_by_label("Token")).to_be_visible()
-        await page.screenshot(path=folder / f"{scheme}-connect-no-token.png")
-        await page.get_by_label("Token").fill("wrong")
-        await page.get_by_role("button", name="Connect").click()
-        await expect(page.get_by_text("does not take the token")).to_be_visible()
-        await page.screenshot(path=folder / f"{scheme}-connect-wrong-token.png")
+        await expect(page.get_by_label("Token or key")).to_be_visible()
+        await page.screenshot(path=folder / f"{scheme}-sign-in.png")
+        await page.get_by_label("Token or key").fill("wrong")
+        await page.get_by_role("button", name="Sign in").click()
+        await expect(page.get_by_role("alert")).to_be_visible()
+        await page.screenshot(path=folder / f"{scheme}-sign-in-wrong.png")
         await page.close()
 
 
@@ -164,6 +164,7 @@ async def sessions(gallery: Gallery) -> None:
     await until(lambda: daemon.info(busy)["status"] == "running")
     await gallery.again()
     await pictures(gallery, made, asks, busy)
+    await read_only(gallery, made, asks["permission"])
     await gallery.show("conversation-ended", f"#/session/{over}", ".composer-closed")
     await gallery.size(NARROW)
     await gallery.again()
@@ -228,6 +229,41 @@ async def pictures(gallery: Gallery, made: str, asks: dict[str, str], busy: str)
         await gallery.take(scheme, "search")
     await gallery.again()
     await gallery.show("gone", "#/session/nowhere", ".empty h1")
+    await keys(gallery)
+
+
+async def keys(gallery: Gallery) -> None:
+    daemon = gallery.daemon
+    daemon.key("ci", "read", "run", workspace="builds", expiresAt=4_000_000_000_000, rate=120, budgetUsd=25)
+    daemon.key("alice", "admin", workspace="design")
+    gone, _ = daemon.key("an old one", "read")
+    daemon.call("DELETE", f"/keys/{gone}")
+    await gallery.again()
+    await gallery.show("keys", "#/keys", ".records")
+    await gallery.show("new-key", "#/keys", ".records", click=".page-header .button", then="dialog .grid")
+    for scheme, tab in gallery.tabs.items():
+        await tab.page.get_by_label("Name").fill("bob")
+        await tab.page.get_by_role("button", name="Make key").click()
+        await expect(tab.page.get_by_label("Secret of the key")).to_be_visible()
+        await gallery.take(scheme, "new-key-secret")
+    await gallery.again()
+    await gallery.show("audit", "#/audit", ".records", click='button:text("Verify")', then=".verdict")
+
+
+async def read_only(gallery: Gallery, session: str, ask: str) -> None:
+    """What somebody sees whose key may only read, and after it was revoked."""
+    made, secret = gallery.daemon.key("visitor", "read")
+    for tab in gallery.tabs.values():
+        await tab.page.get_by_role("button", name="Sign out").click()
+        await tab.sign_in(secret)
+        await expect(tab.page.get_by_label("Signed in as")).to_contain_text("visitor")
+    await gallery.show("read-only", f"#/session/{session}", ".error-box")
+    await gallery.show("read-only-ask", f"#/session/{ask}", ".ask")
+    gallery.daemon.call("DELETE", f"/keys/{made}")
+    for scheme, tab in gallery.tabs.items():
+        await expect(tab.page.get_by_role("alert")).to_be_visible()
+        await gallery.take(scheme, "sign-in-revoked")
+    await gallery.enter()
 
 
 async def seek(gallery: Gallery, name: str, drawn: str, *, opened: bool = False) -> None:

@@ -26,6 +26,7 @@ def places(daemon: Daemon, node_tools: Path) -> dict[str, tuple[str, str]]:
     questions = daemon.session("Questions")
     daemon.send(questions, "[question]")
     last = len(daemon.events(busy))
+    daemon.key("ci", "read", "run", workspace="builds", rate=120, budgetUsd=25)
     return {
         "home": ("#/", ".session-row"),
         "conversation": (f"#/session/{busy}", ".error-box"),
@@ -36,6 +37,8 @@ def places(daemon: Daemon, node_tools: Path) -> dict[str, tuple[str, str]]:
         "timeline": (f"#/session/{busy}/timeline", ".lanes"),
         "inbox": ("#/inbox", ".waiting-ask"),
         "agents": ("#/agents", ".agent"),
+        "keys": ("#/keys", ".records"),
+        "audit": ("#/audit", ".records"),
     }
 
 

@@ -28,12 +28,11 @@ async def test_the_token_leaves_the_address_bar_and_history(context: BrowserCont
 async def test_without_a_token_the_page_asks_for_it(context: BrowserContext, daemon: Daemon) -> None:
     tab = Inspector(await context.new_page(), daemon)
     await tab.page.goto(f"{daemon.url}/ui/")
-    await expect(tab.page.get_by_text("This daemon wants its token.")).to_be_visible()
-    await tab.page.get_by_label("Token").fill("wrong")
-    await tab.page.get_by_role("button", name="Connect").click()
-    await expect(tab.page.get_by_text("does not take the token")).to_be_visible()
-    await tab.page.get_by_label("Token").fill(TOKEN)
-    await tab.page.get_by_role("button", name="Connect").click()
+    await expect(tab.page.get_by_label("Token or key")).to_be_focused()
+    await expect(tab.page.get_by_role("alert")).to_have_count(0)
+    await tab.sign_in("wrong")
+    await expect(tab.page.get_by_role("alert")).to_contain_text("The token is wrong, revoked or expired.")
+    await tab.sign_in(TOKEN)
     await expect(tab.page.get_by_role("navigation", name="Places")).to_be_visible()
 
 

@@ -32,10 +32,10 @@ export function headers(more: Record<string, string> = {}, secret: string | null
   return secret ? { authorization: `Bearer ${secret}`, ...more } : more;
 }
 
-export async function call(method: Method, path: string, query?: Query, body?: unknown, signal?: AbortSignal): Promise<Response> {
-  const init: RequestInit = { method, headers: headers(), signal: signal ?? null, credentials: "omit", cache: "no-store" };
+export async function call(method: Method, path: string, query?: Query, body?: unknown, signal?: AbortSignal, as = headers()): Promise<Response> {
+  const init: RequestInit = { method, headers: as, signal: signal ?? null, credentials: "omit", cache: "no-store" };
   if (body !== undefined) {
-    init.headers = headers({ "content-type": "application/json" });
+    init.headers = { ...as, "content-type": "application/json" };
     init.body = JSON.stringify(body);
   }
   let response: Response;

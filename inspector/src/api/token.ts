@@ -1,4 +1,4 @@
-/** The daemon's token: taken from the link's fragment, kept for all tabs of this origin, sent as a header only. */
+/** The owner's token or an API key: taken from the link's fragment, kept for all tabs of this origin, sent as a header only. */
 const KEY = "everyagent.token";
 
 /** Takes `#token=…` out of the address bar and of history, before anything else reads the address. */
@@ -18,4 +18,13 @@ export function token(): string | null {
 
 export function keepToken(value: string): void {
   localStorage.setItem(KEY, value);
+}
+
+export function dropToken(): void {
+  localStorage.removeItem(KEY);
+}
+
+/** Calls it when another tab signs in or out. */
+export function onTokenChange(changed: () => void): void {
+  addEventListener("storage", (event) => (event.key === KEY || event.key === null) && changed());
 }

@@ -24,6 +24,9 @@ const PATHS = {
   file: "M4 2h5l3 3v9H4zM9 2v3h3",
   bell: "M4 11V7a4 4 0 018 0v4l1 1.500H3zM6.500 14h3",
   bolt: "M9 1.500L3.500 9H8l-1 5.500L12.500 7H8z",
+  key: "M5 14a3 3 0 100-6 3 3 0 000 6zM7.200 8.800L13.500 2.500M11 5l2 2",
+  list: "M3 4h.01M6 4h8M3 8h.01M6 8h8M3 12h.01M6 12h8",
+  exit: "M6.500 2.500h-4v11h4M6.500 8H14M11 5l3 3-3 3",
   down: "M8 3v9M4 8.500l4 4 4-4",
 } as const;
 

@@ -1,5 +1,6 @@
 /** The page's life: the stream feeds the stores, once a frame; after a gap everything is loaded again. */
 import { batch, effect, signal } from "@preact/signals";
+import { onTokenChange } from "../api/token";
 import type { Event } from "../api/types";
 import type { Connection } from "../stream/feed";
 import { connect, type Hub } from "../stream/hub";
@@ -7,6 +8,7 @@ import { agents, loadAgents } from "./agents";
 import { asks, loadAsks, noteAsks } from "./asks";
 import { Conversation } from "./conversation";
 import { perFrame } from "./frames";
+import { identity, loadIdentity, may } from "./identity";
 import { announce, notify } from "./notices";
 import { openId, route } from "./route";
 import { dropDeleted, loaded, loadSessions, noteEvents } from "./sessions";
@@ -22,6 +24,8 @@ const DELETED_MS = 5000;
 let hub: Hub | null = null;
 
 export function start(): void {
+  void loadIdentity();
+  onTokenChange(() => location.reload());
   hub = connect({ connection: heard, events: perFrame(take) });
   setInterval(() => (now.value = Date.now()), 10_000);
   setInterval(() => {
@@ -40,16 +44,11 @@ export function retryNow(): void {
   hub?.retryNow();
 }
 
-/** Somebody typed another token. */
-export function restart(): void {
-  connection.value = { state: "connecting" };
-  hub?.restart();
-}
-
 function heard(next: Connection, resumed: boolean): void {
   const before = connection.value.state;
   connection.value = next;
   if (next.state !== "open" || before === "open") return;
+  if (!identity.value) void loadIdentity();
   if (!resumed || !loaded.value) void loadAll();
   void conversation.value?.resume();
 }
@@ -65,7 +64,8 @@ async function loadAll(): Promise<void> {
 function take(events: Event[]): void {
   batch(() => {
     noteEvents(events);
-    announce(noteAsks(events));
+    const asked = noteAsks(events);
+    if (may("answer")) announce(asked);
     const open = conversation.value;
     if (!open) return;
     const mine = events.filter((event) => event.session_id === open.id);

@@ -2,10 +2,12 @@
 import { computed, signal } from "@preact/signals";
 
 export type Tab = "conversation" | "events" | "timeline";
+export type Place = "home" | "inbox" | "agents" | "keys" | "audit";
 export type Route =
-  | { view: "home" | "inbox" | "agents" }
+  | { view: Place }
   | { view: "session"; id: string; tab: Tab; at: number | null };
 
+const PLACES: readonly string[] = ["inbox", "agents", "keys", "audit"];
 const TABS: readonly string[] = ["conversation", "events", "timeline"];
 
 export function parseRoute(hash: string): Route {
@@ -16,7 +18,7 @@ export function parseRoute(hash: string): Route {
     const known = (TABS.includes(tab ?? "") ? tab : "conversation") as Tab;
     return { view: "session", id, tab: known, at: Number.isSafeInteger(at) && at > 0 ? at : null };
   }
-  return { view: view === "inbox" || view === "agents" ? view : "home" };
+  return { view: PLACES.includes(view ?? "") ? (view as Place) : "home" };
 }
 
 export function href(route: Route): string {

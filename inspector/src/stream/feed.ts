@@ -6,7 +6,7 @@ export type Connection =
   | { state: "connecting" }
   | { state: "open" }
   | { state: "lost"; retryAt: number; detail: string }
-  | { state: "refused"; detail: string };
+  | { state: "refused"; status: number; detail: string };
 
 export interface FeedListener {
   /** `resumed` is false when events may have been missed: whoever holds state must load it again. */
@@ -37,8 +37,8 @@ export class Feed {
       this.listener.connection({ state: "connecting" }, true);
       const outcome = await this.once().catch((error: unknown) => `The connection broke: ${String(error)}`);
       if (this.stopped) return;
-      if (outcome === REFUSED) {
-        this.listener.connection({ state: "refused", detail: "The daemon does not take this token." }, false);
+      if (outcome instanceof Refused) {
+        this.listener.connection({ state: "refused", status: outcome.status, detail: outcome.detail }, false);
         return;
       }
       const wait = Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** this.failures) * (0.75 + Math.random() / 2);
@@ -59,7 +59,7 @@ export class Feed {
     this.wake?.();
   }
 
-  private async once(): Promise<string> {
+  private async once(): Promise<string | Refused> {
     this.abort = new AbortController();
     const abort = this.abort;
     let watchdog = setTimeout(() => abort.abort(), SILENCE);
@@ -68,7 +68,10 @@ export class Feed {
       if (this.token) headers.authorization = `Bearer ${this.token}`;
       if (this.position) headers["last-event-id"] = this.position;
       const response = await fetch(this.url, { headers, signal: abort.signal, credentials: "omit", cache: "no-store" });
-      if (response.status === 401 || response.status === 403) return REFUSED;
+      if (response.status === 401 || response.status === 403) {
+        const problem = (await response.json().catch(() => ({}))) as { detail?: string };
+        return new Refused(response.status, problem.detail ?? "");
+      }
       if (response.status === 400 && this.position) {
         this.position = null; // another daemon, or another log: begin from now
         return "The daemon does not know where we were.";
@@ -107,4 +110,9 @@ export class Feed {
   }
 }
 
-const REFUSED = "refused";
+class Refused {
+  constructor(
+    readonly status: number,
+    readonly detail: string,
+  ) {}
+}

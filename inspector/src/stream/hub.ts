@@ -10,8 +10,6 @@ export interface Hub {
   /** Deltas come only of this session. */
   watch(session: string | null): void;
   retryNow(): void;
-  /** With another token. */
-  restart(): void;
 }
 
 export function connect(listener: FeedListener): Hub {
@@ -28,23 +26,16 @@ function shared(url: string, listener: FeedListener): Hub {
   };
   addEventListener("pagehide", () => send({ type: "bye" }));
   addEventListener("pageshow", (event) => event.persisted && location.reload());
-  const hello = () => send({ type: "hello", url, token: token() });
-  hello();
-  return { watch: (session) => send({ type: "watch", session }), retryNow: () => send({ type: "retry" }), restart: hello };
+  send({ type: "hello", url, token: token() });
+  return { watch: (session) => send({ type: "watch", session }), retryNow: () => send({ type: "retry" }) };
 }
 
 function alone(url: string, listener: FeedListener): Hub {
-  let feed: Feed | null = null;
   let watched: string | null = null;
-  const start = () => {
-    feed?.stop();
-    const mine = new Feed(url, token(), {
-      connection: (now, resumed) => feed === mine && listener.connection(now, resumed),
-      events: (batch) => listener.events(batch.filter((e) => e.type !== "item.delta" || e.session_id === watched)),
-    });
-    feed = mine;
-    void mine.run();
-  };
-  start();
-  return { watch: (session) => void (watched = session), retryNow: () => feed?.retryNow(), restart: start };
+  const feed = new Feed(url, token(), {
+    connection: (now, resumed) => listener.connection(now, resumed),
+    events: (batch) => listener.events(batch.filter((e) => e.type !== "item.delta" || e.session_id === watched)),
+  });
+  void feed.run();
+  return { watch: (session) => void (watched = session), retryNow: () => feed.retryNow() };
 }

@@ -1,5 +1,5 @@
 /** What a conversation is shown as: entries, each made from one or more events. */
-import type { CustomTool, EventOf, Part, PartOf, Permission, Questions } from "../api/types";
+import type { CustomTool, Event, EventOf, Part, PartOf, Permission, Questions } from "../api/types";
 
 /** `sequence` is the first event it was made from, which is its place; `last` the newest. */
 interface Placed {
@@ -18,6 +18,8 @@ export interface MessageEntry extends Placed {
   told: number;
   role: "user" | "assistant" | "system";
   name: string | null;
+  /** The key with which it was sent. */
+  actor: Event["actor"] | null;
   status: "in_progress" | "completed" | "failed";
   parts: Part[];
   error: string | null;

@@ -155,6 +155,7 @@ export class Transcript {
       told: event.sequence,
       role: item.role === "user" || item.role === "system" ? item.role : "assistant",
       name: item.name ?? null,
+      actor: event.actor ?? earlier?.actor ?? null,
       status: item.status,
       parts: item.content,
       error: item.error ?? null,

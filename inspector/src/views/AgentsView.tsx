@@ -2,6 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Agent, Modes as ModesOf } from "../api/types";
 import { agents, type Choices, choicesOf, installAgent, watchAgents } from "../state/agents";
+import { may } from "../state/identity";
 import { bytes, duration, plural } from "../text/format";
 import { Icon } from "../parts/Icon";
 import { UnknownFrames } from "./UnknownFrames";
@@ -100,7 +101,7 @@ function AgentCard({ agent }: { agent: Agent }) {
           ))}
         </ul>
       </details>
-      {agent.id !== "mock" && <Install agent={agent} />}
+      {agent.id !== "mock" && may("admin") && <Install agent={agent} />}
     </article>
   );
 }

@@ -1,21 +1,25 @@
+import { identity, identityProblem, loadIdentity, may } from "../state/identity";
 import { connection } from "../state/live";
 import { overlay } from "../state/shown";
 import { dismiss, notices } from "../state/notices";
 import { route } from "../state/route";
 import { Icon } from "../parts/Icon";
 import { AgentsView } from "./AgentsView";
+import { AuditView } from "./AuditView";
 import { Banner } from "./Banner";
-import { Connect } from "./Connect";
 import { Help } from "./Help";
 import { Home } from "./Home";
 import { Inbox } from "./Inbox";
+import { KeysView } from "./KeysView";
 import { NewSession } from "./NewSession";
 import { SessionView } from "./SessionView";
+import { SignIn } from "./SignIn";
 import { Sidebar } from "./Sidebar";
 
 export function App() {
   const here = route.value;
-  if (connection.value.state === "refused") return <Connect />;
+  if (connection.value.state === "refused") return <SignIn />;
+  if (!identity.value) return <Unknown />;
   return (
     <div class={`app view-${here.view}`}>
       <a class="skip" href="#main" onClick={(event) => (event.preventDefault(), document.getElementById("main")?.focus())}>
@@ -28,8 +32,10 @@ export function App() {
         {here.view === "inbox" && <Inbox />}
         {here.view === "agents" && <AgentsView />}
         {here.view === "home" && <Home />}
+        {here.view === "keys" && (may("admin") ? <KeysView /> : <NotAllowed />)}
+        {here.view === "audit" && (may("admin") ? <AuditView /> : <NotAllowed />)}
       </main>
-      {overlay.value === "new" && <NewSession />}
+      {overlay.value === "new" && may("run") && <NewSession />}
       {overlay.value === "help" && <Help />}
       <div class="notices" role="status">
         {notices.value.map((notice) => (
@@ -41,6 +47,34 @@ export function App() {
           </div>
         ))}
       </div>
+    </div>
+  );
+}
+
+/** Until the daemon has said whose key this is. */
+function Unknown() {
+  return (
+    <div class="app">
+      <Banner />
+      <main class="empty" aria-busy={!identityProblem.value}>
+        {identityProblem.value && connection.value.state === "open" && (
+          <>
+            <p role="alert">{identityProblem.value}</p>
+            <button type="button" class="button" onClick={loadIdentity}>
+              Try again
+            </button>
+          </>
+        )}
+      </main>
+    </div>
+  );
+}
+
+function NotAllowed() {
+  return (
+    <div class="empty">
+      <h1>Your key may not do this</h1>
+      <p>Keys and the audit trail need a key with the scope admin.</p>
     </div>
   );
 }

@@ -4,6 +4,7 @@ import type { Attachment, Session, SendMessage } from "../api/types";
 import { call } from "../api/client";
 import type { Conversation } from "../state/conversation";
 import { agentNamed, agents } from "../state/agents";
+import { may } from "../state/identity";
 import { attempt, notify } from "../state/notices";
 import { go } from "../state/route";
 import { cancelTurn, forkSession } from "../state/sessions";
@@ -47,6 +48,7 @@ export function Composer({ session, conversation, onSent }: { session: Session; 
     return () => clearInterval(timer);
   }, [conversation, working]);
 
+  if (!may("run")) return <p class="composer-closed muted">Your key may read this session, but not send messages.</p>;
   if (session.ended) {
     const fork = async () => {
       const made = await attempt(() => forkSession(id), "Forked: this is the new session.");

@@ -2,6 +2,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Session } from "../api/types";
 import type { Conversation } from "../state/conversation";
+import { may } from "../state/identity";
 import { notify } from "../state/notices";
 import { Icon } from "../parts/Icon";
 import { useVirtual } from "../parts/virtual";
@@ -155,8 +156,8 @@ function Hint({ session }: { session: Session }) {
     <div class="empty">
       <h2>Nothing was said yet</h2>
       <p>
-        Write a message below.
-        {session.agent === "mock" && (
+        {may("run") && "Write a message below."}
+        {may("run") && session.agent === "mock" && (
           <>
             {" "}
             The mock does what directives say: <code>[help]</code> lists them.

@@ -1,3 +1,4 @@
+import { may } from "../state/identity";
 import { overlay } from "../state/shown";
 import { Dialog } from "../parts/Dialog";
 import { KEYS } from "./shortcuts";
@@ -6,7 +7,7 @@ export function Help() {
   return (
     <Dialog title="Keyboard" onClose={() => (overlay.value = null)}>
       <dl class="keys">
-        {KEYS.map(([keys, what]) => (
+        {KEYS.filter(([, , needs]) => !needs || may(needs)).map(([keys, what]) => (
           <div key={keys}>
             <dt>
               {keys.split(/\s+/).map((key) => (key === "–" ? key : <kbd key={key}>{key}</kbd>))}

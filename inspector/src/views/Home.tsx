@@ -1,4 +1,5 @@
 import { agents } from "../state/agents";
+import { may } from "../state/identity";
 import { loaded, sessions } from "../state/sessions";
 import { overlay } from "../state/shown";
 import { href } from "../state/route";
@@ -13,17 +14,21 @@ export function Home() {
       <p>
         {some
           ? "Every session is on the left, with what it does right now."
-          : "Start one here, from the command line or through the API: it shows up at once."}
+          : may("run")
+            ? "Start one here, from the command line or through the API: it shows up at once."
+            : "A session that somebody starts shows up here at once."}
       </p>
-      <p>
-        <button type="button" class="button primary" onClick={() => (overlay.value = "new")}>
-          New session <kbd>n</kbd>
-        </button>
-      </p>
-      {!some && (
+      {may("run") && (
+        <p>
+          <button type="button" class="button primary" onClick={() => (overlay.value = "new")}>
+            New session <kbd>n</kbd>
+          </button>
+        </p>
+      )}
+      {!some && may("run") && (
         <p>The mock needs no login, and does what it is told:</p>
       )}
-      {!some && (
+      {!some && may("run") && (
         <pre tabIndex={0}>
           <code>{`everyagent run mock "[reasoning] [ask] [diff]"`}</code>
         </pre>

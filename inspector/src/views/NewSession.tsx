@@ -2,6 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { CreateSession } from "../api/types";
 import { agents, choicesOf, type Choices, nameOf } from "../state/agents";
+import { may } from "../state/identity";
 import { attempt, notify } from "../state/notices";
 import { createSession, sessions } from "../state/sessions";
 import { overlay } from "../state/shown";
@@ -63,7 +64,7 @@ export function NewSession() {
               </span>
             </label>
           ))}
-          {others > 0 && (
+          {others > 0 && may("admin") && (
             <p class="more">
               <a href={href({ view: "agents" })} onClick={close}>
                 {installed.length ? `Install one of ${others} others` : "No agent is installed: install one"}

@@ -1,6 +1,7 @@
 /** One session: its header, and one of conversation, events, timeline. */
 import { useEffect, useState } from "preact/hooks";
 import type { Session } from "../api/types";
+import { may } from "../state/identity";
 import { conversation } from "../state/live";
 import { attempt } from "../state/notices";
 import { deleteSession, exportSession, forkSession, refresh, sessions, terminateSession, updateSession } from "../state/sessions";
@@ -95,13 +96,17 @@ function Header({ session, tab }: { session: Session; tab: Tab }) {
       <Menu
         label="What to do with this session"
         choices={[
-          { label: "Rename…", act: () => setAsking("rename") },
-          { label: "Fork", act: fork },
+          ...(may("run")
+            ? [
+                { label: "Rename…", act: () => setAsking("rename") },
+                { label: "Fork", act: fork },
+              ]
+            : []),
           { label: "Export as Markdown", act: () => attempt(() => exportSession(id, "markdown")) },
           { label: "Export as HTML", act: () => attempt(() => exportSession(id, "html")) },
           { label: "Export as JSON lines", act: () => attempt(() => exportSession(id, "jsonl")) },
-          ...(session.ended ? [] : [{ label: "Terminate…", act: () => setAsking("terminate"), danger: true }]),
-          { label: "Delete…", act: () => setAsking("delete"), danger: true },
+          ...(session.ended || !may("run") ? [] : [{ label: "Terminate…", act: () => setAsking("terminate"), danger: true }]),
+          ...(may("run") ? [{ label: "Delete…", act: () => setAsking("delete"), danger: true }] : []),
         ]}
       >
         <Icon name="more" />

@@ -1,8 +1,10 @@
 /** The sessions, with search and filters; and the way to inbox and agents. */
 import { useEffect, useRef } from "preact/hooks";
+import { token } from "../api/token";
 import type { Hit, Session, Status } from "../api/types";
 import { agents } from "../state/agents";
 import { pendingAsks } from "../state/asks";
+import { identity, may, signOut } from "../state/identity";
 import { now } from "../state/live";
 import { attempt } from "../state/notices";
 import { filter, hits, loaded, loadSessions, nextPage, search, sorted } from "../state/sessions";
@@ -48,15 +50,50 @@ export function Sidebar() {
         <a href={href({ view: "agents" })} aria-current={view === "agents" ? "page" : undefined}>
           <Icon name="agents" /> Agents
         </a>
+        {may("admin") && (
+          <>
+            <a href={href({ view: "keys" })} aria-current={view === "keys" ? "page" : undefined}>
+              <Icon name="key" /> Keys
+            </a>
+            <a href={href({ view: "audit" })} aria-current={view === "audit" ? "page" : undefined}>
+              <Icon name="list" /> Audit
+            </a>
+          </>
+        )}
       </nav>
       <Filters />
       <SessionList />
       <footer>
-        <button type="button" class="button primary wide" onClick={() => (overlay.value = "new")}>
-          <Icon name="plus" /> New session
-        </button>
+        {may("run") && (
+          <button type="button" class="button primary wide" onClick={() => (overlay.value = "new")}>
+            <Icon name="plus" /> New session
+          </button>
+        )}
+        <WhoAmI />
       </footer>
     </aside>
+  );
+}
+
+function WhoAmI() {
+  const me = identity.value;
+  if (!me) return null;
+  const scopes = me.scopes.includes("admin") ? "admin" : me.scopes.join(", ");
+  const until = me.expiresAt ? ` · until ${new Date(me.expiresAt).toLocaleString()}` : "";
+  return (
+    <div class="whoami" role="group" aria-label="Signed in as">
+      <span title={`${me.keyId}${until}`}>
+        <strong>{me.name}</strong>
+        <small>
+          {me.workspace ?? "all workspaces"} · {scopes}
+        </small>
+      </span>
+      {token() !== null && (
+        <button type="button" class="icon-button" aria-label="Sign out" title="Sign out" onClick={signOut}>
+          <Icon name="exit" />
+        </button>
+      )}
+    </div>
   );
 }
 

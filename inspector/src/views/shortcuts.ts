@@ -1,30 +1,35 @@
 /** The keyboard. Keys act on what is on the page: the open session, and the ask that has the focus or comes first. */
 import { cancelTurn, sorted } from "../state/sessions";
+import type { Scope } from "../api/types";
+import { may } from "../state/identity";
 import { attempt } from "../state/notices";
-import { go, openId, route, type Tab } from "../state/route";
+import { go, openId, type Place, route, type Tab } from "../state/route";
 import { overlay } from "../state/shown";
 import { nextTheme } from "../state/theme";
 
-export const KEYS: [keys: string, what: string][] = [
+export const KEYS: [keys: string, what: string, needs?: Scope][] = [
   ["?", "These keys"],
-  ["n", "New session"],
+  ["n", "New session", "run"],
   ["/", "Search all sessions"],
   ["j  k", "Next, previous session"],
   ["g i", "Inbox"],
   ["g a", "Agents"],
+  ["g k", "Keys", "admin"],
+  ["g u", "Audit", "admin"],
   ["1  2  3", "Conversation, events, timeline"],
-  ["c", "Write a message"],
-  ["Enter", "Send; queue it while the agent works"],
-  ["Ctrl Enter", "Steer: send into the running turn"],
-  ["Ctrl .", "Stop the running turn"],
-  ["y", "Allow once"],
-  ["Shift Y", "Allow always"],
-  ["x", "Reject, with a reason"],
-  ["1 – 9", "Choose an option, while a question waits"],
+  ["c", "Write a message", "run"],
+  ["Enter", "Send; queue it while the agent works", "run"],
+  ["Ctrl Enter", "Steer: send into the running turn", "run"],
+  ["Ctrl .", "Stop the running turn", "run"],
+  ["y", "Allow once", "answer"],
+  ["Shift Y", "Allow always", "answer"],
+  ["x", "Reject, with a reason", "answer"],
+  ["1 – 9", "Choose an option, while a question waits", "answer"],
   ["End", "To the newest"],
   ["t", "Light, dark or the system's choice"],
 ];
 
+const PLACES: Record<string, Place> = { i: "inbox", a: "agents", k: "keys", u: "audit" };
 const TABS: Record<string, Tab> = { 1: "conversation", 2: "events", 3: "timeline" };
 let pendingG = false;
 
@@ -32,7 +37,7 @@ export function listenToKeys(): void {
   addEventListener("keydown", (event) => {
     if (event.defaultPrevented || event.altKey || event.metaKey) return;
     if (event.ctrlKey) {
-      if (event.key === "." && openId.value) void attempt(() => cancelTurn(openId.value as string));
+      if (event.key === "." && openId.value && may("run")) void attempt(() => cancelTurn(openId.value as string));
       return;
     }
     if (isTyping(event.target) || overlay.value) return;
@@ -48,7 +53,8 @@ function isTyping(target: EventTarget | null): boolean {
 function press(key: string): boolean {
   if (pendingG) {
     pendingG = false;
-    if (key === "i" || key === "a") return act(() => go({ view: key === "i" ? "inbox" : "agents" }));
+    const view = PLACES[key];
+    if (view) return act(() => go({ view }));
   }
   const here = route.value;
   if (/^[1-9]$/.test(key) && chooseOption(Number(key) - 1)) return true;
@@ -57,7 +63,7 @@ function press(key: string): boolean {
     case "?":
       return act(() => (overlay.value = "help"));
     case "n":
-      return act(() => (overlay.value = "new"));
+      return may("run") && act(() => (overlay.value = "new"));
     case "g":
       return act(() => (pendingG = true));
     case "t":
@@ -104,7 +110,7 @@ function click(selector: string): boolean {
 }
 
 function chooseOption(index: number): boolean {
-  const option = currentAsk()?.querySelectorAll<HTMLInputElement>("[data-option]")[index];
+  const option = currentAsk()?.querySelectorAll<HTMLInputElement>("[data-option]:enabled")[index];
   option?.click();
   option?.focus();
   return !!option;

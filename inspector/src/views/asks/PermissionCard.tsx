@@ -1,11 +1,12 @@
 import { useState } from "preact/hooks";
 import type { Permission, PermissionReply } from "../../api/types";
 import { replyToPermission } from "../../state/asks";
+import { may } from "../../state/identity";
 import { attempt } from "../../state/notices";
 import { Icon } from "../../parts/Icon";
 import { Json } from "../../parts/Json";
 import { ToolInput } from "../entries/ToolInput";
-import { Refusal } from "./Refusal";
+import { NotMine, Refusal } from "./Refusal";
 
 const WORDS: Record<PermissionReply, string> = { once: "Allow once", always: "Allow always", reject: "Reject" };
 const KEYS: Record<PermissionReply, string> = { once: "y", always: "⇧Y", reject: "x" };
@@ -45,7 +46,9 @@ export function PermissionCard({ id, session, request, resolved }: { id: string;
           <Json value={request.suggestions} label="Rules that would be kept" />
         </details>
       )}
-      {rejecting ? (
+      {!may("answer") ? (
+        <NotMine />
+      ) : rejecting ? (
         <Refusal word={WORDS.reject} busy={busy} onRefuse={(reason) => void reply("reject", reason)} onBack={() => setRejecting(false)} />
       ) : (
         <div class="answers">

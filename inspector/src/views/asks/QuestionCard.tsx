@@ -1,10 +1,11 @@
 import { useState } from "preact/hooks";
 import type { Questions } from "../../api/types";
 import { rejectQuestion, replyToQuestion } from "../../state/asks";
+import { may } from "../../state/identity";
 import { attempt } from "../../state/notices";
 import { Icon } from "../../parts/Icon";
 import { Markdown } from "../../parts/Markdown";
-import { Refusal } from "./Refusal";
+import { NotMine, Refusal } from "./Refusal";
 
 export function QuestionCard({ id, session, request, resolved }: { id: string; session: string; request: Questions; resolved: Questions | null }) {
   const questions: NonNullable<Questions["questions"]> = request.questions?.length
@@ -55,7 +56,7 @@ export function QuestionCard({ id, session, request, resolved }: { id: string; s
       }}
     >
       {questions.map((question, n) => (
-        <fieldset key={n}>
+        <fieldset key={n} disabled={!may("answer")}>
           <legend>
             {n === 0 && <Icon name="bell" />} {question.header ?? "Question"}
             {question.multi_select && <span class="muted hint"> · choose any</span>}
@@ -77,16 +78,20 @@ export function QuestionCard({ id, session, request, resolved }: { id: string; s
               {before(n) + at < 9 && <kbd aria-hidden="true">{before(n) + at + 1}</kbd>}
             </label>
           ))}
-          <input
-            class="free"
-            aria-label={`Another answer to: ${question.header ?? question.prompt}`}
-            placeholder={question.options?.length ? "Or something else" : "Your answer"}
-            value={free[n]}
-            onInput={(event) => write(n, event.currentTarget.value, question.multi_select ?? false)}
-          />
+          {may("answer") && (
+            <input
+              class="free"
+              aria-label={`Another answer to: ${question.header ?? question.prompt}`}
+              placeholder={question.options?.length ? "Or something else" : "Your answer"}
+              value={free[n]}
+              onInput={(event) => write(n, event.currentTarget.value, question.multi_select ?? false)}
+            />
+          )}
         </fieldset>
       ))}
-      {refusing ? (
+      {!may("answer") ? (
+        <NotMine />
+      ) : refusing ? (
         <Refusal word="Do not answer" busy={busy} onRefuse={(reason) => void act(() => rejectQuestion(session, id, reason))} onBack={() => setRefusing(false)} />
       ) : (
         <div class="answers">

@@ -1,5 +1,10 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 
+/** In place of the buttons, for a key that may not answer. */
+export function NotMine() {
+  return <p class="muted">Your key may not answer this. Somebody with the scope answer can.</p>;
+}
+
 /** Why not: the agent reads it. Has the focus as soon as it is there, so that what is typed next is the reason. */
 export function Refusal({ word, busy, onRefuse, onBack }: { word: string; busy: boolean; onRefuse: (reason: string) => void; onBack: () => void }) {
   const reason = useRef<HTMLInputElement>(null);

@@ -2,10 +2,12 @@
 import { useState } from "preact/hooks";
 import type { CustomTool } from "../../api/types";
 import { replyToTool } from "../../state/asks";
+import { may } from "../../state/identity";
 import { attempt } from "../../state/notices";
 import { Icon } from "../../parts/Icon";
 import { Json } from "../../parts/Json";
 import { Output } from "../../parts/Output";
+import { NotMine } from "./Refusal";
 
 export function ToolCard({ id, session, request, resolved }: { id: string; session: string; request: CustomTool; resolved: CustomTool | null }) {
   const [output, setOutput] = useState("");
@@ -40,15 +42,21 @@ export function ToolCard({ id, session, request, resolved }: { id: string; sessi
         <code>{request.name}</code>
       </header>
       <Json value={request.input} label={`Input of ${request.name}`} />
-      <textarea aria-label="Result of the tool" placeholder="Or answer in its place: the result" value={output} onInput={(event) => setOutput(event.currentTarget.value)} />
-      <div class="answers">
-        <button type="submit" class="button primary">
-          Send result
-        </button>
-        <button type="button" class="button" data-reply="reject" onClick={() => reply(true)}>
-          It failed <kbd>x</kbd>
-        </button>
-      </div>
+      {may("answer") ? (
+        <>
+          <textarea aria-label="Result of the tool" placeholder="Or answer in its place: the result" value={output} onInput={(event) => setOutput(event.currentTarget.value)} />
+          <div class="answers">
+            <button type="submit" class="button primary">
+              Send result
+            </button>
+            <button type="button" class="button" data-reply="reject" onClick={() => reply(true)}>
+              It failed <kbd>x</kbd>
+            </button>
+          </div>
+        </>
+      ) : (
+        <NotMine />
+      )}
     </form>
   );
 }

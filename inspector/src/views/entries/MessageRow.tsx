@@ -1,5 +1,6 @@
 import type { Part } from "../../api/types";
 import type { MessageEntry } from "../../transcript/entry";
+import { identity } from "../../state/identity";
 import { basename } from "../../text/format";
 import { useFold } from "../../parts/fold";
 import { Diff } from "../../parts/Diff";
@@ -11,13 +12,18 @@ import { Place } from "./Place";
 
 const WHO = { user: "You", assistant: "Agent", system: "System" };
 
+/** Other people's messages have their name. */
+function whoSent({ role, actor }: MessageEntry): string {
+  return role === "user" && actor && actor.key_id !== identity.value?.keyId ? actor.name : WHO[role];
+}
+
 export function MessageRow({ entry, session }: { entry: MessageEntry; session: string }) {
   const growing = entry.status === "in_progress";
   const empty = !entry.parts.some((part) => !("text" in part) || part.text);
   return (
-    <article class={`message ${entry.role}`} aria-label={`${WHO[entry.role]} said`} aria-busy={growing}>
+    <article class={`message ${entry.role}`} aria-label={`${whoSent(entry)} said`} aria-busy={growing}>
       <header>
-        <strong>{WHO[entry.role]}</strong>
+        <strong>{whoSent(entry)}</strong>
         {entry.status === "failed" && <span class="tag failed">not finished</span>}
         <span class="spring" />
         <Place session={session} sequence={entry.sequence} time={entry.time} />
