@@ -1,12 +1,9 @@
 """Anthropic's real SDKs, each version in its own environment that is kept between runs, and flows run in them."""
 
-import fcntl
 import json
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -14,10 +11,9 @@ import msgspec
 
 from everyagent.agents.packages import npm
 from everyagent.testing.daemon import TOKEN
+from tests.node_packages import LIMIT_SECONDS, install_once
 
 FLOWS = Path(__file__).parent / "flows"
-CACHE = Path.home() / ".cache" / "everyagent" / "sdks"
-LIMIT_SECONDS = 300.0
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,20 +52,7 @@ class Sdk(NamedTuple):
 
     def installed(self) -> Path:
         """The SDK's environment, installed once and atomically, also if several processes ask for it."""
-        CACHE.mkdir(parents=True, exist_ok=True)
-        folder = CACHE / self.name
-        with (CACHE / f".{self.name}.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not folder.exists():
-                scratch = Path(tempfile.mkdtemp(dir=CACHE))
-                try:
-                    subprocess.run(
-                        self._install(scratch / "sdk"), check=True, capture_output=True, timeout=LIMIT_SECONDS
-                    )
-                    (scratch / "sdk").rename(folder)
-                finally:
-                    shutil.rmtree(scratch)
-        return folder
+        return install_once(self.name, self._install)
 
     def _install(self, folder: Path) -> list[str]:
         if self.language == "python":

@@ -28,6 +28,13 @@ app.command(
 app.command(
     "everyagent.cli.sessions:app", name="sessions", help="List, follow, message, answer, stop and export sessions."
 )
+app.command(
+    "everyagent.cli.acp.command:acp",
+    name="acp",
+    help="Be an agent of the Agent Client Protocol on stdin and stdout, for editors.\n\n"
+    "The editor's sessions are sessions of the daemon: other clients see and answer them, and they can be loaded again "
+    "after the editor has left. Uses the running daemon. If none runs, starts one for this command.",
+)
 app.command("everyagent.cli.agents:app", name="agents", help="List and install coding agents.")
 app.command(
     "everyagent.cli.managed:app", name="managed", help="Check or rebuild the stored events of managed sessions."

@@ -1,0 +1,1 @@
+"""everyagent as an agent of the Agent Client Protocol: an editor drives any agent through the daemon."""
