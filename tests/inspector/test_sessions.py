@@ -21,12 +21,14 @@ async def test_a_new_session_offers_the_agents_options(inspector: Inspector, dae
     await dialog.get_by_label("Variant").select_option("high")
     await dialog.get_by_label("Permissions").select_option("acceptEdits")
     await dialog.get_by_label("Directory").fill(str(tmp_path))
+    await dialog.get_by_label("Lifetime").select_option("process")
     await dialog.get_by_label("Title").fill("Made here")
     await dialog.get_by_role("button", name="Start session").click()
     await expect(inspector.page.get_by_role("heading", name="Made here")).to_be_visible()
     session = inspector.page.url.rpartition("/")[2]
     made = daemon.info(session)
     wanted = {"model": "mock-large", "variant": "high", "permissionMode": "acceptEdits", "directory": str(tmp_path)}
+    wanted["lifetime"] = "process"
     assert {name: made[name] for name in wanted} == wanted
 
 

@@ -29,7 +29,9 @@ from everyagent.sessions.limits import Limits
 from everyagent.sessions.machine.inputs import answer_batch, cancel_batch, message_batch
 from everyagent.sessions.session_context import SessionContext
 
-RECORD = SessionRecord(number=1, session_id="s", agent="test", created_at=0, updated_at=0, config=b"{}", secrets=None)
+RECORD = SessionRecord(
+    number=1, session_id="s", agent="test", created_at=0, updated_at=0, config=b'{"directory":"/"}', secrets=None
+)
 
 
 class SlowLog:

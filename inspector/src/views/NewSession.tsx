@@ -147,6 +147,14 @@ export function NewSession() {
           </datalist>
         </label>
         <label>
+          Lifetime
+          <select value={form.lifetime ?? "open"} onChange={(e) => set({ lifetime: e.currentTarget.value as CreateSession["lifetime"] })}>
+            <option value="open">Until it is terminated</option>
+            <option value="process">As long as the agent's process</option>
+            <option value="turn">One turn</option>
+          </select>
+        </label>
+        <label>
           Title
           <input placeholder="optional" value={form.title ?? ""} onInput={(e) => set({ title: e.currentTarget.value })} />
         </label>

@@ -113,6 +113,7 @@ def run(
             tool_policies=tool_policies({"allow": allow, "ask": ask, "deny": deny}),
             allowed_hosts=list(allow_host) if allow_host or offline else None,
             isolation=isolation,
+            lifetime="open" if keep or session is not None else "turn",
             directory=str((directory or Path(os.getcwd())).resolve()),
         )
         return info.session_id, True

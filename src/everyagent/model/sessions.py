@@ -13,6 +13,8 @@ from everyagent.model.tools import CustomTool, McpServer
 from everyagent.model.usage import Usage
 
 Delivery: TypeAlias = Literal["queue", "steer"]
+#: When a session ends by itself: never, with its agent's process, or after its first turn.
+Lifetime: TypeAlias = Literal["open", "process", "turn"]
 PERMISSION_MODES: tuple[str, ...] = ("default", "plan", "acceptEdits", "bypass")
 
 
@@ -22,6 +24,9 @@ class CreateSession(Struct, frozen=True, kw_only=True, omit_defaults=True, renam
     `allowedHosts` are the only hosts that the agent's commands may connect to (`*.example.org` stands for all
     subdomains); without it their network access is not restricted. `isolation` separates the agent from the machine;
     without it the server's default is used.
+
+    `lifetime`: an `open` session lives until it is terminated or deleted, a `process` session ends with its agent's
+    process, a `turn` session after its first turn.
 
     `secrets` are variables for the agent like `env`, whose values are masked in all that is stored of the session.
     Values of `env` that look like secrets are masked as well.
@@ -41,6 +46,7 @@ class CreateSession(Struct, frozen=True, kw_only=True, omit_defaults=True, renam
     tool_policies: ToolPolicies = UNRESTRICTED
     allowed_hosts: Annotated[list[str], Meta(max_length=256)] | None = None
     isolation: IsolationChoice | None = None
+    lifetime: Lifetime = "open"
     system_prompt: str | None = None
     metadata: dict[str, str] = {}
 
@@ -123,6 +129,7 @@ class SessionInfo(Struct, frozen=True, kw_only=True, rename="camel"):
     tool_policies: ToolPolicies = UNRESTRICTED
     allowed_hosts: list[str] | None = None
     isolation: Isolation | None = None
+    lifetime: Lifetime = "open"
     system_prompt: str | None
     usage: Usage
     cost_usd: float

@@ -19,6 +19,7 @@ from everyagent.model.asks import Answer
 from everyagent.model.events import PermissionRequested, ToolRequested
 from everyagent.sessions.agent_link import AgentCommand, AgentLink, ConversationListener
 from everyagent.sessions.backlog import Backlog
+from everyagent.sessions.launch.config import config_of
 from everyagent.sessions.machine import effects, inputs
 from everyagent.sessions.machine.active_turn import ActiveTurn
 from everyagent.sessions.machine.decision import Decision
@@ -52,7 +53,7 @@ class Actor:
         self.failure: Exception | None = None
         self._context = context
         self._machine = Machine(
-            SessionState(record, queue, context.prices, context.masker_of(record)),
+            SessionState(record, queue, context.prices, context.masker_of(record), config_of(record).lifetime),
             title=adapter.title,
             capabilities=adapter.capabilities,
             limits=context.limits,
@@ -259,8 +260,8 @@ class Actor:
     def _append(self, decision: Decision, append: Append) -> "asyncio.Future[None]":
         transaction, counts, agent = decision.transaction, self._context.counts, self.record.agent
         counts.events[agent] += len(append.events)
-        for reason in transaction.stop_reasons:
-            counts.turns[agent, reason] += 1
+        for turn in transaction.ended_turns:
+            counts.turns[agent, turn.stop_reason] += 1
         if transaction.unparsed:
             counts.unknown_frames[agent] += transaction.unparsed
             counts.unknown_samples[agent].extend(transaction.samples)

@@ -85,6 +85,7 @@ class Creation:
             tool_policies=enforceable(request.tool_policies, adapter, catalog, request.tools),
             allowed_hosts=await keepable(request.allowed_hosts, choice.permission_mode, adapter.title, catalog),
             isolation=await self._isolation.chosen(request.isolation),
+            lifetime=request.lifetime,
             env=sorted({**request.env, **_checked_secrets(request)}),
             mcp=redacted(request.mcp),
         )
@@ -125,7 +126,8 @@ class Creation:
             agent_mode=origin.agent_mode if same else None,
             permission_mode=origin.permission_mode if same else None,
         )
-        config = replace(config_of(origin), forked_from=ForkOrigin(session_id=session_id, sequence=cut))
+        forked_from = ForkOrigin(session_id=session_id, sequence=cut)
+        config = replace(config_of(origin), forked_from=forked_from, lifetime="open")
         enforceable(config.tool_policies, adapter, catalog, config.tools)
         await keepable(config.allowed_hosts, choice.permission_mode, adapter.title, catalog)
         secrets = self._launcher.secrets_of(origin)

@@ -14,6 +14,7 @@ from everyagent.model.sessions import (
     CreateSession,
     Delivery,
     ForkSession,
+    Lifetime,
     SearchHit,
     SendMessage,
     SessionInfo,
@@ -59,6 +60,7 @@ def create(
     tool_policies: ToolPolicies = UNRESTRICTED,
     allowed_hosts: Sequence[str] | None = None,
     isolation: IsolationChoice | None = None,
+    lifetime: Lifetime = "open",
     system_prompt: str | None = None,
     metadata: Mapping[str, str] | None = None,
 ) -> ApiCall[SessionInfo]:
@@ -78,6 +80,7 @@ def create(
         tool_policies=tool_policies,
         allowed_hosts=None if allowed_hosts is None else list(allowed_hosts),
         isolation=isolation,
+        lifetime=lifetime,
         system_prompt=system_prompt,
         metadata=dict(metadata or {}),
     )

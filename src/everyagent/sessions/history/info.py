@@ -29,6 +29,7 @@ def info_of(record: SessionRecord) -> SessionInfo:
         tool_policies=config.tool_policies,
         allowed_hosts=config.allowed_hosts,
         isolation=config.isolation,
+        lifetime=config.lifetime,
         system_prompt=config.system_prompt,
         usage=record.usage,
         cost_usd=record.cost_usd,

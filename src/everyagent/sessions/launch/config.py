@@ -7,7 +7,7 @@ from everyagent.log.log import SessionRecord
 from everyagent.model.isolation import Isolation
 from everyagent.model.parts import Json
 from everyagent.model.policies import UNRESTRICTED, ToolPolicies
-from everyagent.model.sessions import ForkOrigin
+from everyagent.model.sessions import ForkOrigin, Lifetime
 from everyagent.model.tools import CustomTool, McpServer
 
 
@@ -25,6 +25,7 @@ class SessionConfig(Struct, frozen=True, kw_only=True, omit_defaults=True):
     env: list[str] = []
     mcp: dict[str, Json] = {}
     isolation: Isolation | None = None
+    lifetime: Lifetime = "open"
     forked_from: ForkOrigin | None = None
 
 

@@ -23,6 +23,10 @@ class ActiveTurn:
         """Whether a new agent may be given the same prompt after this death."""
         return self.prompt is not None and not self.cancelled and not death.expected
 
+    def is_silent(self, death: Death) -> bool:
+        """Whether the agent died before any output, for no known reason."""
+        return self.may_go_on(death) and not self.responded and death.code is None
+
     def worth_a_try(self, death: Death) -> bool:
         """Whether another try may succeed: there was no output yet, and no known reason for the failure."""
         return self.may_go_on(death) and not self.responded and death.code in (None, "network")

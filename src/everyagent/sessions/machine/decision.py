@@ -1,8 +1,11 @@
 """The decision of a session machine on one input."""
 
+from collections.abc import Mapping
 from typing import TypeAlias
 
-from everyagent.log.log import Append
+import msgspec
+
+from everyagent.log.log import Append, FrameDirection
 from everyagent.sessions.machine.effects import Effect
 from everyagent.sessions.machine.state import SessionState
 from everyagent.sessions.machine.transaction import Transaction
@@ -27,3 +30,7 @@ class Decision:
         self.accepted = False
         self.stopped = False
         self.ask_id: str | None = None
+
+    def note(self, note: Mapping[str, object], direction: FrameDirection = "daemon") -> None:
+        """A frame of the daemon's own: the cause of the events that follow."""
+        self.transaction.begin_frame(direction, msgspec.json.encode(note))

@@ -6,7 +6,8 @@ from everyagent.model.events import Error, Retry
 from everyagent.sessions.machine.sequencer import Emission, Sequencer
 
 
-def _how(death: Death) -> str:
+def how(death: Death) -> str:
+    """One sentence that says how the agent died."""
     if death.message:
         return death.message if death.message.endswith((".", "!", "?")) else f"{death.message}."
     if death.signal:
@@ -14,23 +15,25 @@ def _how(death: Death) -> str:
     return f"The agent's process ended with exit code {death.exit_code}."
 
 
-def death(sequencer: Sequencer, death: Death, *, cancelled: bool) -> list[Emission]:
-    """The agent is gone; everything that it left open is closed."""
+def death(sequencer: Sequencer, death: Death, *, cancelled: bool, final: bool = False) -> list[Emission]:
+    """The agent is gone; everything that it left open is closed. `final`: the session ends with it."""
     if cancelled:
         return sequencer.end_turn("interrupted", "The turn was cancelled.")
     if death.expected:
         return sequencer.end_turn("interrupted", "The agent was stopped.")
-    how = _how(death)
-    message = f"{how} The next message resumes the session."
+    message = how(death)
     code = death.code or "agent_crashed"
-    error = Error(message=message, code=code, exit_code=death.exit_code, stderr=death.stderr)
-    return [Emission(error, True), *sequencer.end_turn("error", how, error=how)]
+    if final and not sequencer.turn_id:  # `session.ended` says it all
+        return sequencer.close(message)
+    advice = "The session ends with it." if final else "The next message resumes the session."
+    error = Error(message=f"{message} {advice}", code=code, exit_code=death.exit_code, stderr=death.stderr)
+    return [Emission(error, True), *sequencer.end_turn("error", message, error=message)]
 
 
 def retrying(death: Death, attempt: int, most: int, delay: float) -> Error:
     """The agent died before any output, so the same message is sent to a new one."""
     return Error(
-        message=f"{_how(death)} It had not sent any output yet, so it is started again.",
+        message=f"{how(death)} It had not sent any output yet, so it is started again.",
         code=death.code or "agent_crashed",
         exit_code=death.exit_code,
         stderr=death.stderr,

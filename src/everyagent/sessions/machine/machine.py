@@ -3,17 +3,16 @@
 Its actor gives it one input at a time, commits the transaction that it decides on, then carries out the effects.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import assert_never
 
 import msgspec
 
 from everyagent.agents.adapter import Capabilities, Death, DecodedFrame, NativeSession, Synthetic
-from everyagent.log.log import FrameDirection
 from everyagent.model.asks import Answer, PermissionAnswer
-from everyagent.model.events import PermissionRequested, SessionEnded, SessionStatus, SessionUpdated, ToolRequested
+from everyagent.model.events import PermissionRequested, SessionEnded, SessionStatus, ToolRequested
 from everyagent.sessions.limits import Limits
-from everyagent.sessions.machine import effects, endings, inputs
+from everyagent.sessions.machine import closing, effects, endings, inputs, lifetimes
 from everyagent.sessions.machine.active_turn import ActiveTurn
 from everyagent.sessions.machine.asks import Resolution, ask_id_of
 from everyagent.sessions.machine.decision import Decision, Snapshot
@@ -29,6 +28,7 @@ from everyagent.sessions.machine.messages import (
 from everyagent.sessions.machine.projection import Projection
 from everyagent.sessions.machine.sequencer import Emission
 from everyagent.sessions.machine.state import SessionState
+from everyagent.sessions.machine.statuses import set_status, settle
 from everyagent.sessions.machine.transaction import Transaction
 from everyagent.sessions.refusals import AskNotOpen, cannot_steer, cannot_stop_one, session_ended
 
@@ -101,11 +101,11 @@ class Machine:
             case inputs.NoMoreTurns():
                 self.state.ending = True
             case inputs.Terminate():
-                self._terminate(input, decision)
+                closing.terminate(self.state, input, decision)
             case inputs.ShutDown():
-                self._shut_down(decision)
+                closing.shut_down(self.state, decision)
             case inputs.Recover():
-                self._recover(input, decision)
+                closing.recover(self.state, input, decision)
             case _:
                 assert_never(input)
 
@@ -165,7 +165,7 @@ class Machine:
             if ask := asks.forget(resolution):
                 decision.effects.append(effects.PassAnswer(ask_id_of(resolution), ask.key, answer))
         if resolved and not len(asks):
-            self._set_status("running" if self.state.turn else "idle", decision)
+            set_status(self.state, "running" if self.state.turn else "idle", decision)
 
     def _place(self, submission: Submission, decision: Decision, *, steered: bool) -> None:
         """The one rule of where a message goes: into the running turn, into the queue, or into a turn of its own."""
@@ -215,25 +215,37 @@ class Machine:
         emissions = sequencer.start_turn([user_item(entry.item_id, entry.message) for entry in entries])
         self.state.turn = turn = ActiveTurn(sequencer.turn_id, joined_prompt(entries))
         decision.transaction.emit(emissions)
-        self._settle(decision)
+        settle(self.state, decision)
         decision.effects.append(effects.PromptAgent(turn))
 
-    def _finish_turn(self, decision: Decision, rest: SessionStatus = "idle") -> None:
-        """The events that end the turn, if there is one, are emitted."""
+    def _finish_turn(
+        self,
+        decision: Decision,
+        rest: SessionStatus = "idle",
+        final: SessionEnded | None = None,
+        death: Death | None = None,
+    ) -> None:
+        """The events that end the turn, if there is one, are emitted. `final`: the session ends as well."""
         if self.state.turn:
             decision.effects.append(effects.FinishTurn(self.state.turn))
             self.state.turn = None
         elif self.state.queue:
             decision.effects.append(effects.BeginNext())
-        self._settle(decision, rest)
+        final = final or closing.of_turns(self.state, decision, death=death)
+        if final and not self.state.ended:
+            closing.end(self.state, final, decision)
+            decision.effects.append(effects.CloseAgent())
+        settle(self.state, decision, rest)
 
     def _prompt_failed(self, failed: inputs.PromptFailed, decision: Decision) -> None:
         turn, error = failed.turn, failed.error
         if turn is not self.state.turn or self.state.ending:
             return
-        self._note({"cause": "prompt_failed", "detail": str(error)}, decision)
+        decision.note({"cause": "prompt_failed", "detail": str(error)})
         decision.transaction.emit(endings.not_started(self.state.sequencer, error, cancelled=turn.cancelled))
-        self._finish_turn(decision)
+        had_agent = self.state.position.native_session_id is not None
+        final = lifetimes.without_process(self.state.lifetime, error, had_agent=had_agent)
+        self._finish_turn(decision, final=final)
 
     def _receive(self, frames: Sequence[DecodedFrame], decision: Decision) -> None:
         state, transaction, sequencer, turn = self.state, decision.transaction, self.state.sequencer, self.state.turn
@@ -250,17 +262,20 @@ class Machine:
                 transaction.emit(sequencer.apply(data, synthetic=synthetic))
                 if turn:
                     turn.responded = True
+                    state.silent_deaths = 0
                 if isinstance(data, SessionEnded):
-                    self._end_session(decision)
+                    closing.mark_ended(state, decision)
                     self._finish_turn(decision)
                     decision.effects.append(effects.CloseAgent())
                     return
             if sequencer.turn_id != (turn.turn_id if turn else None):
                 turn = self._follow_turn(decision)
+                if state.ended:
+                    return
         if refused := sequencer.asks.over_limit():
-            self._note({"cause": "too_many_asks"}, decision)
+            decision.note({"cause": "too_many_asks"})
             self._answer(refused, decision)
-        self._settle(decision)
+        settle(self.state, decision)
         if self.projection:
             self._heed_projection(self.projection, decision)
 
@@ -278,10 +293,10 @@ class Machine:
         state, transaction = self.state, decision.transaction
         transaction.end_frame()
         if projection.overspent and state.turn and not state.turn.cancelled:
-            self._note({"cause": "budget_reached"}, decision)
+            decision.note({"cause": "budget_reached"})
             self._interrupt(state.turn, "The turn was interrupted.", decision)
         for ask_id in filter(state.sequencer.asks.pending, projection.granted()):
-            self._note({"cause": "granted_before"}, decision)
+            decision.note({"cause": "granted_before"})
             self._answer([(state.sequencer.asks.resolve(ask_id, _YES), _YES)], decision)
 
     def _agent_ready(self, turn: ActiveTurn, decision: Decision) -> None:
@@ -298,103 +313,57 @@ class Machine:
         state.live = state.restart_wanted = False
         if state.ending:
             return
-        self._note({"cause": "agent_exited", "death": death}, decision)
+        decision.note({"cause": "agent_exited", "death": death})
         transaction.change(live=False)
-        if turn and death.history_lost and turn.may_go_on(death):
+        state.silent_deaths = state.silent_deaths + 1 if turn and turn.is_silent(death) else 0
+        final = lifetimes.after_death(
+            state.lifetime,
+            death,
+            endings.how(death),
+            silent=state.silent_deaths,
+            resumable=state.position.native_session_id is not None,
+        )
+        if final is None and turn and death.history_lost and turn.may_go_on(death):
             turn.prompted = False
             transaction.set_native_session(None)
             transaction.emit([Emission(endings.history_lost(), True)])
             decision.effects.append(effects.PromptAgent(turn))
-        elif turn and turn.tries < self._limits.retries and turn.worth_a_try(death):
+        elif final is None and turn and turn.tries < self._limits.retries and turn.worth_a_try(death):
             turn.tries, turn.prompted = turn.tries + 1, False
             delay = self._limits.retry_delay * 2 ** (turn.tries - 1)
             transaction.emit([Emission(endings.retrying(death, turn.tries, self._limits.retries, delay), True)])
             decision.effects.append(effects.PromptAgent(turn, delay))
         else:
             transaction.emit(state.held_text())
-            transaction.emit(endings.death(state.sequencer, death, cancelled=turn is not None and turn.cancelled))
-            self._finish_turn(decision, "hibernated")
+            cancelled, last = turn is not None and turn.cancelled, turn is not None and state.lifetime == "turn"
+            transaction.emit(
+                endings.death(state.sequencer, death, cancelled=cancelled, final=last or final is not None)
+            )
+            self._finish_turn(decision, "hibernated", final, death)
 
     def _command_failed(self, error: Exception, decision: Decision) -> None:
         if not self.state.ended:
-            self._note({"cause": "command_failed", "detail": str(error)}, decision)
+            decision.note({"cause": "command_failed", "detail": str(error)})
             decision.transaction.emit([Emission(endings.failure(error), True)])
 
     def _ask_client(self, request: PermissionRequested | ToolRequested, decision: Decision) -> None:
         if not self.state.turn:
             return
-        self._note({"ask": request}, decision, "from_agent")
+        decision.note({"ask": request}, "from_agent")
         emissions = self.state.sequencer.apply(request)
         decision.transaction.emit(emissions)
-        self._settle(decision)
+        settle(self.state, decision)
         decision.ask_id = next((ask_id_of(data) for data, _ in emissions if isinstance(data, type(request))), None)
 
     def _hibernate(self, restart: bool, decision: Decision) -> None:
         state = self.state
         unprompted = state.turn is not None and not state.turn.prompted and not len(state.sequencer.asks)
         busy = state.busy and not (restart and unprompted)
-        if busy or state.ending or not state.live or (state.queue and not restart):
+        kept = state.lifetime == "process" and not restart  # a session that ends with its process outlives no process
+        if busy or kept or state.ending or not state.live or (state.queue and not restart):
             return
         decision.accepted = True
         state.live = state.restart_wanted = False
-        self._note({"cause": "restart" if restart else "idle"}, decision)
-        self._settle(decision, "hibernated")
+        decision.note({"cause": "restart" if restart else "idle"})
+        settle(state, decision, "hibernated")
         decision.transaction.change(live=False)
-
-    def _end_session(self, decision: Decision) -> None:
-        """`session.ended` is emitted: nothing follows it, and no message gets a turn any more."""
-        state = self.state
-        state.ending, state.status = True, "ended"
-        decision.transaction.change(status="ended", live=False)
-        decision.transaction.taken_inputs.extend(waiting.item_id for waiting in state.queue)
-        state.queue.clear()
-
-    def _terminate(self, terminate: inputs.Terminate, decision: Decision) -> None:
-        if self.state.ended:
-            return
-        decision.transaction.begin_frame("from_client", b'{"request":"terminate"}', actor=terminate.actor)
-        decision.transaction.emit(self.state.held_text())
-        decision.transaction.emit(self.state.sequencer.end_turn("terminated", "The session was terminated."))
-        decision.transaction.emit([Emission(SessionEnded(reason="terminated", terminated_by="daemon"), True)])
-        self.state.turn = None
-        self._end_session(decision)
-
-    def _shut_down(self, decision: Decision) -> None:
-        state = self.state
-        if state.ended or not (state.turn or state.record.live):
-            return
-        decision.patient = False
-        self._note({"cause": "daemon_stopped"}, decision)
-        decision.transaction.emit(state.held_text())
-        decision.transaction.emit(state.sequencer.end_turn("interrupted", "The daemon was stopped."))
-        state.turn = None
-        self._settle(decision, "hibernated")
-        decision.transaction.change(live=False)
-
-    def _recover(self, recover: inputs.Recover, decision: Decision) -> None:
-        self.state.sequencer = sequencer = recover.observed
-        decision.patient = False
-        if recover.failure is None:
-            self._note({"cause": "daemon_restarted"}, decision)
-            decision.transaction.emit(endings.restarted(sequencer))
-        else:
-            self._note({"cause": "commit_failed", "detail": recover.failure}, decision)
-            decision.transaction.emit(endings.commit_failed(sequencer, recover.failure))
-            decision.effects.append(effects.FinishTurn())
-        self._settle(decision, "hibernated")
-        decision.transaction.change(live=False)
-
-    def _note(self, note: Mapping[str, object], decision: Decision, direction: FrameDirection = "daemon") -> None:
-        """A frame of the daemon's own: the cause of the events that follow."""
-        decision.transaction.begin_frame(direction, msgspec.json.encode(note))
-
-    def _settle(self, decision: Decision, rest: SessionStatus = "idle") -> None:
-        """Emit the status if it changed; it is `rest` when no turn runs."""
-        sequencer = self.state.sequencer
-        unasked = "running" if sequencer.turn_id else rest
-        self._set_status("waiting" if len(sequencer.asks) else unasked, decision)
-
-    def _set_status(self, status: SessionStatus, decision: Decision) -> None:
-        if status != self.state.status and not self.state.ended:
-            self.state.status = status
-            decision.transaction.emit([Emission(SessionUpdated(status=status), True)])

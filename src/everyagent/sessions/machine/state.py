@@ -7,6 +7,7 @@ from everyagent.log.log import Input, SessionRecord
 from everyagent.masking.masker import NOTHING, Masker
 from everyagent.model.events import SessionStatus
 from everyagent.model.prices import UNPRICED, Prices
+from everyagent.model.sessions import Lifetime
 from everyagent.sessions.machine.active_turn import ActiveTurn
 from everyagent.sessions.machine.sequencer import Emission, Sequencer
 from everyagent.sessions.machine.session_mask import SessionMask
@@ -17,11 +18,12 @@ class SessionState:
     """`record` is the session's row as it is once all decisions so far are committed.
 
     `mask` hides the session's secrets. `queue` are the messages that wait. `live`: an agent runs. `ending`: no turn
-    begins any more.
+    begins any more. `silent_deaths`: the agent died so many times in a row before it sent anything.
     """
 
     __slots__ = (
         "ending",
+        "lifetime",
         "live",
         "mask",
         "position",
@@ -29,6 +31,7 @@ class SessionState:
         "record",
         "restart_wanted",
         "sequencer",
+        "silent_deaths",
         "status",
         "turn",
     )
@@ -39,7 +42,10 @@ class SessionState:
         queue: Sequence[Input] = (),
         prices: Prices = UNPRICED,
         masker: Masker = NOTHING,
+        lifetime: Lifetime = "open",
     ) -> None:
+        self.lifetime: Lifetime = lifetime
+        self.silent_deaths = 0
         self.mask = SessionMask(masker)
         self.record = record
         self.position = Position(record, prices)

@@ -34,7 +34,6 @@ from everyagent.model.events import (
     QuestionRequested,
     QuestionResolved,
     SessionUpdated,
-    StopReason,
     ToolRequested,
     ToolResolved,
     TurnEnded,
@@ -133,7 +132,7 @@ class Transaction:
         self.inputs: list[Input] = []
         self.taken_inputs: list[str] = []
         self.receipt: Receipt | None = None
-        self.stop_reasons: list[StopReason] = []
+        self.ended_turns: list[TurnEnded] = []
         self.unparsed = 0
         self.samples: list[UnknownFrame] = []
 
@@ -228,7 +227,7 @@ class Transaction:
                 self._charge(data.cost_usd or 0.0)
             case TurnEnded():
                 self.change(open_turn=0)
-                self.stop_reasons.append(data.stop_reason)
+                self.ended_turns.append(data)
                 if data.usage:
                     self._position.usage += data.usage
                     self.change(usage=self._position.usage)
