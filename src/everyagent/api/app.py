@@ -24,6 +24,7 @@ from everyagent.api.request_audit import RequestAudit
 from everyagent.api.response_sender import ResponseSender
 from everyagent.api.routes import ROUTES, openapi_json, schema_json
 from everyagent.api.routing import Call, NoContent, Nothing, Route, Router, Spooled, Upload, encoded
+from everyagent.api.start_limits import StartLimits
 from everyagent.api.streaming import KEY_ID, Download, EventStream, OpenStreams
 from everyagent.model.principals import DAEMON, OWNER_ID, Principal, current, set_current
 from everyagent.sessions import Sessions
@@ -68,6 +69,7 @@ class Application:
             managed=managed,
             openapi=openapi_json,
             schema=schema_json,
+            start_limits=StartLimits(),
         )
         self._idempotency = Idempotency(sessions)
         self._universal = UniversalApi(Router(routes))

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from everyagent import __version__
 from everyagent.api.metrics import Metrics
+from everyagent.api.start_limits import StartLimits
 from everyagent.api.streaming import OpenStreams
 from everyagent.sessions import Sessions
 
@@ -45,3 +46,4 @@ class Context(Struct, frozen=True, kw_only=True):
     managed: "Callable[[], Managed] | None"
     openapi: Callable[[], bytes]
     schema: Callable[[], bytes]
+    start_limits: StartLimits

@@ -17,6 +17,7 @@ from everyagent.api.universal import (
     health,
     images,
     keys,
+    mcp,
     messages,
     search,
     sessions,
@@ -37,6 +38,7 @@ ROUTES: tuple[Route, ...] = tuple(
         search.routes,
         files.routes,
         custom_tools.routes,
+        mcp.routes,
         keys.routes,
     )
     for route in table.all

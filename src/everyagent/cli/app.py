@@ -35,6 +35,11 @@ app.command(
     "The editor's sessions are sessions of the daemon: other clients see and answer them, and they can be loaded again "
     "after the editor has left. Uses the running daemon. If none runs, starts one for this command.",
 )
+app.command(
+    "everyagent.cli.mcp:mcp",
+    name="mcp",
+    help="Serve sessions as MCP tools on stdin and stdout, so that an agent can drive other agents.",
+)
 app.command("everyagent.cli.agents:app", name="agents", help="List and install coding agents.")
 app.command(
     "everyagent.cli.managed:app", name="managed", help="Check or rebuild the stored events of managed sessions."

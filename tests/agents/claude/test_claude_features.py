@@ -11,6 +11,7 @@ from tests.scripted.messages_replies import call, say
 from everyagent.agents.mock.program.png import gradient
 from everyagent.model.events import PermissionRequested, SessionUpdated, ToolRequested, TurnEnded, TurnStarted
 from everyagent.model.parts import ImagePart, StatusPart, ToolResultPart
+from everyagent.testing.daemon import TOKEN
 
 PNG = gradient(16)
 
@@ -127,6 +128,22 @@ def test_a_custom_tool_is_executed_by_the_client(session: ClaudeSession) -> None
     session.next(TurnEnded)
     assert session.all(PermissionRequested) == []
     assert "snow, -3" in session.model.requests[-1].news
+
+
+def test_claude_code_drives_a_session_of_another_agent(session: ClaudeSession) -> None:
+    """Over the daemon's own MCP server: it starts a mock session, and gets its result."""
+    task = {"agent": "mock", "message": "The mock's own words", "directory": str(session.workspace)}
+    session.model.script.add(call("mcp__agents__start_session", task, when="Delegate"), say("Delegated."))
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    session.create(
+        mcp={"agents": {"type": "remote", "url": f"{session.daemon.url}/mcp", "headers": headers}},
+        toolPolicies={"mcp": {"agents": {"default": "allow"}}},
+    ).turn("Delegate it")
+    (result,) = session.items("tool_result")
+    (output,) = [part.output for part in result.content if isinstance(part, ToolResultPart)]
+    assert '"stop_reason":"end_turn"' in output
+    assert "The mock's own words" in output
+    assert TOKEN not in str(session.call("GET", f"/sessions/{session.id}/events?include_raw=true").content)
 
 
 def test_items_of_a_sub_agent_belong_to_the_call_that_made_it(session: ClaudeSession) -> None:

@@ -1,0 +1,220 @@
+"""Sessions as MCP tools, so that agents can drive agents. `universal/mcp.py` is the route.
+
+A session that runs because of these tools has all that wait for it above it, so the limit on running ones also limits
+how deep agents can start agents. A key's budget limits their cost.
+"""
+
+import time
+from collections.abc import Sequence
+
+import anyio
+import msgspec
+
+from everyagent.api import session_tool_inputs as inputs
+from everyagent.api.authorization import authorize
+from everyagent.api.context import Context
+from everyagent.api.mcp_server import tool_result
+from everyagent.api.start_limits import StartLimits
+from everyagent.api.universal.key_limits import checked_creation
+from everyagent.errors import BadRequest, Conflict, EveryagentError, RateLimited
+from everyagent.model.asks import Answer, PermissionAnswer, QuestionAnswer
+from everyagent.model.decoding import decode_event
+from everyagent.model.events import ItemCompleted, TurnEnded, TurnStarted
+from everyagent.model.items import Item, reasoning_of, text_of
+from everyagent.model.parts import Json, ToolCallPart, ToolResultPart
+from everyagent.model.principals import Scope, current
+from everyagent.model.sessions import CreateSession, SendMessage, SessionInfo
+from everyagent.sessions import EventsRequest, Sessions
+
+#: In the metadata of sessions that were started by these tools.
+STARTED_BY = "everyagent.started_by"
+#: Sessions of one workspace that may run at the same time because of these tools.
+MAX_RUNNING = 8
+#: Of one text, so much is returned.
+MAX_TEXT = 50_000
+_SETTLING = ("turn.ended", "permission.requested", "question.requested", "tool.requested", "session.ended")
+_OUTCOME = ("turn.started", "turn.ended", "item.completed")
+_READ: tuple[Scope, ...] = ("read",)
+
+
+class SessionTools:
+    """The tools for one request, with the rights of its principal."""
+
+    def __init__(self, context: Context, limits: StartLimits) -> None:
+        self._context = context
+        self._sessions: Sessions = context.sessions
+        self._limits = limits
+
+    async def call(self, name: str, arguments: Json) -> dict[str, object]:
+        """The result of a tool. An error of the daemon is a failed result, which the model can read."""
+        try:
+            given = msgspec.convert(arguments or {}, inputs.INPUTS[name])
+        except msgspec.ValidationError as error:
+            return tool_result(f"The arguments do not fit: {error}.", failed=True)
+        try:
+            result = await self._result(given)
+        except EveryagentError as error:
+            return tool_result(str(error), failed=True)
+        return tool_result(msgspec.json.encode(result).decode(), failed=False)
+
+    async def _result(self, given: inputs.Input) -> object:
+        match given:
+            case inputs.ListAgents():
+                self._need(_READ)
+                return await self._agents()
+            case inputs.StartSession():
+                return await self._start(given)
+            case inputs.SendToSession():
+                await self._send(given.session_id, given.message)
+                return await self._settled(given.session_id, given.wait_seconds)
+            case inputs.WaitForSession():
+                self._need(_READ)
+                return await self._settled(given.session_id, given.wait_seconds)
+            case inputs.ReadSession():
+                self._need(_READ)
+                return await self._read(given)
+            case inputs.AnswerAsk():
+                self._need(("answer",))
+                await self._sessions.answer(given.session_id, given.ask_id, _answer(given))
+                return await self._settled(given.session_id, given.wait_seconds)
+            case inputs.CancelTurn():
+                self._need(("run",))
+                return {"cancelled": await self._sessions.cancel(given.session_id)}
+            case inputs.EndSession():
+                self._need(("run",))
+                await self._sessions.terminate(given.session_id)
+                return {"ended": True}
+            case inputs.ListSessions():
+                self._need(_READ)
+                listed, _ = await self._sessions.list(
+                    status=given.status, agent=given.agent, limit=given.limit, page=None
+                )
+                return {"sessions": [_summary(info) for info in listed]}
+            case _:
+                raise BadRequest(f"There is no tool for {type(given).__name__}.")
+
+    def _need(self, scopes: tuple[Scope, ...], *, turns: bool = False) -> None:
+        authorize(current(), scopes, turns=turns, keys=self._sessions.services.keys)
+
+    # -- tools ----------------------------------------------------------------------------------------------------
+
+    async def _agents(self) -> object:
+        infos = await self._sessions.agents.infos()
+        return {
+            "agents": [
+                {
+                    "id": info.id,
+                    "title": info.title,
+                    "installed": info.installed,
+                    "logged_in": info.credentials_available,
+                    "problem": info.problem,
+                }
+                for info in infos
+            ]
+        }
+
+    async def _start(self, given: inputs.StartSession) -> object:
+        self._need(("run",), turns=True)
+        request = CreateSession(
+            agent=given.agent,
+            directory=given.directory,
+            model=given.model,
+            permission_mode=given.permission_mode,
+            title=given.title,
+            metadata={STARTED_BY: "mcp"},
+        )
+        async with self._limits.lock:
+            if seconds := self._limits.rate.take(current().creates_in, time.monotonic()):
+                raise RateLimited(f"Too many sessions were started. Try again in {seconds:.0f} seconds.")
+            await self._refuse_over_limit()
+            info = await self._sessions.create(None, checked_creation(request, self._context.settings))
+            await self._sessions.send(info.session_id, SendMessage(message=given.message))
+        return await self._settled(info.session_id, given.wait_seconds)
+
+    async def _send(self, session_id: str, message: str) -> None:
+        self._need(("run",), turns=True)
+        async with self._limits.lock:
+            if (await self._sessions.get(session_id)).status not in ("running", "waiting"):
+                await self._refuse_over_limit()
+            await self._sessions.send(session_id, SendMessage(message=message))
+
+    async def _refuse_over_limit(self) -> None:
+        running = 0
+        for status in ("running", "waiting"):
+            listed, _ = await self._sessions.list(status=status, agent=None, limit=500, page=None)
+            running += sum(STARTED_BY in info.metadata for info in listed)
+        if running >= MAX_RUNNING:
+            raise Conflict(
+                f"{running} sessions that were started over MCP are running, and no more than {MAX_RUNNING} may. Wait "
+                "for one of them, or cancel it."
+            )
+
+    async def _settled(self, session_id: str, seconds: int) -> object:
+        """The state of a session when its turn has ended or needs an answer, or when the time is over."""
+        info = await self._sessions.get(session_id)
+        with anyio.move_on_after(seconds):
+            chunks = await self._sessions.tail(session_id, after=info.event_count, types=_SETTLING, raw=False)
+            while _busy(info):
+                await anext(chunks, None)
+                info = await self._sessions.get(session_id)
+        return {**_summary(await self._sessions.get(session_id)), **await self._outcome(session_id)}
+
+    async def _outcome(self, session_id: str) -> dict[str, object]:
+        """The end of the latest turn, its last message, and what it asks."""
+        page = await self._sessions.events(session_id, EventsRequest(order="desc", limit=100, types=_OUTCOME))
+        outcome: dict[str, object] = {}
+        for body in page.split():
+            match decode_event(body).data:
+                case TurnEnded() as ended:
+                    outcome = {"stop_reason": ended.stop_reason, "error": ended.error}
+                case TurnStarted():
+                    break
+                case ItemCompleted(item=item) if item.role == "assistant" and item.kind == "message" and text_of(item):
+                    outcome["text"] = _cut(text_of(item))
+                    break
+                case _:
+                    continue
+        asks = await self._sessions.asks(session_id, pending=True)
+        return {**outcome, "asks": [{"ask_id": ask.ask_id, "kind": ask.kind, "request": ask.request} for ask in asks]}
+
+    async def _read(self, given: inputs.ReadSession) -> object:
+        request = EventsRequest(after=given.after, limit=given.limit, types=("item.completed",))
+        page = await self._sessions.events(given.session_id, request)
+        events = [decode_event(body) for body in page.split()]
+        items = [_entry(event.data.item) for event in events if isinstance(event.data, ItemCompleted)]
+        return {"items": items, "last": page.last or given.after, "more": page.more}
+
+
+def _busy(info: SessionInfo) -> bool:
+    return not info.pending_asks and (info.status in ("running", "waiting") or info.queued_messages > 0)
+
+
+def _summary(info: SessionInfo) -> dict[str, object]:
+    return {
+        "session_id": info.session_id,
+        "agent": info.agent,
+        "status": info.status,
+        "title": info.title,
+        "directory": info.directory,
+        "cost_usd": info.cost_usd,
+    }
+
+
+def _entry(item: Item) -> dict[str, object]:
+    calls = [part for part in item.content if isinstance(part, ToolCallPart)]
+    results = [part.output for part in item.content if isinstance(part, ToolResultPart)]
+    texts: Sequence[str] = (text_of(item), reasoning_of(item), *(call.arguments for call in calls), *results)
+    entry: dict[str, object] = {"kind": item.kind, "role": item.role, "name": item.name, "status": item.status}
+    if calls:
+        entry["name"] = calls[0].name
+    return {**entry, "text": _cut("\n".join(text for text in texts if text))}
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}\n[{len(text) - MAX_TEXT} more characters]"
+
+
+def _answer(given: inputs.AnswerAsk) -> Answer:
+    if given.reply is not None:
+        return PermissionAnswer(reply=given.reply, message=given.message)
+    return QuestionAnswer(answers=given.answers, message=given.message)

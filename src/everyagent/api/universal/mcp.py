@@ -1,0 +1,20 @@
+"""The MCP server of the daemon: sessions of any agent as tools."""
+
+from starlette.responses import Response
+
+from everyagent.api import mcp_server, request_decoding
+from everyagent.api.routing import Call, Nothing, Routes, Upload
+
+routes = Routes("tools")
+_JSON = ("application/json",)
+
+
+@routes.add("POST", "/mcp", media=_JSON, takes=_JSON, error_media=_JSON, scope=("read", "run", "answer"))
+async def serve_session_tools(call: Call[Nothing, Upload]) -> Response:
+    """Serve tools over MCP that start, message, answer and read sessions. Each tool needs its own scope."""
+    from everyagent.api.session_tool_inputs import definitions  # loaded when needed
+    from everyagent.api.session_tools import SessionTools
+
+    body = await request_decoding.whole(call.scope, call.receive, call.context.settings.max_body)
+    tools = mcp_server.ToolServer(definitions(), SessionTools(call.context, call.context.start_limits).call)
+    return await mcp_server.respond(tools, body, request_decoding.header(call.scope, b"mcp-protocol-version"))
