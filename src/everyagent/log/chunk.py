@@ -1,6 +1,8 @@
 """Consecutive events of one session, shared by all readers at the same place."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import TypeVar
 
 from everyagent.log.log import StoredEvent
@@ -47,14 +49,14 @@ class EventChunk:
         """Consecutive chunks of about `size` bytes, at least one event each."""
         if self.size <= size:
             return (self,)
+        sizes = [0, *accumulate([len(event.body) for event in self.events])]
         pieces: list[EventChunk] = []
-        start = length = 0
-        for end, event in enumerate(self.events):
-            if length and length + len(event.body) > size:
-                pieces.append(EventChunk(self.session, self.events[start:end], self.commit))
-                start, length = end, 0
-            length += len(event.body)
-        return [*pieces, EventChunk(self.session, self.events[start:], self.commit)]
+        start = 0
+        while start < len(self.events):
+            end = max(start + 1, bisect_right(sizes, sizes[start] + size) - 1)
+            pieces.append(EventChunk(self.session, self.events[start:end], self.commit))
+            start = end
+        return pieces
 
     @classmethod
     def joined(cls, pieces: Sequence["EventChunk"]) -> "EventChunk":

@@ -36,8 +36,9 @@ class Backlog:
 
     def add(self, append: Append) -> int:
         """Count what waits. Returns its size, which `remove` takes."""
-        size = sum(len(event.body) + _OVERHEAD for event in append.events)
-        size += sum(len(frame.body) + _OVERHEAD for frame in append.frames)
+        size = _OVERHEAD * (len(append.events) + len(append.frames))
+        size += sum([len(event.body) for event in append.events])  # a list is quicker than a generator
+        size += sum([len(frame.body) for frame in append.frames])
         self._bytes += size
         self._total.bytes += size
         return size
