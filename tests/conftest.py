@@ -1,3 +1,4 @@
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -7,6 +8,7 @@ from tests.postgres.server import PostgresServer
 
 pytest_plugins = ["pytester", "tests.quarantine"]
 
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # each daemon would compile all its modules again
 settings.register_profile("everyagent", deadline=None)  # a test's time depends on the machine's load
 settings.load_profile("everyagent")
 

@@ -62,14 +62,20 @@ class HttpConnection(HttpToolsProtocol):
     it is chunked. `_heard` is when the head began, or when the last piece of the body came.
     """
 
-    on_lost: Callable[[], None] | None = None
-    _peer: str | None = None
-    _head = 0
-    _body = 0
-    _in_body = False
-    _ahead = b""
-    _refusal: EveryagentError | None = None
-    _refused = False
+    # uvicorn's attributes fill the dictionary that Python shares among connections; more of them would cost 1 KB each
+    __slots__ = (
+        "_ahead",
+        "_body",
+        "_count",
+        "_head",
+        "_heard",
+        "_in_body",
+        "_limits",
+        "_peer",
+        "_refusal",
+        "_refused",
+        "on_lost",
+    )
 
     def __init__(
         self,
@@ -83,6 +89,12 @@ class HttpConnection(HttpToolsProtocol):
         super().__init__(config, server_state, app_state, _loop)
         self._limits = limits
         self._count = count
+        self._peer: str | None = None
+        self._head = self._body = 0
+        self._in_body = self._refused = False
+        self._ahead = b""
+        self._refusal: EveryagentError | None = None
+        self.on_lost: Callable[[], None] | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)

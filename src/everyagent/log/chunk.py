@@ -26,7 +26,7 @@ class EventChunk:
         self.commit = commit
         self.size = sum([len(event.body) for event in events])
         self._pieces: Sequence[EventChunk] = ()
-        self._derived: dict[object, object] = {}
+        self._derived: dict[object, object] | None = None  # most chunks are never read
 
     def derived(self, make: Callable[["EventChunk"], T], join: Callable[[list[T]], T]) -> T:
         """`make(chunk)`, called once for all readers and kept with the chunk.
@@ -34,16 +34,15 @@ class EventChunk:
         A chunk that was joined from others joins what they have, so `join` over consecutive chunks must be the same
         as `make` of the whole.
         """
-        try:
-            return self._derived[make]  # pyright: ignore[reportReturnType]
-        except KeyError:
-            pieces, self._pieces = (
-                self._pieces,
-                (),
-            )  # kept only until they are used: a slow reader may hold a chunk long
-            found = join([piece.derived(make, join) for piece in pieces]) if pieces else make(self)
-            self._derived[make] = found
-            return found
+        known = self._derived
+        if known is None:
+            known = self._derived = {}
+        elif make in known:
+            return known[make]  # pyright: ignore[reportReturnType]
+        pieces, self._pieces = self._pieces, ()  # kept only until they are used: a slow reader may hold a chunk long
+        found = join([piece.derived(make, join) for piece in pieces]) if pieces else make(self)
+        known[make] = found
+        return found
 
     def split(self, size: int) -> Sequence["EventChunk"]:
         """Consecutive chunks of about `size` bytes, at least one event each."""

@@ -19,7 +19,8 @@ _pending: ContextVar[PendingAudit | None] = ContextVar("pending_audit", default=
 
 def set_pending(pending: PendingAudit | None) -> None:
     """For the rest of the running task."""
-    _pending.set(pending)
+    if pending is not _pending.get():  # a variable that is set takes memory for as long as the task runs
+        _pending.set(pending)
 
 
 def take_pending(*, session_id: str | None = None, subject: str | None = None) -> AuditEntry | None:

@@ -33,7 +33,7 @@ class Recent:
         self._budget = budget
         self._used = 0
         self._rings: dict[int, _Ring] = {}
-        self._by_commit: dict[int, list[EventChunk]] = {}
+        self._by_commit: dict[int, Sequence[EventChunk]] = {}
         self._order: deque[EventChunk] = deque()
 
     def publish(self, chunks: Sequence[EventChunk]) -> None:
@@ -48,7 +48,7 @@ class Recent:
                 self._used += _cost(piece)
             if not chunk.session & PROJECTION:
                 self.commit = chunk.commit
-                self._by_commit[chunk.commit] = list(pieces)
+                self._by_commit[chunk.commit] = pieces
         while self._used > self._budget:
             self._drop(self._order.popleft())
 

@@ -28,12 +28,17 @@ def type_numbers(types: Sequence[str]) -> frozenset[int]:
 
 
 class _SelectedTail(AsyncIterator[EventChunk | None]):
-    """The selected events of a tail, up to an event of the type `end`. Unlike a generator, it holds no chunk."""
+    """The selected events of a tail, up to an event of the type `end`. Unlike a generator, it holds no chunk.
+
+    Without `selected`, all of them.
+    """
+
+    __slots__ = ("_chunks", "_end", "_over", "_selected")
 
     def __init__(
         self,
         chunks: AsyncIterator[EventChunk | None],
-        selected: Callable[[EventChunk], Awaitable[EventChunk | None]],
+        selected: Callable[[EventChunk], Awaitable[EventChunk | None]] | None,
         end: int | None = None,
     ) -> None:
         self._chunks = chunks
@@ -47,6 +52,8 @@ class _SelectedTail(AsyncIterator[EventChunk | None]):
             if chunk is None:
                 return None
             self._over = chunk.events[-1].type == self._end
+            if self._selected is None:
+                return chunk
             if selected := await self._selected(chunk):
                 return selected
         raise StopAsyncIteration
@@ -60,14 +67,14 @@ class Tails:
         self, session: int, after: int, types: frozenset[int], *, raw: bool
     ) -> AsyncIterator[EventChunk | None]:
         """Everything after `after`, then live; ends after `session.ended`."""
+        if not raw and not types:
+            return _SelectedTail(self._log.tail(session, after), None, _ENDED)
 
         async def selected(chunk: EventChunk) -> EventChunk | None:
-            if not raw and not types:
-                return chunk
             wanted = [event for event in await self._events(chunk, raw) if not types or event.type in types]
             return EventChunk(session, wanted) if wanted else None
 
-        return _SelectedTail(self._log.tail(session, after), selected, end=_ENDED)
+        return _SelectedTail(self._log.tail(session, after), selected, _ENDED)
 
     async def turn(self, session: int, after: int, item_id: str, *, raw: bool) -> AsyncIterator[EventChunk | None]:
         """The turn that takes the message `item_id`, from its start to its end."""
@@ -93,10 +100,10 @@ class Tails:
 
     def feed(self, after: FeedPosition | None, types: frozenset[int]) -> AsyncIterator[EventChunk | None]:
         """All sessions, in commit order."""
+        if not types:
+            return _SelectedTail(self._log.feed(after), None)
 
         async def selected(chunk: EventChunk) -> EventChunk | None:
-            if not types:
-                return chunk
             wanted = [event for event in chunk.events if event.type in types]
             return EventChunk(chunk.session, wanted, chunk.commit) if wanted else None
 
