@@ -41,6 +41,7 @@ class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
 
     `idle_timeout` is in seconds. `isolation` is the level of sessions that name none; none is below `min_isolation`.
     Sessions of API keys work below `key_directory`, by default the working directory.
+    With `cluster`, other daemons share the store, and reach this one at `node_url`, by default where it listens.
     `agents` are agents of the user's own; only `config.toml` has them.
     """
 
@@ -57,6 +58,8 @@ class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
     min_isolation: Isolation = "none"
     key_directory: Path | None = None
     store: Annotated[str, Meta(pattern="^postgres(ql)?://")] | None = None
+    cluster: bool = False
+    node_url: Annotated[str, Meta(pattern="^https?://[^/?#]+/?$")] | None = None
     log_format: LogFormat = "auto"
     agents: dict[AgentName, OwnAgent] = {}
 
@@ -84,7 +87,23 @@ def load(flags: Mapping[str, object] | None = None, environ: Mapping[str, str] =
             f"Listening on {settings.host} without a token would let anybody on the network run agents here. "
             f"Remove no-token ({given['no-token'].origin}), or listen on 127.0.0.1."
         )
+    if settings.cluster:
+        _check_cluster(settings, given["cluster"].origin)
     return settings
+
+
+def _check_cluster(settings: Settings, origin: str) -> None:
+    if settings.store is None:
+        raise ConfigError(f"A cluster ({origin}) needs a PostgreSQL store that its nodes share: --store.")
+    if settings.token is None and not settings.no_token:
+        raise ConfigError(
+            f"The nodes of a cluster ({origin}) need the same token: give it with --token, or EVERYAGENT_TOKEN."
+        )
+    if settings.node_url is None and settings.host in ("0.0.0.0", "::"):
+        raise ConfigError(
+            f"A node of a cluster ({origin}) that listens on {settings.host} does not know its own address. Give the "
+            "one at which the other nodes reach it: --node-url http://10.0.0.7:2468."
+        )
 
 
 def origins(flags: Mapping[str, object] | None = None, environ: Mapping[str, str] = os.environ) -> dict[str, str]:

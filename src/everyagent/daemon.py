@@ -4,11 +4,12 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
+from urllib.parse import urlsplit
 
 import anyio
 import anyio.abc
@@ -25,9 +26,10 @@ from everyagent.api.owner_token import OwnerToken
 from everyagent.api.server import listen, serve
 from everyagent.clock import Clock, SystemClock
 from everyagent.config import TOKEN_FILE, Settings, ensure_token, is_loopback, read_prices
+from everyagent.errors import OwnedElsewhere
 from everyagent.log.log import Charge, Log, SessionRecord
 from everyagent.log.projections import ProjectionQuery, ProjectionRecord
-from everyagent.log.records import RecordQuery
+from everyagent.log.records import Record, RecordQuery
 from everyagent.log.workspace_log import WorkspaceLog
 from everyagent.logs import get_logger
 from everyagent.model.principals import acting_in
@@ -47,12 +49,15 @@ from everyagent.sessions.machine.inputs import budget_batch
 from everyagent.sessions.machine.projection import Projection, Projections
 from everyagent.sessions.services import Services
 from everyagent.sessions.supervisor import Supervisor
-from everyagent.store import open_log
+from everyagent.store import join_cluster, open_log
 
 if TYPE_CHECKING:
+    from everyagent.api.forwarding import Forwarder
     from everyagent.managed.managed import Managed
 
 T = TypeVar("T")
+#: Those of the sessions with these ids that no living node owns.
+WithoutOwner: TypeAlias = Callable[[Iterable[str]], Awaitable[set[str]]]
 #: The maximum number of records of each kind that crash recovery handles.
 _RECOVERED = 10_000
 #: How often the token file is looked at.
@@ -67,6 +72,14 @@ class RunningDaemon(Struct, frozen=True, kw_only=True):
 
     url: str
     token: str | None
+
+
+class Unfinished(NamedTuple):
+    """What a dead daemon left unfinished in managed sessions."""
+
+    running: Sequence[ProjectionRecord]
+    beginnings: Sequence[Record]
+    memory: Sequence[Record]
 
 
 class LazyManaged:
@@ -102,16 +115,29 @@ class LazyManaged:
         if session_id.startswith(_MANAGED):
             await self._projections.going(session_id)
 
-    async def recover(self, log: Log, tasks: anyio.abc.TaskGroup) -> None:
-        """Continue what an earlier daemon left unfinished: outcome grading, session creation, memory commits."""
-        for projection in await log.projections(ProjectionQuery(statuses=["running"], limit=_RECOVERED)):
-            tasks.start_soon(self._guarded, self._turn_over, projection)
-        unfinished = await log.records.page(RecordQuery(kind="session_beginning", order="asc", limit=_RECOVERED))
-        if unfinished:
-            tasks.start_soon(self._guarded, self.managed.initial_events.recover, unfinished)
+    async def unfinished(self, log: Log, without_owner: WithoutOwner | None = None) -> "Unfinished":
+        """What an earlier daemon left unfinished. In a cluster, only of sessions that no living node owns."""
+        running = await log.projections(ProjectionQuery(statuses=["running"], limit=_RECOVERED))
+        beginnings = await log.records.page(RecordQuery(kind="session_beginning", order="asc", limit=_RECOVERED))
         memory = await log.records.page(RecordQuery(kind="open_session_memory", order="asc", limit=_RECOVERED))
-        if memory:
-            tasks.start_soon(self._guarded, self.managed.mounts.recover, memory)
+        if without_owner is not None:
+            named = [projection.session_id for projection in running]
+            named += [record.id.removeprefix("begin_") for record in beginnings]
+            named += [record.key or "" for record in memory]
+            left = await without_owner(named) if named else set[str]()
+            running = [each for each in running if each.session_id in left]
+            beginnings = [each for each in beginnings if each.id.removeprefix("begin_") in left]
+            memory = [each for each in memory if each.key in left]
+        return Unfinished(running, beginnings, memory)
+
+    def recover(self, left: "Unfinished", tasks: anyio.abc.TaskGroup) -> None:
+        """Continue outcome grading, session creation and memory commits."""
+        for projection in left.running:
+            tasks.start_soon(self._guarded, self._turn_over, projection)
+        if left.beginnings:
+            tasks.start_soon(self._guarded, self.managed.initial_events.recover, left.beginnings)
+        if left.memory:
+            tasks.start_soon(self._guarded, self.managed.mounts.recover, left.memory)
 
     async def _turn_over(self, projection: ProjectionRecord) -> None:
         with acting_in(projection.workspace):
@@ -121,6 +147,8 @@ class LazyManaged:
         """Log a failed recovery, so that the others continue."""
         try:
             await function(what)
+        except OwnedElsewhere:
+            logger.info("another node continues what a dead one left unfinished")
         except Exception:
             logger.exception("crash recovery failed", what=what)
 
@@ -135,16 +163,21 @@ async def sessions_of(
     token: str | None = None,
     adapters: Callable[[anyio.abc.TaskGroup], Sequence[Adapter]] | None = None,
     managed: LazyManaged | None = None,
+    node_url: str | None = None,
 ) -> AsyncGenerator[Sessions]:
     """Open the sessions of a data folder and recover them. On exit, all agents are stopped and all data is on disk.
 
     `url` is the address at which agents on this machine reach the daemon, for custom tools. `token` is what its clients
-    send: it is masked in the log.
+    send: it is masked in the log. `node_url` is the address at which other nodes reach it: only in a cluster.
     """
     clock = clock or SystemClock()
     prices = read_prices(settings)
     private_folder(settings.data_dir)
-    storage = await open_log(settings, clock)
+    vault = SecretVault.open(settings.data_dir / "vault.key")
+    cluster = None
+    if node_url is not None:
+        cluster = await join_cluster(settings, clock, node_url, vault.derived(b"cluster check"))
+    storage = cluster or await open_log(settings, clock)
     log = WorkspaceLog(storage)
     try:
         keys = await Keyring.load(storage, clock)
@@ -158,7 +191,6 @@ async def sessions_of(
                 added=OwnAgents(settings, {each.name for each in known}, tasks, reaper).added,
                 isolation=isolation,
             )
-            vault = SecretVault.open(settings.data_dir / "vault.key")
             services = Services(
                 folder=settings.data_dir,
                 records=log.records,
@@ -213,15 +245,37 @@ async def sessions_of(
                     supervisor.interrupt(session, budget_batch(name))
 
             log.charged = charged
-            try:
+
+            async def take_up() -> None:
+                left = await managed.unfinished(log, cluster and cluster.membership.without_owner)
                 await supervisor.recover()
-                await managed.recover(log, tasks)
+                managed.recover(left, tasks)
+
+            node = None
+            if cluster is not None:
+                from everyagent.cluster.node import Node
+
+                node = services.node = Node(
+                    cluster,
+                    vault.derived(b"forwarded requests"),
+                    abandon=supervisor.abandon,
+                    take_up=take_up,
+                    refresh=keys.reload,
+                    live_sessions=lambda: sum(actor.live for actor in supervisor.actors()),
+                )
+                keys.changed.append(lambda: cluster.announce("keys_changed"))
+                tasks.start_soon(cluster.follower.run)
+                tasks.start_soon(node.run)
+            try:
+                await take_up()
                 tasks.start_soon(supervisor.sweep)
                 yield sessions
             finally:
                 with anyio.CancelScope(shield=True):
                     keys.close()
                     await supervisor.close()
+                    if node is not None:
+                        await node.leave()
                     await agents.close()
                     await reaper.close()
                 tasks.cancel_scope.cancel()
@@ -250,16 +304,26 @@ async def run(
     with listen(settings.host, settings.port) as listener:
         host = settings.host if is_loopback(settings.host) else "127.0.0.1"
         url = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
+        node_url = _node_url(settings, listener) if settings.cluster else None
         managed = LazyManaged()
-        async with sessions_of(settings, policy=policy, url=url, token=token, managed=managed) as sessions:
+        async with sessions_of(
+            settings, policy=policy, url=url, token=token, managed=managed, node_url=node_url
+        ) as sessions:
             api_settings = ApiSettings(
                 token=token,
                 token_file=None if settings.token else settings.data_dir / TOKEN_FILE,
-                hosts=_hosts(settings.host),
+                hosts=_hosts(settings.host) | ({urlsplit(node_url).netloc} if node_url else set()),
                 data_dir=settings.data_dir,
                 key_directory=settings.key_directory or Path.cwd(),
             )
-            app = create_app(sessions, api_settings, managed=lambda: managed.managed)
+            forwarder = _forwarder(sessions, api_settings)
+            app = create_app(sessions, api_settings, managed=lambda: managed.managed, forwarder=forwarder)
+
+            async def close() -> None:
+                await sessions.close()
+                if forwarder is not None and sessions.services.node is not None:
+                    await sessions.services.node.leave()
+                    await forwarder.close()
 
             async with anyio.create_task_group() as tasks:
 
@@ -271,7 +335,21 @@ async def run(
                 tasks.start_soon(_until_signalled, tasks.cancel_scope)
                 tasks.start_soon(_watch_token, app.owner)
                 limits = ConnectionLimits(connections=settings.max_connections)
-                await serve(app, listener, serving, sessions.close, limits)
+                await serve(app, listener, serving, close, limits)
+
+
+def _node_url(settings: Settings, listener: socket.socket) -> str:
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    return settings.node_url or f"http://{host}:{listener.getsockname()[1]}"
+
+
+def _forwarder(sessions: Sessions, settings: ApiSettings) -> "Forwarder | None":
+    """In a cluster only."""
+    if sessions.services.node is None:
+        return None
+    from everyagent.api.forwarding import Forwarder
+
+    return Forwarder(sessions.services.node, sessions.held, settings.max_body, settings.max_upload)
 
 
 async def _watch_token(owner: OwnerToken) -> None:

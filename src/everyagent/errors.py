@@ -39,7 +39,8 @@ EveryagentError 500           a fault of the daemon
 ├── Unavailable 503           the daemon is shutting down or overloaded
 │   ├── TooManyConnections    the limit on connections is reached
 │   ├── CommitFailed          the log could not write: disk error, or database locked
-│   └── StoreUnavailable      the database cannot be reached or used; nothing was written
+│   ├── StoreUnavailable      the database cannot be reached or used; nothing was written
+│   └── OwnedElsewhere        another node of the cluster owns the session; nothing was changed
 └── StorageFull 507           nothing was written; works again when the disk has space
 """
 
@@ -190,6 +191,9 @@ class CommitFailed(Unavailable):
 
 class StoreUnavailable(Unavailable):
     """Nothing was written."""
+
+
+class OwnedElsewhere(Unavailable, code="owned_elsewhere"): ...
 
 
 class StorageFull(EveryagentError, code="storage_full", status=507): ...

@@ -1,10 +1,21 @@
 """Opens the log that the settings name: SQLite in the data folder, or PostgreSQL."""
 
+import socket
+from collections.abc import Generator
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+from everyagent import __version__
 from everyagent.clock import Clock
+from everyagent.cluster.lease import LEASE_SECONDS
 from everyagent.config import ConfigError, Settings
 from everyagent.errors import StoreUnavailable
 from everyagent.log.log import Log
 from everyagent.log.sqlite.log import SqliteLog
+
+if TYPE_CHECKING:
+    from everyagent.log.postgres.cluster_log import ClusterLog
 
 _ORIGINS = "It is the setting store: --store, EVERYAGENT_STORE, or store in config.toml."
 
@@ -13,14 +24,46 @@ async def open_log(settings: Settings, clock: Clock) -> Log:
     """`ConfigError` if the store that was set cannot be used, `Unavailable` if another process has the data folder."""
     if settings.store is None:
         return await SqliteLog.open(settings.data_dir, clock)
-    try:
+    with _explained():
         from everyagent.log.postgres import PostgresLog
+
+        return await PostgresLog.open(settings.store, settings.data_dir / "uploads", clock)
+
+
+async def join_cluster(settings: Settings, clock: Clock, url: str, key_check: bytes) -> "ClusterLog":
+    """Opens a store that other daemons share, as a node that they reach at `url`. Raises `ConfigError`."""
+    assert settings.store is not None
+    with _explained():
+        from everyagent.log.postgres.cluster_log import ClusterLog
+        from everyagent.log.postgres.nodes import NodeAddress, PostgresMembership
+        from everyagent.log.postgres.notify import NotifyBus
+
+        log = await ClusterLog.open(settings.store, settings.data_dir / "uploads", clock)
+        address = NodeAddress(
+            name=socket.gethostname(),
+            url=url,
+            version=__version__,
+            lease_seconds=LEASE_SECONDS,
+            key_check=key_check,
+        )
+        membership = PostgresMembership(log.database, address)
+        log.start(membership, partial(NotifyBus, log.database))
+        try:
+            await membership.join()
+        except BaseException:
+            await log.close()
+            raise
+        return log
+
+
+@contextmanager
+def _explained() -> Generator[None]:
+    try:
+        yield
     except ImportError as error:
         raise ConfigError(
             f"A PostgreSQL store needs more packages ({error}). Install them: pip install 'everyagent[postgres]'. "
             f"{_ORIGINS}"
         ) from error
-    try:
-        return await PostgresLog.open(settings.store, settings.data_dir / "uploads", clock)
     except StoreUnavailable as error:
         raise ConfigError(f"{error.detail} {_ORIGINS}") from error

@@ -25,7 +25,7 @@ async def statuses(
 
 
 def test_only_health_is_public() -> None:
-    assert [route.path for route in ROUTES if route.public] == ["/v1/health", "/healthz"]
+    assert [route.path for route in ROUTES if route.public] == ["/v1/health", "/v1/ready", "/healthz"]
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from tests.api.served import TOKEN
 from tests.waiting import LIMIT_SECONDS
 
 #: Routes that every valid token may use.
-UNSCOPED = {"health", "healthz", "show_identity", "openapi", "schema", "managed_openapi"}
+UNSCOPED = {"health", "ready", "healthz", "show_identity", "openapi", "schema", "managed_openapi"}
 
 
 @pytest.fixture

@@ -70,10 +70,12 @@ class _Key:
 
 
 class Keyring:
-    """`ended` is called with the id of a key that was revoked or has expired."""
+    """`ended` are called with the id of a key that was revoked or has expired, `changed` after a key was made or
+    revoked here."""
 
     def __init__(self, storage: KeyStorage, clock: Clock) -> None:
         self.ended: list[Callable[[str], None]] = []
+        self.changed: list[Callable[[], None]] = []
         self.audit = storage.audit
         self._storage = storage
         self._clock = clock
@@ -85,17 +87,30 @@ class Keyring:
     async def load(cls, storage: KeyStorage, clock: Clock) -> "Keyring":
         """All keys of the storage. Called by the daemon itself, which sees all workspaces."""
         keyring = cls(storage, clock)
-        keyring._spent = await storage.spending()
+        await keyring.reload()
+        return keyring
+
+    async def reload(self) -> None:
+        """Takes over what other daemons on the same storage have changed."""
+        for key_id, usd in (await self._storage.spending()).items():
+            self._spent[key_id] = max(self._spent.get(key_id, 0.0), usd)
         after: int | None = None
         while True:
-            page = await storage.records.page(
+            page = await self._storage.records.page(
                 RecordQuery(kind=KIND, order="asc", limit=_PAGE, after=after, archived=True)
             )
             for record in page[:_PAGE]:
-                keyring._hold(record)
+                self._take_over(record)
             if len(page) <= _PAGE:
-                return keyring
+                return
             after = page[_PAGE - 1].number
+
+    def _take_over(self, record: Record) -> None:
+        held = self._keys.get(record.id)
+        if held is None or held.record.version < record.version:
+            self._hold(record)
+            if held is not None and record.archived_at is not None:
+                self._end(record.id)
 
     def find(self, digest: bytes) -> Principal | None:
         """The principal of the key whose secret has this SHA-256, if it is valid now."""
@@ -166,6 +181,7 @@ class Keyring:
         insert = Insert(kind=KIND, id=new_id("key_"), body=msgspec.json.encode(body), workspace=workspace)
         (record,) = await self._storage.records.write(insert, audit=take_pending(subject=insert.id))
         self._hold(record)
+        self._announce()
         return NewKey(key=self._info(self._keys[record.id]), secret=secret)
 
     def list(self) -> "list[KeyInfo]":
@@ -184,6 +200,7 @@ class Keyring:
             (record,) = await self._storage.records.write(change, audit=take_pending())
             self._hold(record)
             self._end(key_id)
+            self._announce()
         return self._info(self._keys[key_id])
 
     def now(self) -> int:
@@ -217,6 +234,10 @@ class Keyring:
         else:
             delay = min(seconds, _LONGEST_TIMER)
             key.timer = asyncio.get_running_loop().call_later(delay, self._watch, key)
+
+    def _announce(self) -> None:
+        for changed in self.changed:
+            changed()
 
     def _end(self, key_id: str) -> None:
         for ended in self.ended:

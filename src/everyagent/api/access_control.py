@@ -29,7 +29,8 @@ class AccessControl:
     """`hosts` are accepted names, alone or with the port of the connection, or whole `Host` values.
 
     `public` says whether a path needs no token. Without an owner's token, no path does. `limited` returns the
-    principal of a token of limited use, if it allows the request.
+    principal of a token of limited use, if it allows the request. `forwarded` returns the principal of a request that
+    another node of the cluster has checked.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class AccessControl:
         public: Callable[[str], bool],
         keys: Keyring | None,
         limited: Callable[[str, Scope], Awaitable[Principal | None]],
+        forwarded: Callable[[Scope], Principal | None] | None = None,
     ) -> None:
         self._owner = owner
         self._hosts = frozenset(host.lower() for host in hosts)
@@ -48,6 +50,7 @@ class AccessControl:
         self._public = public
         self._keys = keys
         self._limited = limited
+        self._forwarded = forwarded
         self._wrong = PeerLimits(WRONG_TOKENS)
 
     async def check(self, scope: Scope) -> Principal:
@@ -62,6 +65,8 @@ class AccessControl:
                 )
         if self._public(scope["path"]):
             return NOBODY
+        if self._forwarded is not None and (principal := self._forwarded(scope)) is not None:
+            return principal
         return _in_named_workspace(await self._principal(scope), headers)
 
     def _checked_host(self, hosts: list[str], scope: Scope) -> str:

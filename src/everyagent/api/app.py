@@ -26,10 +26,12 @@ from everyagent.api.routes import ROUTES, openapi_json, schema_json
 from everyagent.api.routing import Call, NoContent, Nothing, Route, Router, Spooled, Upload, encoded
 from everyagent.api.start_limits import StartLimits
 from everyagent.api.streaming import KEY_ID, Download, EventStream, OpenStreams
+from everyagent.errors import LogFenced, OwnedElsewhere
 from everyagent.model.principals import DAEMON, OWNER_ID, Principal, current, set_current
 from everyagent.sessions import Sessions
 
 if TYPE_CHECKING:
+    from everyagent.api.forwarding import Forwarder
     from everyagent.api.managed.face import ManagedFace
     from everyagent.managed import Managed
 
@@ -43,10 +45,14 @@ _NO_BODY = hashlib.sha256().digest()
 
 
 def create_app(
-    sessions: Sessions, settings: ApiSettings, *, managed: "Callable[[], Managed] | None" = None
+    sessions: Sessions,
+    settings: ApiSettings,
+    *,
+    managed: "Callable[[], Managed] | None" = None,
+    forwarder: "Forwarder | None" = None,
 ) -> "Application":
-    """Without `managed` there is no Managed Agents API."""
-    return Application(sessions, settings, ROUTES, managed)
+    """Without `managed` there is no Managed Agents API; without a `forwarder` this daemon owns all sessions."""
+    return Application(sessions, settings, ROUTES, managed, forwarder)
 
 
 class Application:
@@ -56,8 +62,10 @@ class Application:
         settings: ApiSettings,
         routes: Iterable[Route],
         managed: "Callable[[], Managed] | None" = None,
+        forwarder: "Forwarder | None" = None,
     ) -> None:
         routes = tuple(routes)
+        self._forwarder = forwarder
         self.metrics = Metrics()
         self.readers = OpenStreams()
         self.metrics.add(self._samples)
@@ -70,6 +78,7 @@ class Application:
             openapi=openapi_json,
             schema=schema_json,
             start_limits=StartLimits(),
+            node=forwarder.node if forwarder else None,
         )
         self._idempotency = Idempotency(sessions)
         self._universal = UniversalApi(Router(routes))
@@ -87,6 +96,7 @@ class Application:
             public=lambda path: path in public or ui.is_inspector_path(path),
             keys=keys,
             limited=self._limited_principal,
+            forwarded=forwarder.principal if forwarder else None,
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -112,10 +122,19 @@ class Application:
             return ui.answer(scope)
         route, path = api.router.find(scope["method"], scope["path"])
         sender.route = route.path
+        forwarder = self._forwarder
+        if forwarder is not None and (owner := await forwarder.owner(route, path, scope)):
+            authorize(principal, route.scopes, turns=route.turns, keys=self._keys)
+            return await forwarder.forward(owner, route, scope, receive, principal, sender)
 
         async def work() -> ASGIApp:
             authorize(principal, route.scopes, turns=route.turns, keys=self._keys)
-            return await self._routed(route, path, scope, receive, sender, api)
+            try:
+                return await self._routed(route, path, scope, receive, sender, api)
+            except LogFenced as error:
+                raise OwnedElsewhere(
+                    "Another node has taken the session over. Nothing was changed; try again."
+                ) from error
 
         return await self._audit.report(principal, scope["method"], route.path, path, work)
 
@@ -140,7 +159,10 @@ class Application:
         raw = await request_decoding.whole(scope, receive, self._context.settings.max_body)
         if raw:
             request_decoding.require_json(scope)
-        return api.body(raw, route, sender.ignored), hashlib.sha256(raw).digest()
+        digest = hashlib.sha256(raw).digest()
+        if self._forwarder is not None:
+            self._forwarder.check_body(scope, digest)
+        return api.body(raw, route, sender.ignored), digest
 
     async def _handle(
         self,
@@ -188,6 +210,8 @@ class Application:
         readers = len(self.readers) if principal.workspace is None else self.readers.count(principal.key_id)
         yield Sample("everyagent_sse_readers", "gauge", "Open event streams.", readers)
         yield Sample("everyagent_live_sessions", "gauge", "Sessions whose agent is running.", sessions.live())
+        if self._forwarder is not None and principal.workspace is None:
+            yield from self._forwarder.samples()
         for agent, events in counts.events.items():
             yield Sample("everyagent_events", "counter", "Events written.", events, {"agent": agent})
         for (agent, reason), turns in counts.turns.items():

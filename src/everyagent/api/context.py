@@ -13,6 +13,7 @@ from everyagent.api.streaming import OpenStreams
 from everyagent.sessions import Sessions
 
 if TYPE_CHECKING:
+    from everyagent.api.forwarding import ClusterNode
     from everyagent.managed import Managed
 
 MIB = 1 << 20
@@ -37,7 +38,10 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
 
 
 class Context(Struct, frozen=True, kw_only=True):
-    """`openapi` and `schema` return the encoded documents, `managed` the Managed Agents services; each is made once."""
+    """`openapi` and `schema` return the encoded documents, `managed` the Managed Agents services; each is made once.
+
+    `node` is this daemon's part in a cluster, if it has one.
+    """
 
     sessions: Sessions
     settings: ApiSettings
@@ -47,3 +51,4 @@ class Context(Struct, frozen=True, kw_only=True):
     openapi: Callable[[], bytes]
     schema: Callable[[], bytes]
     start_limits: StartLimits
+    node: "ClusterNode | None" = None

@@ -16,10 +16,10 @@ from everyagent.config import Settings
 _VALUED = frozenset(
     {
         *("host", "port", "data-dir", "token", "default-agent", "idle-timeout", "prices", "log-format", "store"),
-        *("isolation", "min-isolation", "key-directory"),
+        *("isolation", "min-isolation", "key-directory", "node-url"),
     }
 )
-_SWITCHES = frozenset({"no-token", "json"})
+_SWITCHES = frozenset({"no-token", "json", "cluster"})
 
 
 def plain_options(words: Sequence[str]) -> dict[str, object] | None:

@@ -25,6 +25,8 @@ def serve(
     min_isolation: Isolation | None = None,
     key_directory: Path | None = None,
     store: str | None = None,
+    cluster: Annotated[bool | None, Parameter(negative=())] = None,
+    node_url: str | None = None,
     log_format: LogFormat | None = None,
     json: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
 ) -> int:
@@ -61,6 +63,11 @@ def serve(
         The folder in which sessions of API keys work, or below it. [default: the working directory]
     store
         A PostgreSQL database for the event log: postgresql://user@host/database. [default: SQLite in the data folder]
+    cluster
+        Share the store with other daemons, which own its sessions together. All of them need the same token and the
+        same vault.key.
+    node_url
+        The address at which other nodes of the cluster reach this one. [default: the one it listens on]
     log_format
         console or json; auto is console on a terminal. [default: auto]
     json
@@ -81,6 +88,8 @@ def serve(
             "min-isolation": min_isolation,
             "key-directory": key_directory,
             "store": store,
+            "cluster": cluster,
+            "node-url": node_url,
             "log-format": log_format,
             "json": json,
         }

@@ -87,6 +87,7 @@ class AsyncClient:
         await self._http.aclose()
 
     health = _Method(calls.health)
+    cluster = _Method(calls.cluster)
     openapi = _Method(calls.openapi)
     metrics = _Method(calls.metrics)
     agents = _Method(calls.agents)

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from weakref import ReferenceType, ref
 
 from everyagent.log.chunk import EventChunk
-from everyagent.log.projections import PROJECTION
 
 #: Readers get events in pieces of about this size: a reader that stalls holds one piece. Small chunks are joined,
 #: large ones are split.
@@ -37,17 +36,20 @@ class Recent:
         self._order: deque[EventChunk] = deque()
 
     def publish(self, chunks: Sequence[EventChunk]) -> None:
-        """Committed chunks, in the order of their commits; those of projections have none."""
+        """Committed chunks, in the order of their commits; those of projections, or read from a table, have none."""
         for chunk in chunks:
             ring = self._rings.setdefault(chunk.session, _Ring())
+            if chunk.first <= ring.head:  # read from the database before: only in a cluster
+                self.forget(chunk.session)
+                ring = self._rings.setdefault(chunk.session, _Ring())
             ring.head = chunk.last
             pieces = chunk.split(PIECE_BYTES)
             for piece in pieces:
                 ring.chunks[piece.first - 1] = piece
                 self._order.append(piece)
                 self._used += _cost(piece)
-            if not chunk.session & PROJECTION:
-                self.commit = chunk.commit
+            if chunk.commit:
+                self.commit = max(self.commit, chunk.commit)
                 self._by_commit[chunk.commit] = pieces
         while self._used > self._budget:
             self._drop(self._order.popleft())

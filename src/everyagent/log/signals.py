@@ -57,6 +57,13 @@ class Signals:
             signal = self._next[session] = Signal(self._loop, self._heartbeat)
         return signal
 
+    def waited_for(self, session: int) -> bool:
+        return session in self._next
+
+    def sessions(self) -> list[int]:
+        """Those with a reader that waits."""
+        return list(self._next)
+
     def fire(self, session: int) -> None:
         signal = self._next.pop(session, None)
         if signal is not None:

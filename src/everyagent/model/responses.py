@@ -16,6 +16,25 @@ class Health(Struct, frozen=True, kw_only=True):
     version: str
 
 
+class NodeStatus(Struct, frozen=True, kw_only=True, rename="camel"):
+    """`leaseSeconds` were left of its lease when this node last looked; `liveSessions` have a running agent."""
+
+    node_id: str
+    name: str
+    url: str
+    version: str
+    started_at: int
+    lease_seconds: float
+    live_sessions: int
+
+
+class ClusterStatus(Struct, frozen=True, kw_only=True, rename="camel"):
+    """`nodeId` is the node that answers, null if it is in no cluster."""
+
+    node_id: str | None
+    nodes: list[NodeStatus]
+
+
 class ModelList(Struct, frozen=True, kw_only=True, rename="camel"):
     """`openModels`: the agent also accepts models that are not listed."""
 

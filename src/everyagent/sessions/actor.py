@@ -111,7 +111,7 @@ class Actor:
         except EveryagentError:  # refused before anything was changed
             raise
         except Exception as error:
-            self._fail(error)
+            self.lose(error)
             raise
         try:
             await self._commit(decision)
@@ -119,7 +119,7 @@ class Actor:
             self._machine.restore(before)
             raise
         except Exception as error:
-            self._fail(error)
+            self.lose(error)
             raise
         return decision, self._carry_out(decision)
 
@@ -216,7 +216,7 @@ class Actor:
         try:
             return self._machine.decide(input, self._context.clock.micros())
         except Exception as error:  # noqa: BLE001 - the state may be half changed, so the session is loaded again
-            self._fail(error)
+            self.lose(error)
             return None
 
     async def _take(self, input: inputs.SessionInput) -> Decision | None:
@@ -227,7 +227,7 @@ class Actor:
         try:
             await self._commit(decision)
         except Exception as error:  # noqa: BLE001 - whatever it was, the log does not have what memory has
-            self._fail(error)
+            self.lose(error)
             return None
         self._carry_out(decision)
         return decision
@@ -271,11 +271,11 @@ class Actor:
         self._backlog.remove(size)
         error = None if done.cancelled() else done.exception()
         if isinstance(error, Exception):
-            self._fail(error)
+            self.lose(error)
         else:
             self._carry_out(decision)
 
-    def _fail(self, error: Exception) -> None:
+    def lose(self, error: Exception) -> None:
         """Memory and log differ now, so nothing more is decided."""
         if self.failure is None:
             self.failure = error

@@ -1,6 +1,7 @@
 """Services of a daemon that everything above the sessions uses: its folder, records, vault, clock and locks."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
@@ -11,8 +12,13 @@ from everyagent.model.prices import UNPRICED, Prices
 from everyagent.sessions.launch.secrets import SecretVault
 from everyagent.sessions.locks import Locks
 
+if TYPE_CHECKING:
+    from everyagent.cluster.node import Node
 
-class Services(Struct, frozen=True, kw_only=True):
+
+class Services(Struct, kw_only=True):
+    """`node` is this daemon's part in a cluster, None if it owns all sessions. It is set before any request."""
+
     folder: Path
     records: Records
     vault: SecretVault
@@ -21,3 +27,4 @@ class Services(Struct, frozen=True, kw_only=True):
     prices: Prices = UNPRICED
     keys: Keyring | None = None
     locks: Locks = field(default_factory=Locks)
+    node: "Node | None" = None

@@ -91,6 +91,15 @@ class Sessions:
         principal = current()
         return sum(actor.live for actor in self._supervisor.actors() if principal.sees(actor.record.workspace))
 
+    def held(self, session_id: str) -> bool:
+        """Whether the session is in this daemon's memory."""
+        return self._supervisor.live(session_id)
+
+    @property
+    def ready(self) -> bool:
+        """Whether commands are accepted."""
+        return not self._supervisor.closing and (self.services.node is None or self.services.node.ready)
+
     async def close(self) -> None:
         """End every agent and every turn. After that, sessions are read-only."""
         await self._supervisor.close()

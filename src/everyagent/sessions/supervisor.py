@@ -9,7 +9,7 @@ import anyio
 import anyio.abc
 
 from everyagent.clock import Clock
-from everyagent.errors import LogFenced, SessionNotFound, UnknownAgent
+from everyagent.errors import LogFenced, OwnedElsewhere, SessionNotFound, UnknownAgent
 from everyagent.log.log import EventQuery, Log, SessionRecord
 from everyagent.log.pending_audit import set_pending
 from everyagent.log.workspace_log import require_visible
@@ -76,6 +76,10 @@ class Supervisor:
     def live(self, session_id: str) -> bool:
         """Whether the session is in memory."""
         return session_id in self._actors
+
+    @property
+    def closing(self) -> bool:
+        return self._closing
 
     def actors(self) -> list[Actor]:
         return list(self._actors.values())
@@ -192,6 +196,15 @@ class Supervisor:
             again = actor.reloaded_at is not None and asyncio.get_running_loop().time() - actor.reloaded_at < most
             self._start_reloading(session_id, most if again else 0)
 
+    async def abandon(self) -> None:
+        """Another node may have every session now: ends the agents, and forgets the sessions."""
+        actors = self.actors()
+        for actor in actors:
+            actor.lose(LogFenced("This node was removed from its cluster.", actor.record.last_sequence))
+        async with anyio.create_task_group() as tasks:
+            for actor in actors:
+                tasks.start_soon(self._guarded, actor.record.workspace, actor.discard, ())
+
     def _start_reloading(self, session_id: str, delay: float) -> None:
         if session_id not in self._reloading:
             self._reloading.add(session_id)
@@ -213,7 +226,7 @@ class Supervisor:
         try:
             async with self.hold(session_id):
                 return True
-        except (SessionNotFound, UnknownAgent):
+        except (SessionNotFound, UnknownAgent, OwnedElsewhere):
             self._actors.pop(session_id, None)
             return True
         except Exception as error:

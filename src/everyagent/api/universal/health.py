@@ -4,8 +4,9 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from everyagent.api.routing import Call, Encoded, Nothing, Routes
+from everyagent.errors import Unavailable
 from everyagent.model.principals import current
-from everyagent.model.responses import Health
+from everyagent.model.responses import ClusterStatus, Health, NodeStatus
 
 routes = Routes("daemon")
 
@@ -18,6 +19,35 @@ class JsonDocument(Struct, frozen=True):
 async def health(call: Call[Nothing, Nothing]) -> Health:
     """Check that the daemon is up."""
     return Health(status="ok", version=call.context.settings.version)
+
+
+@routes.add("GET", "/v1/ready", Unavailable, public=True)
+async def ready(call: Call[Nothing, Nothing]) -> Health:
+    """Check that the daemon accepts commands: not while it shuts down, or, in a cluster, is cut off from the store."""
+    if not call.sessions.ready:
+        raise Unavailable("The daemon does not accept commands now: it shuts down, or cannot reach its store.")
+    return await health(call)
+
+
+@routes.add("GET", "/v1/cluster", scope="admin")
+async def get_cluster(call: Call[Nothing, Nothing]) -> ClusterStatus:
+    """List the nodes that share the store. A daemon that is alone has none."""
+    node = call.context.node
+    return ClusterStatus(
+        node_id=node.node_id if node else None,
+        nodes=[
+            NodeStatus(
+                node_id=each.node_id,
+                name=each.name,
+                url=each.url,
+                version=each.version,
+                started_at=each.started_at // 1000,
+                lease_seconds=round(each.lease_seconds, 3),
+                live_sessions=each.live_sessions,
+            )
+            for each in (node.nodes if node else ())
+        ],
+    )
 
 
 @routes.add("GET", "/healthz", public=True)

@@ -1,6 +1,16 @@
 """One function per API route that makes its `ApiCall`."""
 
-from everyagent.client.calls.agents import agent_tools, agents, health, install, metrics, models, modes, openapi
+from everyagent.client.calls.agents import (
+    agent_tools,
+    agents,
+    cluster,
+    health,
+    install,
+    metrics,
+    models,
+    modes,
+    openapi,
+)
 from everyagent.client.calls.asks import answer, asks, reject_question, reply_permission, reply_question, reply_tool
 from everyagent.client.calls.events import DecodedEvents, ExportFormat, event_page, export, feed, frames, tail
 from everyagent.client.calls.files import (
@@ -38,6 +48,7 @@ __all__ = [
     "audit",
     "cancel",
     "cancel_subagent",
+    "cluster",
     "create",
     "create_key",
     "delete",

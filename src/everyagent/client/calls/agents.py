@@ -4,7 +4,7 @@ from msgspec import Struct
 
 from everyagent.client.call import ApiCall, ApiResponse, decoded, get, nothing, path, post
 from everyagent.model.parts import Json
-from everyagent.model.responses import Health, ModeList, ModelList, ToolList
+from everyagent.model.responses import ClusterStatus, Health, ModeList, ModelList, ToolList
 
 OpenApi = dict[str, Json]
 
@@ -35,11 +35,17 @@ class AgentSummaries(Struct, frozen=True, kw_only=True):
 
 
 _health = decoded(Health)
+_cluster = decoded(ClusterStatus)
 _agents = decoded(AgentSummaries)
 _models = decoded(ModelList)
 _modes = decoded(ModeList)
 _tools = decoded(ToolList)
 _openapi = decoded(OpenApi)
+
+
+def cluster() -> ApiCall[ClusterStatus]:
+    """The nodes that share the daemon's store."""
+    return get(path("cluster"), _cluster)
 
 
 def health() -> ApiCall[Health]:

@@ -12,17 +12,23 @@ from everyagent.log.postgres.database import Database
 
 #: A dead daemon's lock is given up by the server within about 11 seconds, even if its machine is gone.
 LOCK_SECONDS = 13
+#: A transaction of a node that does nothing for so long is rolled back by the server.
+IDLE_SECONDS = 5
 _LOCK = 0x65766573
 
 
 class StoreLease:
     """Held from construction. The lock is for a clear message; epochs and expected sequences keep the log safe."""
 
-    def __init__(self, database: Database, connection: Connection) -> None:
+    def __init__(self, database: Database, connection: Connection, *, shared: bool = False) -> None:
+        """`shared`: other daemons may use the database, too."""
         self._database = database
+        self.shared = shared
         self._writer = uuid.uuid4().hex
         self.connection = connection
         self._lock(connection)
+        if not shared:  # no node is there: the next one may bring another key
+            connection.execute("DELETE FROM cluster")
         connection.execute("INSERT INTO writers VALUES (?, 0, now())", (self._writer,))
         row = connection.execute("SELECT last_commit FROM feed").fetchone()
         self.last_commit = cast("tuple[int]", row)[0]
@@ -39,6 +45,13 @@ class StoreLease:
             connection.close()
             raise
         return connection
+
+    def begin(self, connection: Connection) -> None:
+        """Begins a group's transaction. Those of several nodes run one after the other: every check before a write
+        holds until the commit."""
+        connection.execute("BEGIN")
+        if self.shared:
+            connection.execute("SELECT 1 FROM feed FOR UPDATE")
 
     def mark(self, connection: Connection, number: int) -> None:
         """In a group's transaction: leaves its number."""
@@ -58,11 +71,16 @@ class StoreLease:
 
     def _lock(self, connection: Connection) -> None:
         connection.execute(f"SET lock_timeout = '{LOCK_SECONDS}s'")
+        lock = "pg_advisory_lock_shared" if self.shared else "pg_advisory_lock"
         try:
-            connection.execute("SELECT pg_advisory_lock(?::int, hashtext(current_schema()))", (_LOCK,))
+            connection.execute(f"SELECT {lock}(?::int, hashtext(current_schema()))", (_LOCK,))
         except psycopg.errors.LockNotAvailable:
             raise StoreUnavailable(
                 f"The PostgreSQL store {self._database.name} is in use by another everyagent. "
-                "Stop that one first, or choose another database with --store.",
+                "Stop that one first, or choose another database with --store. "
+                "Daemons that share a database all need --cluster.",
             ) from None
         connection.execute("SET lock_timeout = '0'")
+        if self.shared:
+            # A node that stops in the middle of a transaction must not keep the others from writing.
+            connection.execute(f"SET idle_in_transaction_session_timeout = '{IDLE_SECONDS}s'")

@@ -2,7 +2,7 @@
 
 import asyncio
 from pathlib import Path
-from typing import cast
+from typing import ClassVar, Self, cast
 
 import psycopg
 
@@ -23,11 +23,14 @@ OLDEST_SERVER = 130000
 
 
 class PostgresLog(SqlLog[Connection, Writer]):
-    """Made by `open`."""
+    """Made by `open`. `shared`: other daemons may use the database at the same time."""
+
+    shared: ClassVar[bool] = False
 
     def __init__(
         self, database: Database, lease: StoreLease, folder: Path, clock: Clock, *, recent_bytes: int, heartbeat: float
     ) -> None:
+        self.database = database
         self._threads = ReaderThreads(database)
         super().__init__(
             lambda settle: Writer(database, lease, clock, settle),
@@ -48,10 +51,10 @@ class PostgresLog(SqlLog[Connection, Writer]):
         *,
         recent_bytes: int = RECENT_BYTES,
         heartbeat: float = HEARTBEAT_SECONDS,
-    ) -> "PostgresLog":
+    ) -> Self:
         """`folder` is for uploads in progress. `StoreUnavailable` if the database cannot be reached or used."""
         database = Database(url)
-        lease = await asyncio.get_running_loop().run_in_executor(None, _open, database, folder)
+        lease = await asyncio.get_running_loop().run_in_executor(None, _open, database, folder, cls.shared)
         return cls(database, lease, folder, clock, recent_bytes=recent_bytes, heartbeat=heartbeat)
 
     def _close(self) -> None:
@@ -59,7 +62,7 @@ class PostgresLog(SqlLog[Connection, Writer]):
         self._threads.close()
 
 
-def _open(database: Database, folder: Path) -> StoreLease:
+def _open(database: Database, folder: Path, shared: bool) -> StoreLease:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for draft in folder.glob("*.draft"):
         draft.unlink()
@@ -67,7 +70,7 @@ def _open(database: Database, folder: Path) -> StoreLease:
     try:
         _check_server(connection, database)
         migrate(connection, database.name)
-        return StoreLease(database, connection)
+        return StoreLease(database, connection, shared=shared)
     except psycopg.Error as error:
         connection.close()
         raise StoreUnavailable(f"The PostgreSQL store {database.name} cannot be used: {error}") from error

@@ -236,7 +236,7 @@ class Writer:
     def _run_group(self, jobs: list[Job]) -> Commit:
         connection = self._connected()
         self._number += 1
-        connection.execute("BEGIN")
+        self._lease.begin(connection)
         group = PostgresGroup(connection, PostgresBlobs(connection), self._clock, self._partitions)
         outcomes: list[tuple[asyncio.Future[object], object]] = []
         for job in jobs:

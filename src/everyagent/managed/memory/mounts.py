@@ -100,8 +100,7 @@ class Mounts:
     async def last(self, session_id: str) -> None:
         """Writes the last changes of a session that ends."""
         async with self._alone(session_id) as mounts:
-            folders = [self._place(session_id, _body(record).mount_path) for record in mounts]
-            if await asyncio.to_thread(lambda: any(folder.is_dir() for folder in folders)):
+            if await self._has_folders(session_id, mounts):
                 await self._sync(session_id, mounts, report=False)
             await self._close(mounts)
 
@@ -112,6 +111,10 @@ class Mounts:
             if running or await self._rests(record.key or ""):
                 await self._take_up(record.key or "", [record])
 
+    async def _has_folders(self, session_id: str, mounts: Sequence[Record]) -> bool:
+        folders = [self._place(session_id, _body(record).mount_path) for record in mounts]
+        return await asyncio.to_thread(lambda: any(folder.is_dir() for folder in folders))
+
     async def recover(self, left: Sequence[Record]) -> None:
         """Writes the changes that agents had made when a daemon died."""
         for session_id in dict.fromkeys(record.key or "" for record in left):
@@ -119,6 +122,8 @@ class Mounts:
 
     async def _take_up(self, session_id: str, marks: Sequence[Record]) -> None:
         async with self._alone(session_id) as mounts:
+            if not await self._has_folders(session_id, mounts):
+                return  # the folders are on another node
             await self._sync(session_id, mounts, report=False)
             if await self._rests(session_id):
                 await self._close(marks)

@@ -1,0 +1,1 @@
+"""Several daemons on one database: leases, take-over of sessions, and forwarded requests."""

@@ -1,0 +1,113 @@
+"""The log of a node: claims sessions that no other node owns, and follows the commits of other nodes."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
+from typing import cast
+
+from everyagent.log.audit import AuditEntry
+from everyagent.log.chunk import EventChunk
+from everyagent.log.fanout import Announcement, Follower, Heads, News, OpenBus, hints_of
+from everyagent.log.log import FeedPosition, NewEvent, NewFrame, Receipt, SessionRecord
+from everyagent.log.postgres.connection import Connection
+from everyagent.log.postgres.log import PostgresLog
+from everyagent.log.postgres.nodes import NO_OWNER, PostgresMembership, claim, own
+from everyagent.log.projections import PROJECTION, NewProjection
+from everyagent.log.sql import sessions, writes
+from everyagent.log.sql.jobs import Commit
+
+
+class ClusterLog(PostgresLog):
+    """A `PostgresLog` that shares its database. `news` are called with what other nodes announce.
+
+    A session changes its owner only when the table of nodes loses the old one, so `owned` is right until `disown`.
+    """
+
+    shared = True
+
+    def start(self, membership: PostgresMembership, open_bus: OpenBus) -> None:
+        """Called once, before any other method."""
+        self.membership = membership
+        self.news: list[Callable[[News], None]] = []
+        self.follower = Follower(self._recent, self._signals, self._storage, self._heads)
+        self._bus = open_bus(self._received)
+
+    async def create(
+        self,
+        record: SessionRecord,
+        events: Sequence[NewEvent],
+        frames: Sequence[NewFrame] = (),
+        receipt: Receipt | None = None,
+        projection: NewProjection | None = None,
+        audit: AuditEntry | None = None,
+    ) -> SessionRecord:
+        node_id = self.membership.node_id
+        return await self._writer.submit(
+            lambda group: own(group, writes.create(group, record, events, frames, receipt, projection, audit), node_id)
+        )
+
+    async def claim(self, session_id: str) -> SessionRecord:
+        node_id = self.membership.node_id
+        record = await self._writer.submit(lambda group: claim(group, session_id, node_id))
+        self.follower.owned.add(record.number)
+        return record
+
+    async def unfinished(self) -> list[SessionRecord]:
+        """Only those that no living node owns."""
+        condition = f"({self._queries.unfinished}) AND {NO_OWNER}"
+        return await self._readers.read(partial(sessions.unfinished, condition=condition))
+
+    def feed(self, after: FeedPosition | None) -> AsyncIterator[EventChunk | None]:
+        tail = super().feed(after)
+        return tail if after is None else self._caught_up(tail)
+
+    async def _caught_up(self, tail: AsyncIterator[EventChunk | None]) -> AsyncIterator[EventChunk | None]:
+        """A position from another node may be ahead of what this one has heard of."""
+        await self.follower.catch_up()
+        async for chunk in tail:
+            yield chunk
+
+    def head(self, session: int) -> int | None:
+        return super().head(session) if session & ~PROJECTION in self.follower.owned else None
+
+    def disown(self) -> None:
+        """Another node has taken the sessions of this one."""
+        self.follower.owned.clear()
+
+    def announce(self, news: News) -> None:
+        self._bus.announce(Announcement(self.membership.node_id, news=news))
+
+    def _settle(self, commit: Commit) -> None:
+        super()._settle(commit)
+        hints = hints_of(commit)
+        if hints:
+            self._bus.announce(Announcement(self.membership.node_id, self._recent.commit, hints))
+
+    def _received(self, announcement: Announcement | None) -> None:
+        if announcement is None:
+            self.follower.look_now()
+        elif announcement.node_id != self.membership.node_id:
+            self.follower.receive(announcement)
+            if announcement.news is not None:
+                for news in self.news:
+                    news(announcement.news)
+
+    async def _heads(self, keys: Sequence[int]) -> Heads:
+        def read(connection: Connection) -> Heads:
+            row = connection.execute("SELECT last_commit FROM feed").fetchone()
+            rows = connection.raw.execute(
+                "SELECT number, last_sequence FROM sessions WHERE number = ANY($1::bigint[]) UNION ALL "
+                "SELECT session | $3, head FROM views WHERE session = ANY($2::bigint[])",
+                (
+                    [key for key in keys if not key & PROJECTION],
+                    [key & ~PROJECTION for key in keys if key & PROJECTION],
+                    PROJECTION,
+                ),
+            ).fetchall()
+            return Heads(cast("tuple[int]", row)[0], dict(cast("list[tuple[int, int]]", rows)))
+
+        return await self._readers.read(read)
+
+    def _close(self) -> None:
+        super()._close()
+        self._bus.close()
+        self.membership.close()

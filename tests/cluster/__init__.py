@@ -1,0 +1,1 @@
+"""Tests of several daemons on one PostgreSQL database."""

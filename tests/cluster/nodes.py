@@ -1,0 +1,59 @@
+"""Real daemons on one real database, for tests."""
+
+import shutil
+import signal
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from everyagent.client import Client
+from everyagent.testing.daemon import TOKEN, DaemonProcess
+
+
+class NodeProcess(DaemonProcess):
+    """`everyagent serve --cluster` on a free port."""
+
+    def __init__(self, folder: Path, store: str, *flags: str) -> None:
+        folder.mkdir(mode=0o700)
+        super().__init__(
+            folder / "data", "--default-agent", "mock", "--isolation", "none", "--store", store, "--cluster", *flags
+        )
+
+    def pause(self) -> None:
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def terminate(self) -> None:
+        self._signal(signal.SIGTERM)
+
+    def _signal(self, number: signal.Signals) -> None:
+        assert self._process
+        self._process.send_signal(number)
+
+
+@contextmanager
+def cluster(folder: Path, store: str, count: int) -> Generator[list[NodeProcess]]:
+    """Running nodes. They may be killed and started again."""
+    with ExitStack() as at_the_end:
+        nodes: list[NodeProcess] = []
+        for number in range(count):
+            node = NodeProcess(folder / f"node{number}", store)
+            if nodes:
+                node.data_dir.mkdir(mode=0o700)
+                shutil.copy(nodes[0].data_dir / "vault.key", node.data_dir)
+            node.start()
+            at_the_end.callback(end, node)
+            nodes.append(node)
+        yield nodes
+
+
+def end(node: NodeProcess) -> None:
+    if node.alive:
+        node.resume()
+        node.kill()
+
+
+def client(node: NodeProcess) -> Client:
+    return Client(node.url, TOKEN)

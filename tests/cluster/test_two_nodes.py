@@ -1,0 +1,158 @@
+"""Two nodes on one database: any of them answers everything."""
+
+import subprocess
+import sys
+from collections.abc import Generator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from everyagent.client import ApiError, Client
+from everyagent.testing.daemon import NO_TLS, TOKEN
+from tests.cluster.nodes import NodeProcess, client, cluster
+from tests.postgres.server import PostgresServer
+from tests.waiting import LIMIT_SECONDS, wait_until
+
+
+@pytest.fixture(scope="module")
+def store(postgres: PostgresServer) -> str:
+    return postgres.new_schema()
+
+
+@pytest.fixture(scope="module")
+def nodes(store: str, tmp_path_factory: pytest.TempPathFactory) -> Generator[list[NodeProcess]]:
+    with cluster(tmp_path_factory.mktemp("cluster"), store, 2) as nodes:
+        yield nodes
+
+
+@pytest.fixture
+def first(nodes: list[NodeProcess]) -> Generator[Client]:
+    with client(nodes[0]) as made:
+        yield made
+
+
+@pytest.fixture
+def second(nodes: list[NodeProcess]) -> Generator[Client]:
+    with client(nodes[1]) as made:
+        yield made
+
+
+def turns(reader: Client, session_id: str) -> int:
+    return len(reader.event_page(session_id, types=["turn.ended"], limit=1000).events)
+
+
+def test_events_of_the_owner_reach_a_reader_on_the_other_node(first: Client, second: Client, tmp_path: Path):
+    first.create("read", agent="mock", directory=str(tmp_path))
+    stream = second.events("read")
+    assert next(stream).sequence == 1
+    first.send("read", "[text words=20]")
+    seen = [1]
+    for event in stream:
+        seen.append(event.sequence)
+        if event.type == "turn.ended":
+            break
+    assert seen == list(range(1, len(seen) + 1))
+
+
+def test_a_message_to_the_other_node_reaches_the_owner(first: Client, second: Client, tmp_path: Path):
+    first.create("sent", agent="mock", directory=str(tmp_path))
+    first.run_turn("sent", "[text words=3]")
+    second.run_turn("sent", "[text words=3]")
+    wait_until(lambda: turns(first, "sent") == 2)
+    assert turns(second, "sent") == 2
+
+
+def test_the_feed_of_a_node_has_the_commits_of_all(first: Client, second: Client, tmp_path: Path):
+    first.create("feed-here", agent="mock", directory=str(tmp_path))
+    feed = second.feed(types=["session.started", "turn.ended"], last_id="0.0")
+    seen: set[tuple[str, str]] = set()
+    second.create("feed-there", agent="mock", directory=str(tmp_path))
+    first.run_turn("feed-here", "[text words=3]")
+    second.run_turn("feed-there", "[text words=3]")
+    wanted = {(name, kind) for name in ("feed-here", "feed-there") for kind in ("session.started", "turn.ended")}
+    for event in feed:
+        seen.add((event.session_id, event.type))
+        if wanted <= seen:
+            break
+
+
+def test_asks_files_and_ends_work_on_any_node(first: Client, second: Client, tmp_path: Path):
+    first.create("ask", agent="mock", directory=str(tmp_path))
+    first.send("ask", "[ask]")
+    ask = wait_until(lambda: second.asks("ask"))[0]
+    second.reply_permission("ask", ask.ask_id, "once")
+    wait_until(lambda: turns(second, "ask") == 1)
+    second.write_file("ask", "a.txt", b"written on another node")
+    assert (tmp_path / "a.txt").read_bytes() == second.read_file("ask", "a.txt")
+    second.terminate("ask")
+    assert first.session("ask").status == "ended"
+    second.delete("ask")
+    with pytest.raises(ApiError) as missing:
+        first.session("ask")
+    assert missing.value.status == 404
+
+
+def test_a_repeated_message_has_one_effect_on_any_node(nodes: list[NodeProcess], first: Client, tmp_path: Path):
+    first.create("once", agent="mock", directory=str(tmp_path))
+    items = {
+        post(node, "/v1/sessions/once/messages", {"message": "[text words=1]"}, "the-same-key").headers["x-item-id"]
+        for node in [*nodes, *nodes]
+    }
+    assert len(items) == 1
+    wait_until(lambda: turns(first, "once") == 1)
+
+
+def test_an_api_key_is_known_and_revoked_on_all_nodes(
+    nodes: list[NodeProcess], first: Client, second: Client, tmp_path: Path
+):
+    first.create("keyed", agent="mock", directory=str(tmp_path))
+    made = first.create_key(name="reader", scopes=["read"])
+    with Client(nodes[1].url, made.secret) as keyed:
+        wait_until(lambda: status_of(keyed) == 200)
+        with pytest.raises(ApiError) as refused:
+            keyed.send("keyed", "hello")
+        assert refused.value.status == 403
+        second.revoke_key(made.key.key_id)
+    with Client(nodes[0].url, made.secret) as keyed:
+        wait_until(lambda: status_of(keyed) == 401)
+
+
+def test_a_forged_forwarded_request_is_refused(nodes: list[NodeProcess]):
+    answer = httpx2.get(f"{nodes[0].url}/v1/sessions", headers={"x-everyagent-forwarded": "e30=.00"}, verify=NO_TLS)
+    assert answer.status_code == 401
+
+
+def test_nodes_are_listed_and_ready(nodes: list[NodeProcess], first: Client):
+    wait_until(lambda: len(first.cluster().nodes) == 2)
+    listed = first.cluster()
+    assert {node.url for node in listed.nodes} == {node.url for node in nodes}
+    assert listed.node_id in {node.node_id for node in listed.nodes}
+    assert httpx2.get(f"{nodes[0].url}/v1/ready", verify=NO_TLS).status_code == 200
+    assert "everyagent_cluster_nodes 2" in first.metrics()
+
+
+def test_a_node_with_another_vault_key_is_refused(nodes: list[NodeProcess], store: str, tmp_path: Path):
+    words = ["serve", "--port", "0", "--token", TOKEN, "--store", store, "--cluster"]
+    done = subprocess.run(
+        [sys.executable, "-m", "everyagent", *words, "--data-dir", str(tmp_path / "data")],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_SECONDS,
+    )
+    assert (done.returncode, "vault.key" in done.stderr, "Traceback" in done.stderr) == (2, True, False), done.stderr
+
+
+def status_of(client: Client) -> int:
+    try:
+        client.sessions()
+    except ApiError as error:
+        return error.status
+    return 200
+
+
+def post(node: NodeProcess, path: str, body: dict[str, str], key: str) -> httpx2.Response:
+    headers = {**node.headers, "idempotency-key": key}
+    answer = httpx2.post(node.url + path, json=body, headers=headers, verify=NO_TLS, timeout=LIMIT_SECONDS)
+    assert answer.status_code == 204, answer.text
+    return answer
