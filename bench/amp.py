@@ -8,7 +8,7 @@ import msgspec
 from bench.figure import Figure, Standard, Unmeasured
 from bench.machine import load_average
 from bench.plan import Plan
-from everyagent.agents.adapter import NativeSession, Synthetic
+from everyagent.agents.adapter import Echo, NativeSession, Synthetic
 from everyagent.agents.amp.decode import AmpDecoder
 from everyagent.clock import SystemClock
 from everyagent.log.log import SessionRecord
@@ -74,6 +74,8 @@ def _micros(cases: list[list[Line]]) -> float:
                 match draft:
                     case NativeSession():
                         transaction.set_native_session(draft.id)
+                    case Echo():
+                        transaction.emit(order.echoed(draft.native_item_id))
                     case Synthetic():
                         transaction.emit(order.apply(draft.data, synthetic=True))
                     case _:

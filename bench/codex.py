@@ -8,7 +8,7 @@ import msgspec
 from bench.figure import Figure, Standard, Unmeasured
 from bench.machine import load_average
 from bench.plan import Plan
-from everyagent.agents.adapter import NativeSession, Synthetic
+from everyagent.agents.adapter import Echo, NativeSession, Synthetic
 from everyagent.agents.codex.decode.decoder import CodexDecoder
 from everyagent.agents.codex.protocol import rpc
 from everyagent.agents.codex.protocol.routing import ThreadRouter
@@ -90,6 +90,8 @@ def _micros(cases: list[list[Line]]) -> float:
                 match draft:
                     case NativeSession():
                         transaction.set_native_session(draft.id)
+                    case Echo():
+                        transaction.emit(order.echoed(draft.native_item_id))
                     case Synthetic():
                         transaction.emit(order.apply(draft.data, synthetic=True))
                     case _:

@@ -8,7 +8,7 @@ import msgspec
 from bench.figure import Figure, Standard, Unmeasured
 from bench.machine import load_average
 from bench.plan import Plan
-from everyagent.agents.adapter import NativeSession, Synthetic
+from everyagent.agents.adapter import Echo, NativeSession, Synthetic
 from everyagent.agents.opencode.decode.decoder import OpencodeDecoder
 from everyagent.agents.opencode.protocol import native_event
 from everyagent.agents.opencode.protocol.routing import SessionRouter
@@ -89,6 +89,8 @@ def _micros(cases: list[list[bytes]]) -> float:
                         match draft:
                             case NativeSession():
                                 transaction.set_native_session(draft.id)
+                            case Echo():
+                                transaction.emit(order.echoed(draft.native_item_id))
                             case Synthetic():
                                 transaction.emit(order.apply(draft.data, synthetic=True))
                             case _:

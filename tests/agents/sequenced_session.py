@@ -4,9 +4,16 @@ from collections.abc import Iterable
 
 import msgspec
 
-from everyagent.agents.adapter import Draft, NativeSession, Synthetic
+from everyagent.agents.adapter import Draft, Echo, NativeSession, Synthetic
 from everyagent.model.asks import Answer
-from everyagent.model.events import Envelope, Event, PermissionRequested, QuestionRequested, SessionStarted
+from everyagent.model.events import (
+    Envelope,
+    Event,
+    PermissionRequested,
+    QuestionRequested,
+    SessionStarted,
+    SessionUpdated,
+)
 from everyagent.model.items import Item
 from everyagent.model.parts import TextPart
 from everyagent.sessions.machine.sequencer import Emission, Sequencer
@@ -14,9 +21,10 @@ from everyagent.testing.rules import Rules
 
 
 class SequencedSession:
-    """`native` is the agent's own id of the session."""
+    """`native` is the agent's own id of the session; `echo`: the agent repeats user messages."""
 
-    def __init__(self, native: str | None = None) -> None:
+    def __init__(self, native: str | None = None, *, echo: bool = False) -> None:
+        self._echo = echo
         self.events: list[Event] = []
         self.native = native
         self.order = Sequencer(self._id)
@@ -39,12 +47,17 @@ class SequencedSession:
             status="completed",
             content=[TextPart(text="(a prompt)")],
         )
-        self.emit(self.order.say(item) if self.order.turn_id else self.order.start_turn([item]))
+        speak = self.order.say if self.order.turn_id else self.order.start_turn
+        self.emit(speak([item], echo=self._echo))
 
     def draft(self, draft: Draft) -> None:
         match draft:
             case NativeSession():
                 self.native = draft.id
+                if draft.started:
+                    self.emit([Emission(SessionUpdated(native_session_id=draft.id), False)])
+            case Echo():
+                self.emit(self.order.echoed(draft.native_item_id))
             case Synthetic():
                 self.emit(self.order.apply(draft.data, synthetic=True))
             case PermissionRequested() | QuestionRequested():

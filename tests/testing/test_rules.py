@@ -170,6 +170,7 @@ BREAKS: list[tuple[str, str, Break]] = [
     ("g", "an input that is no user's", changed(TurnStarted, input_item_ids=["itm_answer"])),
     ("g", "an input taken twice", changed(TurnStarted, input_item_ids=["itm_user", "itm_user"])),
     ("g", "an echo and the daemon's own", after_the_turn_started(*user("itm_echo", native="msg_7"))),
+    ("j", "a native session of the daemon's", after_the_turn_started(SessionUpdated(native_session_id="thread"))),
     ("h", "a delta before its item", without(ItemStarted, "itm_user")),
     ("h", "an item of a sub-agent nobody called", changed(ItemStarted, "itm_bash", subagent="itm_gone")),
 ]

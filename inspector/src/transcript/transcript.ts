@@ -353,7 +353,7 @@ function emptyTool(key: string, callId: string, base: Base): ToolEntry {
   };
 }
 
-/** A change of status alone is shown in the header, not told in the conversation. */
+/** A change of status alone is shown in the header, the native session in the events; neither is told in the conversation. */
 function isNews(event: EventOf<"session.updated">): boolean {
-  return Object.keys(event.data).some((field) => field !== "status" && field !== "metadata");
+  return Object.keys(event.data).some((field) => field !== "status" && field !== "metadata" && field !== "native_session_id");
 }

@@ -23,7 +23,8 @@ from everyagent.model.tools import CustomTool, McpServer
 class Capabilities(Struct, frozen=True, kw_only=True, rename="camel"):
     """The features of an agent. The daemon decides by these flags, never by the agent's name.
 
-    `cost`: the agent reports the cost of each turn, for every model. `subagentInterrupt`: a single sub-agent can be
+    `cost`: the agent reports the cost of each turn, for every model. `messageEcho`: it repeats each user message, which
+    completes that message's item. `subagentInterrupt`: a single sub-agent can be
     stopped. `ownToolsOff`: the agent can run without its own tools.
     """
 
@@ -58,6 +59,7 @@ class Capabilities(Struct, frozen=True, kw_only=True, rename="camel"):
     mode_change: bool = False
     tool_policies: bool = False
     own_tools_off: bool = False
+    message_echo: bool = False
 
 
 class Catalog(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -181,9 +183,19 @@ class Frame(Struct, frozen=True, gc=False):
 
 
 class NativeSession(Struct, frozen=True):
-    """The id of the agent's own session, by which it can be resumed."""
+    """The id of the agent's own session, by which it can be resumed.
+
+    `started`: its frame reports the start of that session, which becomes an event.
+    """
 
     id: str
+    started: bool = True
+
+
+class Echo(Struct, frozen=True):
+    """The agent repeated the oldest user message that it had not repeated yet, under an id of its own."""
+
+    native_item_id: str | None
 
 
 class Synthetic(Struct, frozen=True):
@@ -195,7 +207,7 @@ class Synthetic(Struct, frozen=True):
 #: The result of decoding a frame. `item_id`, `parent_id`, `subagent` and the ids of asks are the adapter's own keys, as
 #: a rule native ids; a key stands for one item for as long as the conversation lasts (`item_keys.py`). `turn_id` is
 #: empty. The session assigns universal ids, and adds the events that the order rules demand and the agent left out.
-Draft: TypeAlias = EventData | Synthetic | NativeSession
+Draft: TypeAlias = EventData | Synthetic | NativeSession | Echo
 
 
 class DecodedFrame(Struct, frozen=True, gc=False):

@@ -62,7 +62,7 @@ class SessionStarted(Data, frozen=True, kw_only=True):
 
 
 class SessionUpdated(Data, frozen=True, kw_only=True):
-    """Has only the fields that changed."""
+    """Has only the fields that changed. `native_session_id`: the agent started or resumed its own session."""
 
     type: ClassVar[str] = "session.updated"
     status: SessionStatus | UnsetType = UNSET
@@ -73,6 +73,7 @@ class SessionUpdated(Data, frozen=True, kw_only=True):
     title: str | UnsetType | None = UNSET
     metadata: dict[str, str] | UnsetType = UNSET
     tool_policies: ToolPolicies | UnsetType = UNSET
+    native_session_id: str | UnsetType = UNSET
 
 
 class SessionEnded(Data, frozen=True, kw_only=True):

@@ -55,6 +55,8 @@ def stamped(data: Iterable[EventData], *, session_id: str = "sample", first: int
 
 def _event(data: EventData, session_id: str, sequence: int) -> Event:
     made = isinstance(data, SessionStarted | SessionUpdated | SessionEnded | TurnStarted | Unparsed)
+    if isinstance(data, ItemStarted) and data.item.role == "user":
+        made = data.item.native_item_id is None
     return Envelope(
         event_id=f"evt_{sequence:026}",
         sequence=sequence,

@@ -51,7 +51,7 @@ class Player:
     """Replays a case as a session would."""
 
     def __init__(self) -> None:
-        self._session = SequencedSession()
+        self._session = SequencedSession(echo=True)
         self._decoder = AmpDecoder()
         self._stderr: list[str] = []
 

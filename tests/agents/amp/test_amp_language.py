@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from everyagent.agents.adapter import Draft, NativeSession, Prompt
+from everyagent.agents.adapter import Draft, Echo, NativeSession, Prompt
 from everyagent.agents.amp import encode
 from everyagent.agents.amp.attachments import MAX_IMAGES, content
 from everyagent.agents.amp.decode import MAPPED, AmpDecoder
@@ -163,7 +163,7 @@ def test_an_echoed_prompt_with_additional_text_is_recognised() -> None:
     decoder = AmpDecoder()
     decoder.prompted(["go"])
     drafts = user_message(decoder, text("Something of the server's"), text("go"))
-    assert [type(draft) for draft in drafts] == [TurnStarted]
+    assert [type(draft) for draft in drafts] == [TurnStarted, Echo]
     assert ends(assistant_message(decoder, text("Gone."))) == ["end_turn"]
 
 

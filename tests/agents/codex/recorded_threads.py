@@ -57,7 +57,7 @@ class Session(SequencedSession):
     """One thread, told as a session."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(echo=True)
         self.decoder = CodexDecoder("/workspace")
         self.thread: str | None = None
 

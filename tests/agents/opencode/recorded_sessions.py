@@ -59,7 +59,7 @@ class Session(SequencedSession):
     """One native session, told as ours."""
 
     def __init__(self, native: str) -> None:
-        super().__init__(native)
+        super().__init__(native, echo=True)
         self.renew()
 
     def renew(self) -> None:

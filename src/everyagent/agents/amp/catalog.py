@@ -10,6 +10,7 @@ from everyagent.model.agents import Model
 
 CAPABILITIES = replace(
     CODING_AGENT,
+    message_echo=True,
     questions=False,
     status=False,
     streaming_deltas=False,

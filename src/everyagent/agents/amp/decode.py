@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from everyagent.agents.adapter import DecodedFrame, Draft, Frame, NativeSession
+from everyagent.agents.adapter import DecodedFrame, Draft, Echo, Frame, NativeSession
 from everyagent.agents.amp import failures, items, results, wire
 from everyagent.agents.amp.results import AmpCall
 from everyagent.agents.item_keys import ItemKeys
@@ -154,7 +154,7 @@ class AmpDecoder:
         if self._sent:
             ours = next((sent for sent in self._sent if sent[-1] in words), self._sent[0])
             self._sent.remove(ours)
-            return (TurnStarted(turn_id="", input_item_ids=[]),)
+            return (TurnStarted(turn_id="", input_item_ids=[]), Echo(None))
         blocks = [wire.AmpBlock(type="text", text=text) for text in words]
         return [*self._turn(), *items.whole(items.message(self._next_key(), "user", items.parts(blocks), subagent))]
 

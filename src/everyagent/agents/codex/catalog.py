@@ -17,7 +17,7 @@ from everyagent.logs import get_logger
 from everyagent.model.agents import Model
 from everyagent.runtime.reaper import Reaper
 
-CAPABILITIES = replace(CODING_AGENT, shared_process=True)
+CAPABILITIES = replace(CODING_AGENT, shared_process=True, message_echo=True)
 
 logger = get_logger(__name__)
 _models = msgspec.json.Decoder(wire.CodexModelList)

@@ -8,9 +8,9 @@ from typing import assert_never
 
 import msgspec
 
-from everyagent.agents.adapter import Capabilities, Death, DecodedFrame, NativeSession, Synthetic
+from everyagent.agents.adapter import Capabilities, Death, DecodedFrame, Echo, NativeSession, Synthetic
 from everyagent.model.asks import Answer, PermissionAnswer
-from everyagent.model.events import PermissionRequested, SessionEnded, SessionStatus, ToolRequested
+from everyagent.model.events import PermissionRequested, SessionEnded, SessionStatus, SessionUpdated, ToolRequested
 from everyagent.sessions.limits import Limits
 from everyagent.sessions.machine import closing, effects, endings, inputs, lifetimes
 from everyagent.sessions.machine.active_turn import ActiveTurn
@@ -172,7 +172,8 @@ class Machine:
         state, transaction = self.state, decision.transaction
         if steered:
             (entry,) = submission.entries
-            transaction.emit(state.sequencer.say(user_item(entry.item_id, entry.message)))
+            item = user_item(entry.item_id, entry.message)
+            transaction.emit(state.sequencer.say([item], echo=self._capabilities.message_echo))
             decision.effects.append(effects.SteerAgent(prompt_of(entry.item_id, entry.message)))
         elif state.turn or state.queue or state.ending or decision.stopped or self._blocked:
             waiting = msgspec.structs.replace(submission, actor=transaction.actor).as_input()
@@ -212,7 +213,8 @@ class Machine:
 
     def _begin_turn(self, entries: Sequence[InputMessage], decision: Decision) -> None:
         sequencer = self.state.sequencer
-        emissions = sequencer.start_turn([user_item(entry.item_id, entry.message) for entry in entries])
+        users = [user_item(entry.item_id, entry.message) for entry in entries]
+        emissions = sequencer.start_turn(users, echo=self._capabilities.message_echo)
         self.state.turn = turn = ActiveTurn(sequencer.turn_id, joined_prompt(entries))
         decision.transaction.emit(emissions)
         settle(self.state, decision)
@@ -256,6 +258,11 @@ class Machine:
             for draft in received.drafts:
                 if isinstance(draft, NativeSession):
                     transaction.set_native_session(draft.id)
+                    if draft.started:
+                        transaction.emit([Emission(SessionUpdated(native_session_id=draft.id), False)])
+                    continue
+                if isinstance(draft, Echo):
+                    transaction.emit(sequencer.echoed(draft.native_item_id))
                     continue
                 synthetic = isinstance(draft, Synthetic)
                 data = draft.data if synthetic else draft

@@ -59,7 +59,7 @@ class Sequencer:
     An item whose key was used in an earlier turn is a new item; parents, sub-agents and asks find earlier ones, too.
     """
 
-    __slots__ = ("_calls", "_earlier", "_ids", "_items", "_open", "_speaker", "asks", "turn_id")
+    __slots__ = ("_calls", "_earlier", "_ids", "_items", "_open", "_speaker", "_unechoed", "asks", "turn_id")
 
     def __init__(self, ids: Callable[[str], str] = new_id) -> None:
         self._ids = ids
@@ -68,6 +68,7 @@ class Sequencer:
         self._open: dict[str, OpenItem] = {}
         self._calls: dict[str, str | None] = {}
         self._speaker: str | None = None
+        self._unechoed: list[list[Item]] = []  # user messages that the agent has not repeated yet, by prompt
         self.asks = Asks(ids)
         self.turn_id: str | None = None
 
@@ -75,21 +76,18 @@ class Sequencer:
         """Open items are shared."""
         twin = copy(self)
         twin._items, twin._earlier, twin._calls = {**self._items}, {**self._earlier}, {**self._calls}
-        twin._open = {**self._open}
+        twin._open, twin._unechoed = {**self._open}, [*self._unechoed]
         twin.asks = self.asks.copy()
         return twin
 
     # -- events of the daemon -------------------------------------------------------------------------------
 
-    def start_turn(self, inputs: Sequence[Item]) -> list[Emission]:
-        """A turn for these user messages, which get their items at once."""
+    def start_turn(self, inputs: Sequence[Item], *, echo: bool = False) -> list[Emission]:
+        """A turn for these user messages, which get their items at once. `echo`: the agent completes them."""
         turn_id = self._new_turn()
         self._speaker = None
         started = TurnStarted(turn_id=turn_id, input_item_ids=[item.item_id for item in inputs])
-        emissions = [Emission(started, True)]
-        for item in inputs:
-            emissions += self.say(item)
-        return emissions
+        return [Emission(started, True), *self.say(inputs, echo=echo)]
 
     def _new_turn(self) -> str:
         self._earlier.update(self._items)
@@ -99,10 +97,29 @@ class Sequencer:
         self.turn_id = turn_id = self._ids("turn_")
         return turn_id
 
-    def say(self, item: Item) -> list[Emission]:
-        """A complete item of the daemon's own, with its universal id."""
-        self._items[item.item_id] = item.item_id
-        return list(self._complete(item, synthetic=True))
+    def say(self, prompt: Sequence[Item], *, echo: bool = False) -> list[Emission]:
+        """The user messages of one prompt, with their universal ids. With `echo` they stay open until `echoed`."""
+        emissions: list[Emission] = []
+        for item in prompt:
+            self._items[item.item_id] = item.item_id
+            if echo:
+                opened = self._open[item.item_id] = OpenItem(self._universal(item))
+                emissions.append(Emission(ItemStarted(item=opened.item), True))
+                emissions += [Emission(delta, True) for delta in opened.missing(item)]
+            else:
+                emissions += self._complete(item, synthetic=True)
+        if echo:
+            self._unechoed.append([*prompt])
+        return emissions
+
+    def echoed(self, native_item_id: str | None) -> list[Emission]:
+        """The agent repeated a prompt: that completes its messages."""
+        prompt = self._unechoed.pop(0) if self._unechoed else []
+        return [
+            emission
+            for item in prompt
+            for emission in self._complete(replace(item, native_item_id=native_item_id), synthetic=False)
+        ]
 
     def end_turn(self, reason: StopReason, why: str, error: str | None = None) -> list[Emission]:
         """Close whatever is open, then the turn, if there is one."""
@@ -113,8 +130,11 @@ class Sequencer:
         return emissions
 
     def close(self, why: str) -> list[Emission]:
-        """Open items fail, open asks are resolved against the agent."""
+        """Open items fail, open asks are resolved against the agent. User messages are complete without an echo."""
         emissions = [Emission(resolution, True) for resolution in self.asks.abandon(why)]
+        for item in [item for prompt in self._unechoed for item in prompt]:
+            emissions += self._complete(item, synthetic=True)
+        self._unechoed = []
         for key in list(self._open):
             emissions += self._fail(key, why)
         return emissions
@@ -238,8 +258,10 @@ class Sequencer:
         yield Emission(ItemCompleted(item=opened.settled(final)), synthetic)
 
     def _fail(self, key: str, why: str) -> Iterator[Emission]:
-        opened = self._open.pop(key)
-        yield Emission(ItemCompleted(item=opened.failed(why)), True)
+        item = self._open.pop(key).failed(why)
+        if item.role == "user" and not item.subagent:  # of a daemon that was killed before the echo came
+            item = replace(item, status="completed", error=None)
+        yield Emission(ItemCompleted(item=item), True)
 
     # -- ids and parents ------------------------------------------------------------------------------------
 

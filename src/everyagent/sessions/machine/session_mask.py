@@ -6,7 +6,7 @@ from typing import TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from everyagent.agents.adapter import DecodedFrame, Draft, NativeSession, Synthetic
+from everyagent.agents.adapter import DecodedFrame, Draft, Echo, NativeSession, Synthetic
 from everyagent.masking.live import watch
 from everyagent.masking.masker import NOTHING, Masker
 from everyagent.masking.stream import Beginnings, MaskedStream
@@ -69,7 +69,7 @@ class SessionMask:
                 case Synthetic(data=data):
                     yield from self._before(data)
                     yield Synthetic(masked_data(self.masker, data))
-                case NativeSession():
+                case NativeSession() | Echo():
                     yield masked_data(self.masker, draft)
                 case _:
                     yield from self._before(draft)

@@ -286,7 +286,9 @@ class Transaction:
         )
 
 
-_UPDATED = tuple(name for name in SessionUpdated.__struct_fields__ if name != "tool_policies")  # those are in `config`
+#: Policies are in `config`; the native session is set with `set_native_session`.
+_NOT_UPDATED = ("tool_policies", "native_session_id")
+_UPDATED = tuple(name for name in SessionUpdated.__struct_fields__ if name not in _NOT_UPDATED)
 
 
 def _searchable(item: Item) -> str | None:

@@ -10,7 +10,7 @@ from everyagent.testing.rules.asks import RuleF
 from everyagent.testing.rules.envelope import EventId, Origin, RuleI, Sequence, Time
 from everyagent.testing.rules.items import RuleB, RuleC, RuleD, RuleH
 from everyagent.testing.rules.rule import AnyEvent, Rule
-from everyagent.testing.rules.turns import RuleA, RuleE, RuleG
+from everyagent.testing.rules.turns import RuleA, RuleE, RuleG, RuleJ
 
 _keys = Decoder(dict[str, Raw])
 
@@ -45,6 +45,7 @@ class Rules:
             RuleF(),
             RuleG(),
             RuleH(),
+            RuleJ(),
             RuleI(include_raw=include_raw),
         ]
 

@@ -1,4 +1,4 @@
-"""Order rules a, e and g: sessions and turns."""
+"""Order rules a, e, g and j: sessions and turns."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -10,6 +10,7 @@ from everyagent.model.events import (
     ModelResponded,
     SessionEnded,
     SessionStarted,
+    SessionUpdated,
     TurnEnded,
     TurnStarted,
 )
@@ -85,8 +86,26 @@ class RuleE:
             self._open = None
 
 
+class RuleJ(Momentary):
+    """Only the agent reports that its own session started; a fork has copies of its origin's events."""
+
+    name: ClassVar[str] = "j"
+
+    def __init__(self) -> None:
+        self._fork = False
+
+    def see(self, event: AnyEvent) -> Iterator[str]:
+        match event.data:
+            case SessionStarted(metadata=metadata):
+                self._fork = "forked_from" in (metadata or {})
+            case SessionUpdated(native_session_id=str()) if event.source != "agent" and not self._fork:
+                yield "a native session that the agent did not report"
+            case _:
+                pass
+
+
 class RuleG:
-    """A user message is one item: the agent's echo or the daemon's own, never both.
+    """A user message is one item, which the daemon starts. The agent's echo completes it, and is no item of its own.
 
     A turn the agent began by itself has no input; a message steered into a turn is none of its inputs.
     """
@@ -97,6 +116,7 @@ class RuleG:
         self._seen: set[str] = set()
         self._taken: set[str] = set()
         self._awaited: list[str] = []
+        self._foreign: set[str] = set()
         self._echoed: Counter[str] = Counter()
         self._made: Counter[str] = Counter()
 
@@ -110,10 +130,15 @@ class RuleG:
                     if item_id in self._taken:
                         yield f"input {item_id} is taken a second time"
                     self._taken.add(item_id)
+            case ItemStarted(item=item) if _from_user(item) and event.source == "agent":
+                self._foreign.add(item.item_id)
+                if item.item_id in self._awaited:
+                    yield f"input {item.item_id} was not started by the daemon"
             case ItemCompleted(item=item) if _from_user(item):
                 self._seen.add(item.item_id)
                 text = text_of(item)
-                (self._made if item.native_item_id is None else self._echoed)[text] += 1
+                (self._echoed if item.item_id in self._foreign else self._made)[text] += 1
+                self._foreign.discard(item.item_id)
                 if self._made[text] and self._echoed[text]:
                     yield f"user message {item.item_id} is both the agent's echo and the daemon's own"
             case TurnEnded():

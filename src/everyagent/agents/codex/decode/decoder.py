@@ -22,7 +22,7 @@ from everyagent.agents.codex.protocol.ignored import IGNORED
 from everyagent.agents.codex.protocol.rpc import RpcMessage
 from everyagent.agents.memory import remember
 from everyagent.agents.unparsed import BROKEN, undecodable, unparsed
-from everyagent.model.events import ModelResponded, StopReason, TurnEnded, TurnStarted
+from everyagent.model.events import ModelResponded, SessionUpdated, StopReason, TurnEnded, TurnStarted
 
 P = TypeVar("P")
 F = TypeVar("F", bound=Struct)
@@ -61,7 +61,7 @@ class CodexDecoder:
         self._meter = TokenMeter()
         self._models: dict[str, str] = {}  # the model of each thread
         self._notices = 0
-        self._named = False
+        self._named = self._announced = False
         self._retries = 0
         self._failure: wire.TurnFailure | None = None
         self._diff = ""
@@ -143,7 +143,14 @@ class CodexDecoder:
         if self._named:
             return (begun,)
         self._named = True
-        return (NativeSession(notice.thread_id), begun)
+        return (NativeSession(notice.thread_id, started=not self._announced), begun)
+
+    def thread_started(self, notice: wire.ThreadNotice) -> Sequence[Draft]:
+        """Comes before or after the answer to our request; not for a thread that is resumed, nor for a sub-agent's."""
+        if self._announced:
+            return ()
+        self._announced = True
+        return (SessionUpdated(native_session_id=notice.thread.id),)
 
     def turn_of(self, thread: str) -> str | None:
         """The one that runs, the session's or a sub-agent's."""
@@ -273,6 +280,7 @@ MAPPED: dict[str, Handler] = {
     "item/started": _typed(wire.ItemNotice, CodexDecoder.item_started),
     "item/completed": _typed(wire.ItemNotice, CodexDecoder.item_completed),
     "rawResponseItem/completed": _typed(wire.ModelItemNotice, CodexDecoder.by_model),
+    "thread/started": _typed(wire.ThreadNotice, CodexDecoder.thread_started),
     "turn/started": _typed(wire.TurnNotice, CodexDecoder.turn_started),
     "turn/completed": _typed(wire.TurnNotice, CodexDecoder.turn_completed),
     "turn/diff/updated": _typed(wire.DiffNotice, CodexDecoder.changed),

@@ -7,7 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from everyagent.agents import items
-from everyagent.agents.adapter import Draft, Synthetic
+from everyagent.agents.adapter import Draft, Echo, Synthetic
 from everyagent.agents.codex.decode import tools
 from everyagent.agents.codex.decode.item_keys import ThreadItemKeys
 from everyagent.agents.codex.decode.subagents import Subagents
@@ -183,7 +183,7 @@ class ThreadItems:
     def echoed(self, thread: str, item: CodexItem) -> Sequence[Draft]:
         """The session's own user messages are items already; a sub-agent's prompt is not."""
         if not self.is_child(thread):
-            return ()
+            return (Echo(item.id),)
         text = "\n".join(msgspec.convert(part, UserPart).text for part in item.content)
         prompt = items.message(
             self.key(thread, item.id),

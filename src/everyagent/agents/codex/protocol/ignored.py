@@ -35,7 +35,6 @@ _BY_REASON: dict[str, str] = {
         thread/realtime/transcript/delta thread/realtime/transcript/done
     """,
     "only if we would revert": "thread/reverted",
-    "the same as the answer to our request": "thread/started",
     "the same as turns and asks": "thread/status/changed",
     "nothing for users": "turn/moderationMetadata",
     "only with the Windows sandbox": "windows/worldWritableWarning windowsSandbox/setupCompleted",

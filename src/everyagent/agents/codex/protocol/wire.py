@@ -77,6 +77,10 @@ class ThreadInfo(CodexWire, frozen=True):
     path: str | None = None
 
 
+class ThreadNotice(CodexWire, frozen=True):
+    thread: ThreadRef
+
+
 class CollaborationMode(CodexWire, frozen=True):
     mode: str = ""
 

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everyagent.agents.adapter import DecodedFrame, Draft, Frame
+from everyagent.agents.adapter import DecodedFrame, Draft, Frame, NativeSession
 from everyagent.agents.opencode.decode import failures, notices
 from everyagent.agents.opencode.decode.effects import AbortTurn, AllowPermission, CheckTurn, OpencodeEffect
 from everyagent.agents.opencode.decode.messages import PARTS, SessionMessages
@@ -66,7 +66,7 @@ class OpencodeDecoder:
         self.asks = OpencodeOpenAsks(self._messages.calls, self.policies)
         self._titled = titled
         self._title = ""
-        self._failed = False
+        self._failed = self._announced = False
         self._notices = 0
         self._compaction: str | None = None
         self._diffs: list[wire.FileDiff] = []
@@ -251,6 +251,17 @@ class OpencodeDecoder:
 
     # -- the rest ---------------------------------------------------------------------------------------------
 
+    def named(self) -> NativeSession:
+        """The session as our request was answered: its start, unless that was an event already."""
+        started, self._announced = not self._announced, True
+        return NativeSession(self.session, started=started)
+
+    def created(self, event: NativeEvent, notice: wire.SessionNotice) -> Iterator[Draft]:
+        if notice.info.id == self.session and not self._announced:
+            self._announced = True
+            yield SessionUpdated(native_session_id=self.session)
+        yield from self.titled(event, notice)
+
     def titled(self, event: NativeEvent, notice: wire.SessionNotice) -> Iterator[Draft]:
         session = notice.info
         if session.id != self.session:
@@ -339,7 +350,7 @@ MAPPED: dict[str, Handler] = {
     "session.status": _handled(wire.StatusNotice, OpencodeDecoder.status),
     "session.idle": _handled(wire.EmptyNotice, OpencodeDecoder.idle),
     "session.error": _handled(wire.OpencodeErrorNotice, OpencodeDecoder.failed),
-    "session.created": _handled(wire.SessionNotice, OpencodeDecoder.titled),
+    "session.created": _handled(wire.SessionNotice, OpencodeDecoder.created),
     "session.updated": _handled(wire.SessionNotice, OpencodeDecoder.titled),
     "session.compacted": _handled(wire.EmptyNotice, OpencodeDecoder.compacted),
     "permission.asked": _handled(wire.PermissionAsked, OpencodeDecoder.permission_asked),

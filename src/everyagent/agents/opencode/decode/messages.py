@@ -9,7 +9,7 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from everyagent.agents import items
-from everyagent.agents.adapter import Draft, Synthetic
+from everyagent.agents.adapter import Draft, Echo, Synthetic
 from everyagent.agents.memory import remember
 from everyagent.agents.opencode.decode import failures, notices
 from everyagent.agents.opencode.decode.calls import OpencodeCalls
@@ -100,6 +100,8 @@ class SessionMessages:
     def message(self, message: OpencodeMessage) -> Iterator[Draft]:
         """A busy OpenCode sends the latest state of a message, so its end may come before its parts."""
         if message.role != "assistant":
+            if message.session == self.main and message.id not in self._users:
+                yield Echo(message.id)
             remember(self._users, message.id, None, REMEMBERED)
             return
         if message.id in self._over:

@@ -8,7 +8,7 @@ import msgspec
 from anyio import to_thread
 
 from everyagent.agents import attached_files
-from everyagent.agents.adapter import Change, Death, DecodedFrame, Frame, Launch, Listener, NativeSession, Prompt
+from everyagent.agents.adapter import Change, Death, DecodedFrame, Frame, Launch, Listener, Prompt
 from everyagent.agents.opencode.decode import asks, notices
 from everyagent.agents.opencode.decode.decoder import OpencodeDecoder
 from everyagent.agents.opencode.decode.effects import AbortTurn, AllowPermission, CheckTurn
@@ -96,7 +96,7 @@ class OpencodeConversation(SharedConversation[NativeEvent]):
         self._plugin_hooks.conversations.append(self)
         if self._launch.policies != UNRESTRICTED and not await self._plugin_hooks.is_loaded(server.name):
             raise AgentFailed(_NO_PLUGIN)
-        self.put(DecodedFrame(Frame("from_agent", answer), (NativeSession(session.id),)))
+        self.put(DecodedFrame(Frame("from_agent", answer), (self._decoder.named(),)))
         if self._launch.mcp:
             self._spawn(self._report_mcp_servers)
 
