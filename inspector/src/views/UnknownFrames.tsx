@@ -32,6 +32,9 @@ export function UnknownFrames({ agent }: { agent: Agent }) {
           <pre tabIndex={0} aria-label="Sample of an unknown frame">
             {sample.frame}
           </pre>
+          <p>
+            Make a test of it: <code>everyagent sessions export {sample.sessionId} --format case</code>
+          </p>
         </div>
       ))}
     </details>

@@ -87,9 +87,7 @@ def _agents(agents: list[AgentSummary]) -> Iterator[Finding]:
         yield _agent(agent)
         if agent.unknown_frames:
             found = f"{agent.unknown_frames} unknown frames since the daemon started"
-            yield Finding(
-                "note", agent.id, found, "everyagent sessions tail SESSION --types agent.unparsed --raw --json"
-            )
+            yield Finding("note", agent.id, found, "everyagent sessions export SESSION --format case")
 
 
 def _agent(agent: AgentSummary) -> Finding:

@@ -4,13 +4,18 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
 import pytest
 from own_session import FAKE, OwnSession
+from recorded_agents import AcpPlayer, exchanges
+from tests.agents.sequenced_session import violations
 
-from everyagent.model.events import PermissionRequested, TurnEnded
+from everyagent.cli.sessions.case import write_case
+from everyagent.client import AnyEvent, Client
+from everyagent.model.events import ItemCompleted, PermissionRequested, TurnEnded
 from everyagent.model.parts import ToolResultPart
 from everyagent.testing.daemon import TOKEN, DaemonProcess
 
@@ -125,3 +130,29 @@ def test_a_session_goes_on_with_its_native_history_after_its_agent_was_killed(se
             os.kill(pid, signal.SIGKILL)
         session.until(lambda: not session.processes("fake_acp"))
         assert session.said("history") == "2 prompts: say one | history"
+
+
+def test_a_session_becomes_a_test_case_that_gives_the_same_events(session: OwnSession, tmp_path: Path) -> None:
+    session.create(permissionMode="bypass").said("say It was me@here.org with sk-abcdefghijklmnopqrstuvwxyz")
+    session.said("terminal echo made in $PWD")
+    folder = tmp_path / "case"
+    with Client(session.daemon.url, TOKEN) as client:
+        frames = write_case(client, session.id, folder)
+        events = list(client.events(session.id, follow=False))
+        with pytest.raises(FileExistsError):
+            write_case(client, session.id, folder)
+    text = (folder / "frames.jsonl").read_text()
+    assert len(text.splitlines()) == frames
+    assert "made in /workspace" in text
+    assert str(session.workspace) not in text
+    assert "It was user@example.org with [secret token]" in text
+    played = AcpPlayer("mine").play(exchanges("mine", str(folder)))
+    assert not violations(played)
+    kinds = ("message", "tool_call", "tool_result")
+    assert _made(played, kinds) == _made(events, kinds)
+
+
+def _made(events: Iterable[AnyEvent], kinds: Sequence[str]) -> list[str]:
+    """The kinds of the agent's completed items, in order."""
+    items = [event.data.item for event in events if isinstance(event.data, ItemCompleted)]
+    return [item.kind for item in items if item.kind in kinds and item.role != "user"]

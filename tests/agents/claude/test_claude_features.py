@@ -6,10 +6,20 @@ import sys
 from pathlib import Path
 
 from claude_stage import ClaudeSession
+from recorded import Player
 from tests.scripted.messages_replies import call, say
 
 from everyagent.agents.mock.program.png import gradient
-from everyagent.model.events import PermissionRequested, SessionUpdated, ToolRequested, TurnEnded, TurnStarted
+from everyagent.cli.sessions.case import write_case
+from everyagent.client import Client
+from everyagent.model.events import (
+    ItemCompleted,
+    PermissionRequested,
+    SessionUpdated,
+    ToolRequested,
+    TurnEnded,
+    TurnStarted,
+)
 from everyagent.model.parts import ImagePart, StatusPart, ToolResultPart
 from everyagent.testing.daemon import TOKEN
 
@@ -144,6 +154,18 @@ def test_claude_code_drives_a_session_of_another_agent(session: ClaudeSession) -
     assert '"stop_reason":"end_turn"' in output
     assert "The mock's own words" in output
     assert TOKEN not in str(session.call("GET", f"/sessions/{session.id}/events?include_raw=true").content)
+
+
+def test_a_session_becomes_a_test_case_that_gives_the_same_events(session: ClaudeSession, tmp_path: Path) -> None:
+    session.model.script.add(call("Bash", {"command": "pwd"}, when="Where"), say("There."))
+    session.create().turn("Where are you?")
+    with Client(session.daemon.url, TOKEN) as client:
+        write_case(client, session.id, tmp_path / "case")
+    assert str(session.workspace) not in (tmp_path / "case" / "frames.jsonl").read_text()
+    played = Player().play(str(tmp_path / "case"))
+    items = [event.data.item for event in played if isinstance(event.data, ItemCompleted)]
+    assert [item.kind for item in items] == [each.item.kind for each in session.all(ItemCompleted)]
+    assert [event.data.stop_reason for event in played if isinstance(event.data, TurnEnded)] == ["end_turn"]
 
 
 def test_items_of_a_sub_agent_belong_to_the_call_that_made_it(session: ClaudeSession) -> None:

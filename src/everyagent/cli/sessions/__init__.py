@@ -26,7 +26,11 @@ app.command(
     name="fork",
     help="Copy a session and print the id of the copy, which continues separately.",
 )
-app.command("everyagent.cli.sessions.export:export", name="export", help="Export a session as Markdown, HTML or JSONL.")
+app.command(
+    "everyagent.cli.sessions.export:export",
+    name="export",
+    help="Export a session as Markdown, HTML, JSONL or a test case.",
+)
 app.command(
     "everyagent.cli.sessions.delete:delete",
     name="delete",

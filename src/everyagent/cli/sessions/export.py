@@ -1,16 +1,18 @@
-"""`everyagent sessions export`: writes a session as one document."""
+"""`everyagent sessions export`: writes a session as one document, or its native frames as a test case."""
 
 import codecs
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
 from everyagent.cli.daemon_options import DEFAULT_OPTIONS, DaemonOptions
+from everyagent.cli.exit_codes import CliFailure
 from everyagent.cli.output import print_json, say, write_text
 from everyagent.cli.progress import counting
+from everyagent.cli.sessions.case import FRAMES, write_case
 from everyagent.client.calls import ExportFormat
 
 
@@ -18,21 +20,25 @@ def export(
     session: str,
     /,
     *,
-    format: Annotated[ExportFormat, Parameter(name=["--format", "-F"])] = "markdown",
+    format: Annotated[ExportFormat | Literal["case"], Parameter(name=["--format", "-F"])] = "markdown",
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     options: DaemonOptions = DEFAULT_OPTIONS,
 ) -> None:
-    """Export a whole session as one document.
+    """Export a whole session as one document, or its native frames as a test case.
 
     Parameters
     ----------
     session
         The session's id.
     format
-        The document format.
+        The document format. case writes a folder with the frames between the daemon and the agent, without local paths
+        and tokens, as the golden tests of the adapters read it. Look through it before you send it to anybody.
     output
-        The file to write. [default: stdout]
+        The file to write, or the folder of a case. [default: stdout; for a case, the session's id]
     """
+    if format == "case":
+        _case(session, output or Path(session), options)
+        return
     with options.client() as client:
         chunks = client.export(session, format=format)
         if output is None:
@@ -43,6 +49,18 @@ def export(
         print_json({"path": str(output), "bytes": written})
     else:
         say(f"Wrote {output} ({written:,} bytes).")
+
+
+def _case(session: str, folder: Path, options: DaemonOptions) -> None:
+    with options.client() as client:
+        try:
+            count = write_case(client, session, folder)
+        except FileExistsError as error:
+            raise CliFailure(f"{error.filename} exists already. Choose another folder with --output.") from error
+    if options.json:
+        print_json({"path": str(folder), "frames": count})
+    else:
+        say(f"Wrote {folder / FRAMES} ({count} frames). Look through it: text of the conversation is in it.")
 
 
 def _print(chunks: Iterable[bytes]) -> None:
