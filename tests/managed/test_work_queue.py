@@ -13,6 +13,7 @@ from typing import cast
 import httpx2
 import pytest
 
+from everyagent.managed.work_queue.queue import MAX_BACKOFF, backoff
 from everyagent.testing.daemon import NO_TLS, DaemonProcess
 from tests.agents.stage import daemon_of
 from tests.managed import parity
@@ -67,6 +68,12 @@ def test_a_key_gives_access_only_to_its_own_environment_and_session(raw: Raw, da
         assert status(daemon, token, method, path) == 200, path
     assert status(daemon, token, "GET", f"{raw.path}/events") == 200
     assert status(daemon, token, "GET", "/skills") == 200
+    for path in (raw.path, f"{raw.path}/events", "/skills"):  # the environment's own key opens its sessions, too
+        assert status(daemon, other, "GET", path) == 200, path
+        assert path == "/skills" or status(daemon, key, "GET", path) == 401, path
+    message = {"type": "user.message", "content": [{"type": "text", "text": "More"}]}
+    assert ask(daemon, other, "POST", f"{raw.path}/events", {"events": [message]}).status_code == 200
+    assert ask(daemon, key, "POST", f"{raw.path}/events", {"events": [message]}).status_code == 401
     for method, path in (
         ("GET", f"{queue}/poll"),
         ("GET", first),
@@ -99,6 +106,34 @@ def ask(daemon: DaemonProcess, token: str, method: str, path: str, body: object 
 
 def status(daemon: DaemonProcess, token: str, method: str, path: str) -> int:
     return ask(daemon, token, method, path).status_code
+
+
+def test_work_that_fails_again_and_again_waits_longer_each_time(raw: Raw) -> None:
+    raw.create(TOOLSET, environment=SELF_HOSTED)
+    raw.say('[custom name=bash input={"command":"uname"}]')
+    raw.wait_idle("requires_action")
+    queue = queue_of(raw)
+
+    def failed() -> bool:
+        """A worker claims the work and gives up; False if there is none to claim."""
+        work = raw.call("GET", f"{queue}/poll")
+        if work:
+            raw.call("POST", f"{queue}/{work['id']}/ack")
+            raw.call("POST", f"{queue}/{work['id']}/stop", {"force": True})
+        return bool(work)
+
+    while failed():
+        assert len(works(raw)) < 10
+    assert works(raw)[0]["state"] == "queued"
+    assert raw.call("GET", f"{queue}/stats")["pending"] == 1
+    wait_until(failed, "the work does not come back")
+    raw.send({"type": "user.interrupt"})
+
+
+def test_the_wait_grows_and_has_a_bound() -> None:
+    assert [backoff(failures, 0.0) for failures in range(1, 6)] == [0, 1, 2, 4, 8]
+    assert backoff(8, 1.0) == backoff(8, 0.0) / 2
+    assert backoff(10_000, 0.0) == MAX_BACKOFF
 
 
 def test_an_expired_lease_goes_to_another_worker(raw: Raw) -> None:

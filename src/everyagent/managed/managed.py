@@ -65,6 +65,7 @@ class Managed:
             rests=self._rests,
         )
         self.queue = WorkQueue(sessions.projected, records, self.keys, self.mounts.access, services.clock)
+        self.keys.sessions = self.queue
         prompts = Prompts(self.files)
         self.talking = Talking(sessions.projected, prompts)
         self.initial_events = InitialEvents(sessions, records, self.talking, self.workspaces)

@@ -8,6 +8,7 @@ import base64
 import binascii
 import hmac
 import re
+from typing import Protocol
 
 import msgspec
 
@@ -26,6 +27,7 @@ _SHARED = "shared"
 _WORK_MICROS = 24 * 3600 * 1_000_000
 _ROOT = "/anthropic/v1"
 _MEMORY = re.compile(rf"{_ROOT}/memory_stores/([^/]+)(?:/(memories|memory_versions)(?:/[^/]+)?)?")
+_SESSION = re.compile(rf"{_ROOT}/sessions/([^/]+)(/events|/events/stream|/stream)?")
 _READABLE = re.compile(rf"{_ROOT}/skills(/.*)?")
 
 
@@ -58,7 +60,21 @@ class WorkerKey(msgspec.Struct, frozen=True, kw_only=True, tag="environment_key"
     revoked_at: str | None = None
 
 
+class EnvironmentSessions(Protocol):
+    """What an environment's key needs to know of its sessions."""
+
+    async def environment_of(self, session_id: str) -> str | None: ...
+
+    async def memory_of(self, environment_id: str) -> dict[str, bool]:
+        """The memory stores of sessions that wait for a worker, or have one."""
+        ...
+
+
 class WorkerKeys:
+    """`sessions` is set once the stores that it needs exist."""
+
+    sessions: EnvironmentSessions
+
     def __init__(self, records: Records, vault: SecretVault, clock: Clock) -> None:
         self._records = records
         self._seal = vault.derived(b"environment keys")
@@ -93,7 +109,7 @@ class WorkerKeys:
     async def principal(self, key: str, method: str, path: str) -> Principal | None:
         """The principal of a worker whose key opens the path, or None."""
         claims = self._claims(key)
-        if claims is None or not self.opens(key, method, path):
+        if claims is None or not (self.opens(key, method, path) or await self._opens_sessions(claims, method, path)):
             return None
         try:
             environment = await self._records.find("environment", claims.environment)
@@ -142,6 +158,19 @@ class WorkerKeys:
             or (method == "GET" and readable)
             or _opens_memory(claims.memory, method, path)
         )
+
+    async def _opens_sessions(self, claims: _Claims, method: str, path: str) -> bool:
+        """An environment's key opens its sessions as that of a piece of work does, for workers that have no other."""
+        if claims.work is not None:
+            return False
+        if found := _SESSION.fullmatch(path):
+            allowed = method == "GET" or (found[2] or "").startswith("/events")
+            return allowed and await self.sessions.environment_of(found[1]) == claims.environment
+        if method == "GET" and _READABLE.fullmatch(path):
+            return True
+        if not _MEMORY.fullmatch(path):
+            return False
+        return _opens_memory(await self.sessions.memory_of(claims.environment), method, path)
 
     def session_of(self, key: str) -> str | None:
         """The session that a worker's key belongs to."""

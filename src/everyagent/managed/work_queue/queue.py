@@ -1,6 +1,7 @@
 """The work queue of self-hosted environments. Work is queued when a turn begins, leased by workers, and given to others
 when a lease expires. Each change replaces one version of a record, so concurrent changes do not get lost."""
 
+import random
 from collections.abc import Awaitable, Callable
 
 import anyio
@@ -10,6 +11,7 @@ from msgspec.structs import replace
 from everyagent.clock import Clock, rfc3339
 from everyagent.errors import Conflict, NotFound, PreconditionFailed, RecordChanged, RecordExists, RecordNotFound
 from everyagent.log.records import Change, Insert, Record, RecordQuery, Records, Replace
+from everyagent.logs import get_logger
 from everyagent.managed.field_limits import merged_metadata
 from everyagent.managed.resources.pages import Page, page_of
 from everyagent.managed.resources.record_store import find_in, retry_on_change
@@ -37,6 +39,8 @@ _LOOK_SECONDS = 0.2
 _POLLING_MICROS = 30 * MICROS
 _PAGE = 1000
 _WORKER_CHARS = 256
+MAX_BACKOFF = 300.0
+logger = get_logger(__name__)
 
 
 #: The memory stores of a session, each with whether it may write to it.
@@ -63,9 +67,11 @@ class WorkQueue:
             try:
                 if open_work:
                     body = _body(open_work[0])
-                    await self._records.write(_replaced(open_work[0], replace(body, turns=body.turns + 1)))
+                    await self._records.write(
+                        _replaced(open_work[0], replace(body, turns=body.turns + 1, not_before=0))
+                    )
                 else:
-                    await self._records.write(_new(environment_id, session_id))
+                    await self._records.write(_new(environment_id, WorkBody(session_id=session_id)))
             except (RecordChanged, RecordExists, RecordNotFound):
                 continue
             return
@@ -93,7 +99,14 @@ class WorkQueue:
                 if body.state == "stopping" or not await self._lives(body.session_id):
                     await self._end(record, body)
                     continue
-                fresh = WorkBody(session_id=body.session_id, metadata=body.metadata, claimed_at=now, turns=body.turns)
+                fresh = WorkBody(
+                    session_id=body.session_id,
+                    metadata=body.metadata,
+                    claimed_at=now,
+                    turns=body.turns,
+                    failures=body.failures,
+                    claimed_head=await self._head(body.session_id),
+                )
                 (claimed,) = await self._records.write(_replaced(record, fresh))
             except (RecordChanged, RecordNotFound):
                 continue
@@ -176,9 +189,23 @@ class WorkQueue:
             )
         ]
         if await self._needs_worker(body.session_id):
-            changes.append(_new(record.parent, body.session_id))
+            changes.append(_new(record.parent, await self._again(body)))
         stopped, *_ = await self._records.write(*changes)
         return shown(stopped, over)
+
+    async def _again(self, body: WorkBody) -> WorkBody:
+        """Work for a session that is not done. It waits if its last workers stopped without any progress."""
+        head = await self._head(body.session_id)
+        if body.claimed_head is None or head != body.claimed_head:
+            return WorkBody(session_id=body.session_id)
+        failures = body.failures + 1
+        seconds = backoff(failures, random.random())
+        logger.warning("a worker made no progress", session=body.session_id, times=failures, next_in_seconds=seconds)
+        not_before = self._clock.micros() + int(seconds * MICROS)
+        return WorkBody(session_id=body.session_id, failures=failures, not_before=not_before)
+
+    async def _head(self, session_id: str) -> int:
+        return (await self._projected.log.projection(session_id)).head
 
     async def _needs_worker(self, session_id: str) -> bool:
         try:
@@ -193,6 +220,21 @@ class WorkQueue:
             return (await self._projected.log.projection(session_id)).status != "terminated"
         except NotFound:
             return False
+
+    # -- sessions of an environment, for its keys -----------------------------------------------------------
+
+    async def environment_of(self, session_id: str) -> str | None:
+        try:
+            return (await self._projected.log.projection(session_id)).environment_id
+        except NotFound:
+            return None
+
+    async def memory_of(self, environment_id: str) -> dict[str, bool]:
+        stores: dict[str, bool] = {}
+        for work in await self._open(environment_id):
+            for store, writable in (await self._memory(_body(work).session_id)).items():
+                stores[store] = writable or stores.get(store, False)
+        return stores
 
     # -- looking --------------------------------------------------------------------------------------------
 
@@ -256,9 +298,19 @@ class WorkQueue:
         return record, _body(record)
 
 
-def _new(environment_id: str, session_id: str) -> Insert:
-    body = msgspec.json.encode(WorkBody(session_id=session_id))
-    return Insert(kind=KIND, id=new_id("work_"), parent=environment_id, key=session_id, body=body)
+def backoff(failures: int, chance: float) -> float:
+    """Seconds until the next try: none after the first failure, then twice as many each time, up to five minutes.
+
+    `chance` (0 to 1) shortens them by up to a half, so that workers do not come back together.
+    """
+    if failures < 2:
+        return 0.0
+    return min(MAX_BACKOFF, 2.0 ** min(failures - 2, 20)) * (1 - chance / 2)
+
+
+def _new(environment_id: str, body: WorkBody) -> Insert:
+    encoded = msgspec.json.encode(body)
+    return Insert(kind=KIND, id=new_id("work_"), parent=environment_id, key=body.session_id, body=encoded)
 
 
 def _replaced(record: Record, body: WorkBody) -> Replace:

@@ -80,7 +80,11 @@ class WorkListQuery(Struct, frozen=True, kw_only=True):
 
 
 class WorkBody(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The stored part; times are microseconds. `turns` counts turns that began while it was open."""
+    """The stored part; times are microseconds. `turns` counts turns that began while it was open.
+
+    `failures` counts workers in a row that stopped without any progress of the session, which had `claimed_head` events
+    when the last one claimed it. Nobody can claim the work before `not_before`.
+    """
 
     session_id: str
     state: WorkState = "queued"
@@ -93,6 +97,9 @@ class WorkBody(Struct, frozen=True, kw_only=True, omit_defaults=True):
     stop_requested_at: int | None = None
     stopped_at: int | None = None
     turns: int = 0
+    failures: int = 0
+    claimed_head: int | None = None
+    not_before: int = 0
 
     @property
     def last_heartbeat(self) -> str | None:
@@ -100,6 +107,8 @@ class WorkBody(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def free(self, now: int, reclaim_micros: int) -> bool:
         """Whether it can be claimed: never claimed, not acknowledged in time, or its lease has expired."""
+        if now < self.not_before:
+            return False
         if self.state == "queued":
             return self.claimed_at is None or now - self.claimed_at >= reclaim_micros
         since = self.heartbeat_at or self.acknowledged_at or 0
