@@ -15,7 +15,7 @@ from bench.machine import allow_many_files
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from tests.torture import deaths, fuzz, hostile, kills, nodes, power_loss, readers, soak
+from tests.torture import deaths, fuzz, hostile, kills, leases, nodes, power_loss, readers, soak
 from tests.torture.report import Finished, markdown
 from tests.torture.row import Outcome, RowFunction, Run
 
@@ -27,6 +27,7 @@ class Row(NamedTuple):
 
 ROWS: dict[str, Row] = {
     "kills": Row("kill -9 of the daemon, at random and at failpoints; 20 sessions, 50 readers", kills.run),
+    "leases": Row("simulated crashes, pauses, partitions and outages, by seed", leases.run),
     "nodes": Row("nodes of a cluster killed, paused beyond their lease, and stopped, under load", nodes.run),
     "power-loss": Row("power loss: database, write-ahead log and blobs", power_loss.run),
     "deaths": Row("death of the agent in 12 states by 4 signals", deaths.run),

@@ -48,6 +48,7 @@ class Node:
         take_up: Callable[[], Awaitable[None]],
         refresh: Callable[[], Awaitable[None]],
         live_sessions: Callable[[], int],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.key = key
         self.nodes: Sequence[NodeInfo] = ()
@@ -57,6 +58,7 @@ class Node:
         self._take_up = take_up
         self._refresh = refresh
         self._live_sessions = live_sessions
+        self._clock = clock
         self._policy = LeasePolicy()
         self._clock_at = (0, 0.0)
         self._orphans = anyio.Event()
@@ -70,12 +72,12 @@ class Node:
 
     @property
     def ready(self) -> bool:
-        return not self._left and self._policy.holds(time.monotonic())
+        return not self._left and self._policy.holds(self._clock())
 
     def database_time(self) -> int:
         """The database's clock, in microseconds, as far as this node knows it."""
         micros, at = self._clock_at
-        return micros + int((time.monotonic() - at) * 1e6)
+        return micros + int((self._clock() - at) * 1e6)
 
     def living(self, node_id: str, since: float) -> bool:
         """False if a heartbeat after `since`, on the monotonic clock, did not find the node."""
@@ -93,7 +95,7 @@ class Node:
             tasks.start_soon(self._refresh_often)
             count = 0
             while not self._left:
-                asked = time.monotonic()
+                asked = self._clock()
                 try:
                     beat = await self._membership.beat(
                         remove_expired=self._policy.may_remove(asked), live_sessions=self._live_sessions()
@@ -123,7 +125,7 @@ class Node:
                 self._log.announce("node_left")
 
     def _beaten(self, beat: Beat, asked: float, *, look: bool) -> float:
-        self._clock_at = (beat.now, time.monotonic())
+        self._clock_at = (beat.now, self._clock())
         left = {node.node_id for node in self.nodes} - {node.node_id for node in beat.nodes}
         self.nodes = beat.nodes
         for node_id in beat.removed:

@@ -7,6 +7,7 @@ from everyagent.errors import (
     AskNotFound,
     EveryagentError,
     OffsetOutOfRange,
+    OwnedElsewhere,
     SessionHasEnded,
     StorageFull,
     Unavailable,
@@ -33,6 +34,13 @@ def session_lost() -> Unavailable:
 
 def shutting_down() -> Unavailable:
     return Unavailable("The daemon is shutting down. Try again when it is back.")
+
+
+def owned_elsewhere(session_id: str) -> OwnedElsewhere:
+    return OwnedElsewhere(
+        f"Another node owns the session {session_id!r}. Nothing was changed. Use the routes of /v1/sessions: they "
+        "pass commands to the owner."
+    )
 
 
 def session_ended(session_id: str) -> SessionHasEnded:

@@ -47,7 +47,7 @@ from everyagent.sessions.machine.inputs import answer_batch, cancel_batch, messa
 from everyagent.sessions.machine.messages import masked_input, queued
 from everyagent.sessions.machine.session_update import update_batch
 from everyagent.sessions.projected import ProjectedSessions
-from everyagent.sessions.refusals import closed_ask, disk_full, offset_outside, session_ended
+from everyagent.sessions.refusals import closed_ask, disk_full, offset_outside, owned_elsewhere, session_ended
 from everyagent.sessions.services import Services
 from everyagent.sessions.supervisor import Supervisor
 from everyagent.sessions.tool_calls import call_tool
@@ -185,7 +185,7 @@ class Sessions:
     async def cancel(self, session_id: str) -> bool:
         """Stop the running turn, or the one that is about to begin; False if there is none."""
         await self._writable(session_id)
-        if not self._supervisor.live(session_id):
+        if not await self._running(session_id):
             return False
         async with self._supervisor.hold(session_id) as actor:
             decision = await actor.submit(cancel_batch())
@@ -193,7 +193,7 @@ class Sessions:
 
     async def cancel_subagent(self, session_id: str, item_id: str) -> bool:
         await self._writable(session_id)
-        if not self._supervisor.live(session_id):
+        if not await self._running(session_id):
             return False
         async with self._supervisor.hold(session_id) as actor:
             return await actor.cancel_subagent(item_id)
@@ -217,7 +217,7 @@ class Sessions:
     async def answer(self, session_id: str, ask_id: str, answer: Answer) -> None:
         """The first answer counts; it is on disk before the agent gets it."""
         self._refuse_if_full()
-        if not self._supervisor.live(session_id):
+        if not await self._running(session_id):
             raise await closed_ask(self._log, (await self._log.session(session_id)).number, ask_id)
         async with self._supervisor.hold(session_id) as actor:
             await actor.submit(answer_batch(ask_id, answer))
@@ -304,6 +304,13 @@ class Sessions:
         if not 0 <= after <= record.last_sequence:
             raise offset_outside(after, record.last_sequence)
         return record
+
+    async def _running(self, session_id: str) -> bool:
+        """Whether the session is in memory. Raises `OwnedElsewhere` if another node may have it in its own."""
+        live, node = self._supervisor.live(session_id), self.services.node
+        if not live and node is not None and await node.elsewhere(session_id):
+            raise owned_elsewhere(session_id)
+        return live
 
     async def _writable(self, session_id: str) -> None:
         if (await self._log.session(session_id)).status == "ended":
