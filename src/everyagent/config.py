@@ -41,6 +41,7 @@ class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
 
     `idle_timeout` is in seconds. `isolation` is the level of sessions that name none; none is below `min_isolation`.
     Sessions of API keys work below `key_directory`, by default the working directory.
+    Web pages of `allowed_origin`, several with commas between them, may use the API.
     With `cluster`, other daemons share the store, and reach this one at `node_url`, by default where it listens.
     `agents` are agents of the user's own; only `config.toml` has them.
     """
@@ -57,6 +58,7 @@ class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
     isolation: IsolationChoice = "auto"
     min_isolation: Isolation = "none"
     key_directory: Path | None = None
+    allowed_origin: Annotated[str, Meta(pattern=r"^https?://[^/,\s]+(,https?://[^/,\s]+)*$")] | None = None
     store: Annotated[str, Meta(pattern="^postgres(ql)?://")] | None = None
     cluster: bool = False
     node_url: Annotated[str, Meta(pattern="^https?://[^/?#]+/?$")] | None = None

@@ -315,6 +315,7 @@ async def run(
                 hosts=_hosts(settings.host) | ({urlsplit(node_url).netloc} if node_url else set()),
                 data_dir=settings.data_dir,
                 key_directory=settings.key_directory or Path.cwd(),
+                origins=settings.allowed_origin.lower().split(",") if settings.allowed_origin else (),
             )
             forwarder = _forwarder(sessions, api_settings)
             app = create_app(sessions, api_settings, managed=lambda: managed.managed, forwarder=forwarder)

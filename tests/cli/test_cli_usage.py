@@ -14,6 +14,10 @@ from everyagent.cli.daemon_start import plain_options
 from everyagent.cli.exit_codes import EPILOGUE, MEANINGS
 
 
+def test_server_is_another_name_of_serve(cli: Cli):
+    assert cli("server", "--help").out.splitlines()[2:] == cli("serve", "--help").out.splitlines()[2:]
+
+
 def test_help_lists_the_commands_and_the_exit_codes(cli: Cli):
     outcome = cli("--help")
     assert outcome.code == 0

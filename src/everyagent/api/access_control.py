@@ -60,7 +60,8 @@ class AccessControl:
         for origin in _all(headers, b"origin"):
             if origin not in (f"http://{host}", f"https://{host}") and origin not in self._origins:
                 raise Forbidden(
-                    f"The origin {origin!r} may not use this daemon. Send the request from the daemon's own origin.",
+                    f"The origin {origin!r} may not use this daemon. Send the request from the daemon's own origin, or "
+                    "allow this one with `serve --allowed-origin`.",
                     origin=origin,
                 )
         if self._public(scope["path"]):

@@ -16,6 +16,7 @@ from everyagent.api import request_decoding, ui
 from everyagent.api.access_control import AccessControl
 from everyagent.api.authorization import authorize
 from everyagent.api.context import ApiSettings, Context
+from everyagent.api.cors import Cors
 from everyagent.api.http_api import HttpApi, UniversalApi
 from everyagent.api.idempotency import Idempotency, key_of
 from everyagent.api.metrics import Metrics, Sample
@@ -81,6 +82,7 @@ class Application:
             node=forwarder.node if forwarder else None,
         )
         self._idempotency = Idempotency(sessions)
+        self._cors = Cors(settings.origins)
         self._universal = UniversalApi(Router(routes))
         public = frozenset(route.path for route in routes if route.public)
         self._keys = keys = sessions.services.keys
@@ -102,11 +104,11 @@ class Application:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             raise RuntimeError(f"Only HTTP is supported, not {scope['type']}.")
-        sender = ResponseSender(scope, send, self.metrics, self._universal)
+        sender = ResponseSender(scope, send, self.metrics, self._universal, self._cors)
         try:
             if self._is_managed(scope["path"]):
                 sender.api = self._managed
-            answer = await self._answer(scope, receive, sender, sender.api)
+            answer = self._cors.preflight(scope) or await self._answer(scope, receive, sender, sender.api)
             await answer(scope, receive, sender.send)
         except ClientDisconnect:
             return

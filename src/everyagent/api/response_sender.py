@@ -5,6 +5,7 @@ import time
 
 from starlette.types import Message, Receive, Scope, Send
 
+from everyagent.api.cors import Cors
 from everyagent.api.http_api import HttpApi
 from everyagent.api.metrics import Metrics
 from everyagent.api.problems import unexpected
@@ -20,6 +21,7 @@ class ResponseSender:
 
     __slots__ = (
         "_begun",
+        "_cors",
         "_metrics",
         "_scope",
         "_send",
@@ -31,7 +33,7 @@ class ResponseSender:
         "warnings",
     )
 
-    def __init__(self, scope: Scope, send: Send, metrics: Metrics, api: HttpApi) -> None:
+    def __init__(self, scope: Scope, send: Send, metrics: Metrics, api: HttpApi, cors: Cors) -> None:
         self.request_id = new_id("req_")
         self.route = ""
         self.ignored: list[str] = []
@@ -40,6 +42,7 @@ class ResponseSender:
         self._send = send
         self._metrics = metrics
         self.api = api
+        self._cors = cors
         self._begun = False
         self._start = time.perf_counter()
 
@@ -61,7 +64,7 @@ class ResponseSender:
 
     def _headers(self) -> list[tuple[bytes, bytes]]:
         request_id = self.request_id.encode()
-        headers = [(b"x-request-id", request_id), (b"request-id", request_id)]
+        headers = [(b"x-request-id", request_id), (b"request-id", request_id), *self._cors.headers(self._scope)]
         unknown = [f"ignored unknown fields: {', '.join(self.ignored)}"] if self.ignored else []
         if text := "; ".join([*self.warnings, *unknown]).encode("ascii", "backslashreplace"):
             visible = bytes(byte if 32 <= byte < 127 else ord("?") for byte in text[:_WARNING_BYTES])

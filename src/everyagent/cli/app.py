@@ -15,6 +15,7 @@ app = App(
 app.command(
     "everyagent.cli.serve:serve",
     name="serve",
+    alias="server",
     help="Start the daemon.\n\n"
     "Every option can also be set by an environment variable (EVERYAGENT_PORT for --port) or in config.toml.",
 )

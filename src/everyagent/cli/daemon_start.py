@@ -16,7 +16,7 @@ from everyagent.config import Settings
 _VALUED = frozenset(
     {
         *("host", "port", "data-dir", "token", "default-agent", "idle-timeout", "prices", "log-format", "store"),
-        *("isolation", "min-isolation", "key-directory", "node-url"),
+        *("isolation", "min-isolation", "key-directory", "allowed-origin", "node-url"),
     }
 )
 _SWITCHES = frozenset({"no-token", "json", "cluster"})

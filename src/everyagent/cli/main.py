@@ -36,7 +36,7 @@ def run(words: Sequence[str]) -> int:
 
 
 def _run(words: list[str]) -> int:
-    if words[:1] == ["serve"]:
+    if words[:1] in (["serve"], ["server"]):
         from everyagent.cli.daemon_start import plain_options, start
 
         if (options := plain_options(words[1:])) is not None:

@@ -24,6 +24,7 @@ def serve(
     isolation: IsolationChoice | None = None,
     min_isolation: Isolation | None = None,
     key_directory: Path | None = None,
+    allowed_origin: Annotated[str | None, Parameter(name=["--allowed-origin", "--cors-allow-origin"])] = None,
     store: str | None = None,
     cluster: Annotated[bool | None, Parameter(negative=())] = None,
     node_url: str | None = None,
@@ -61,6 +62,9 @@ def serve(
         The weakest isolation that a session may have: none or namespace. [default: none]
     key_directory
         The folder in which sessions of API keys work, or below it. [default: the working directory]
+    allowed_origin
+        The origin of web pages that may use the API, such as https://app.example.org, with commas between several. They
+        need the token, too. [default: only the daemon's own]
     store
         A PostgreSQL database for the event log: postgresql://user@host/database. [default: SQLite in the data folder]
     cluster
@@ -87,6 +91,7 @@ def serve(
             "isolation": isolation,
             "min-isolation": min_isolation,
             "key-directory": key_directory,
+            "allowed-origin": allowed_origin,
             "store": store,
             "cluster": cluster,
             "node-url": node_url,

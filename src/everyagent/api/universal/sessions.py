@@ -1,6 +1,6 @@
 """Routes that create, list, change, fork and end sessions."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Struct
@@ -35,7 +35,7 @@ class SessionsQuery(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class CreatedSession(SessionInfo, frozen=True, kw_only=True, rename="camel"):
-    healthy: Literal[True] = True
+    healthy: bool = True
 
 
 @routes.add("GET", "/v1/sessions")
