@@ -217,3 +217,17 @@ def items(body: bytes) -> list[FileRefPart]:
     if not isinstance(data, ItemCompleted) or data.item.role != "user":
         return []
     return [part for part in data.item.content if isinstance(part, FileRefPart)]
+
+
+async def test_fewer_answers_than_questions_leave_the_rest_unanswered(client: httpx2.AsyncClient) -> None:
+    assert (await client.post("/v1/sessions/mine/messages", json={"message": "[question]"})).status_code == 204
+    asks: list[dict[str, str]] = []
+    with anyio.fail_after(LIMIT_SECONDS):
+        while not asks:
+            asks = (await client.get("/v1/asks")).json()["asks"]
+            await anyio.sleep(0.01)
+    url = f"/v1/sessions/mine/questions/{asks[0]['askId']}/reply"
+    assert (await client.post(url, json={"answers": [["Red"], ["Docs"], ["More"]]})).status_code == 400
+    assert (await client.post(url, json={"answers": [["Red"]]})).status_code == 204
+    (resolved,) = (await client.get("/v1/sessions/mine/events?types=question.resolved")).json()["events"]
+    assert (resolved["data"]["answers"], resolved["data"]["status"]) == ([["Red"], []], "answered")

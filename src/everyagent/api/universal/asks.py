@@ -25,7 +25,7 @@ class ReplyToPermission(Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class ReplyToQuestion(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The chosen labels or free texts for each question, in order."""
+    """The chosen labels or free texts for each question, in order. Questions without one are left unanswered."""
 
     answers: list[list[str]]
 

@@ -151,11 +151,14 @@ def resolution(request: Request, answer: Answer) -> Resolution:
             )
         case QuestionRequested(), QuestionAnswer():
             answers = answer.answers
-            if answers is not None and len(answers) != max(1, len(request.questions)):
+            asked = max(1, len(request.questions))
+            if answers is not None and len(answers) > asked:
                 raise BadRequest(
-                    f"This ask has {len(request.questions)} questions, and {len(answers)} answers came. "
+                    f"This ask has {asked} questions, and {len(answers)} answers came. "
                     "Send one list of chosen labels for each question, in order."
                 )
+            if answers is not None:
+                answers = answers + [[]] * (asked - len(answers))  # questions at the end are left unanswered
             return replace(
                 _question(request),
                 status="rejected" if answers is None else "answered",
