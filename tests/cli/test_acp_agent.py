@@ -57,9 +57,9 @@ async def test_a_turn_with_every_kind_of_update(editor: Editor, tmp_path: Path) 
     asked, edit = editor.of("tool_call")
     ends = [each for each in editor.of("tool_call_update") if each.status == "completed"]
     (done,) = [each for each in ends if each.tool_call_id == asked.tool_call_id]
+    (changed,) = [each for each in ends if each.tool_call_id == edit.tool_call_id]  # the calls end in any order
     assert (asked.kind, done.content[0].content.text, done.raw_output["exitCode"]) == ("execute", "permitted\n", 0)
-    changed = editor.of("tool_call_update")[-1]
-    assert (changed.tool_call_id, changed.status, edit.kind) == (edit.tool_call_id, "completed", "edit")
+    assert edit.kind == "edit"
     assert (changed.content[0].path, changed.content[0].new_text) == (str(tmp_path / "mock.txt"), "A line of the mock.")
     assert [entry.status for entry in editor.of("plan")[-1].entries] == ["completed"] * 3
     assert not editor.of("user_message_chunk")  # the editor knows what its user typed
@@ -300,9 +300,9 @@ def test_everyagent_is_an_agent_of_everyagent(tmp_path: Path) -> None:
         assert (turn.stop_reason, turn.text) == ("end_turn", "You answered: Green; Docs, Tests.")
         assert (tmp_path / "mock.txt").read_text() == "A line of the mock.\n"
         results = [part.output for item in turn.items for part in item.content if isinstance(part, ToolResultPart)]
-        assert results == ["permitted\n", "Added a line to mock.txt."]
+        assert sorted(results) == ["Added a line to mock.txt.", "permitted\n"]
         diffs = [part.diff for item in turn.items for part in item.content if isinstance(part, FileRefPart)]
-        assert "+A line of the mock." in (diffs[-1] or "")
+        assert any("+A line of the mock." in (diff or "") for diff in diffs)
         listed = client.models("nested")
         assert [model.id for model in listed.models] == ["mock-small", "mock-large"]
         events = list(client.events(made.session_id, follow=False))
