@@ -11,6 +11,7 @@ import pytest
 from everyagent.client import ApiError, Client
 from everyagent.testing.daemon import NO_TLS, TOKEN
 from tests.cluster.nodes import NodeProcess, client, cluster
+from tests.managed.raw import TOOLSET, Raw
 from tests.postgres.server import PostgresServer
 from tests.waiting import LIMIT_SECONDS, wait_until
 
@@ -116,6 +117,26 @@ def test_an_api_key_is_known_and_revoked_on_all_nodes(
         second.revoke_key(made.key.key_id)
     with Client(nodes[0].url, made.secret) as keyed:
         wait_until(lambda: status_of(keyed) == 401)
+
+
+def test_a_managed_session_is_sent_to_streamed_and_deleted_on_another_node(nodes: list[NodeProcess]):
+    here, there = Raw(nodes[0]), Raw(nodes[1])
+    there.session_id = here.create(TOOLSET)
+    file = here.upload("a.txt", b"content" * 1000)
+    assert there.answer("GET", f"/files/{file}").status_code == 200
+    stream = there.stream(**{"last-event-id": "0"})
+    there.say("hello from another node")
+    types: list[object] = []
+    for event in stream:
+        types.append(event["type"])
+        if event["type"] == "session.status_idle":
+            break
+    assert "agent.message" in types
+    assert here.events() == there.events()
+    there.call("DELETE", there.path)
+    assert here.answer("GET", here.path).status_code == 404
+    here.close()
+    there.close()
 
 
 def test_a_forged_forwarded_request_is_refused(nodes: list[NodeProcess]):
