@@ -4,7 +4,8 @@ import anyio
 import httpx2
 import pytest
 
-from everyagent.errors import StorageFull
+from everyagent.errors import KeyReused, StorageFull
+from everyagent.sessions import Receipt
 from tests.api.served import Served
 
 
@@ -90,4 +91,24 @@ async def test_a_repeated_streamed_turn_is_streamed_again_and_not_started_twice(
     assert (first.status_code, again.status_code) == (200, 200)
     assert again.content == first.content
     assert (await served.client.post(url, json={"message": "ho"}, headers=key())).status_code == 409
+    assert served.sessions.effects == ["send hi"]
+
+
+async def test_a_request_that_another_node_committed_after_the_first_look_gets_its_response(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served.sessions.add("mine")
+    first = await served.client.post("/v1/sessions/mine/messages", json={"message": "hi"}, headers=key())
+    looks = [None, served.sessions.receipts["k-1"]]
+
+    async def receipt(_key: str) -> Receipt | None:
+        return looks.pop(0)
+
+    async def send(*_: object) -> str:
+        raise KeyReused("committed meanwhile")
+
+    monkeypatch.setattr(served.sessions, "receipt", receipt)
+    monkeypatch.setattr(served.sessions, "send", send)
+    again = await served.client.post("/v1/sessions/mine/messages", json={"message": "hi"}, headers=key())
+    assert (again.status_code, again.headers["x-item-id"]) == (204, first.headers["x-item-id"])
     assert served.sessions.effects == ["send hi"]

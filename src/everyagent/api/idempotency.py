@@ -72,7 +72,14 @@ class Idempotency:
             key.earlier = await self._sessions.receipt(key.value)
             if key.earlier is not None and not _streams(key.earlier, key):
                 return _again(key.earlier)
-            answer = await work()
+            try:
+                answer = await work()
+            except KeyReused:
+                # The session's former owner committed the same request after the first look.
+                key.earlier = await self._sessions.receipt(key.value)
+                if key.earlier is None:
+                    raise
+                return await work() if _streams(key.earlier, key) else _again(key.earlier)
             if not key.kept and isinstance(answer, Response) and answer.status_code < 300:
                 await self._sessions.keep_receipt(key.receipt(answer))
             return answer
