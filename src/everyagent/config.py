@@ -4,6 +4,7 @@ Also reads and writes the token file.
 """
 
 import os
+import re
 import secrets
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -14,6 +15,7 @@ from msgspec import Meta, Struct
 
 from everyagent.model.agents import OwnAgent
 from everyagent.model.isolation import Isolation, IsolationChoice
+from everyagent.model.limits import AgentLimits
 from everyagent.model.prices import UNPRICED, Price, Prices
 
 AgentName: TypeAlias = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
@@ -30,6 +32,15 @@ PRICES_FILE = "prices.json"
 
 _PREFIX = "EVERYAGENT_"
 
+#: A number of bytes, which may be written with a unit: 512M, 4G.
+Bytes: TypeAlias = Annotated[int, Meta(ge=0)]
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT])(?:i?B)?", re.IGNORECASE)
+_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+#: The share of the machine's memory that one session may use, if nothing else is configured.
+_MEMORY_SHARE = 0.75
+#: The processes and threads that one session may have, if nothing else is configured: a build may start some a core.
+_PROCESSES, _PROCESSES_PER_CORE = 1024, 64
+
 
 class ConfigError(Exception):
     """An invalid setting. The message names the setting and its origin."""
@@ -40,6 +51,7 @@ class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
     without `store`, the log is a SQLite file there.
 
     `idle_timeout` is in seconds. `isolation` is the level of sessions that name none; none is below `min_isolation`.
+    `session_*` are limits of the agents, which `agent_limits` reads.
     Sessions of API keys work below `key_directory`, by default the working directory.
     Web pages of `allowed_origin`, several with commas between them, may use the API.
     With `cluster`, other daemons share the store, and reach this one at `node_url`, by default where it listens.
@@ -57,6 +69,11 @@ class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
     prices: Path | None = None
     isolation: IsolationChoice = "auto"
     min_isolation: Isolation = "none"
+    session_memory: Bytes | None = None
+    session_processes: Annotated[int, Meta(ge=0)] | None = None
+    session_cpu: Annotated[float, Meta(ge=0)] | None = None
+    session_open_files: Annotated[int, Meta(ge=0)] | None = None
+    session_disk: Bytes | None = None
     key_directory: Path | None = None
     allowed_origin: Annotated[str, Meta(pattern=r"^https?://[^/,\s]+(,https?://[^/,\s]+)*$")] | None = None
     store: Annotated[str, Meta(pattern="^postgres(ql)?://")] | None = None
@@ -74,6 +91,7 @@ class GivenSetting(NamedTuple):
 
 
 _NAMES: tuple[str, ...] = tuple(name.replace("_", "-") for name in Settings.__struct_fields__)
+_SIZES = frozenset({"session-memory", "session-disk"})
 _TYPES: dict[str, object] = {
     name.replace("_", "-"): hint for name, hint in get_type_hints(Settings, include_extras=True).items()
 }
@@ -166,6 +184,18 @@ def add_own_agent(name: str, agent: OwnAgent, environ: Mapping[str, str] = os.en
 
 def is_loopback(host: str) -> bool:
     return host in {"localhost", "::1"} or host.startswith("127.")
+
+
+def agent_limits(settings: Settings) -> AgentLimits:
+    """The limits of every session's agent. A setting of 0 is no limit. Raises `ConfigError`."""
+    memory = int(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") * _MEMORY_SHARE)
+    defaults = {"memory": memory, "processes": max(_PROCESSES, _PROCESSES_PER_CORE * (os.cpu_count() or 1))}
+    given = {name: getattr(settings, f"session_{name}") for name in AgentLimits.__struct_fields__}
+    values = {name: defaults.get(name) if value is None else value or None for name, value in given.items()}
+    try:
+        return msgspec.convert(msgspec.to_builtins(AgentLimits(**values)), AgentLimits)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"A limit of sessions (session-...) is too low: {error}.") from error
 
 
 def ensure_token(settings: Settings) -> str | None:
@@ -261,6 +291,8 @@ def _converted(name: str, given: GivenSetting) -> object:
         raise ConfigError(f"Unknown setting {name!r} ({given.origin}). Known settings: {', '.join(_NAMES)}.")
     if name in ("data-dir", "prices") and isinstance(given.value, str | Path):
         return Path(given.value).expanduser().absolute()
+    if name in _SIZES and isinstance(given.value, str) and (size := _SIZE.fullmatch(given.value.strip())):
+        return int(float(size[1]) * _UNITS[size[2].upper()])
     try:
         return msgspec.convert(given.value, type=_TYPES[name], strict=not isinstance(given.value, str))
     except msgspec.ValidationError as error:

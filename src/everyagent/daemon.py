@@ -25,7 +25,7 @@ from everyagent.api.context import ApiSettings
 from everyagent.api.owner_token import OwnerToken
 from everyagent.api.server import listen, serve
 from everyagent.clock import Clock, SystemClock
-from everyagent.config import TOKEN_FILE, Settings, ensure_token, is_loopback, read_prices
+from everyagent.config import TOKEN_FILE, Settings, agent_limits, ensure_token, is_loopback, read_prices
 from everyagent.errors import OwnedElsewhere
 from everyagent.log.log import Charge, Log, SessionRecord
 from everyagent.log.projections import ProjectionQuery, ProjectionRecord
@@ -184,6 +184,7 @@ async def sessions_of(
         async with anyio.create_task_group() as tasks:
             reaper = Reaper()
             known = adapters(tasks) if adapters else known_adapters(tasks, settings.data_dir / "agents", reaper)
+            limits = agent_limits(settings)
             isolation = IsolationPolicy(default=settings.isolation, floor=settings.min_isolation)
             agents = Agents(
                 known,
@@ -210,6 +211,7 @@ async def sessions_of(
                 {token.encode(): "daemon_token"} if token else {},
                 environment_secrets(os.environ),
                 isolation,
+                limits,
             )
             managed = managed or LazyManaged()
             supervisor = Supervisor(
@@ -230,6 +232,7 @@ async def sessions_of(
                 default_agent=settings.default_agent,
                 directory=Path.cwd(),
                 isolation=isolation,
+                limits=limits,
             )
             managed.sessions = sessions = Sessions(
                 log=log,

@@ -2,11 +2,10 @@
 
 import os
 from collections.abc import Generator
-from pathlib import Path
 
 import pytest
 from tests.isolation.attempts import ATTEMPTS
-from tests.isolation.walled_daemon import NOBODY, WalledDaemon, interpreter_for, running
+from tests.isolation.walled_daemon import NOBODY, WalledDaemon, interpreter_for, opened_folder, running
 from tests.waiting import wait_until
 
 from everyagent.runtime.wall_probe import unavailable_reason
@@ -16,15 +15,11 @@ USERS = {"root": 0, "nobody": NOBODY} if os.geteuid() == 0 else {"user": os.gete
 
 
 @pytest.fixture(scope="module", params=USERS)
-def daemon(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generator[WalledDaemon]:
+def daemon(request: pytest.FixtureRequest) -> Generator[WalledDaemon]:
     user = USERS[request.param]
     if not interpreter_for(user)[0]:
         pytest.skip("there is no Python that this user may run")
-    base = tmp_path_factory.mktemp("walls")
-    for folder in (base, *base.parents):
-        if folder.stat().st_uid == os.geteuid() and folder.is_relative_to("/tmp") and folder != Path("/tmp"):
-            folder.chmod(0o755)
-    with WalledDaemon(base / "here", user).running() as running_daemon:
+    with opened_folder() as base, WalledDaemon(base / "here", user).running() as running_daemon:
         yield running_daemon
 
 

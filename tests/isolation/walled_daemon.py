@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -169,6 +170,14 @@ class WalledDaemon:
             assert (self.base / name).read_text() == "a secret"
         assert not Path("/usr/everyagent-attempt").exists()
         assert not Path("/usr/bin/everyagent-attempt").exists()
+
+
+@contextmanager
+def opened_folder() -> Generator[Path]:
+    """A temporary folder that other users may enter. Those of pytest are closed whenever another run of it begins."""
+    with tempfile.TemporaryDirectory(prefix="everyagent-") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
 
 
 def interpreter_for(user: int) -> tuple[str, str]:

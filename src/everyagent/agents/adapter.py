@@ -18,6 +18,7 @@ from everyagent.model.events import ErrorCode, EventData, StderrOutput
 from everyagent.model.policies import UNRESTRICTED, AgentTool, ToolPolicies
 from everyagent.model.sessions import Attachment
 from everyagent.model.tools import CustomTool, McpServer
+from everyagent.runtime.limits import UNLIMITED, ProcessLimits
 
 
 class Capabilities(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -125,7 +126,7 @@ class Launch(Struct, frozen=True, kw_only=True):
     * `hosts` are the only hosts that commands may reach; None for no limit. An agent without a sandbox of its own must
       then run its commands in `shell`, even if its settings name another one.
     * `isolation` is the level at which the agent's processes run. Behind a wall (`walls.py`), `hidden` paths are not
-      there.
+      there. `limits` are those of the processes.
     """
 
     session_id: str
@@ -147,6 +148,7 @@ class Launch(Struct, frozen=True, kw_only=True):
     hosts: tuple[str, ...] | None = None
     shell: CommandShell | None = None
     isolation: Literal["none", "namespace"] = "none"
+    limits: ProcessLimits = UNLIMITED
     hidden: tuple[Path, ...] = ()
     native_session_id: str | None = None
     seed: str | None = None

@@ -159,7 +159,10 @@ class LineConversation:
         else:
             words = self.process.last_error_line
             message = f"{self._protocol.title} ended with {exit}{f': {words}' if words else '.'}"
-        ending = self._protocol.ended(exit)
+        if hit := self.process.limit_hit:
+            ending = ProcessEnd(code="limit_exceeded", message=hit.message)
+        else:
+            ending = self._protocol.ended(exit)
         return Death(
             expected=self._closing,
             history_lost=ending.history_lost,

@@ -163,6 +163,8 @@ class SharedServer(ABC, Generic[M]):
         except Exception as fault:
             logger.exception("a shared server was not ended", server=self.title, pid=self._process.pid)
             return death_by(fault, self.title, Death(expected=False, stderr=self._process.stderr))
+        if hit := self._process.limit_hit:
+            return Death(expected=False, stderr=self._process.stderr, message=hit.message, code="limit_exceeded")
         words = self._process.last_error_line
         message = f"{self.title} ended with {exit}{f': {words}' if words else '.'}"
         return Death(

@@ -1,4 +1,4 @@
-"""Pool of server processes that sessions share: one for each program, credentials, configuration and wall."""
+"""Pool of server processes that sessions share: one for each program, credentials, configuration, wall and limits."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from everyagent.agents.supervision import TaskSupervisor
 from everyagent.errors import AgentFailed
+from everyagent.runtime.limits import UNLIMITED, ProcessLimits
 from everyagent.runtime.wall import Wall
 
 
@@ -19,10 +20,17 @@ class ServerKey(Struct, frozen=True):
     argv: tuple[str, ...]
     environment: tuple[tuple[str, str], ...]
     wall: Wall | None = None
+    limits: ProcessLimits = UNLIMITED
 
     @classmethod
-    def of(cls, argv: tuple[str, ...], environment: dict[str, str], wall: Wall | None = None) -> "ServerKey":
-        return cls(argv, tuple(sorted(environment.items())), wall)
+    def of(
+        cls,
+        argv: tuple[str, ...],
+        environment: dict[str, str],
+        wall: Wall | None = None,
+        limits: ProcessLimits = UNLIMITED,
+    ) -> "ServerKey":
+        return cls(argv, tuple(sorted(environment.items())), wall, limits)
 
 
 class PooledServer(Protocol):

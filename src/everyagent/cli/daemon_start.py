@@ -16,7 +16,8 @@ from everyagent.config import Settings
 _VALUED = frozenset(
     {
         *("host", "port", "data-dir", "token", "default-agent", "idle-timeout", "prices", "log-format", "store"),
-        *("isolation", "min-isolation", "key-directory", "allowed-origin", "node-url"),
+        *("isolation", "min-isolation", "key-directory", "allowed-origin", "node-url", "session-memory"),
+        *("session-processes", "session-cpu", "session-open-files", "session-disk"),
     }
 )
 _SWITCHES = frozenset({"no-token", "json", "cluster"})

@@ -23,6 +23,11 @@ def serve(
     prices: Path | None = None,
     isolation: IsolationChoice | None = None,
     min_isolation: Isolation | None = None,
+    session_memory: str | None = None,
+    session_processes: int | None = None,
+    session_cpu: float | None = None,
+    session_open_files: int | None = None,
+    session_disk: str | None = None,
     key_directory: Path | None = None,
     allowed_origin: Annotated[str | None, Parameter(name=["--allowed-origin", "--cors-allow-origin"])] = None,
     store: str | None = None,
@@ -60,6 +65,17 @@ def serve(
         system permits it, else none. [default: auto]
     min_isolation
         The weakest isolation that a session may have: none or namespace. [default: none]
+    session_memory
+        The memory that a session's agent may use with everything that it starts, such as 4G; 0 is no limit.
+        [default: three quarters of the machine's memory]
+    session_processes
+        The processes and threads that a session's agent may have; 0 is no limit. [default: 1024, or 64 for each core]
+    session_cpu
+        The number of cores that a session's agent may use. [default: no limit]
+    session_open_files
+        The files that each process of an agent may have open. [default: that of the daemon]
+    session_disk
+        The disk space that a session's directory and scratch folder may take, such as 20G. [default: no limit]
     key_directory
         The folder in which sessions of API keys work, or below it. [default: the working directory]
     allowed_origin
@@ -90,6 +106,11 @@ def serve(
             "prices": prices,
             "isolation": isolation,
             "min-isolation": min_isolation,
+            "session-memory": session_memory,
+            "session-processes": session_processes,
+            "session-cpu": session_cpu,
+            "session-open-files": session_open_files,
+            "session-disk": session_disk,
             "key-directory": key_directory,
             "allowed-origin": allowed_origin,
             "store": store,

@@ -7,6 +7,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from everyagent.model.asks import AskKind
 from everyagent.model.events import SessionStatus
 from everyagent.model.isolation import Isolation, IsolationChoice
+from everyagent.model.limits import NO_LIMITS, AgentLimits
 from everyagent.model.parts import Json
 from everyagent.model.policies import UNRESTRICTED, ToolPolicies
 from everyagent.model.tools import CustomTool, McpServer
@@ -23,7 +24,8 @@ class CreateSession(Struct, frozen=True, kw_only=True, omit_defaults=True, renam
 
     `allowedHosts` are the only hosts that the agent's commands may connect to (`*.example.org` stands for all
     subdomains); without it their network access is not restricted. `isolation` separates the agent from the machine;
-    without it the server's default is used.
+    without it the server's default is used. `limits` are what the agent may use of the machine: those of the server
+    where it names none, and never more.
 
     `lifetime`: an `open` session lives until it is terminated or deleted, a `process` session ends with its agent's
     process, a `turn` session after its first turn.
@@ -47,6 +49,7 @@ class CreateSession(Struct, frozen=True, kw_only=True, omit_defaults=True, renam
     allowed_hosts: Annotated[list[str], Meta(max_length=256)] | None = None
     isolation: IsolationChoice | None = None
     lifetime: Lifetime = "open"
+    limits: AgentLimits = NO_LIMITS
     system_prompt: str | None = None
     metadata: dict[str, str] = {}
 
@@ -105,7 +108,8 @@ class ForkOrigin(Struct, frozen=True, kw_only=True, rename="camel"):
 class SessionInfo(Struct, frozen=True, kw_only=True, rename="camel"):
     """`env` and `mcp` show what is configured, without the secrets. Times are milliseconds since 1970.
 
-    `isolation` is the level of the session's agent, never `auto`; null in a session of an earlier version.
+    `isolation` is the level of the session's agent, never `auto`; null in a session of an earlier version. `limits` are
+    those that the session asked for.
     """
 
     session_id: str
@@ -130,6 +134,7 @@ class SessionInfo(Struct, frozen=True, kw_only=True, rename="camel"):
     allowed_hosts: list[str] | None = None
     isolation: Isolation | None = None
     lifetime: Lifetime = "open"
+    limits: AgentLimits = NO_LIMITS
     system_prompt: str | None
     usage: Usage
     cost_usd: float

@@ -15,8 +15,10 @@ from anyio import to_thread
 
 from everyagent.errors import AgentFailed, AgentNotInstalled
 from everyagent.model.events import StderrOutput
+from everyagent.runtime import process_tree
 from everyagent.runtime.exit import Exit, on_exit
 from everyagent.runtime.framing import Line, LineSplitter
+from everyagent.runtime.limits import UNLIMITED, LimitHit, ProcessLimits
 from everyagent.runtime.reaper import Reaper
 from everyagent.runtime.spawn import spawn
 from everyagent.runtime.stderr import StderrKeeper
@@ -32,10 +34,19 @@ KILL_LIMIT = 10.0
 class Process:
     """Runs in its own session and process group. It and its descendants carry the reaper's markers.
 
+    `limit_hit` is set if it was ended because it used too much.
+
     One task reads `lines` to their end. `stop` can be called by any task, any number of times.
     """
 
-    def __init__(self, child: subprocess.Popen[bytes], mark: str, reaper: Reaper) -> None:
+    def __init__(
+        self,
+        child: subprocess.Popen[bytes],
+        mark: str,
+        reaper: Reaper,
+        limits: ProcessLimits = UNLIMITED,
+        wall: Wall | None = None,
+    ) -> None:
         assert child.stdin
         assert child.stdout
         assert child.stderr
@@ -45,6 +56,10 @@ class Process:
         self._stdout = child.stdout
         self._stderr = child.stderr
         self._stderr_lines = StderrKeeper()
+        self.limits = limits
+        self.limit_hit: LimitHit | None = None
+        self._walled = wall is not None
+        self.memory_folders = wall.memory_folders if wall else ()
         self._mark = mark
         self._reaper = reaper
         self._loop = asyncio.get_running_loop()
@@ -58,6 +73,8 @@ class Process:
         _widen(self._stdout.fileno())
         self._loop.add_reader(self._stderr.fileno(), self._read_stderr)
         on_exit(child, self._ended)
+        if limits.watched:
+            reaper.limits.add(self)
 
     @classmethod
     async def start(
@@ -68,11 +85,19 @@ class Process:
         environment: Mapping[str, str],
         reaper: Reaper,
         wall: Wall | None = None,
+        limits: ProcessLimits = UNLIMITED,
         network: socket.socket | None = None,
     ) -> "Process":
         """Start a program. Raises `AgentNotInstalled` if it does not exist, `AgentFailed` if it does not start."""
         start = partial(
-            spawn, argv, directory=directory, environment=environment, reaper=reaper, wall=wall, network=network
+            spawn,
+            argv,
+            directory=directory,
+            environment=environment,
+            reaper=reaper,
+            wall=wall,
+            limits=limits,
+            network=network,
         )
         if not directory.is_dir():
             raise AgentFailed(
@@ -85,7 +110,7 @@ class Process:
             raise AgentNotInstalled(f"There is no program {argv[0]}.") from None
         except OSError as error:
             raise AgentFailed(f"The program {argv[0]} could not be started: {error}.") from error
-        return cls(child, mark, reaper)
+        return cls(child, mark, reaper, limits, wall)
 
     @property
     def exit(self) -> Exit | None:
@@ -111,6 +136,15 @@ class Process:
         """Send SIGINT to the process alone, not to its descendants."""
         if self._exit is None:
             os.kill(self.pid, signal.SIGINT)
+
+    def exceeded(self, hit: LimitHit) -> None:
+        """End it with all its descendants, because it uses too much. `limit_hit` is the reason from now on."""
+        if self._exit is None and self.limit_hit is None:
+            self.limit_hit = hit
+            if self._walled:
+                self._signal(signal.SIGKILL)  # everything behind the wall ends with its first process
+            else:
+                self._loop.run_in_executor(None, process_tree.kill_descendants, self.pid)
 
     def nudge(self) -> None:
         """Make `lines` yield soon, with an empty batch if there is no output."""
@@ -183,6 +217,7 @@ class Process:
     def _ended(self) -> None:
         self._signal(signal.SIGKILL)  # the remaining processes of its group
         self._exit = Exit.of(self._child.wait())
+        self._reaper.limits.remove(self)
         self._finish_stderr()
         self._stdin.close()
         self._exited.set()

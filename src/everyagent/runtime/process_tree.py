@@ -38,7 +38,10 @@ def members(entries: Collection[ProcessEntry], mark: str, known: Collection[Proc
     Parent links find a child that cleared its environment; the mark finds one that left its parent and its group.
     """
     alive = {entry[:2] for entry in known}
-    found = {entry for entry in entries if entry.mark == mark or entry[:2] in alive}
+    return _with_descendants(entries, {entry for entry in entries if entry.mark == mark or entry[:2] in alive})
+
+
+def _with_descendants(entries: Collection[ProcessEntry], found: set[ProcessEntry]) -> set[ProcessEntry]:
     children: dict[int, list[ProcessEntry]] = {}
     for entry in entries:
         children.setdefault(entry.parent, []).append(entry)
@@ -52,6 +55,10 @@ def members(entries: Collection[ProcessEntry], mark: str, known: Collection[Proc
 
 def kill(entries: Collection[ProcessEntry]) -> None:
     """Send SIGKILL to each, unless its pid belongs to another process by now."""
+    _signal(entries, signal.SIGKILL)
+
+
+def _signal(entries: Collection[ProcessEntry], number: signal.Signals) -> None:
     for pid, start, _, _ in entries:
         try:
             handle = os.pidfd_open(pid)
@@ -59,11 +66,28 @@ def kill(entries: Collection[ProcessEntry]) -> None:
             continue
         try:
             if (now := _stat(pid)) and now[0] == start:
-                signal.pidfd_send_signal(handle, signal.SIGKILL)
+                signal.pidfd_send_signal(handle, number)
         except ProcessLookupError:
             continue
         finally:
             os.close(handle)
+
+
+def kill_descendants(root: int) -> None:
+    """Kill everything below a process, which collects orphans and ends with its last child.
+
+    All are stopped first: a stopped process starts no others, so that also a flood of processes comes to its end.
+    """
+    stopped: set[ProcessEntry] = set()
+    while True:
+        entries = snapshot("")
+        below = _with_descendants(entries, {entry for entry in entries if entry.parent == root})
+        new = below - stopped
+        if not new:
+            break
+        _signal(new, signal.SIGSTOP)
+        stopped |= new
+    kill(stopped)
 
 
 def kill_marked(marker: str, mark: str, *, limit: float) -> bool:

@@ -10,6 +10,7 @@ from anyio import to_thread
 
 from everyagent.runtime import process_tree
 from everyagent.runtime.environment import DAEMON_MARKER, SPAWN_MARKER
+from everyagent.runtime.limit_watch import LimitWatch
 
 CLOSE_LIMIT = 10.0
 
@@ -17,11 +18,12 @@ CLOSE_LIMIT = 10.0
 class Reaper:
     """Runs a watcher process in its own session that notices the daemon's end by the end of a pipe.
 
-    `boot_id` marks all processes of this daemon, so that the watcher finds them.
+    `boot_id` marks all processes of this daemon, so that the watcher finds them. `limits` ends those that use too much.
     """
 
     def __init__(self) -> None:
         self.boot_id = secrets.token_hex(8)
+        self.limits = LimitWatch()
         self._watcher: subprocess.Popen[bytes] | None = None
         self._snapshots = _Snapshots()
 
@@ -57,6 +59,7 @@ class Reaper:
 
     async def close(self) -> None:
         """Stop the watcher at a regular shutdown. It kills remaining processes first."""
+        self.limits.close()
         if self._watcher:
             _let_go(self._watcher)
             await to_thread.run_sync(partial(_await_end, self._watcher))

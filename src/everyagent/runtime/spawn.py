@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from everyagent.runtime import wall as walls
+from everyagent.runtime.limits import UNLIMITED, ProcessLimits
 from everyagent.runtime.reaper import Reaper
 from everyagent.runtime.wall import Wall
 
@@ -31,6 +32,7 @@ def spawn(
     environment: Mapping[str, str],
     reaper: Reaper,
     wall: Wall | None = None,
+    limits: ProcessLimits = UNLIMITED,
     network: socket.socket | None = None,
     stdin: int = subprocess.PIPE,
     stdout: int | IO[bytes] = subprocess.PIPE,
@@ -48,6 +50,7 @@ def spawn(
     mark = secrets.token_hex(8)
     words = [("level", "namespace" if wall else "none"), ("cwd", str(directory)), *(wall.steps if wall else ())]
     sockets = [network.fileno()] if network else []
+    words += limits.words(walled=wall is not None)
     words += [("network", str(descriptor)) for descriptor in sockets]
 
     def popen(argv: Sequence[str], descriptors: Sequence[int]) -> subprocess.Popen[bytes]:

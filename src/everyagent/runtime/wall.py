@@ -39,6 +39,11 @@ class Wall(Struct, frozen=True):
 
     steps: tuple[tuple[str, str], ...]
 
+    @property
+    def memory_folders(self) -> tuple[str, ...]:
+        """The writable folders that are kept in memory."""
+        return (*(value for word, value in self.steps if word == "tmp"), "/dev/shm")
+
     def shows(self, path: Path) -> bool:
         """Whether an existing path is there behind the wall."""
         real = os.path.realpath(path)

@@ -16,11 +16,13 @@ from everyagent.log.projections import NewProjection
 from everyagent.masking.masker import Masker
 from everyagent.model.events import SessionStarted
 from everyagent.model.ids import new_id
+from everyagent.model.limits import NO_LIMITS, AgentLimits
 from everyagent.model.parts import Json
 from everyagent.model.principals import current_actor
 from everyagent.model.sessions import CreateSession, ForkOrigin, ForkSession, SessionInfo
 from everyagent.sessions.history.fork import Fork
 from everyagent.sessions.history.info import info_of
+from everyagent.sessions.launch.agent_limits import permitted
 from everyagent.sessions.launch.agents import Agents, Choice, choose
 from everyagent.sessions.launch.allowed_hosts import keepable
 from everyagent.sessions.launch.config import SessionConfig, SessionSecrets, config_of
@@ -52,6 +54,7 @@ class Creation:
         default_agent: str,
         directory: Path,
         isolation: IsolationPolicy = DEFAULT_ISOLATION,
+        limits: AgentLimits = NO_LIMITS,
     ) -> None:
         self._log = log
         self._agents = agents
@@ -60,6 +63,7 @@ class Creation:
         self._default_agent = default_agent
         self._default_directory = directory
         self._isolation = isolation
+        self._limits = limits
 
     async def create(
         self,
@@ -86,6 +90,7 @@ class Creation:
             allowed_hosts=await keepable(request.allowed_hosts, choice.permission_mode, adapter.title, catalog),
             isolation=await self._isolation.chosen(request.isolation),
             lifetime=request.lifetime,
+            limits=permitted(request.limits, self._limits),
             env=sorted({**request.env, **_checked_secrets(request)}),
             mcp=redacted(request.mcp),
         )

@@ -76,9 +76,14 @@ class AcpAdapter:
         environment = launching.environment(profile, launch.env, model, self._environment)
         wall = await self._wall(path, argv, launch, environment)
         process = await Process.start(
-            argv, directory=launch.directory, environment=environment, reaper=self._reaper, wall=wall
+            argv,
+            directory=launch.directory,
+            environment=environment,
+            reaper=self._reaper,
+            wall=wall,
+            limits=launch.limits,
         )
-        terminals = Terminals(launch.directory, environment, self._tasks, self._reaper, wall)
+        terminals = Terminals(launch.directory, environment, self._tasks, self._reaper, wall, launch.limits)
         conversation = AcpConversation(profile, process, launch, listener, self._tasks, terminals)
         self._tasks.start_soon(conversation.run)
         return conversation

@@ -8,6 +8,7 @@ from everyagent.agents.acp import wire
 from everyagent.agents.supervision import TaskSupervisor
 from everyagent.errors import AgentFailed
 from everyagent.runtime.exit import Exit
+from everyagent.runtime.limits import UNLIMITED, ProcessLimits
 from everyagent.runtime.process import Process
 from everyagent.runtime.reaper import Reaper
 from everyagent.runtime.wall import Wall
@@ -35,6 +36,8 @@ class Terminal:
                 if len(self._output) > self._limit:
                     del self._output[: len(self._output) - self._limit]
                     self.truncated = True
+        if hit := self._process.limit_hit:
+            self._output += f"{hit.message}\n".encode()
 
     @property
     def output(self) -> str:
@@ -65,12 +68,14 @@ class Terminals:
         tasks: TaskSupervisor,
         reaper: Reaper,
         wall: Wall | None = None,
+        limits: ProcessLimits = UNLIMITED,
     ) -> None:
         self._directory = directory
         self._environment = environment
         self._tasks = tasks
         self._reaper = reaper
         self._wall = wall
+        self._limits = limits
         self._terminals: dict[str, Terminal] = {}
         self._count = 0
 
@@ -89,6 +94,7 @@ class Terminals:
             environment={**self._environment, **{each.name: each.value for each in request.env}},
             reaper=self._reaper,
             wall=self._wall,
+            limits=self._limits,
         )
         process.close_stdin()
         limit = OUTPUT_BYTES if request.output_byte_limit is None else request.output_byte_limit

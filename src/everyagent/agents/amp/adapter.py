@@ -44,5 +44,6 @@ class AmpAdapter(ProgramAdapter):
             environment=environment,
             reaper=self._reaper,
             wall=await self._wall(launch, environment, program.native(environment), [address.socket.parent]),
+            limits=launch.limits,
             network=launch.shell.network if launch.shell else None,
         )

@@ -28,6 +28,7 @@ class ClaudeAdapter(ProgramAdapter):
             environment=environment,
             reaper=self._reaper,
             wall=await self._wall(launch, environment, program.native(environment)),
+            limits=launch.limits,
             network=launch.shell.network if launch.shell else None,
         )
         async with ended_on_failure(process):

@@ -26,7 +26,7 @@ class CodexAdapter(ProgramAdapter):
         environment = launching.environment(launch.env, self._environment)
         hooks = await self._hook_server.open()
         wall = await self._wall(launch, environment, [program.home(environment)], [hooks.parent])
-        key = ServerKey.of(launching.argv(binary, environment), environment, wall)
+        key = ServerKey.of(launching.argv(binary, environment), environment, wall, launch.limits)
         own = launching.own_servers(environment)
         conversation = CodexConversation(launch, listener, self._tasks, self._reaper, self._hook_server, own)
         await self._servers.open(key, conversation)

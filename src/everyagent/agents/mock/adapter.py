@@ -45,6 +45,7 @@ class MockAdapter:
             environment=environment,
             reaper=self._reaper,
             wall=await walls.around(launch, environment),
+            limits=launch.limits,
         )
         async with ended_on_failure(process):
             conversation = MockConversation(process, listener)

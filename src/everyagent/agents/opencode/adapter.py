@@ -46,7 +46,7 @@ class OpencodeAdapter(ProgramAdapter):
         environment = dict(key.environment)
         needed = [await self._plugin_hooks.folder(), *self._beside()]
         wall = await self._wall(launch, environment, program.native(environment), needed)
-        key = replace(key, wall=wall)
+        key = replace(key, wall=wall, limits=launch.limits)
         if launch.shell and launch.shell.network:
             self._networks[key] = launch.shell.network
         try:

@@ -7,6 +7,7 @@ from msgspec import UNSET, UnsetType
 from everyagent.client.call import ApiCall, ApiResponse, decoded, get, nothing, params, path, post
 from everyagent.model.events import SessionStatus
 from everyagent.model.isolation import IsolationChoice
+from everyagent.model.limits import NO_LIMITS, AgentLimits
 from everyagent.model.policies import UNRESTRICTED, ToolPolicies
 from everyagent.model.responses import Cancelled, SearchHits, SessionPage
 from everyagent.model.sessions import (
@@ -61,6 +62,7 @@ def create(
     allowed_hosts: Sequence[str] | None = None,
     isolation: IsolationChoice | None = None,
     lifetime: Lifetime = "open",
+    limits: AgentLimits = NO_LIMITS,
     system_prompt: str | None = None,
     metadata: Mapping[str, str] | None = None,
 ) -> ApiCall[SessionInfo]:
@@ -81,6 +83,7 @@ def create(
         allowed_hosts=None if allowed_hosts is None else list(allowed_hosts),
         isolation=isolation,
         lifetime=lifetime,
+        limits=limits,
         system_prompt=system_prompt,
         metadata=dict(metadata or {}),
     )

@@ -7,6 +7,7 @@
 * `ro`, `rw`: binds a path. `tmp`: an empty writable folder. `hide`: an empty read-only folder. `link`: a symbolic link,
   its value is `PATH//TARGET`. They are applied in order, so a later one covers an earlier one.
 * `cwd`: the working directory. `cgroup`: a `cgroup.procs` file to join. `limit`: `NUMBER=VALUE`, a resource limit.
+* `processes`: the most processes and threads. `size`: the most bytes in each `tmp`. `cpus`: the number of processors.
 * `network`: a socket, as the number of its descriptor, over which a listening socket of a network namespace is sent.
 """
 
@@ -22,6 +23,11 @@ _DEATH_SIGNAL, _DUMPABLE, _SUBREAPER = 1, 4, 36
 _SIGINT, _SIGKILL, _SIGPIPE, _SIGCHLD, _SIGXFSZ = 2, 9, 13, 17, 25
 _BLOCK, _UNBLOCK = 0, 1
 _NOT_FOUND = 127
+#: Of -1000 to 1000; other programs have 0.
+_FIRST_OUT = 500
+#: The first kernel whose pid namespaces have a limit each, and the ids that such a limit does not count.
+_PIDS_OF_NAMESPACE = (6, 14)
+_RESERVED_PIDS = 300
 
 
 def mask_signals(how: int) -> None:
@@ -49,15 +55,17 @@ def attend(main: int, reap_others: bool) -> int:
                 break
 
 
-def run(argv: list[str], cwd: str, limits: list[str]) -> None:
+def run(argv: list[str], given: dict[str, list[str]]) -> None:
     """In the child: become the program."""
     for number in (_SIGPIPE, _SIGXFSZ):
         libc.signal(number, None)
     mask_signals(_UNBLOCK)
     try:
-        os.chdir(cwd)
-        for limit in limits:
+        os.chdir(given["cwd"][0])
+        for limit in given.get("limit", ()):
             _limit(limit)
+        for count in given.get("cpus", ()):
+            _use_processors(int(count))
         os.execvpe(argv[0], argv, os.environ)
     except OSError as error:
         os.write(2, f"everyagent: {argv[0]} could not be started: {error.strerror}\n".encode())
@@ -68,6 +76,27 @@ def _limit(limit: str) -> None:
     number, value = limit.split("=")
     pair = (ctypes.c_uint64 * 2)(int(value), int(value))
     checked(libc.prlimit(0, int(number), ctypes.byref(pair), None), f"setting resource limit {number}")
+
+
+def _use_processors(count: int) -> None:
+    usable = sorted(os.sched_getaffinity(0))
+    first = os.getppid() % len(usable)
+    os.sched_setaffinity(0, [usable[(first + number) % len(usable)] for number in range(min(count, len(usable)))])
+
+
+def prefer_for_memory() -> None:
+    """If the machine runs out of memory, the kernel ends programs of agents before others."""
+    with open("/proc/self/oom_score_adj", "rb", buffering=0) as file:
+        now = int(file.read())
+    if now < _FIRST_OUT:
+        write("/proc/self/oom_score_adj", str(_FIRST_OUT))
+
+
+def limit_processes(most: int) -> None:
+    """Root's processes have no resource limit on their number; their pid namespace has, since Linux 6.14."""
+    major, minor = (int(part) for part in os.uname().release.split(".")[:2])
+    if (major, minor) >= _PIDS_OF_NAMESPACE:  # before, this would change the whole machine
+        write("/proc/sys/kernel/pid_max", str(_RESERVED_PIDS + most))
 
 
 def kill_children() -> None:
@@ -110,7 +139,10 @@ def init(steps: list[tuple[str, str]], argv: list[str], given: dict[str, list[st
         os._exit(1)  # the parent died before this process would have noticed it
     except BlockingIOError:
         os.close(alive)
-    build(steps, given["user"] == ["0"])
+    for most in given.get("processes", ()):
+        if given["user"] == ["0"]:
+            limit_processes(int(most))
+    build(steps, given["user"] == ["0"], given.get("size", [""])[0])
     restrict()
     for socket in given.get("network", ()):
         from everyagent.runtime.entry import network
@@ -119,7 +151,7 @@ def init(steps: list[tuple[str, str]], argv: list[str], given: dict[str, list[st
     drop_privileges()
     program = os.fork()
     if program == 0:
-        run(argv, given["cwd"][0], given.get("limit", []))
+        run(argv, given)
     libc.prctl(_DUMPABLE, 0, 0, 0, 0)
     for fd in (0, 1, 2):
         os.close(fd)
@@ -142,12 +174,13 @@ def main() -> None:
             given.setdefault(word, []).append(value)
     for path in given.get("cgroup", ()):
         write(path, "0")
+    prefer_for_memory()
     mask_signals(_BLOCK)
     if given["level"] == ["none"]:
         libc.prctl(_SUBREAPER, 1, 0, 0, 0)
         child = os.fork()
         if child == 0:
-            run(argv, given["cwd"][0], given.get("limit", []))
+            run(argv, given)
         for fd in (0, 1, 2):
             os.close(fd)
         status = attend(child, reap_others=True)

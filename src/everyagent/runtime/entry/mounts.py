@@ -115,8 +115,9 @@ def protect(root: int, path: str) -> None:
     os.close(at)
 
 
-def build(steps: "list[tuple[str, str]]", root_user: bool) -> None:
-    """The new root, from an empty file system."""
+def build(steps: "list[tuple[str, str]]", root_user: bool, size: str = "") -> None:
+    """The new root, from an empty file system. `size` limits each file system in memory, in bytes."""
+    options = f"mode=0755,size={size}" if size else "mode=0755"
     checked(libc.mount(None, b"/", None, _PRIVATE, None), "making the mounts private")
     copies = {path: copied(path, READ_ONLY if word == "ro" else 0) for word, path in steps if word in ("ro", "rw")}
     base = "/tmp"
@@ -129,13 +130,13 @@ def build(steps: "list[tuple[str, str]]", root_user: bool) -> None:
         elif word == "link":
             _link(root, *value.split("//", 1))
         elif word == "tmp":
-            empty(root, value)
+            empty(root, value, options)
         else:
             hide(root, value)
         if value == "/" and word in ("ro", "rw"):
             os.close(root)
             root = os.open(base, os.O_PATH | os.O_DIRECTORY | CLOSE_ON_EXEC)
-    _devices(root)
+    _devices(root, options)
     _processes(root, root_user)
     _passwd(root)
     for word, value in steps:
@@ -158,13 +159,13 @@ def _link(root: int, path: str, target: str) -> None:
     os.close(at)
 
 
-def _devices(root: int) -> None:
+def _devices(root: int, options: str) -> None:
     empty(root, "/dev")
     for name in _DEVICES:
         source = os.open(f"/dev/{name}", os.O_PATH | CLOSE_ON_EXEC)
         attach(tree(source, NO_SUID), place(root, f"/dev/{name}", folder=False), name)
         os.close(source)
-    empty(root, "/dev/shm")
+    empty(root, "/dev/shm", options)
     terminals = place(root, "/dev/pts", folder=True)
     mount("devpts", f"/proc/self/fd/{terminals}", NO_SUID | NO_EXEC, "newinstance,ptmxmode=0666,mode=0620")
     os.close(terminals)

@@ -30,6 +30,7 @@ def info_of(record: SessionRecord) -> SessionInfo:
         allowed_hosts=config.allowed_hosts,
         isolation=config.isolation,
         lifetime=config.lifetime,
+        limits=config.limits,
         system_prompt=config.system_prompt,
         usage=record.usage,
         cost_usd=record.cost_usd,

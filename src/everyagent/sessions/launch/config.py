@@ -5,6 +5,7 @@ from msgspec import Struct
 
 from everyagent.log.log import SessionRecord
 from everyagent.model.isolation import Isolation
+from everyagent.model.limits import NO_LIMITS, AgentLimits
 from everyagent.model.parts import Json
 from everyagent.model.policies import UNRESTRICTED, ToolPolicies
 from everyagent.model.sessions import ForkOrigin, Lifetime
@@ -26,6 +27,7 @@ class SessionConfig(Struct, frozen=True, kw_only=True, omit_defaults=True):
     mcp: dict[str, Json] = {}
     isolation: Isolation | None = None
     lifetime: Lifetime = "open"
+    limits: AgentLimits = NO_LIMITS
     forked_from: ForkOrigin | None = None
 
 

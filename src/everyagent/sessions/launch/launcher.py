@@ -17,7 +17,10 @@ from everyagent.masking.live import watch
 from everyagent.masking.masker import Masker
 from everyagent.model.decoding import decode_event
 from everyagent.model.events import TYPE_NUMBERS, ItemCompleted
+from everyagent.model.limits import NO_LIMITS, AgentLimits
+from everyagent.runtime.limits import ProcessLimits
 from everyagent.sessions.history.transcript import AnyEntry, Transcriber, as_seed
+from everyagent.sessions.launch.agent_limits import at_start
 from everyagent.sessions.launch.config import SessionConfig, SessionSecrets, config_of
 from everyagent.sessions.launch.isolation import IsolationPolicy
 from everyagent.sessions.launch.known_secrets import session_secrets
@@ -47,6 +50,7 @@ class Launcher:
         own_secrets: Mapping[bytes, str],
         environment: Mapping[bytes, str],
         isolation: IsolationPolicy = DEFAULT_ISOLATION,
+        limits: AgentLimits = NO_LIMITS,
     ) -> None:
         self._walled = watch(Masker(environment))
         self._own = watch(Masker({**vault.own_secrets(), **own_secrets, **environment}))
@@ -55,16 +59,19 @@ class Launcher:
         self.scratch = scratch
         self._url = url
         self._isolation = isolation
+        self._limits = limits
 
     async def launch_for(self, record: SessionRecord) -> Launch:
         config = config_of(record)
         secrets = self.secrets_of(record)
         offered = bool(config.tools and self._url)
         fresh = record.native_session_id is None and record.last_sequence > 0
+        scratch = self.scratch.make(record.number)
+        limits = at_start(config.limits, self._limits)
         return Launch(
             session_id=record.session_id,
             directory=Path(config.directory),
-            scratch=self.scratch.make(record.number),
+            scratch=scratch,
             permission_mode=record.permission_mode,
             agent_mode=record.agent_mode,
             model=record.model,
@@ -80,6 +87,7 @@ class Launcher:
             policies=config.tool_policies,
             hosts=None if config.allowed_hosts is None else tuple(config.allowed_hosts),
             isolation=await self._isolation.at_start(config.isolation),
+            limits=ProcessLimits(limits, (Path(config.directory), scratch) if limits.disk else ()),
             hidden=(self.scratch.data_folder,),
             native_session_id=record.native_session_id,
             seed=await self._seed(record) if fresh else None,

@@ -52,7 +52,12 @@ class AppServer(SharedServer[CodexMessage]):
     async def ready(cls, key: ServerKey, tasks: TaskSupervisor, reaper: Reaper) -> Self:
         environment = dict(key.environment)
         process = await Process.start(
-            key.argv, directory=Path("/"), environment=environment, reaper=reaper, wall=key.wall
+            key.argv,
+            directory=Path("/"),
+            environment=environment,
+            reaper=reaper,
+            wall=key.wall,
+            limits=key.limits,
         )
         return await cls(process, tasks).started()
 

@@ -64,7 +64,13 @@ class OpencodeServer(SharedServer[NativeEvent]):
         name = secrets.token_hex(8)
         environment = {**dict(key.environment), PASSWORD_VARIABLE: password, NAME_VARIABLE: name}
         process = await Process.start(
-            argv, directory=Path("/"), environment=environment, reaper=reaper, wall=key.wall, network=network
+            argv,
+            directory=Path("/"),
+            environment=environment,
+            reaper=reaper,
+            wall=key.wall,
+            limits=key.limits,
+            network=network,
         )
         return await cls(process, tasks, password, name).started()
 
