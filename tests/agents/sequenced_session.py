@@ -9,6 +9,7 @@ from everyagent.model.asks import Answer
 from everyagent.model.events import (
     Envelope,
     Event,
+    EventData,
     PermissionRequested,
     QuestionRequested,
     SessionStarted,
@@ -58,19 +59,24 @@ class SequencedSession:
                     self.emit([Emission(SessionUpdated(native_session_id=draft.id), False)])
             case Echo():
                 self.emit(self.order.echoed(draft.native_item_id))
-            case Synthetic():
-                self.emit(self.order.apply(draft.data, synthetic=True))
+            case Synthetic(data=data):
+                self._apply(data, synthetic=True)
+            case _:
+                self._apply(draft)
+
+    def _apply(self, data: EventData, *, synthetic: bool = False) -> None:
+        match data:
             case PermissionRequested() | QuestionRequested():
-                emissions = self.order.apply(draft)
-                key = draft.permission_id if isinstance(draft, PermissionRequested) else draft.question_id
-                for data, _ in emissions:
-                    if isinstance(data, PermissionRequested):
-                        self._asked[key] = data.permission_id
-                    elif isinstance(data, QuestionRequested):
-                        self._asked[key] = data.question_id
+                emissions = self.order.apply(data, synthetic=synthetic)
+                key = data.permission_id if isinstance(data, PermissionRequested) else data.question_id
+                for request, _ in emissions:
+                    if isinstance(request, PermissionRequested):
+                        self._asked[key] = request.permission_id
+                    elif isinstance(request, QuestionRequested):
+                        self._asked[key] = request.question_id
                 self.emit(emissions)
             case _:
-                self.emit(self.order.apply(draft))
+                self.emit(self.order.apply(data, synthetic=synthetic))
 
     def pending(self, key: str) -> bool:
         """Whether the ask with the adapter's key is open."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from everyagent.agents.adapter import Draft
-from everyagent.model.events import ItemCompleted, ItemStarted
+from everyagent.model.events import ItemCompleted
 from everyagent.model.items import Item, ItemRole, ItemStatus
 from everyagent.model.parts import ContentPart, StatusPart, ToolCallPart
 
@@ -112,6 +112,6 @@ def notice(key: str, name: str, label: str, detail: str | None = None, *, parent
     return whole(status(key, name, [StatusPart(label=label, detail=detail)], parent=parent))
 
 
-def whole(item: Item) -> tuple[Draft, Draft]:
-    """Drafts for an item that arrives complete."""
-    return (ItemStarted(item=item), ItemCompleted(item=item))
+def whole(item: Item) -> tuple[Draft]:
+    """Drafts for an item that arrives complete. The agent does not report its start, so the session adds it."""
+    return (ItemCompleted(item=item),)

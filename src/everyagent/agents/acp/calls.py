@@ -190,7 +190,8 @@ class AcpCalls:
             return ()
         drafts: list[Draft] = [*self._called(call)]
         if not call.live:
-            drafts.append(ItemStarted(item=self._result_item(call, ToolResultPart(call_id=call.native, output=""))))
+            begun = self._result_item(call, ToolResultPart(call_id=call.native, output=""))
+            drafts.append(Synthetic(ItemStarted(item=begun)))
         call.live = (call.live + piece)[-LIVE_CHARS:]
         drafts.append(
             ItemDelta(
@@ -217,12 +218,8 @@ class AcpCalls:
         part = ToolResultPart(call_id=call.native, output=text, is_error=status == "failed", exit_code=code)
         item = self._result_item(call, part)
         parts = [part, *results.files(call.content, call.locations, call.kind, call.output), *output.images]
-        started = () if call.live else (ItemStarted(item=item),)
         failure = (error or text or "The call failed.") if status == "failed" else None
-        return (
-            *started,
-            ItemCompleted(item=msgspec.structs.replace(item, status=status, content=parts, error=failure)),
-        )
+        return (ItemCompleted(item=msgspec.structs.replace(item, status=status, content=parts, error=failure)),)
 
     # -- items ----------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from everyagent.agents import items
 from everyagent.agents.acp import results
 from everyagent.agents.acp.turns import ChunkKind
 from everyagent.agents.acp.wire import AcpContent, ChunkUpdate
-from everyagent.agents.adapter import Draft
+from everyagent.agents.adapter import Draft, Synthetic
 from everyagent.model.events import ItemCompleted, ItemDelta, ItemStarted
 from everyagent.model.parts import ContentPart, FileRefPart, JsonPart, ReasoningPart, TextPart
 
@@ -85,7 +85,7 @@ class AcpMessages:
         self._open = _Open(self._key(), native, kind, [])
         self._chars = 0
         self.spoken = self.spoken or kind == "text"
-        return (ItemStarted(item=items.message(self._open.key, native=native, subagent=None)),)
+        return (Synthetic(ItemStarted(item=items.message(self._open.key, native=native, subagent=None))),)
 
     def _key(self) -> str:
         self._count += 1

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from everyagent.agents.adapter import Draft
 from everyagent.agents.amp.wire import AmpBlock
 from everyagent.agents.mcp_names import server_and_tool
-from everyagent.model.events import ItemCompleted, ItemStarted
+from everyagent.model.events import ItemCompleted
 from everyagent.model.items import Item, ItemRole
 from everyagent.model.parts import ContentPart, ReasoningPart, TextPart, ToolCallPart
 
@@ -59,6 +59,6 @@ def call(key: str, block: AmpBlock, parent: str | None, subagent: str | None) ->
     )
 
 
-def whole(item: Item) -> tuple[Draft, Draft]:
-    """Drafts for an item: each of Amp's arrives complete."""
-    return (ItemStarted(item=item), ItemCompleted(item=item))
+def whole(item: Item) -> tuple[Draft]:
+    """Drafts for an item: each of Amp's arrives complete, so that the session adds its start."""
+    return (ItemCompleted(item=item),)

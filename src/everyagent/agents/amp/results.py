@@ -51,6 +51,7 @@ def result(key: str, block: wire.AmpBlock, call: AmpCall | None) -> Item:
     failed = block.is_error or block.content.startswith(REJECTED)
     name = call.name if call else ""
     returned = _Returned(block.content) if failed or not call else _returned(block.content, call)
+    failed = failed or bool(returned.exit_code)
     part = ToolResultPart(
         call_id=block.tool_use_id, output=returned.text, is_error=failed, exit_code=returned.exit_code
     )
@@ -64,7 +65,7 @@ def result(key: str, block: wire.AmpBlock, call: AmpCall | None) -> Item:
         content=[part, *returned.parts],
         subagent=call.subagent if call else None,
         name=server_and_tool(name)[1] if name else None,
-        error=block.content if failed else None,
+        error=(returned.text or f"exit code {returned.exit_code}") if failed else None,
     )
 
 

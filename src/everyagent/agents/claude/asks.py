@@ -45,6 +45,8 @@ class ClaudeFormAsk(Struct, frozen=True):
 
 
 Ask: TypeAlias = ClaudePermissionAsk | ClaudeQuestionsAsk | ClaudePlanAsk | ClaudeFormAsk
+#: Asks whose prompt or options are worded here, not by the agent.
+WORDED = (ClaudePlanAsk, ClaudeFormAsk)
 
 _questions = msgspec.json.Decoder(wire.QuestionInput)
 _plans = msgspec.json.Decoder(wire.PlanInput)

@@ -7,7 +7,7 @@ from typing import TypeAlias, TypeVar
 import msgspec
 
 from everyagent.agents import items
-from everyagent.agents.adapter import DecodedFrame, Draft, Frame, NativeSession
+from everyagent.agents.adapter import DecodedFrame, Draft, Frame, NativeSession, Synthetic
 from everyagent.agents.claude import asks, failures, notices, policies, turns, wire
 from everyagent.agents.claude.asks import Ask
 from everyagent.agents.claude.messages import REMEMBERED, ClaudeMessages
@@ -201,7 +201,7 @@ class ClaudeDecoder:
                 self.asides.append(UnservedControlRequest(frame.request_id, subtype))
                 return ()
         self.asks[frame.request_id] = ask
-        return (drafted,)
+        return (Synthetic(drafted) if isinstance(ask, asks.WORDED) else drafted,)
 
     def withdrawn(self, frame: wire.ControlCancel) -> Sequence[Draft]:
         ask = self.asks.pop(frame.request_id, None)

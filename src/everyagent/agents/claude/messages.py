@@ -26,7 +26,6 @@ from everyagent.model.parts import (
     StatusPart,
     TextPart,
     ToolCallPart,
-    ToolResultPart,
 )
 
 #: The number of open calls and of speakers that are remembered; of more, the oldest are forgotten.
@@ -75,6 +74,7 @@ class ClaudeMessages:
         self.keys = ItemKeys()
         self.calls: dict[str, ClaudeCall] = {}
         self.plans: dict[str, str] = {}
+        self._todos: dict[str, Item] = {}
 
     # -- streamed -----------------------------------------------------------------------------------------------
 
@@ -193,8 +193,8 @@ class ClaudeMessages:
         remember(self._last, speaker, native, REMEMBERED)
         key, task = self.keys.of(native), self._task(speaker)
         if parts or not again:
-            own, named = (f"{key} {frame.uuid}", f"{native} {frame.uuid}") if again else (key, native)
-            drafts += items.whole(items.message(own, native=named, subagent=task, content=parts, status="completed"))
+            own = f"{key} {frame.uuid}" if again else key
+            drafts += items.whole(items.message(own, native=native, subagent=task, content=parts, status="completed"))
         for block in blocks:
             if block.type.endswith("tool_use"):
                 drafts += self._call(block, key, speaker)
@@ -207,9 +207,9 @@ class ClaudeMessages:
         call = self.calls.pop(block.tool_use_id, ClaudeCall("unknown", None))
         self.plans.pop(block.tool_use_id, None)
         item = result(self.keys.of(block.tool_use_id), block, structured, call, subagent=self._task(speaker))
-        empty = ToolResultPart(call_id=block.tool_use_id, output="")
-        begun = msgspec.structs.replace(item, status="in_progress", content=[empty], error=None)
-        return (ItemStarted(item=begun), ItemCompleted(item=item))
+        todos = self._todos.pop(block.tool_use_id, None)
+        noted = items.whole(todos) if todos and item.status == "completed" else ()
+        return (ItemCompleted(item=item), *noted)
 
     def _call(self, block: wire.ClaudeBlock, message: str, speaker: str | None) -> Sequence[Draft]:
         remember(self.calls, block.id, called(block, message), REMEMBERED)
@@ -222,7 +222,7 @@ class ClaudeMessages:
         return self.keys.latest(speaker) if speaker else None
 
     def _plans(self, key: str, block: wire.ClaudeBlock) -> Sequence[Draft]:
-        """Adds status items for to-do lists and plans to their calls."""
+        """Adds status items to their calls: for plans at once, for to-do lists when the call has succeeded."""
         match block.name:
             case "TodoWrite":
                 try:
@@ -230,14 +230,15 @@ class ClaudeMessages:
                 except msgspec.ValidationError:
                     return ()
                 parts = [StatusPart(label=todo.content, detail=todo.status) for todo in todos]
-                return _status(f"{key} todos", f"{block.id} todos", "todos", parts)
+                remember(self._todos, block.id, items.status(f"{key} todos", "todos", parts), REMEMBERED)
+                return ()
             case "ExitPlanMode":
                 plan = plan_of(block.input)
                 if not plan:
                     return ()
                 remember(self.plans, block.id, plan, REMEMBERED)
                 parts = [StatusPart(label="Plan", detail=plan)]
-                return _status(f"{key} plan", f"{block.id} plan", "plan", parts)
+                return items.whole(items.status(f"{key} plan", "plan", parts))
             case _:
                 return ()
 
@@ -254,10 +255,6 @@ def _called(
     server, tool = server_and_tool(block.name)
     part = ToolCallPart(name=tool, arguments=arguments, call_id=block.id, mcp_server=server)
     return items.call(key, part, native=block.id, parent=message, subagent=subagent, status=status)
-
-
-def _status(key: str, native: str, name: str, parts: Sequence[StatusPart]) -> Sequence[Draft]:
-    return items.whole(items.status(key, name, parts, native=native))
 
 
 def _part(block: wire.ClaudeBlock) -> ContentPart:

@@ -98,15 +98,11 @@ def _result_end(frame: wire.ResultEnd) -> Sequence[Draft]:
 
 
 def _plan(frame: wire.MockPlan) -> Sequence[Draft]:
-    """A plan arrives complete, so one frame begins and completes its item."""
-    return (ItemStarted(item=items.plan(frame, "in_progress")), ItemCompleted(item=items.plan(frame, "completed")))
+    return (ItemCompleted(item=items.plan(frame, "completed")),)
 
 
 def _compacted(frame: wire.MockCompacted) -> Sequence[Draft]:
-    return (
-        ItemStarted(item=items.compaction(frame, "in_progress")),
-        ItemCompleted(item=items.compaction(frame, "completed")),
-    )
+    return (ItemCompleted(item=items.compaction(frame, "completed")),)
 
 
 def _permission(frame: wire.MockPermission) -> Sequence[Draft]:

@@ -280,7 +280,8 @@ class Sequencer:
             case "tool_result":
                 calls = [self._calls.get(part.call_id) for part in content if isinstance(part, ToolResultPart)]
                 parent = parent or next((call for call in calls if call), self._speaker)
-                content = [replace(part, output="") if isinstance(part, ToolResultPart) else part for part in content]
+                results = [part for part in content if isinstance(part, ToolResultPart)]
+                content = [ToolResultPart(call_id=part.call_id, output="") for part in results]
             case "message":
                 content = [part for part in content if not isinstance(part, TextPart | ReasoningPart)]
                 if not item.subagent and (item.role != "user" or not self._speaker):
@@ -296,6 +297,7 @@ class Sequencer:
             turn_id=self.turn_id,
             status="in_progress",
             content=content,
+            error=None,
         )
 
     def _missing_call(self, item: Item) -> Iterator[Emission]:

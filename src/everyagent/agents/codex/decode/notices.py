@@ -1,5 +1,6 @@
 """Status items for Codex's notices: warnings, limits, hooks, plans. Pure."""
 
+import re
 from collections.abc import Sequence
 
 from everyagent.agents import items
@@ -11,6 +12,9 @@ from everyagent.model.parts import FileRefPart, StatusPart
 _STEPS = {"inProgress": "in_progress"}
 #: The source that Codex names for hooks of a thread's own configuration: ours, which asks for the session's policies.
 OWN_HOOKS = "sessionFlags"
+#: The places between the files of a diff, and the lines that name the two sides of one.
+_FILES = re.compile(r"^(?=diff --git )", re.MULTILINE)
+_SIDES = ("--- a/", "+++ b/")
 
 
 def warning(key: str, notice: wire.CodexNotice) -> Sequence[Draft]:
@@ -65,8 +69,16 @@ def plan(key: str, notice: wire.PlanNotice) -> Sequence[Draft]:
 
 
 def turn_diff(key: str, diff: str) -> Sequence[Draft]:
-    """All changes of the turn, as one diff of several files."""
-    return items.whole(items.status(key, "turn_diff", [FileRefPart(path=".", action="patch", diff=diff)]))
+    """All changes of the turn, a part for each file."""
+    files = [_changed_file(each) for each in _FILES.split(diff) if each]
+    return items.whole(items.status(key, "turn_diff", files))
+
+
+def _changed_file(diff: str) -> FileRefPart:
+    """Codex names files relative to the working directory; one that was deleted has its name on the other side."""
+    sides = {line[:4]: line[6:].partition("\t")[0] for line in diff.splitlines() if line.startswith(_SIDES)}
+    path = sides.get("+++ ") or sides.get("--- ") or "."
+    return FileRefPart(path=path, action="patch" if len(sides) == 2 else "write", diff=diff)
 
 
 def limits(key: str, notice: wire.LimitsNotice) -> Sequence[Draft]:

@@ -134,10 +134,7 @@ class ThreadItems:
         drafts: list[Draft] = []
         if known is None or not tools.TYPES[item.type]:
             drafts.append(ItemCompleted(item=tools.call(call, complete=True)))
-        if key in self._outputs:
-            self._outputs.discard(key)
-        else:
-            drafts.append(ItemStarted(item=tools.begun(call)))
+        self._outputs.discard(key)
         return [*drafts, ItemCompleted(item=tools.result(call))]
 
     def _completed_late(self, thread: str, item: CodexItem) -> Sequence[Draft]:
@@ -274,7 +271,7 @@ class ThreadItems:
         if key in self._outputs or call is None:
             return (piece,) if key in self._outputs else ()
         self._outputs.add(key)
-        return (ItemStarted(item=tools.begun(call)), piece)
+        return (Synthetic(ItemStarted(item=tools.begun(call))), piece)
 
     def typed(self, delta: CodexDelta) -> Sequence[Draft]:
         """The agent wrote to a running command. An empty text only reads its output."""
@@ -291,7 +288,8 @@ class ThreadItems:
             return key, ()
         self._open[key] = OpenMessage(delta.thread_id, delta.item_id, "reasoning")
         subagent = self.subagent(delta.thread_id)
-        return key, (ItemStarted(item=items.message(key, native=delta.item_id, subagent=subagent, name="reasoning")),)
+        begun = items.message(key, native=delta.item_id, subagent=subagent, name="reasoning")
+        return key, (Synthetic(ItemStarted(item=begun)),)
 
     # -- ends ---------------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from everyagent.agents import items
 from everyagent.agents.codex.decode import patches
 from everyagent.agents.codex.protocol.wire import CodexItem, ErrorMessage, McpResult, ModelItem
 from everyagent.model.items import Item
-from everyagent.model.parts import ContentPart, ImagePart, JsonPart, ToolCallPart, ToolResultPart
+from everyagent.model.parts import ContentPart, FileRefPart, ImagePart, JsonPart, ToolCallPart, ToolResultPart
 
 SHELL = "shell"
 PATCH = "apply_patch"
@@ -91,12 +91,18 @@ def result(call: CodexCall) -> Item:
     return items.result(
         result_key(call.key),
         name_of(item),
-        [part, *parts],
+        [part, *parts, *([] if failed else _read(item))],
         native=item.id,
         subagent=call.subagent,
         status="failed" if failed else "completed",
         error=error if failed else None,
     )
+
+
+def _read(item: CodexItem) -> list[FileRefPart]:
+    """The files that a command reads, as far as Codex recognises them."""
+    paths = (action.path for action in item.command_actions if action.type == "read")
+    return [FileRefPart(path=path, action="read") for path in paths if path]
 
 
 def cut(call: CodexCall, why: str) -> Item:

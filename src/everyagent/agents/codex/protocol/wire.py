@@ -169,6 +169,11 @@ class McpResult(CodexWire, frozen=True):
     structured_content: Any = None
 
 
+class CommandAction(CodexWire, frozen=True):
+    type: str = ""
+    path: str | None = None
+
+
 class CodexItem(CodexWire, frozen=True):
     """Every item type's fields in one: a type uses those it has."""
 
@@ -184,6 +189,7 @@ class CodexItem(CodexWire, frozen=True):
     aggregated_output: str | None = None
     exit_code: int | None = None
     duration_ms: int | None = None
+    command_actions: list[CommandAction] = []
     changes: list[FileChange] = []
     server: str = ""
     tool: str = ""

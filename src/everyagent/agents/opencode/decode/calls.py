@@ -57,7 +57,6 @@ class OpencodeCalls:
             yield from self._grown(call)
         elif tools.returned(part):
             self._forget(part.id)
-            yield from _began(call)
             yield ItemCompleted(item=tools.result(part, call.tool, call.parent, call.subagent))
 
     def _grown(self, call: OpencodeCall) -> Iterator[Draft]:
@@ -95,8 +94,7 @@ class OpencodeCalls:
             if not call.asked:
                 asked = tools.call(call.part, call.tool, call.parent, call.subagent, complete=True)
                 yield Synthetic(ItemCompleted(item=asked))
-            for begun in _began(call):
-                yield Synthetic(begun)
+            yield from _began(call)
             yield Synthetic(ItemCompleted(item=_failed(call, why)))
 
     def _forget(self, key: str) -> None:
@@ -104,13 +102,14 @@ class OpencodeCalls:
         remember(self._returned, key, None, REMEMBERED)
 
 
-def _began(call: OpencodeCall) -> Iterator[ItemStarted]:
+def _began(call: OpencodeCall) -> Iterator[Synthetic]:
+    """The start of the result, which OpenCode does not report."""
     if not call.result_begun:
         call.result_begun = True
-        yield ItemStarted(item=tools.begun(call.part, call.tool, call.parent, call.subagent))
+        yield Synthetic(ItemStarted(item=tools.begun(call.part, call.tool, call.parent, call.subagent)))
 
 
 def _failed(call: OpencodeCall, why: str) -> Item:
     begun = tools.begun(call.part, call.tool, call.parent, call.subagent)
-    part = ToolResultPart(call_id=call.part.id, output=call.output, is_error=True)
+    part = ToolResultPart(call_id=call.part.call or call.part.id, output=call.output, is_error=True)
     return replace(begun, status="failed", content=[part], error=why)

@@ -60,7 +60,7 @@ def named(tool: str, servers: dict[str, str]) -> CalledTool:
 
 def call(part: OpencodePart, tool: CalledTool, parent: str, subagent: str | None, *, complete: bool) -> Item:
     arguments = bytes(part.state.input).decode() if complete else ""
-    written = ToolCallPart(name=tool.name, arguments=arguments, call_id=part.id, mcp_server=tool.server)
+    written = ToolCallPart(name=tool.name, arguments=arguments, call_id=part.call or part.id, mcp_server=tool.server)
     status = "completed" if complete else "in_progress"
     return msgspec.structs.replace(
         items.call(part.id, written, native=part.id, subagent=subagent, status=status), parent_id=parent
@@ -69,7 +69,7 @@ def call(part: OpencodePart, tool: CalledTool, parent: str, subagent: str | None
 
 def begun(part: OpencodePart, tool: CalledTool, parent: str, subagent: str | None) -> Item:
     """The result as it starts, into which output is streamed."""
-    return _item(part, tool, parent, subagent, [ToolResultPart(call_id=part.id, output="")])
+    return _item(part, tool, parent, subagent, [ToolResultPart(call_id=part.call or part.id, output="")])
 
 
 def result(part: OpencodePart, tool: CalledTool, parent: str, subagent: str | None) -> Item:
@@ -79,13 +79,14 @@ def result(part: OpencodePart, tool: CalledTool, parent: str, subagent: str | No
     error = _error(part, exit_code)
     time = state.time
     written = ToolResultPart(
-        call_id=part.id,
+        call_id=part.call or part.id,
         output=state.error if state.status == "error" else state.output,
         is_error=error is not None,
         exit_code=exit_code,
         duration_ms=int(time.end - time.start) if time and time.end is not None else None,
     )
-    return _item(part, tool, parent, subagent, [written, *_files(part), *map(_attached, state.attachments)], error)
+    attached = [_attached(file, _input(part).file) for file in state.attachments]
+    return _item(part, tool, parent, subagent, [written, *_files(part), *attached], error)
 
 
 def _item(
@@ -150,7 +151,7 @@ def _error(part: OpencodePart, exit_code: int | None) -> str | None:
 
 
 def _files(part: OpencodePart) -> list[FileRefPart]:
-    """The files that the call changed."""
+    """The files that the call changed or read."""
     metadata = part.state.metadata
     if part.state.status != "completed":
         return []
@@ -163,6 +164,8 @@ def _files(part: OpencodePart) -> list[FileRefPart]:
     path = metadata.get("filepath")
     if part.tool == "write" and isinstance(path, str):
         return [patches.written(path, _input(part).content, new=metadata.get("exists") is False)]
+    if part.tool == "read" and (read := _input(part).file) and not part.state.attachments:
+        return [FileRefPart(path=read, action="read")]
     return []
 
 
@@ -173,13 +176,13 @@ def _changes(files: object) -> list[ToolFileChange]:
         return []
 
 
-def _attached(file: Attached) -> ContentPart:
-    """Native URLs are data URLs as a rule."""
+def _attached(file: Attached, read: str) -> ContentPart:
+    """Native URLs are data URLs as a rule, and have no name; `read` is the file that the call was about."""
     head, _, data = file.url.partition(";base64,")
     if file.mime.startswith("image/"):
         inline = head.startswith("data:")
-        return ImagePart(path=file.filename or "image", mime=file.mime, data=data if inline else None)
-    return FileRefPart(path=file.filename or "attachment", action="read")
+        return ImagePart(path=file.filename or read or "image", mime=file.mime, data=data if inline else None)
+    return FileRefPart(path=file.filename or read or "attachment", action="read")
 
 
 def _input(part: OpencodePart) -> CallInput:
