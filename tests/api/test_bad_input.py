@@ -112,6 +112,15 @@ async def test_query_parameters_may_be_spelled_in_either_way(served: Served) -> 
         assert (await served.client.get(f"/v1/sessions/mine/events?{spelling}")).status_code == 200
 
 
+@pytest.mark.parametrize("spelling", ["include_raw", "includeRaw"])
+async def test_an_error_names_the_query_parameter_as_it_was_sent(served: Served, spelling: str) -> None:
+    served.sessions.add("mine")
+    for query in (f"{spelling}=perhaps", f"{spelling}=true&{spelling}=true"):
+        refused = problem(await served.client.get(f"/v1/sessions/mine/events?{query}"), 400, "invalid_request")
+        assert refused["field"] == spelling
+        assert f"`{spelling}`" in str(refused["detail"])
+
+
 @pytest.mark.parametrize("announced", [True, False])
 async def test_a_body_that_is_too_large_is_413(served: Served, announced: bool) -> None:
     async def pieces():

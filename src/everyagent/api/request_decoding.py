@@ -3,7 +3,7 @@
 import hashlib
 import re
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from functools import cache
 from typing import BinaryIO, TypeVar, get_origin
 from urllib.parse import unquote_plus
@@ -38,28 +38,31 @@ def decode_query(raw: bytes, into: type[S]) -> S:
     """Decode a query string. Names can be camelCase or snake_case; lists are repeated or separated by commas."""
     fields = _fields(into)
     values: dict[str, str | list[str]] = {}
+    sent: dict[str, str] = {}  # parameters as the client spelled them
     for pair in raw.decode("latin-1").split("&") if raw else ():
         given, _, text = pair.partition("=")
-        name, value = _camel(_unquoted(given)), _unquoted(text)
+        spelled, value = _unquoted(given), _unquoted(text)
+        name = _camel(spelled)
+        sent[name] = spelled
         field = fields.get(name)
         if field is None:
             known = ", ".join(sorted(fields)) or "none"
-            raise BadRequest(f"Unknown query parameter `{name}`. Known parameters: {known}.", field=name)
+            raise BadRequest(f"Unknown query parameter `{spelled}`. Known parameters: {known}.", field=spelled)
         if get_origin(field.type) is list:
             earlier = values.setdefault(name, [])
             assert isinstance(earlier, list)
             earlier += value.split(",")
         elif name in values:
-            raise BadRequest(f"The query parameter `{name}` was given twice.", field=name)
+            raise BadRequest(f"The query parameter `{spelled}` was given twice.", field=spelled)
         else:
             values[name] = value
     try:
         query = msgspec.convert(values, into, strict=False)
     except msgspec.ValidationError as error:
-        raise invalid("query", error) from None
+        raise invalid("query", error, sent) from None
     for name in values:
         if getattr(query, fields[name].name) is None:
-            raise BadRequest(f"The query parameter `{name}` cannot be null. Leave it out.", field=name)
+            raise BadRequest(f"The query parameter `{sent[name]}` cannot be null. Leave it out.", field=sent[name])
     return query
 
 
@@ -157,14 +160,15 @@ def _too_large(limit: int) -> TooLarge:
     return TooLarge(f"The body is larger than the limit of {limit} bytes.", limit=limit)
 
 
-def invalid(where: str, error: msgspec.ValidationError) -> BadRequest:
-    """The error for invalid input, with msgspec's message and the path of the field."""
+def invalid(where: str, error: msgspec.ValidationError, sent: Mapping[str, str] | None = None) -> BadRequest:
+    """The error for invalid input, with msgspec's message and the path of the field, as the client `sent` it."""
     text = str(error)
     at, named = _AT.search(text), _FIELD.search(text)
     path = [at["path"]] if at and at["path"] else []
     path += [named["name"]] if named else []
     what = _AT.sub("", text)
-    field = ".".join(path)
+    first, *rest = ".".join(path).split(".", 1)
+    field = ".".join([(sent or {}).get(first, first), *rest])
     return BadRequest(f"Invalid {where}: {what}{f' (at `{field}`)' if field else ''}.", field=field or None)
 
 

@@ -204,10 +204,10 @@ def with_info(receipt: InfoReceipt | None) -> RecordReceipt | None:
 def _checked_id(session_id: str | None) -> str:
     if session_id is None:
         return new_id("sess_")
-    if not _SESSION_ID.fullmatch(session_id):
+    if not _SESSION_ID.fullmatch(session_id) or session_id in (".", ".."):
         raise BadRequest(
-            "A session id is 1 to 128 letters, digits or any of `._~:-`. Choose another, or let one be made: "
-            "POST /v1/sessions.",
+            "A session id is 1 to 128 letters, digits or any of `._~:-`, and neither `.` nor `..`. "
+            "Choose another, or let one be made: POST /v1/sessions.",
             field="sessionId",
         )
     return session_id

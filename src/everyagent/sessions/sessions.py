@@ -155,6 +155,8 @@ class Sessions:
     async def send(self, session_id: str, message: SendMessage, receipt: Callable[[str], Receipt] | None = None) -> str:
         self._refuse_if_full()
         message = checked(message)
+        if not message.message.strip() and not message.attachments:
+            raise BadRequest("The message is empty. Send some text or an attachment.", field="message")
         await self._writable(session_id)
         item_id = new_id("itm_")
         batch = message_batch(item_id, message, receipt(item_id) if receipt else None)
