@@ -7,6 +7,7 @@ import os
 import re
 import secrets
 from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, TypeAlias, get_type_hints
 
@@ -16,6 +17,7 @@ from msgspec import Meta, Struct
 from everyagent.model.agents import OwnAgent
 from everyagent.model.isolation import Isolation, IsolationChoice
 from everyagent.model.limits import AgentLimits
+from everyagent.model.oidc import OidcSettings, is_safe_url
 from everyagent.model.prices import UNPRICED, Price, Prices
 
 AgentName: TypeAlias = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
@@ -55,7 +57,7 @@ class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
     Sessions of API keys work below `key_directory`, by default the working directory.
     Web pages of `allowed_origin`, several with commas between them, may use the API.
     With `cluster`, other daemons share the store, and reach this one at `node_url`, by default where it listens.
-    `agents` are agents of the user's own; only `config.toml` has them.
+    `agents` are agents of the user's own, `oidc` is the sign-in of the inspector; only `config.toml` has them.
     """
 
     data_dir: Path
@@ -81,6 +83,7 @@ class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
     node_url: Annotated[str, Meta(pattern="^https?://[^/?#]+/?$")] | None = None
     log_format: LogFormat = "auto"
     agents: dict[AgentName, OwnAgent] = {}
+    oidc: OidcSettings | None = None
 
 
 class GivenSetting(NamedTuple):
@@ -92,6 +95,7 @@ class GivenSetting(NamedTuple):
 
 _NAMES: tuple[str, ...] = tuple(name.replace("_", "-") for name in Settings.__struct_fields__)
 _SIZES = frozenset({"session-memory", "session-disk"})
+_FILE_ONLY = ("agents", "oidc")
 _TYPES: dict[str, object] = {
     name.replace("_", "-"): hint for name, hint in get_type_hints(Settings, include_extras=True).items()
 }
@@ -109,6 +113,10 @@ def load(flags: Mapping[str, object] | None = None, environ: Mapping[str, str] =
         )
     if settings.cluster:
         _check_cluster(settings, given["cluster"].origin)
+    if settings.oidc is not None and not is_safe_url(settings.oidc.issuer):
+        raise ConfigError(f"The issuer {settings.oidc.issuer} ({given['oidc'].origin}) must be an https address.")
+    if settings.oidc is not None and find_spec("jwt") is None:
+        raise ConfigError("The sign-in with OpenID Connect needs one more package: pip install 'everyagent[oidc]'.")
     return settings
 
 
@@ -256,7 +264,7 @@ def _store_new_token(data_dir: Path, *, replace: bool) -> str:
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, GivenSetting]:
     """Unknown variables with our prefix are ignored, unless the name looks like a misspelled setting."""
-    known = {_PREFIX + name.replace("-", "_").upper(): name for name in _NAMES if name != "agents"}
+    known = {_PREFIX + name.replace("-", "_").upper(): name for name in _NAMES if name not in _FILE_ONLY}
     for variable in environ:
         if variable.startswith(_PREFIX) and variable not in known and (near := _nearest(variable, known)):
             raise ConfigError(f"Unknown setting {variable}. Did you mean {near}?")
@@ -296,5 +304,5 @@ def _converted(name: str, given: GivenSetting) -> object:
     try:
         return msgspec.convert(given.value, type=_TYPES[name], strict=not isinstance(given.value, str))
     except msgspec.ValidationError as error:
-        shown = "" if name in ("token", "store") else f" {given.value!r}"
+        shown = "" if name in ("token", "store", "oidc") else f" {given.value!r}"
         raise ConfigError(f"{given.origin} has an invalid value{shown}: {error}.") from error

@@ -315,10 +315,11 @@ async def run(
             api_settings = ApiSettings(
                 token=token,
                 token_file=None if settings.token else settings.data_dir / TOKEN_FILE,
-                hosts=_hosts(settings.host) | ({urlsplit(node_url).netloc} if node_url else set()),
+                hosts=_hosts(settings.host) | _named_hosts(node_url, settings.oidc.url if settings.oidc else None),
                 data_dir=settings.data_dir,
                 key_directory=settings.key_directory or Path.cwd(),
                 origins=settings.allowed_origin.lower().split(",") if settings.allowed_origin else (),
+                oidc=settings.oidc,
             )
             forwarder = _forwarder(sessions, api_settings)
             app = create_app(sessions, api_settings, managed=lambda: managed.managed, forwarder=forwarder)
@@ -388,3 +389,8 @@ def _hosts(host: str) -> set[str]:
         names |= {hostname, socket.getfqdn()}
         names |= {str(entry[4][0]) for entry in socket.getaddrinfo(hostname, None)}
     return names
+
+
+def _named_hosts(*urls: str | None) -> set[str]:
+    """The `Host` values of addresses at which browsers and other daemons reach this one."""
+    return {urlsplit(url).netloc for url in urls if url}

@@ -87,7 +87,8 @@ async def test_a_secret_is_shown_once_and_stored_hashed(server: Keyed, tmp_path:
     assert made["secret"] not in (await owner.get("/v1/keys")).text
     client = await server.client(made["secret"])
     assert (await client.get("/v1/me")).json() == {
-        "keyId": made["key"]["keyId"], "name": "ci", "workspace": "default", "scopes": ["read"], "expiresAt": None
+        "keyId": made["key"]["keyId"], "name": "ci", "workspace": "default", "scopes": ["read"], "expiresAt": None,
+        "signIn": False,
     }  # fmt: skip
     for file in (tmp_path / "data").rglob("*"):
         assert not file.is_file() or made["secret"].encode() not in file.read_bytes()

@@ -33,7 +33,7 @@ export function headers(more: Record<string, string> = {}, secret: string | null
 }
 
 export async function call(method: Method, path: string, query?: Query, body?: unknown, signal?: AbortSignal, as = headers()): Promise<Response> {
-  const init: RequestInit = { method, headers: as, signal: signal ?? null, credentials: "omit", cache: "no-store" };
+  const init: RequestInit = { method, headers: as, signal: signal ?? null, credentials: "same-origin", cache: "no-store" };
   if (body !== undefined) {
     init.headers = { ...as, "content-type": "application/json" };
     init.body = JSON.stringify(body);

@@ -35,8 +35,14 @@ export async function signIn(key: string): Promise<void> {
   location.reload();
 }
 
-export function signOut(): void {
+export async function signOut(): Promise<void> {
+  if (identity.value?.signIn) await call("POST", "ui/oidc/sign-out");
   dropToken();
   location.hash = "";
   location.reload();
+}
+
+/** The name of the provider with which one can sign in, or null. */
+export async function providerName(): Promise<string | null> {
+  return (await get<{ name: string | null }>("ui/oidc/options")).name;
 }

@@ -67,7 +67,7 @@ export class Feed {
       const headers: Record<string, string> = { accept: "text/event-stream" };
       if (this.token) headers.authorization = `Bearer ${this.token}`;
       if (this.position) headers["last-event-id"] = this.position;
-      const response = await fetch(this.url, { headers, signal: abort.signal, credentials: "omit", cache: "no-store" });
+      const response = await fetch(this.url, { headers, signal: abort.signal, credentials: "same-origin", cache: "no-store" });
       if (response.status === 401 || response.status === 403) {
         const problem = (await response.json().catch(() => ({}))) as { detail?: string };
         return new Refused(response.status, problem.detail ?? "");

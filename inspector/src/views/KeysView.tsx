@@ -72,7 +72,7 @@ function Row({ of: key, onRevoke }: { of: Key; onRevoke: () => void }) {
   return (
     <tr class={state === "valid" ? "" : "over"} data-key={key.keyId}>
       <td class="long" title={key.keyId}>
-        <strong>{key.name}</strong> {key.keyId === identity.value?.keyId && <span class="tag">you</span>}
+        <strong>{key.name}</strong> {key.keyId === identity.value?.keyId && <span class="tag">you</span>} {key.signIn && <span class="tag">sign-in</span>}
       </td>
       <td>{key.workspace}</td>
       <td>

@@ -88,8 +88,8 @@ function WhoAmI() {
           {me.workspace ?? "all workspaces"} · {scopes}
         </small>
       </span>
-      {token() !== null && (
-        <button type="button" class="icon-button" aria-label="Sign out" title="Sign out" onClick={signOut}>
+      {(token() !== null || me.signIn) && (
+        <button type="button" class="icon-button" aria-label="Sign out" title="Sign out" onClick={() => attempt(signOut)}>
           <Icon name="exit" />
         </button>
       )}

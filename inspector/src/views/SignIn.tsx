@@ -1,14 +1,16 @@
-/** Where one signs in: with the owner's token, or with an API key. Also says why one is no longer signed in. */
-import { useState } from "preact/hooks";
-import { token } from "../api/token";
+/** Where one signs in: with a provider, the owner's token, or an API key. Also says why one is no longer signed in. */
+import { useEffect, useState } from "preact/hooks";
+import { dropToken, token } from "../api/token";
 import type { Identity } from "../api/types";
-import { identity, signIn } from "../state/identity";
+import { identity, providerName, signIn } from "../state/identity";
 import { connection } from "../state/live";
 
 export function SignIn() {
   const [typed, setTyped] = useState("");
   const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<string | null>(null);
+  const [problem, setProblem] = useState<string | null>(takeProblem);
+  const [provider, setProvider] = useState<string | null>(null);
+  useEffect(() => void providerName().then(setProvider, () => undefined), []);
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
     setBusy(true);
@@ -29,6 +31,11 @@ export function SignIn() {
             {why}
           </p>
         )}
+        {provider && (
+          <a class="button primary wide" href="oidc" onClick={dropToken}>
+            Sign in with {provider}
+          </a>
+        )}
         <p>
           Open the link that <code>everyagent serve</code> printed, or sign in with the owner’s token (<code>everyagent token</code> prints it) or an API key:
         </p>
@@ -36,12 +43,27 @@ export function SignIn() {
           Token or key
           <input type="password" autoComplete="off" autoFocus required value={typed} onInput={(event) => setTyped(event.currentTarget.value)} />
         </label>
-        <button type="submit" class="button primary wide" disabled={busy}>
+        <button type="submit" class={`button wide ${provider ? "" : "primary"}`} disabled={busy}>
           Sign in
         </button>
       </form>
     </main>
   );
+}
+
+const PROBLEMS: Record<string, string> = {
+  unavailable: "This daemon has no provider to sign in with.",
+  expired: "The sign-in took too long, or began in another browser. Try again.",
+  refused: "The provider did not sign you in.",
+  provider: "The sign-in failed. The log of the daemon says why.",
+  denied: "You are known to the provider, but may not use this daemon. Ask the person who runs it.",
+};
+
+/** The problem of a sign-in with a provider, which comes in the address and is taken out of it. */
+function takeProblem(): string | null {
+  const code = new URLSearchParams(location.search).get("problem");
+  if (code !== null) history.replaceState(null, "", location.pathname + location.hash);
+  return PROBLEMS[code ?? ""] ?? null;
 }
 
 /** Null for somebody who has not tried to sign in. */
@@ -53,7 +75,8 @@ function reason(): string | null {
   return token() === null ? null : "The key of this browser is wrong, revoked or expired.";
 }
 
-function ended({ name, expiresAt, keyId }: Identity): string {
+function ended({ name, expiresAt, keyId, signIn }: Identity): string {
+  if (signIn) return "your sign-in has ended.";
   if (keyId === "owner") return "the owner’s token was replaced.";
   return `the key “${name}” ${expiresAt && expiresAt <= Date.now() ? "has expired." : "was revoked."}`;
 }

@@ -7,6 +7,7 @@ import asyncio
 import hashlib
 import secrets
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Protocol
 
 import msgspec
@@ -14,11 +15,11 @@ from msgspec import Struct
 
 from everyagent.access.token_bucket import TokenBucket
 from everyagent.clock import Clock
-from everyagent.errors import BadRequest, BudgetExceeded, NotFound, RateLimited
-from everyagent.log.audit import AuditTrail
+from everyagent.errors import BadRequest, BudgetExceeded, NotFound, RateLimited, RecordNotFound
+from everyagent.log.audit import AuditEntry, AuditTrail
 from everyagent.log.log import Charge
 from everyagent.log.pending_audit import take_pending
-from everyagent.log.records import DEFAULT_WORKSPACE, Insert, Record, RecordQuery, Records, Replace
+from everyagent.log.records import DEFAULT_WORKSPACE, Delete, Insert, Record, RecordQuery, Records, Replace
 from everyagent.model.ids import new_id
 from everyagent.model.keys import CreateKey, KeyInfo, NewKey
 from everyagent.model.principals import OWNER_ID, SCOPES, EventActor, Principal, Scope, current
@@ -50,6 +51,7 @@ class KeyBody(Struct, frozen=True, kw_only=True, omit_defaults=True):
     expires_at: int | None = None
     rate: int | None = None
     budget_usd: float | None = None
+    sign_in: bool = False
 
 
 class _Key:
@@ -169,6 +171,36 @@ class Keyring:
             )
         if asked.expires_at is not None and asked.expires_at <= self._now():
             raise BadRequest("The key would have expired already.", field="expiresAt")
+        key_id = new_id("key_")
+        return await self._make(key_id, asked, workspace, take_pending(subject=key_id))
+
+    async def sign_in(self, asked: CreateKey, *, operation: str, subject: str) -> NewKey:
+        """Makes the key of somebody who signed in. Earlier sign-ins of the same name that have ended are removed."""
+        key_id, workspace = new_id("key_"), asked.workspace or DEFAULT_WORKSPACE
+        made = await self._make(
+            key_id, asked, workspace, self._entry(key_id, asked.name, workspace, operation, subject), sign_in=True
+        )
+        for key in [*self._keys.values()]:
+            ended = key.record.archived_at is not None or self._expired(key)
+            if key.body.sign_in and key.body.name == asked.name and ended:
+                with suppress(RecordNotFound):  # another daemon on the same storage was faster
+                    await self._storage.records.write(Delete(kind=KIND, id=key.record.id))
+                self._forget(key)
+        return made
+
+    async def sign_out(self, secret: str, *, operation: str) -> None:
+        """Revokes the key of a sign-in. Another secret changes nothing."""
+        key = self._by_digest.get(hashlib.sha256(secret.encode()).digest())
+        if key is not None and key.body.sign_in:
+            await self._revoke(key, self._entry(key.record.id, key.body.name, key.record.workspace, operation, None))
+
+    def is_sign_in(self, key_id: str) -> bool:
+        key = self._keys.get(key_id)
+        return key is not None and key.body.sign_in
+
+    async def _make(
+        self, key_id: str, asked: CreateKey, workspace: str, audit: AuditEntry | None, *, sign_in: bool = False
+    ) -> NewKey:
         secret = PREFIX + secrets.token_urlsafe(32)
         body = KeyBody(
             name=asked.name,
@@ -177,9 +209,10 @@ class Keyring:
             expires_at=asked.expires_at,
             rate=asked.rate,
             budget_usd=asked.budget_usd,
+            sign_in=sign_in,
         )
-        insert = Insert(kind=KIND, id=new_id("key_"), body=msgspec.json.encode(body), workspace=workspace)
-        (record,) = await self._storage.records.write(insert, audit=take_pending(subject=insert.id))
+        insert = Insert(kind=KIND, id=key_id, body=msgspec.json.encode(body), workspace=workspace)
+        (record,) = await self._storage.records.write(insert, audit=audit)
         self._hold(record)
         self._announce()
         return NewKey(key=self._info(self._keys[record.id]), secret=secret)
@@ -195,13 +228,21 @@ class Keyring:
         if key is None or not current().sees(key.record.workspace):
             raise NotFound(f"There is no key {key_id!r}. GET /v1/keys lists those there are.")
         if key.record.archived_at is None:
-            record = key.record
-            change = Replace(kind=KIND, id=key_id, version=record.version, body=record.body, archived=True)
-            (record,) = await self._storage.records.write(change, audit=take_pending())
-            self._hold(record)
-            self._end(key_id)
-            self._announce()
+            await self._revoke(key, take_pending())
         return self._info(self._keys[key_id])
+
+    async def _revoke(self, key: _Key, audit: AuditEntry | None) -> None:
+        old = key.record
+        change = Replace(kind=KIND, id=old.id, version=old.version, body=old.body, archived=True)
+        (record,) = await self._storage.records.write(change, audit=audit)
+        self._hold(record)
+        self._end(old.id)
+        self._announce()
+
+    def _entry(self, key_id: str, name: str, workspace: str, operation: str, subject: str | None) -> AuditEntry:
+        return AuditEntry(
+            at=self.now(), key_id=key_id, name=name, workspace=workspace, operation=operation, subject=subject
+        )
 
     def now(self) -> int:
         """In microseconds."""
@@ -223,6 +264,12 @@ class Keyring:
         else:
             self._by_digest[digest] = key
             self._watch(key)
+
+    def _forget(self, key: _Key) -> None:
+        if key.timer:
+            key.timer.cancel()
+        self._keys.pop(key.record.id, None)
+        self._by_digest.pop(bytes.fromhex(key.body.digest), None)
 
     def _watch(self, key: _Key) -> None:
         """Streams of a key end when it expires."""
@@ -262,6 +309,7 @@ class Keyring:
             rate=body.rate,
             budget_usd=body.budget_usd,
             spent_usd=self._spent.get(record.id, 0.0),
+            sign_in=body.sign_in,
         )
 
 

@@ -20,6 +20,8 @@ from everyagent.model.principals import NOBODY, OWNER, Principal
 
 #: With this header the owner acts in one workspace.
 WORKSPACE_HEADER = b"x-everyagent-workspace"
+#: The cookie with the key of somebody who signed in with OpenID Connect.
+SESSION_COOKIE = "everyagent_session"
 #: Wrong tokens that a peer may send in a minute. A right token is never refused for them.
 WRONG_TOKENS = 120
 _WORKSPACE = re.compile(rb"[a-z0-9][a-z0-9_-]{0,62}")
@@ -126,6 +128,16 @@ def _in_named_workspace(principal: Principal, headers: list[tuple[bytes, bytes]]
 
 
 def tokens(headers: list[tuple[bytes, bytes]]) -> Iterable[bytes]:
+    """The tokens of the request; only without any, the one in its cookie."""
+    given = list(_in_headers(headers))
+    # A cookie is sent by the browser on its own, so it counts only for requests of our own pages.
+    if not given and _all(headers, b"sec-fetch-site") in ([], ["same-origin"]):
+        value = cookie(headers, SESSION_COOKIE)
+        return [] if value is None else [value.encode("latin-1")]
+    return given
+
+
+def _in_headers(headers: list[tuple[bytes, bytes]]) -> Iterable[bytes]:
     for name, value in headers:
         if name == b"x-api-key":
             yield value.strip()
@@ -133,6 +145,16 @@ def tokens(headers: list[tuple[bytes, bytes]]) -> Iterable[bytes]:
             scheme, _, token = value.partition(b" ")
             if scheme.lower() == b"bearer":
                 yield token.strip()
+
+
+def cookie(headers: list[tuple[bytes, bytes]], wanted: str) -> str | None:
+    for header, value in headers:
+        if header == b"cookie":
+            for pair in value.decode("latin-1").split(";"):
+                name, _, text = pair.strip().partition("=")
+                if name == wanted:
+                    return text.strip('"')
+    return None
 
 
 def _all(headers: list[tuple[bytes, bytes]], wanted: bytes) -> list[str]:

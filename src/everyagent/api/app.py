@@ -25,6 +25,7 @@ from everyagent.api.request_audit import RequestAudit
 from everyagent.api.response_sender import ResponseSender
 from everyagent.api.routes import ROUTES, openapi_json, schema_json
 from everyagent.api.routing import Call, NoContent, Nothing, Route, Router, Spooled, Upload, encoded
+from everyagent.api.sign_in import SignIn
 from everyagent.api.start_limits import StartLimits
 from everyagent.api.streaming import KEY_ID, Download, EventStream, OpenStreams
 from everyagent.errors import LogFenced, OwnedElsewhere
@@ -87,6 +88,7 @@ class Application:
         public = frozenset(route.path for route in routes if route.public)
         self._keys = keys = sessions.services.keys
         self._audit = RequestAudit(keys)
+        self._sign_in = SignIn(settings.oidc, keys)
         self.owner = OwnerToken(settings.token, settings.token_file)
         self.owner.replaced.append(lambda: self.readers.end(OWNER_ID))
         if keys is not None:
@@ -121,7 +123,7 @@ class Application:
         scope[KEY_ID] = principal.key_id
         if ui.is_inspector_path(scope["path"]):
             sender.route = "/ui"
-            return ui.answer(scope)
+            return await self._sign_in.answer(scope) if SignIn.covers(scope["path"]) else ui.answer(scope)
         route, path = api.router.find(scope["method"], scope["path"])
         sender.route = route.path
         forwarder = self._forwarder

@@ -10,6 +10,7 @@ from everyagent import __version__
 from everyagent.api.metrics import Metrics
 from everyagent.api.start_limits import StartLimits
 from everyagent.api.streaming import OpenStreams
+from everyagent.model.oidc import OidcSettings
 from everyagent.sessions import Sessions
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
 
     `hosts` are accepted host names or whole `Host` values; `origins` are those of web pages that may use the API.
     Sessions of API keys work below `key_directory`, and never in a folder that contains `data_dir`.
+    With `oidc`, people can sign in to the inspector with a provider.
     """
 
     token: str | None
@@ -32,6 +34,7 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
     origins: Collection[str] = ()
     data_dir: Path | None = None
     key_directory: Path | None = None
+    oidc: OidcSettings | None = None
     max_body: int = 32 * MIB
     max_upload: int = 1024 * MIB
     version: str = __version__

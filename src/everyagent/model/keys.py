@@ -21,7 +21,10 @@ class CreateKey(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknow
 
 
 class KeyInfo(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Times are in milliseconds. `spentUsd` is the cost of the turns that the key began."""
+    """Times are in milliseconds. `spentUsd` is the cost of the turns that the key began.
+
+    `signIn` is true for the key of somebody who signed in with OpenID Connect.
+    """
 
     key_id: str
     name: str
@@ -33,6 +36,7 @@ class KeyInfo(Struct, frozen=True, kw_only=True, rename="camel"):
     rate: int | None = None
     budget_usd: float | None = None
     spent_usd: float = 0.0
+    sign_in: bool = False
 
 
 class NewKey(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -47,13 +51,17 @@ class KeyList(Struct, frozen=True, kw_only=True):
 
 
 class Identity(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Whose token a request has. `workspace` is null if it sees all; `expiresAt` is in milliseconds."""
+    """Whose token a request has. `workspace` is null if it sees all; `expiresAt` is in milliseconds.
+
+    `signIn` is true if it is the cookie of somebody who signed in with OpenID Connect.
+    """
 
     key_id: str
     name: str
     workspace: str | None
     scopes: list[Scope]
     expires_at: int | None = None
+    sign_in: bool = False
 
 
 class AuditItem(Struct, frozen=True, kw_only=True, rename="camel"):

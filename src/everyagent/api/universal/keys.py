@@ -34,6 +34,7 @@ async def show_identity(call: Call[Nothing, Nothing]) -> Identity:
         workspace=principal.workspace,
         scopes=[scope for scope in SCOPES if scope in principal.scopes],
         expires_at=None if keys is None else keys.expires_at(principal.key_id),
+        sign_in=keys is not None and keys.is_sign_in(principal.key_id),
     )
 
 

@@ -1,0 +1,160 @@
+"""The pages of the inspector's sign-in with OpenID Connect, below `/ui/oidc`. They need no token.
+
+A sign-in makes an API key with an expiry. The browser keeps it in a cookie that scripts cannot read.
+"""
+
+import hmac
+from typing import TYPE_CHECKING, Final
+from urllib.parse import parse_qs
+
+import msgspec
+from msgspec import Struct
+from starlette.responses import RedirectResponse, Response
+from starlette.types import Scope
+
+from everyagent.access.keyring import Keyring
+from everyagent.access.oidc.attempt import Attempt, SignInFailed
+from everyagent.api.access_control import SESSION_COOKIE, cookie
+from everyagent.api.request_decoding import header
+from everyagent.errors import MethodNotAllowed
+from everyagent.logs import get_logger
+from everyagent.model.keys import CreateKey
+from everyagent.model.oidc import Claims, OidcSettings
+
+if TYPE_CHECKING:
+    from everyagent.access.oidc.provider import OidcProvider
+
+ROOT: Final = "/ui/oidc"
+CALLBACK: Final = f"{ROOT}/callback"
+_OPTIONS, _SIGN_OUT = f"{ROOT}/options", f"{ROOT}/sign-out"
+_METHODS = {ROOT: "GET", CALLBACK: "GET", _OPTIONS: "GET", _SIGN_OUT: "POST"}
+_ATTEMPT_COOKIE = "everyagent_sign_in"
+_ATTEMPT_SECONDS = 600
+_NAME_LENGTH = 100
+logger = get_logger(__name__)
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    """`name` is that of the provider, None if one cannot sign in with one."""
+
+    name: str | None
+
+
+class SignIn:
+    def __init__(self, settings: OidcSettings | None, keys: Keyring | None) -> None:
+        self._settings = settings
+        self._keys = keys
+        self._provider = None if settings is None else _provider(settings)
+
+    @staticmethod
+    def covers(path: str) -> bool:
+        return path in _METHODS
+
+    async def answer(self, scope: Scope) -> Response:
+        path, method = scope["path"], _METHODS[scope["path"]]
+        if scope["method"] != method:
+            raise MethodNotAllowed(f"{path} supports {method} only.", allow=[method])
+        if path == _OPTIONS:
+            return _json(Options(name=self._settings.name if self._settings else None))
+        settings, provider, keys = self._settings, self._provider, self._keys
+        if settings is None or provider is None or keys is None:
+            return _back("unavailable")
+        if path == _SIGN_OUT:
+            return await self._sign_out(scope, keys)
+        if path == ROOT:
+            return await self._start(scope, provider)
+        return await self._finish(scope, settings, provider, keys)
+
+    async def _start(self, scope: Scope, provider: "OidcProvider") -> Response:
+        attempt = Attempt.new()
+        try:
+            address = await provider.authorization_url(attempt, self._redirect_uri(scope))
+        except SignInFailed as error:
+            logger.warning("a sign-in failed", why=str(error))
+            return _back("provider")
+        response = RedirectResponse(address, status_code=302)
+        self._set_cookie(response, _ATTEMPT_COOKIE, attempt.packed(), _ATTEMPT_SECONDS, strict=False)
+        return response
+
+    async def _finish(self, scope: Scope, settings: OidcSettings, provider: "OidcProvider", keys: Keyring) -> Response:
+        query = parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=20)
+        state, code = query.get("state", [""])[0], query.get("code", [""])[0]
+        attempt = Attempt.unpacked(cookie(scope["headers"], _ATTEMPT_COOKIE) or "")
+        if attempt is None or not hmac.compare_digest(attempt.state.encode(), state.encode()):
+            return _back("expired")
+        if query.get("iss", [settings.issuer])[0] != settings.issuer or not code:
+            return self._ended(_back("refused"))
+        try:
+            claims = await provider.claims(attempt, code, self._redirect_uri(scope))
+        except SignInFailed as error:
+            logger.warning("a sign-in failed", why=str(error))
+            return self._ended(_back("provider"))
+        grant = settings.grant(claims)
+        if grant is None:
+            logger.warning("a user of the provider may not sign in", subject=claims["sub"])
+            return self._ended(_back("denied"))
+        asked = CreateKey(
+            name=_name(claims),
+            scopes=grant.scopes,
+            workspace=grant.workspace,
+            expires_at=keys.now() // 1000 + settings.lifetime * 1000,
+        )
+        made = await keys.sign_in(asked, operation=f"GET {CALLBACK}", subject=str(claims["sub"]))
+        response = self._ended(RedirectResponse("/ui/", status_code=302))
+        self._set_cookie(response, SESSION_COOKIE, made.secret, settings.lifetime, strict=True)
+        return response
+
+    async def _sign_out(self, scope: Scope, keys: Keyring) -> Response:
+        if secret := cookie(scope["headers"], SESSION_COOKIE):
+            await keys.sign_out(secret, operation=f"POST {_SIGN_OUT}")
+        response = Response(status_code=204)
+        response.delete_cookie(SESSION_COOKIE, path="/", httponly=True, samesite="strict", secure=self._secure)
+        return response
+
+    def _redirect_uri(self, scope: Scope) -> str:
+        assert self._settings
+        return f"{self._settings.url or 'http://' + (header(scope, b'host') or '')}{CALLBACK}"
+
+    @property
+    def _secure(self) -> bool:
+        return self._settings is not None and (self._settings.url or "").startswith("https:")
+
+    def _set_cookie(self, response: Response, name: str, value: str, seconds: int, *, strict: bool) -> None:
+        response.set_cookie(
+            name,
+            value,
+            max_age=seconds,
+            path="/" if strict else ROOT,
+            secure=self._secure,
+            httponly=True,
+            # The provider's redirect comes from another site: the cookie of the attempt must be sent with it.
+            samesite="strict" if strict else "lax",
+        )
+
+    def _ended(self, response: Response) -> Response:
+        """The attempt cannot be used again."""
+        response.delete_cookie(_ATTEMPT_COOKIE, path=ROOT, httponly=True, samesite="lax", secure=self._secure)
+        return response
+
+
+def _provider(settings: OidcSettings) -> "OidcProvider":
+    """Loaded when needed: its library is optional. `config.load` has checked that it is installed."""
+    from everyagent.access.oidc.provider import OidcProvider
+
+    return OidcProvider(settings)
+
+
+def _back(problem: str) -> Response:
+    """To the sign-in page, which has a sentence for each problem."""
+    return RedirectResponse(f"/ui/?problem={problem}", status_code=302)
+
+
+def _json(answer: Struct) -> Response:
+    headers = {"cache-control": "no-store", "content-type": "application/json"}
+    return Response(msgspec.json.encode(answer), headers=headers)
+
+
+def _name(claims: Claims) -> str:
+    """A name for people: never empty, and not longer than that of a key."""
+    named = (claims.get(claim) for claim in ("email", "preferred_username", "name", "sub"))
+    return next((each for each in named if isinstance(each, str) and each.strip()), "unnamed")[:_NAME_LENGTH]
