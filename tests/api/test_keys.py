@@ -184,6 +184,19 @@ async def test_over_the_budget_new_turns_are_refused(server: Keyed, tmp_path: Pa
     assert (await client.get("/v1/sessions/one")).status_code == 200
 
 
+async def test_a_turn_over_the_budget_of_its_key_is_interrupted(server: Keyed, tmp_path: Path) -> None:
+    _, client = await server.key("red", "run", "read", budgetUsd=1e-9)
+    await _session(client, tmp_path)
+    message = {"message": "[tool name=bash command=true] [slow seconds=3600]"}
+    with anyio.fail_after(LIMIT_SECONDS):
+        assert (await client.post("/v1/sessions/one/messages/stream", json=message)).status_code == 200
+    events = (await client.get("/v1/sessions/one/events")).json()["events"]
+    (ended,) = [event for event in events if event["type"] == "turn.ended"]
+    assert ended["data"]["stop_reason"] == "interrupted"
+    refused = await client.post("/v1/sessions/one/messages", json=message)
+    assert (refused.status_code, refused.json()["code"]) == (402, "budget_exceeded")
+
+
 async def test_events_that_a_client_caused_name_its_key(server: Keyed, tmp_path: Path) -> None:
     key_id, client = await server.key("red", "run", "read", "answer")
     await _session(client, tmp_path)

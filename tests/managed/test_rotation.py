@@ -1,5 +1,6 @@
 """Rotation of the vault's key while the daemon is stopped: sealed secrets stay readable."""
 
+import base64
 import subprocess
 import sys
 from pathlib import Path
@@ -34,6 +35,9 @@ def test_secrets_survive_a_change_of_the_key(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         assert "2 secrets were encrypted again" in done.stdout + done.stderr
         assert (tmp_path / "data/vault.key").read_bytes() != old
+        forms = [old, old.hex().encode(), base64.b64encode(old)]
+        kept = [path.read_bytes() for path in (tmp_path / "data").rglob("*") if path.is_file()]
+        assert not [form for form in forms if any(form in each for each in kept)], "the old key is left behind"
         daemon.start()
         with httpx2.Client(base_url=daemon.url, headers=daemon.headers, timeout=60) as client:
             sent = {"message": '[tool name=bash command="echo $HUSH > told"]'}
