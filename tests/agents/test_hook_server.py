@@ -5,6 +5,7 @@ import socket
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -26,13 +27,16 @@ INPUT = b'{"command":"touch x"}'
 
 def run_hook(path: Path | str, token: str, *words: str) -> tuple[int, str]:
     """Run the hook as an agent does: its exit code and its stderr."""
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", hook_client.__file__, str(path), token, *words],
-        input=INPUT,
-        env={},
-        capture_output=True,
-        timeout=LIMIT_SECONDS,
-    )
+    with tempfile.TemporaryDirectory() as folder:
+        token_file = hook_server.write_token(Path(folder), token)
+        assert token_file.stat().st_mode & 0o777 == 0o600
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", hook_client.__file__, str(path), str(token_file), *words],
+            input=INPUT,
+            env={},
+            capture_output=True,
+            timeout=LIMIT_SECONDS,
+        )
     return done.returncode, done.stderr.decode()
 
 
@@ -145,7 +149,7 @@ async def test_a_session_that_ended_rejects_calls() -> None:
     assert words
 
 
-async def test_killing_the_hook_cancels_the_decision(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_killing_the_hook_cancels_the_decision(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(hook_server, "HEARTBEAT", 0.02)
     asked, withdrawn = anyio.Event(), anyio.Event()
 
@@ -158,8 +162,8 @@ async def test_killing_the_hook_cancels_the_decision(monkeypatch: pytest.MonkeyP
         return None
 
     async with opened() as (made, path):
-        token = made.admit(answer)
-        argv = [sys.executable, "-I", "-S", hook_client.__file__, str(path), token]
+        token_file = hook_server.write_token(tmp_path, made.admit(answer))
+        argv = [sys.executable, "-I", "-S", hook_client.__file__, str(path), str(token_file)]
         with subprocess.Popen(argv, stdin=subprocess.PIPE, env={}) as child:
             assert child.stdin
             child.stdin.close()

@@ -111,6 +111,10 @@ class CommandShell(Protocol):
         ...
 
 
+#: Agents that ask a permission hook before every tool call; others do so only for tool policies.
+ALWAYS_HOOKED = frozenset({"amp"})
+
+
 class Launch(Struct, frozen=True, kw_only=True):
     """Everything an agent needs to start, or to resume, a session.
 
@@ -121,8 +125,9 @@ class Launch(Struct, frozen=True, kw_only=True):
       apply to those.
     * `policies` apply to every other tool call, those of sub-agents included. An adapter only gets policies that its
       capabilities and its catalog say it can enforce.
-    * `secrets` are values that are masked in all that is stored of the session, by name, besides those of `env`, `mcp`
-      and `tools_token`. The agent does not get them from here.
+    * `hook_token` is the token with which permission hooks of the agent ask the daemon. None for an adapter's own.
+    * `secrets` are values that are masked in all that is stored of the session, by name, besides those of `env`, `mcp`,
+      `tools_token` and `hook_token`. The agent does not get them from here.
     * `hosts` are the only hosts that commands may reach; None for no limit. An agent without a sandbox of its own must
       then run its commands in `shell`, even if its settings name another one.
     * `isolation` is the level at which the agent's processes run. Behind a wall (`walls.py`), `hidden` paths are not
@@ -144,6 +149,7 @@ class Launch(Struct, frozen=True, kw_only=True):
     tools: list[CustomTool] = []
     tools_url: str | None = None
     tools_token: str | None = None
+    hook_token: str | None = None
     policies: ToolPolicies = UNRESTRICTED
     hosts: tuple[str, ...] | None = None
     shell: CommandShell | None = None

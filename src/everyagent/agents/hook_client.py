@@ -1,7 +1,8 @@
 """The permission hook: a program that an agent runs before each tool call, to ask the daemon whether it may.
 
 Exit code 0 allows the call, 2 rejects it; any failure rejects it. Stdlib only and run by its path, so it starts fast.
-Arguments: the daemon's socket, the session's token, and lines to send before the agent's own description of the call.
+Arguments: the daemon's socket, a file with the session's token, and lines to send before the agent's own description of
+the call. The token itself is no argument, because every process on the machine can read those.
 """
 
 import socket
@@ -16,7 +17,9 @@ SILENCE_LIMIT = 60.0
 def main() -> int:
     given = sys.stdin.buffer.read()  # all of it: some agents fail if a hook does not read its input
     try:
-        address, token, *words = sys.argv[1:]
+        address, token_file, *words = sys.argv[1:]
+        with open(token_file) as file:
+            token = file.read()
         verdict = ask(address, token, "".join(f"{word}\n" for word in words).encode() + given)
     except (OSError, ValueError) as error:
         return reject(f"This call needs permission, but everyagent's daemon is away ({error}).")

@@ -39,6 +39,15 @@ class _Session(NamedTuple):
     on_fault: OnFault | None
 
 
+def write_token(folder: Path, token: str) -> Path:
+    """Writes the token where only this user can read it. Each token has a file of its own."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path = folder / f"hook-{secrets.token_hex(8)}"
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(token)
+    return path
+
+
 class HookServer:
     """Opened when the first session needs it, in a folder that only this user can enter.
 
@@ -62,12 +71,12 @@ class HookServer:
                 self._tasks.start_soon(self._serve, listener, folder / "hook")
             return self._folders[-1] / "hook"
 
-    def admit(self, answerer: Answerer, on_fault: OnFault | None = None) -> str:
-        """The token by which hooks of this session are known from now on.
+    def admit(self, answerer: Answerer, on_fault: OnFault | None = None, *, token: str | None = None) -> str:
+        """The token by which hooks of this session are known from now on: the given one, else a new one.
 
         `on_fault` gets what the answerer raises, to end the session's agent; the call in question is rejected.
         """
-        token = secrets.token_urlsafe(32)
+        token = token or secrets.token_urlsafe(32)
         self._sessions[token] = _Session(answerer, on_fault)
         return token
 

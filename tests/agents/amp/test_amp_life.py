@@ -261,12 +261,13 @@ def test_a_fork_gets_the_conversation_before_it(session: AmpSession) -> None:
     assert len(session.model.threads) == 2
 
 
-def test_no_secret_of_the_session_is_in_its_log(session: AmpSession) -> None:
+def test_no_secret_of_the_session_is_in_its_log_or_a_command_line(session: AmpSession) -> None:
     session.model.script.add(call("shell_command", {"command": "true"}), say("Hello."))
     session.create().send("Hello")
     session.until(lambda: session.info()["pendingAsks"])
-    scripts = Path(session.daemon.data_dir, "scratch").glob("*/amp/asked")
-    secrets = [script.read_text().split()[-3] for script in scripts]
+    secrets = [path.read_text() for path in Path(session.daemon.data_dir, "scratch").glob("*/amp/hook-token")]
+    assert session.processes("hook_client.py")
+    assert not [secret for secret in (KEY, *secrets) if session.processes(secret)]
     session.cancel()
     session.next(TurnEnded)
     frames = session.call("GET", f"/sessions/{session.id}/frames?limit=1000").text

@@ -55,7 +55,7 @@ class AmpConversation:
             find=self._find,
             note=self._note,
         )
-        self.token = hook_server.admit(self._asks.decide_call, self._failed)
+        self.token = hook_server.admit(self._asks.decide_call, self._failed, token=launch.hook_token)
         self._started_under = launch.policies
         self._run: AmpProcess | None = None
         self._running = anyio.Lock()

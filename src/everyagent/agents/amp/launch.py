@@ -79,8 +79,10 @@ def prepare(
     folder = folder_of(launch)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     delegates: dict[Standing, Path] = {standing: folder / standing for standing in get_args(Standing)}
+    token_file = folder / "hook-token"
+    _write(token_file, address.token.encode())
     for standing, path in delegates.items():
-        _write(path, _script(standing, address).encode(), mode=0o700)
+        _write(path, _script(standing, address.socket, token_file).encode(), mode=0o700)
     made = settings.for_session(user, delegates, TOOLS_SERVER, policies)
     _write(folder / "settings.json", msgspec.json.encode(made))
     servers = _servers(launch)
@@ -100,9 +102,10 @@ def folder_of(launch: Launch) -> Path:
     return launch.scratch / "amp"
 
 
-def _script(standing: Standing, hook: HookAddress) -> str:
+def _script(standing: Standing, socket: Path, token_file: Path) -> str:
     """A script that runs the hook with its arguments, because Amp accepts only a program's path. Amp's key is unset."""
-    command = shlex.join([sys.executable, "-I", "-S", hook_client.__file__, str(hook.socket), hook.token, standing])
+    words = [sys.executable, "-I", "-S", hook_client.__file__, str(socket), str(token_file), standing]
+    command = shlex.join(words)
     return f'#!/bin/sh\nunset AMP_API_KEY\nexec {command} "$AGENT_TOOL_NAME"\n'
 
 

@@ -23,8 +23,9 @@ _ASSIGNMENT = re.compile(r"(?:-{1,2})?([A-Za-z][\w-]*)[=:]\s*(.+)", re.DOTALL)
 def launch_secrets(launch: Launch) -> dict[bytes, str]:
     """The secrets with which an agent is started."""
     found = session_secrets(launch.env, launch.mcp, launch.secrets)
-    if launch.tools_token:
-        found |= _named("tools_token", launch.tools_token)
+    for name, token in (("tools_token", launch.tools_token), ("hook_token", launch.hook_token)):
+        if token:
+            found |= _named(name, token)
     return found
 
 

@@ -5,11 +5,12 @@ import hmac
 from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
+from secrets import token_urlsafe
 
 import msgspec
 from msgspec.structs import replace
 
-from everyagent.agents.adapter import Launch
+from everyagent.agents.adapter import ALWAYS_HOOKED, Launch
 from everyagent.errors import VaultError
 from everyagent.log.log import EventQuery, Input, Log, SessionRecord
 from everyagent.logs import get_logger
@@ -18,6 +19,7 @@ from everyagent.masking.masker import Masker
 from everyagent.model.decoding import decode_event
 from everyagent.model.events import TYPE_NUMBERS, ItemCompleted
 from everyagent.model.limits import NO_LIMITS, AgentLimits
+from everyagent.model.policies import UNRESTRICTED
 from everyagent.runtime.limits import ProcessLimits
 from everyagent.sessions.history.transcript import AnyEntry, Transcriber, as_seed
 from everyagent.sessions.launch.agent_limits import at_start
@@ -65,6 +67,7 @@ class Launcher:
         config = config_of(record)
         secrets = self.secrets_of(record)
         offered = bool(config.tools and self._url)
+        hooked = record.agent in ALWAYS_HOOKED or config.tool_policies != UNRESTRICTED
         fresh = record.native_session_id is None and record.last_sequence > 0
         scratch = self.scratch.make(record.number)
         limits = at_start(config.limits, self._limits)
@@ -84,6 +87,7 @@ class Launcher:
             tools=config.tools,
             tools_url=f"{self._url}/v1/sessions/{record.session_id}/mcp" if offered else None,
             tools_token=self.tools_token(record.session_id) if offered else None,
+            hook_token=token_urlsafe(32) if hooked else None,
             policies=config.tool_policies,
             hosts=None if config.allowed_hosts is None else tuple(config.allowed_hosts),
             isolation=await self._isolation.at_start(config.isolation),

@@ -30,7 +30,7 @@ from everyagent.agents.codex.policy.policy_hooks import HookDecision, PendingHoo
 from everyagent.agents.codex.protocol import rpc
 from everyagent.agents.codex.protocol.refusals import CodexRefused, NotRunning
 from everyagent.agents.codex.protocol.wire import ThreadOpened
-from everyagent.agents.hook_server import HookServer
+from everyagent.agents.hook_server import HookServer, write_token
 from everyagent.agents.line_conversation import DEATH_LIMIT
 from everyagent.agents.shared_conversation import COMPACT, PARTING_LIMIT, SharedConversation
 from everyagent.agents.supervision import TaskSupervisor
@@ -47,7 +47,7 @@ HELD_PAUSE = 0.1
 #: How long the turn of a compaction may take to begin: Codex announces it after its answer.
 BEGIN_LIMIT = 5.0
 #: Stands for any hook server, to compare what policies need in a thread's configuration.
-_ANY_HOOK_SERVER = (Path("hook"), "token")
+_ANY_HOOK_SERVER = (Path("hook"), Path("token"))
 
 logger = get_logger(__name__)
 
@@ -78,7 +78,8 @@ class CodexConversation(SharedConversation[CodexMessage]):
         self._seed = launch.seed
         self._hook_server = hook_server
         self._hooks = PendingHooks(self._decoder, self.put)
-        self._token = hook_server.admit(self._hooks.decide, self.fail)
+        self._token = hook_server.admit(self._hooks.decide, self.fail, token=launch.hook_token)
+        self._token_file: Path | None = None
         self._exchange = RpcExchange(self._decoder.sent, self.put)
         self._prompting = anyio.Lock()
         self._interrupted: str | None = None
@@ -199,10 +200,13 @@ class CodexConversation(SharedConversation[CodexMessage]):
 
     async def _config(self) -> dict[str, object]:
         """The thread's configuration, in addition to the user's."""
-        socket = None if self._launch.policies == UNRESTRICTED else await self._hook_server.open()
         servers: dict[str, object] = {"mcp_servers": self._mcp} if self._mcp else {}
         config = servers | encode.shell(self._launch.env) | self._profile
-        return config | hooks.config(self._launch.policies, socket, self._token)
+        if self._launch.policies == UNRESTRICTED:
+            return config
+        if self._token_file is None:
+            self._token_file = await to_thread.run_sync(write_token, self._launch.scratch, self._token)
+        return config | hooks.config(self._launch.policies, await self._hook_server.open(), self._token_file)
 
     @property
     def _thread(self) -> dict[str, object]:
@@ -282,6 +286,8 @@ class CodexConversation(SharedConversation[CodexMessage]):
 
     async def _release(self) -> None:
         self._hook_server.dismiss(self._token)
+        if self._token_file is not None:
+            self._token_file.unlink(missing_ok=True)
         self._hooks.give_up()
         self._exchange.give_up()
         started = any("env" in server for server in self._mcp.values())

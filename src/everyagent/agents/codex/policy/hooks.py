@@ -31,11 +31,11 @@ _OWN_TOOLS = (
 _listed = msgspec.json.Decoder(Hooks)
 
 
-def config(policies: ToolPolicies, socket: Path | None, token: str) -> dict[str, object]:
+def config(policies: ToolPolicies, socket: Path, token_file: Path) -> dict[str, object]:
     """The thread's configuration that applies the policies."""
-    if policies == UNRESTRICTED or socket is None:
+    if policies == UNRESTRICTED:
         return {}
-    given: dict[str, object] = {"hooks": _hooks(socket, token), "features.hooks": True}
+    given: dict[str, object] = {"hooks": _hooks(socket, token_file), "features.hooks": True}
     if own_verdict(policies, SHELL) in ("ask", "deny"):
         given["features.unified_exec_tty"] = False  # what is typed into a running command passes no hook
     if own_verdict(policies, "web_search") == "deny":
@@ -59,9 +59,9 @@ async def verify(server: AppServer, thread: str) -> None:
         )
 
 
-def _hooks(socket: Path, token: str) -> dict[str, object]:
+def _hooks(socket: Path, token_file: Path) -> dict[str, object]:
     """Trusted by its hash, as the user would trust it: no other hook is trusted with it."""
-    command = shlex.join([sys.executable, "-I", "-S", hook_client.__file__, str(socket), token])
+    command = shlex.join([sys.executable, "-I", "-S", hook_client.__file__, str(socket), str(token_file)])
     handler = {"async": False, "command": f"{command} || exit 2", "timeout": _PATIENCE_SECONDS, "type": "command"}
     identity = msgspec.json.encode({"event_name": "pre_tool_use", "hooks": [handler]})
     trusted = f"sha256:{hashlib.sha256(identity).hexdigest()}"
