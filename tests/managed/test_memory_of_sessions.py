@@ -141,7 +141,10 @@ def test_a_workers_key_gives_access_only_to_the_memory_of_its_session(raw: Raw, 
         ("POST", mine),
     ):
         assert status(daemon, token, method, path) == 401, (method, path)
-    assert status(daemon, key_of(raw), "GET", f"{mine}/memories") == 401, "the environment's key is not for memory"
+    shared = key_of(raw)
+    assert status(daemon, shared, "GET", f"{mine}/memories") == 200, "workers may have only the environment's key"
+    for method, path in (("GET", f"{other}/memories"), ("POST", f"{rules}/memories"), ("DELETE", mine)):
+        assert status(daemon, shared, method, path) == 401, (method, path)
 
 
 @pytest.fixture
