@@ -131,7 +131,7 @@ class WalledDaemon:
         key = 0x45410000 + os.getpid() % 0xFFFF
         path = str(self.base / "socket")
         memory = calls.libc.shmget(key, 4096, 0o1666)
-        victim = subprocess.Popen(["sh", "-c", "sleep 600", _VICTIM])
+        victim = subprocess.Popen(["sh", "-c", "read word", _VICTIM], stdin=subprocess.PIPE)
         with socket.socket(socket.AF_UNIX) as named, socket.socket(socket.AF_UNIX) as unnamed:
             named.bind(path)
             os.chmod(path, 0o777)

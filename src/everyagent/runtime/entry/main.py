@@ -93,10 +93,15 @@ def prefer_for_memory() -> None:
 
 
 def limit_processes(most: int) -> None:
-    """Root's processes have no resource limit on their number; their pid namespace has, since Linux 6.14."""
-    major, minor = (int(part) for part in os.uname().release.split(".")[:2])
-    if (major, minor) >= _PIDS_OF_NAMESPACE:  # before, this would change the whole machine
+    """Root's processes have no resource limit on their number, but their pid namespace may have one."""
+    if pid_namespaces_have_limits():  # otherwise this would change the whole machine
         write("/proc/sys/kernel/pid_max", str(_RESERVED_PIDS + most))
+
+
+def pid_namespaces_have_limits() -> bool:
+    """Since Linux 6.14."""
+    major, minor = os.uname().release.split(".")[:2]
+    return (int(major), int(minor.partition("-")[0].partition("+")[0])) >= _PIDS_OF_NAMESPACE
 
 
 def kill_children() -> None:
