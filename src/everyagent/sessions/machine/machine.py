@@ -10,7 +10,14 @@ import msgspec
 
 from everyagent.agents.adapter import Capabilities, Death, DecodedFrame, Echo, NativeSession, Synthetic
 from everyagent.model.asks import Answer, PermissionAnswer
-from everyagent.model.events import PermissionRequested, SessionEnded, SessionStatus, SessionUpdated, ToolRequested
+from everyagent.model.events import (
+    ItemDelta,
+    PermissionRequested,
+    SessionEnded,
+    SessionStatus,
+    SessionUpdated,
+    ToolRequested,
+)
 from everyagent.sessions.limits import Limits
 from everyagent.sessions.machine import closing, effects, endings, inputs, lifetimes
 from everyagent.sessions.machine.active_turn import ActiveTurn
@@ -256,6 +263,9 @@ class Machine:
         for received in self.state.mask.received(frames):
             transaction.begin_frame(received.frame.direction, received.frame.body, received.frame.form)
             for draft in received.drafts:
+                if type(draft) is ItemDelta and turn and turn.responded:  # nearly all drafts of a busy agent
+                    transaction.emit(sequencer.apply(draft))
+                    continue
                 if isinstance(draft, NativeSession):
                     transaction.set_native_session(draft.id)
                     if draft.started:
