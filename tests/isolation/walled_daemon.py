@@ -160,7 +160,7 @@ class WalledDaemon:
                 assert victim.poll() is None, "an agent ended a process of the machine"
             finally:
                 victim.kill()
-                victim.wait()
+                victim.communicate()
                 calls.libc.shmctl(memory, 0, None)
                 os.unlink(path)
 
