@@ -143,6 +143,7 @@ def test_commands_reach_only_allowed_hosts(agent: str, tmp_path: Path) -> None:
             scene.daemon.start(port=scene.daemon.port)
 
 
+@needs_isolation
 def test_a_judge_has_the_same_network_limits_as_the_session(daemon: DaemonProcess) -> None:
     raw = Raw(daemon)
     raw.create(TOOLSET, environment=SOME)
@@ -172,6 +173,7 @@ def test_registries_and_mcp_servers_are_added_to_the_allowed_hosts() -> None:
     assert reaches(Cloud(networking=Limited(allowed_hosts=["*.example.org"])), server)
 
 
+@needs_isolation
 def test_a_session_continues_without_an_mcp_server_outside_its_network(daemon: DaemonProcess) -> None:
     raw = Raw(daemon)
     toolset = {"type": "mcp_toolset", "mcp_server_name": "docs"}

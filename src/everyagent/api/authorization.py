@@ -13,7 +13,8 @@ def require_scope(principal: Principal, scopes: Sequence[Scope]) -> None:
         names = " or ".join(f"`{scope}`" for scope in scopes)
         name = principal.actor.name if principal.actor else "This token"
         raise ScopeMissing(
-            f"The key {name!r} does not have the scope {names}, which this request needs.",
+            f"The key {name!r} does not have the scope {names}, which this request needs. Use a key that "
+            "has it: the owner makes one with `everyagent keys create`.",
             requiredScope=scopes[0],
             scopes=sorted(principal.scopes),
         )

@@ -44,7 +44,7 @@ def run(
     Parameters
     ----------
     agent
-        The agent: mock, claude, codex, opencode or amp.
+        The agent: mock, claude, codex, opencode, amp, or any other that `everyagent agents list` shows.
     prompt
         The task; - reads it from stdin.
     model

@@ -62,12 +62,12 @@ class LimitHit(Struct, frozen=True):
 
     @property
     def message(self) -> str:
-        shown = str if self.name == "processes" else size
+        shown, of = (str, "") if self.name == "processes" else (size, "of ")
         flag = f"--session-{self.name}"
         return (
-            f"The agent and its programs used {shown(self.used)} of {_NAMES[self.name]}; the limit is "
-            f"{shown(self.limit)}. All of its processes were ended. To allow more, raise `limits.{self.name}` of the "
-            f"session, or the server's limit: `everyagent serve {flag}`."
+            f"The agent and its programs used {shown(self.used)} {of}{_NAMES[self.name]}; the limit is "
+            f"{shown(self.limit)}. All of its processes were ended. To allow more, create a session with a higher "
+            f"`limits.{self.name}`, up to the server's limit: `everyagent serve {flag}`."
         )
 
 

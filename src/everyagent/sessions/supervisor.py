@@ -2,14 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 
 import anyio
 import anyio.abc
 
 from everyagent.clock import Clock
-from everyagent.errors import LogFenced, OwnedElsewhere, SessionNotFound, UnknownAgent
+from everyagent.errors import LogFenced, OwnedElsewhere, SessionHasEnded, SessionNotFound, UnknownAgent
 from everyagent.log.log import EventQuery, Log, SessionRecord
 from everyagent.log.pending_audit import set_pending
 from everyagent.log.workspace_log import require_visible
@@ -142,7 +142,11 @@ class Supervisor:
         """Submits a batch that stops the running turn, if the session with this number is in memory."""
         for actor in self._actors.values():
             if actor.record.number == session:
-                self._spawn(actor.submit, batch)
+                self._spawn(self._submit_if_open, actor, batch)
+
+    async def _submit_if_open(self, actor: Actor, batch: Batch) -> None:
+        with suppress(SessionHasEnded):
+            await actor.submit(batch)
 
     async def forget(self, session_id: str) -> None:
         """The session has ended, and will be deleted."""

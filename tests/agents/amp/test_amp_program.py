@@ -121,6 +121,7 @@ def test_the_files_of_a_session_are_accessible_only_to_their_owner(tmp_path: Pat
     assert modes == {
         "settings.json": 0o600,
         "mcp.json": 0o600,
+        "hook-token": 0o600,
         "allowed": 0o700,
         "asked": 0o700,
         "unsettled": 0o700,

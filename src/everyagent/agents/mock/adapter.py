@@ -46,6 +46,7 @@ class MockAdapter:
             reaper=self._reaper,
             wall=await walls.around(launch, environment),
             limits=launch.limits,
+            network=launch.shell.network if launch.shell else None,
         )
         async with ended_on_failure(process):
             conversation = MockConversation(process, listener)

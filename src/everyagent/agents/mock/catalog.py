@@ -33,5 +33,5 @@ CATALOG = Catalog(
     ),
     tools=[*(AgentTool(name=name, kinds=[name]) for name in TOOLS), AgentTool(name="task")],
     open_tools=True,
-    sandbox="own",  # it runs no commands
+    sandbox="shell",
 )

@@ -23,5 +23,9 @@ def argv() -> list[str]:
 
 def environment(launch: Launch, source: Mapping[str, str]) -> dict[str, str]:
     """`source` is the daemon's own environment."""
-    tools = {"MOCK_TOOLS_URL": launch.tools_url, "MOCK_TOOLS_TOKEN": launch.tools_token}
-    return scrubbed(source, session=launch.env) | {name: value for name, value in tools.items() if value}
+    given = {
+        "MOCK_TOOLS_URL": launch.tools_url,
+        "MOCK_TOOLS_TOKEN": launch.tools_token,
+        "MOCK_SHELL": str(launch.shell.bash) if launch.shell else None,
+    }
+    return scrubbed(source, session=launch.env) | {name: value for name, value in given.items() if value}

@@ -17,7 +17,7 @@ def run_command(turn: MockTurn, result: str, command: str) -> ToolOutcome:
     """Runs in the session's directory, in a new process group. Ends with the shell, not with background processes."""
     begun = time.monotonic()
     child = subprocess.Popen(
-        ["/bin/sh", "-c", command],
+        [turn.settings.shell, "-c", command],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

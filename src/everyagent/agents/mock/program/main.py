@@ -176,6 +176,7 @@ def _settings(start: Fields) -> MockSettings:
     settings.mcp = cast(list[str], start.get("mcp", []))
     settings.tools_url = os.environ.pop("MOCK_TOOLS_URL", None)
     settings.tools_token = os.environ.pop("MOCK_TOOLS_TOKEN", None)
+    settings.shell = os.environ.pop("MOCK_SHELL", settings.shell)
     settings.change(start)
     return settings
 

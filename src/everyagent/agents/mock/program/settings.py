@@ -24,6 +24,7 @@ class MockSettings:
         self.tools: list[str] = []
         self.mcp: list[str] = []
         self.tools_url: str | None = None
+        self.shell = "/bin/sh"
         self.tools_token: str | None = None
         self.stubborn = False
 
