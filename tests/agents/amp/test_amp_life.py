@@ -23,8 +23,8 @@ def agent_pid(session: AmpSession) -> int:
 
 
 def begun(session: AmpSession) -> None:
-    """Wait until Amp's server has begun the turn."""
-    session.until(lambda: session.info()["nativeSessionId"])
+    """Wait until Amp has echoed the message: a turn whose agent ends before that is tried again."""
+    session.until(lambda: session.items("message") or None)
 
 
 # -- interrupts ---------------------------------------------------------------------------------------------------
