@@ -81,6 +81,7 @@ class AmpThread:
         self._tools: list[str] = []
         self._ready = threading.Event()
         self._inbox: list[Params] = []
+        self._taken: set[str] = set()
         self._runs: dict[str, queue.SimpleQueue[Run]] = {}
         self._working = False
         self._cancelled = threading.Event()
@@ -156,7 +157,11 @@ class AmpThread:
                 socket.send(frame)
 
     def _take(self, message: Params) -> None:
+        """A message is taken once: the program sends it again if the connection broke before it was acknowledged."""
         with self._lock:
+            if message.messageId in self._taken:
+                return
+            self._taken.update({message.messageId} - {""})
             self._inbox.insert(0 if message.steer else len(self._inbox), message)
             if not self._working:
                 self._working = True
