@@ -19,6 +19,8 @@ from everyagent.testing.rules import Rules
 
 MARK = "EVERYAGENT_TEST_SESSION"
 HOLD, TALK = "Sleep long", "Say hello"
+#: Claude Code refuses a command that only sleeps.
+ENDLESS = "tail -f /dev/null"
 
 
 class Client:
@@ -111,7 +113,7 @@ def start(staged: tuple[str, DaemonProcess], tmp_path: Path) -> Generator[Start]
 
         def started(lifetime: Lifetime, way: str) -> Client:
             for _ in WAYS:
-                scene.run("sleep 100", when=HOLD)
+                scene.run(ENDLESS, when=HOLD)
                 scene.say("Hello.", when=TALK)
             client = Client(http, scene, tmp_path)
             client.create(lifetime, f"{tmp_path.name}-{way}")

@@ -28,7 +28,7 @@ def sleepers(session: CodexSession) -> list[int]:
 
 
 def test_a_message_steered_into_a_turn_reaches_the_model(session: CodexSession) -> None:
-    session.model.script.add(run("sleep 1"), say("Blue it is.", when="Make it blue"))
+    session.model.script.add(run("sleep 3"), say("Blue it is.", when="Make it blue"))
     session.create(permissionMode="bypass").send("Paint it")
     session.until(lambda: session.items("tool_call"))
     session.send("Make it blue", delivery="steer")

@@ -124,7 +124,7 @@ def test_an_interrupt_stops_a_sub_agent(session: OpencodeSession) -> None:
 
 
 def test_a_message_steered_into_a_turn_reaches_the_model(session: OpencodeSession) -> None:
-    session.model.script.add(run("sleep 1"), say("Blue it is.", when="Make it blue"))
+    session.model.script.add(run("sleep 3"), say("Blue it is.", when="Make it blue"))
     session.create(permissionMode="bypass").send("Paint it")
     session.until(lambda: session.items("tool_call"))
     session.send("Make it blue", delivery="steer")
