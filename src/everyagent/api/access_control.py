@@ -10,10 +10,10 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Iterable
 
 from msgspec.structs import replace
-from starlette.types import Scope
 
 from everyagent.access.keyring import Keyring
 from everyagent.access.token_bucket import PeerLimits
+from everyagent.api.asgi import Scope
 from everyagent.api.owner_token import OwnerToken
 from everyagent.errors import BadRequest, Forbidden, RateLimited, Unauthorized
 from everyagent.model.principals import NOBODY, OWNER, Principal

@@ -8,12 +8,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
-from starlette.requests import ClientDisconnect
-from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from everyagent.api import request_decoding, ui
 from everyagent.api.access_control import AccessControl
+from everyagent.api.asgi import ASGIApp, ClientDisconnect, Receive, Scope, Send
 from everyagent.api.authorization import authorize
 from everyagent.api.context import ApiSettings, Context
 from everyagent.api.cors import Cors
@@ -22,6 +20,7 @@ from everyagent.api.idempotency import Idempotency, key_of
 from everyagent.api.metrics import Metrics, Sample
 from everyagent.api.owner_token import OwnerToken
 from everyagent.api.request_audit import RequestAudit
+from everyagent.api.response import Response
 from everyagent.api.response_sender import ResponseSender
 from everyagent.api.routes import ROUTES, openapi_json, schema_json
 from everyagent.api.routing import Call, NoContent, Nothing, Route, Router, Spooled, Upload, encoded

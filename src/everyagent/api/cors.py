@@ -2,10 +2,9 @@
 
 from collections.abc import Collection
 
-from starlette.responses import Response
-from starlette.types import Scope
-
+from everyagent.api.asgi import Scope
 from everyagent.api.request_decoding import header
+from everyagent.api.response import Response
 
 _METHODS = "GET, HEAD, POST, PUT, PATCH, DELETE"
 _EXPOSED = "x-item-id, x-request-id, request-id, x-everyagent-warning, retry-after"

@@ -8,8 +8,8 @@ from typing import Protocol
 
 import anyio
 import httpx2
-from starlette.types import ASGIApp, Receive, Scope, Send
 
+from everyagent.api.asgi import ASGIApp, Receive, Scope, Send
 from everyagent.api.metrics import Sample
 from everyagent.api.request_decoding import decode_query, header, pieces, whole
 from everyagent.api.response_sender import ResponseSender

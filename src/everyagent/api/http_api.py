@@ -3,10 +3,10 @@
 from typing import Protocol
 
 from msgspec import Struct
-from starlette.responses import Response
 
 from everyagent.api import request_decoding
 from everyagent.api.problems import problem_response
+from everyagent.api.response import Response
 from everyagent.api.routing import Route, Router
 from everyagent.errors import EveryagentError
 

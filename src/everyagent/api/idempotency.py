@@ -4,10 +4,10 @@ import hashlib
 from collections.abc import Awaitable, Callable
 
 import anyio
-from starlette.responses import Response
-from starlette.types import ASGIApp, Scope
 
+from everyagent.api.asgi import ASGIApp, Scope
 from everyagent.api.request_decoding import header
+from everyagent.api.response import Response
 from everyagent.errors import BadRequest, KeyReused
 from everyagent.model.principals import Principal
 from everyagent.sessions import Receipt, Sessions

@@ -9,9 +9,9 @@ from typing import Final, Literal
 import anyio
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
-from starlette.responses import Response
 
 from everyagent import __version__
+from everyagent.api.response import Response
 from everyagent.model.asks import ToolImage
 from everyagent.model.parts import Json
 from everyagent.model.tools import CustomTool

@@ -3,8 +3,8 @@
 from math import ceil
 
 import msgspec
-from starlette.responses import Response
 
+from everyagent.api.response import Response
 from everyagent.errors import (
     EveryagentError,
     MethodNotAllowed,

@@ -10,9 +10,8 @@ from urllib.parse import unquote_plus
 
 import msgspec
 from anyio import to_thread
-from starlette.requests import ClientDisconnect
-from starlette.types import Receive, Scope
 
+from everyagent.api.asgi import ClientDisconnect, Receive, Scope
 from everyagent.errors import BadRequest, TooLarge, UnsupportedMedia
 
 S = TypeVar("S", bound=msgspec.Struct)

@@ -3,8 +3,7 @@
 import errno
 import time
 
-from starlette.types import Message, Receive, Scope, Send
-
+from everyagent.api.asgi import Message, Receive, Scope, Send
 from everyagent.api.cors import Cors
 from everyagent.api.http_api import HttpApi
 from everyagent.api.metrics import Metrics

@@ -21,13 +21,12 @@ from typing import (
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
-from starlette.responses import Response
-from starlette.routing import compile_path
-from starlette.types import Receive
-from starlette.types import Scope as AsgiScope
 
+from everyagent.api.asgi import Receive
+from everyagent.api.asgi import Scope as AsgiScope
 from everyagent.api.context import Context
 from everyagent.api.idempotency import Key
+from everyagent.api.response import Response
 from everyagent.api.streaming import EventStream
 from everyagent.errors import BadRequest, EveryagentError, MethodNotAllowed, NotFound
 from everyagent.model.principals import Scope
@@ -234,7 +233,7 @@ class Router:
             if route.method == "GET" and EventStream not in route.answers:
                 methods["HEAD"] = route
         self._patterns: list[tuple[re.Pattern[str], dict[str, Route]]] = [
-            (compile_path(path)[0], methods) for path, methods in patterns.items()
+            (_pattern(path), methods) for path, methods in patterns.items()
         ]
 
     def find(self, method: str, path: str) -> tuple[Route, dict[str, str]]:
@@ -252,6 +251,13 @@ class Router:
             if match := pattern.match(path):
                 return methods, match.groupdict()
         raise NotFound(f"There is no route {path}. GET {self._document} lists all routes.", path=path)
+
+
+def _pattern(path: str) -> re.Pattern[str]:
+    """Matches the path; `{name}` is one segment of it."""
+    parts = re.split(r"\{(\w+)\}", path)
+    literal, names = parts[::2], [f"(?P<{name}>[^/]+)" for name in parts[1::2]]
+    return re.compile("".join(re.escape(text) + name for text, name in zip(literal, [*names, r"\Z"], strict=True)))
 
 
 def _alternatives(hint: object) -> tuple[object, ...]:

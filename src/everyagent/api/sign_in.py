@@ -9,13 +9,13 @@ from urllib.parse import parse_qs
 
 import msgspec
 from msgspec import Struct
-from starlette.responses import RedirectResponse, Response
-from starlette.types import Scope
 
 from everyagent.access.keyring import Keyring
 from everyagent.access.oidc.attempt import Attempt, SignInFailed
 from everyagent.api.access_control import SESSION_COOKIE, cookie
+from everyagent.api.asgi import Scope
 from everyagent.api.request_decoding import header
+from everyagent.api.response import Response, redirect
 from everyagent.errors import MethodNotAllowed
 from everyagent.logs import get_logger
 from everyagent.model.keys import CreateKey
@@ -72,7 +72,7 @@ class SignIn:
         except SignInFailed as error:
             logger.warning("a sign-in failed", why=str(error))
             return _back("provider")
-        response = RedirectResponse(address, status_code=302)
+        response = redirect(address)
         self._set_cookie(response, _ATTEMPT_COOKIE, attempt.packed(), _ATTEMPT_SECONDS, strict=False)
         return response
 
@@ -100,7 +100,7 @@ class SignIn:
             expires_at=keys.now() // 1000 + settings.lifetime * 1000,
         )
         made = await keys.sign_in(asked, operation=f"GET {CALLBACK}", subject=str(claims["sub"]))
-        response = self._ended(RedirectResponse("/ui/", status_code=302))
+        response = self._ended(redirect("/ui/"))
         self._set_cookie(response, SESSION_COOKIE, made.secret, settings.lifetime, strict=True)
         return response
 
@@ -108,7 +108,7 @@ class SignIn:
         if secret := cookie(scope["headers"], SESSION_COOKIE):
             await keys.sign_out(secret, operation=f"POST {_SIGN_OUT}")
         response = Response(status_code=204)
-        response.delete_cookie(SESSION_COOKIE, path="/", httponly=True, samesite="strict", secure=self._secure)
+        self._set_cookie(response, SESSION_COOKIE, "", 0, strict=True)
         return response
 
     def _redirect_uri(self, scope: Scope) -> str:
@@ -120,20 +120,13 @@ class SignIn:
         return self._settings is not None and (self._settings.url or "").startswith("https:")
 
     def _set_cookie(self, response: Response, name: str, value: str, seconds: int, *, strict: bool) -> None:
-        response.set_cookie(
-            name,
-            value,
-            max_age=seconds,
-            path="/" if strict else ROOT,
-            secure=self._secure,
-            httponly=True,
-            # The provider's redirect comes from another site: the cookie of the attempt must be sent with it.
-            samesite="strict" if strict else "lax",
-        )
+        # The provider's redirect comes from another site: the cookie of the attempt must be sent with it.
+        path, same_site = ("/", "strict") if strict else (ROOT, "lax")
+        response.set_cookie(name, value, seconds, path=path, same_site=same_site, secure=self._secure)
 
     def _ended(self, response: Response) -> Response:
         """The attempt cannot be used again."""
-        response.delete_cookie(_ATTEMPT_COOKIE, path=ROOT, httponly=True, samesite="lax", secure=self._secure)
+        self._set_cookie(response, _ATTEMPT_COOKIE, "", 0, strict=False)
         return response
 
 
@@ -146,7 +139,7 @@ def _provider(settings: OidcSettings) -> "OidcProvider":
 
 def _back(problem: str) -> Response:
     """To the sign-in page, which has a sentence for each problem."""
-    return RedirectResponse(f"/ui/?problem={problem}", status_code=302)
+    return redirect(f"/ui/?problem={problem}")
 
 
 def _json(answer: Struct) -> Response:

@@ -9,9 +9,7 @@ from types import TracebackType
 from typing import Protocol, TypeVar, runtime_checkable
 from urllib.parse import quote
 
-from starlette.requests import ClientDisconnect
-from starlette.types import Message, Receive, Scope, Send
-
+from everyagent.api.asgi import ClientDisconnect, Message, Receive, Scope, Send
 from everyagent.api.sse import HEARTBEAT, OPENING, RETRY, session_frames
 from everyagent.sessions import EventChunk
 

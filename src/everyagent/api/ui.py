@@ -3,10 +3,9 @@
 from functools import lru_cache
 from pathlib import Path
 
-from starlette.responses import RedirectResponse, Response
-from starlette.types import Scope
-
+from everyagent.api.asgi import Scope
 from everyagent.api.request_decoding import header
+from everyagent.api.response import Response, redirect
 from everyagent.errors import MethodNotAllowed, NotFound, Unavailable
 
 FILES = Path(__file__).parent.parent / "inspector"
@@ -53,7 +52,7 @@ def answer(scope: Scope) -> Response:
     if scope["method"] not in ("GET", "HEAD"):
         raise MethodNotAllowed(f"{path} does not support {scope['method']}. It supports GET.", allow=["GET", "HEAD"])
     if not path.startswith("/ui/"):
-        return RedirectResponse("/ui/")
+        return redirect("/ui/", 307)
     found = _files()
     if not found:
         raise Unavailable(

@@ -1,9 +1,9 @@
 """Error responses in Anthropic's envelope."""
 
 import msgspec
-from starlette.responses import Response
 
 from everyagent.api.problems import headers_of
+from everyagent.api.response import Response
 from everyagent.errors import (
     BadRequest,
     BudgetExceeded,

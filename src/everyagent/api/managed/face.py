@@ -1,11 +1,11 @@
 """The Managed Agents API for the application: routes, request decoding, and errors."""
 
 from msgspec import Struct
-from starlette.responses import Response
 
 from everyagent.api.managed import reading
 from everyagent.api.managed.errors import error_response
 from everyagent.api.managed.routes import ROUTES
+from everyagent.api.response import Response
 from everyagent.api.routing import Route, Router
 from everyagent.errors import EveryagentError
 from everyagent.managed import Managed

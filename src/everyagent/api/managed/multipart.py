@@ -8,8 +8,8 @@ from msgspec import Struct
 from python_multipart import MultipartParser
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import parse_options_header
-from starlette.types import Scope
 
+from everyagent.api.asgi import Scope
 from everyagent.api.request_decoding import header
 from everyagent.errors import BadRequest, UnsupportedMedia
 

@@ -5,9 +5,8 @@ Each session has a separate token for it, so that agents never see the daemon's 
 
 from functools import partial
 
-from starlette.responses import Response
-
 from everyagent.api import mcp_server, request_decoding
+from everyagent.api.response import Response
 from everyagent.api.routing import Call, Nothing, Routes, Upload
 from everyagent.errors import SessionNotFound
 from everyagent.model.parts import Json

@@ -1,8 +1,8 @@
 """Routes about the daemon: health, metrics, OpenAPI and JSON Schema documents."""
 
 from msgspec import Struct
-from starlette.responses import Response
 
+from everyagent.api.response import Response
 from everyagent.api.routing import Call, Encoded, Nothing, Routes
 from everyagent.errors import Unavailable
 from everyagent.model.principals import current

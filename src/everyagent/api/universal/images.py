@@ -9,8 +9,8 @@ from typing import Annotated
 import msgspec
 from anyio import to_thread
 from msgspec import Meta, Struct
-from starlette.responses import Response
 
+from everyagent.api.response import Response
 from everyagent.api.routing import Call, Nothing, Routes
 from everyagent.errors import NotFound, OffsetOutOfRange, SessionNotFound, TooLarge
 from everyagent.model.events import Envelope, ItemCompleted

@@ -1,8 +1,7 @@
 """The MCP server of the daemon: sessions of any agent as tools."""
 
-from starlette.responses import Response
-
 from everyagent.api import mcp_server, request_decoding
+from everyagent.api.response import Response
 from everyagent.api.routing import Call, Nothing, Routes, Upload
 
 routes = Routes("tools")
