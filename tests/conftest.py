@@ -5,6 +5,7 @@ import pytest
 from hypothesis import settings
 
 from tests.postgres.server import PostgresServer
+from tests.s3.server import S3Server
 
 pytest_plugins = ["pytester", "tests.quarantine"]
 
@@ -36,3 +37,12 @@ def postgres() -> Iterator[PostgresServer]:
 def postgres_url(postgres: PostgresServer) -> str:
     """The address of an empty schema: quicker to make than a database."""
     return postgres.new_schema()
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[S3Server]:
+    """An S3 server, one for each process that runs tests."""
+    server = S3Server()
+    server.start()
+    yield server
+    server.close()

@@ -56,6 +56,7 @@ class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
     `session_*` are limits of the agents, which `agent_limits` reads.
     Sessions of API keys work below `key_directory`, by default the working directory.
     Web pages of `allowed_origin`, several with commas between them, may use the API.
+    With `blobs`, large bodies and uploads are in an S3 bucket or a folder, not in the store.
     With `cluster`, other daemons share the store, and reach this one at `node_url`, by default where it listens.
     `agents` are agents of the user's own, `oidc` is the sign-in of the inspector; only `config.toml` has them.
     """
@@ -79,6 +80,7 @@ class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
     key_directory: Path | None = None
     allowed_origin: Annotated[str, Meta(pattern=r"^https?://[^/,\s]+(,https?://[^/,\s]+)*$")] | None = None
     store: Annotated[str, Meta(pattern="^postgres(ql)?://")] | None = None
+    blobs: Annotated[str, Meta(pattern=r"^(s3://[^/?#]+(/[^?#]*)?(\?[^#]*)?|/.*)$")] | None = None
     cluster: bool = False
     node_url: Annotated[str, Meta(pattern="^https?://[^/?#]+/?$")] | None = None
     log_format: LogFormat = "auto"
@@ -110,6 +112,11 @@ def load(flags: Mapping[str, object] | None = None, environ: Mapping[str, str] =
         raise ConfigError(
             f"Listening on {settings.host} without a token would let anybody on the network run agents here. "
             f"Remove no-token ({given['no-token'].origin}), or listen on 127.0.0.1."
+        )
+    if settings.blobs is not None and settings.store is None:
+        raise ConfigError(
+            f"A place for blobs ({given['blobs'].origin}) needs a PostgreSQL store: --store. With SQLite, they are in "
+            "the data folder."
         )
     if settings.cluster:
         _check_cluster(settings, given["cluster"].origin)

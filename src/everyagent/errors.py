@@ -40,6 +40,7 @@ EveryagentError 500           a fault of the daemon
 │   ├── TooManyConnections    the limit on connections is reached
 │   ├── CommitFailed          the log could not write: disk error, or database locked
 │   ├── StoreUnavailable      the database cannot be reached or used; nothing was written
+│   │   └── BlobsUnavailable  the store for blobs cannot be reached or used
 │   └── OwnedElsewhere        another node of the cluster owns the session; nothing was changed
 └── StorageFull 507           nothing was written; works again when the disk has space
 """
@@ -191,6 +192,9 @@ class CommitFailed(Unavailable):
 
 class StoreUnavailable(Unavailable):
     """Nothing was written."""
+
+
+class BlobsUnavailable(StoreUnavailable): ...
 
 
 class OwnedElsewhere(Unavailable, code="owned_elsewhere"): ...

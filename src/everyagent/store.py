@@ -4,20 +4,22 @@ import socket
 from collections.abc import Generator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from everyagent import __version__
 from everyagent.clock import Clock
 from everyagent.cluster.lease import LEASE_SECONDS
 from everyagent.config import ConfigError, Settings
-from everyagent.errors import StoreUnavailable
+from everyagent.errors import BlobsUnavailable, StoreUnavailable
 from everyagent.log.log import Log
 from everyagent.log.sqlite.log import SqliteLog
 
 if TYPE_CHECKING:
+    from everyagent.log.blob_stores.store import BlobStore
     from everyagent.log.postgres.cluster_log import ClusterLog
 
-_ORIGINS = "It is the setting store: --store, EVERYAGENT_STORE, or store in config.toml."
+_ORIGINS = "It is the setting {0}: --{0}, EVERYAGENT_{1}, or {0} in config.toml."
 
 
 async def open_log(settings: Settings, clock: Clock) -> Log:
@@ -27,7 +29,8 @@ async def open_log(settings: Settings, clock: Clock) -> Log:
     with _explained():
         from everyagent.log.postgres import PostgresLog
 
-        return await PostgresLog.open(settings.store, settings.data_dir / "uploads", clock)
+        outside = _blob_store(settings)
+        return await PostgresLog.open(settings.store, settings.data_dir / "uploads", clock, outside=outside)
 
 
 async def join_cluster(settings: Settings, clock: Clock, url: str, key_check: bytes) -> "ClusterLog":
@@ -38,7 +41,8 @@ async def join_cluster(settings: Settings, clock: Clock, url: str, key_check: by
         from everyagent.log.postgres.nodes import NodeAddress, PostgresMembership
         from everyagent.log.postgres.notify import NotifyBus
 
-        log = await ClusterLog.open(settings.store, settings.data_dir / "uploads", clock)
+        outside = _blob_store(settings)
+        log = await ClusterLog.open(settings.store, settings.data_dir / "uploads", clock, outside=outside)
         address = NodeAddress(
             name=socket.gethostname(),
             url=url,
@@ -63,7 +67,30 @@ def _explained() -> Generator[None]:
     except ImportError as error:
         raise ConfigError(
             f"A PostgreSQL store needs more packages ({error}). Install them: pip install 'everyagent[postgres]'. "
-            f"{_ORIGINS}"
+            f"{_origins('store')}"
         ) from error
     except StoreUnavailable as error:
-        raise ConfigError(f"{error.detail} {_ORIGINS}") from error
+        setting = "blobs" if isinstance(error, BlobsUnavailable) else "store"
+        raise ConfigError(f"{error.detail} {_origins(setting)}") from error
+
+
+def _origins(setting: str) -> str:
+    return _ORIGINS.format(setting, setting.upper())
+
+
+def _blob_store(settings: Settings) -> "BlobStore | None":
+    """None: blobs are in the database."""
+    if settings.blobs is None:
+        return None
+    if not settings.blobs.startswith("s3:"):
+        from everyagent.log.blob_stores.folder import FolderStore
+
+        return FolderStore(Path(settings.blobs))
+    try:
+        from everyagent.log.blob_stores.s3 import S3Blobs
+    except ImportError as error:
+        raise ConfigError(
+            f"Blobs in S3 need one more package ({error}). Install it: pip install 'everyagent[s3]'. "
+            f"{_origins('blobs')}"
+        ) from error
+    return S3Blobs(settings.blobs)

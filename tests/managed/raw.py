@@ -49,9 +49,12 @@ class Raw:
         assert answer.status_code == 200, answer.text
         return answer.headers["x-everyagent-warning"]
 
+    def post_file(self, name: str, content: bytes) -> httpx2.Response:
+        return self._client.post(f"{self._daemon.url}/anthropic/v1/files", files={"file": (name, content)})
+
     def upload(self, name: str, content: bytes) -> str:
         """The file's id."""
-        answer = self._client.post(f"{self._daemon.url}/anthropic/v1/files", files={"file": (name, content)})
+        answer = self.post_file(name, content)
         assert answer.status_code == 200, answer.text
         return str(answer.json()["id"])
 

@@ -13,6 +13,7 @@ from everyagent.client import ApiError, Client
 from everyagent.testing.daemon import NO_TLS, TOKEN, DaemonProcess
 from tests.managed.raw import TOOLSET, Raw, texts
 from tests.postgres.server import PostgresServer
+from tests.s3.server import S3Server
 from tests.waiting import LIMIT_SECONDS, wait_until
 
 
@@ -110,3 +111,62 @@ def test_a_store_that_cannot_be_used_ends_the_start_with_a_message(tmp_path: Pat
     assert "--store" in done.stderr
     assert "Traceback" not in done.stderr
     assert "hidden" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("blobs", "said"),
+    [
+        ("s3://bucket/prefix?endpoint=http://127.0.0.1:1", "s3://bucket/prefix cannot be reached"),
+        ("s3://bucket?secret=hidden", "has the unknown option secret"),
+        ("ftp://there", "--blobs has an invalid value"),
+        ("/does/not/exist", "/does/not/exist does not exist"),
+    ],
+)
+def test_a_place_for_blobs_that_cannot_be_used_ends_the_start_with_a_message(
+    postgres_url: str, tmp_path: Path, blobs: str, said: str
+):
+    words = ["serve", "--port", "0", "--data-dir", str(tmp_path / "data"), "--store", postgres_url, "--blobs", blobs]
+    done = subprocess.run(
+        [sys.executable, "-m", "everyagent", *words],
+        env={**os.environ, **S3Server.environment},
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_SECONDS,
+    )
+    assert done.returncode == 2, done.stderr
+    assert (said in done.stderr, "--blobs" in done.stderr) == (True, True), done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_without_s3_files_get_a_503_agents_work_on_and_all_returns_by_itself(
+    postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    for name, value in S3Server.environment.items():
+        monkeypatch.setenv(name, value)
+    s3 = S3Server()
+    s3.start()
+    place = s3.new_url()
+    daemon = DaemonProcess(
+        tmp_path / "data", "--default-agent", "mock", "--store", postgres_url, "--blobs", place, "--isolation", "none"
+    )
+    daemon.start()
+    raw = Raw(daemon)
+    content = os.urandom(20 << 20)
+    file = raw.upload("a.bin", content)
+    raw.session_id = raw.create(TOOLSET)
+    s3.stop()
+    for answer in (raw.answer("GET", f"/files/{file}/content"), raw.post_file("b.bin", b"b")):
+        assert (answer.status_code, answer.headers.get("retry-after")) == (503, "1"), answer.text
+    with Client(daemon.url, TOKEN) as client:
+        client.create("one", agent="mock", directory=str(tmp_path))
+        client.run_turn("one", "[text words=1] " + "x" * 400_000)  # a body for a blob: in the database meanwhile
+        bodies = httpx2.get(f"{daemon.url}/v1/sessions/one/events", headers=daemon.headers, verify=NO_TLS)
+        assert "x" * 400_000 in bodies.text
+    s3.start()
+    wait_until(lambda: raw.answer("GET", f"/files/{file}/content").status_code == 200)
+    assert raw.answer("GET", f"/files/{file}/content").content == content
+    wait_until(lambda: len(s3.names(place)) > 2)
+    raw.upload("b.bin", b"b")
+    raw.close()
+    assert daemon.stop() == 0
+    s3.close()

@@ -15,7 +15,18 @@ from everyagent.config import Settings
 
 _VALUED = frozenset(
     {
-        *("host", "port", "data-dir", "token", "default-agent", "idle-timeout", "prices", "log-format", "store"),
+        *(
+            "host",
+            "port",
+            "data-dir",
+            "token",
+            "default-agent",
+            "idle-timeout",
+            "prices",
+            "log-format",
+            "store",
+            "blobs",
+        ),
         *("isolation", "min-isolation", "key-directory", "allowed-origin", "node-url", "session-memory"),
         *("session-processes", "session-cpu", "session-open-files", "session-disk"),
     }

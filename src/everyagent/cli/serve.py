@@ -31,6 +31,7 @@ def serve(
     key_directory: Path | None = None,
     allowed_origin: Annotated[str | None, Parameter(name=["--allowed-origin", "--cors-allow-origin"])] = None,
     store: str | None = None,
+    blobs: str | None = None,
     cluster: Annotated[bool | None, Parameter(negative=())] = None,
     node_url: str | None = None,
     log_format: LogFormat | None = None,
@@ -83,6 +84,9 @@ def serve(
         need the token, too. [default: only the daemon's own]
     store
         A PostgreSQL database for the event log: postgresql://user@host/database. [default: SQLite in the data folder]
+    blobs
+        Where large bodies and uploaded files are: s3://bucket/prefix, or the path of a folder that all nodes mount.
+        [default: the database of the store]
     cluster
         Share the store with other daemons, which own its sessions together. All of them need the same token and the
         same vault.key.
@@ -114,6 +118,7 @@ def serve(
             "key-directory": key_directory,
             "allowed-origin": allowed_origin,
             "store": store,
+            "blobs": blobs,
             "cluster": cluster,
             "node-url": node_url,
             "log-format": log_format,

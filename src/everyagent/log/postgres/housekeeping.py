@@ -15,8 +15,10 @@ _PRUNE_MICROS = 600 * 1_000_000
 
 
 class Housekeeping:
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, *, sweeps: bool) -> None:
+        """`sweeps`: contents that nothing refers to are removed here, because all are in the database."""
         self._clock = clock
+        self._sweeps = sweeps
         self._deletion = Deletion()
         self._retries = Retries("removing deleted data from the PostgreSQL store")
         self._debris = True
@@ -41,7 +43,7 @@ class Housekeeping:
             if now - self._pruned_at > _PRUNE_MICROS:
                 receipts.prune(connection, now)
                 connection.execute("DELETE FROM writers WHERE at < now() - interval '7 days'")
-                while blobs.sweep(connection):
+                while self._sweeps and blobs.sweep(connection):
                     pass
                 self._pruned_at = now
         except psycopg.Error as error:

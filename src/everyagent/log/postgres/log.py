@@ -1,4 +1,4 @@
-"""The `Log` on PostgreSQL: one writer, a few readers, and blobs in the database."""
+"""The `Log` on PostgreSQL: one writer, a few readers, and blobs in the database or outside of it."""
 
 import asyncio
 from pathlib import Path
@@ -8,6 +8,10 @@ import psycopg
 
 from everyagent.clock import Clock
 from everyagent.errors import StoreUnavailable
+from everyagent.log.blob_stores.store import BlobStore
+from everyagent.log.postgres import blob_place
+from everyagent.log.postgres.blob_mover import BlobMover
+from everyagent.log.postgres.blobs import BlobReader
 from everyagent.log.postgres.connection import Connection
 from everyagent.log.postgres.database import Database
 from everyagent.log.postgres.lease import StoreLease
@@ -28,19 +32,28 @@ class PostgresLog(SqlLog[Connection, Writer]):
     shared: ClassVar[bool] = False
 
     def __init__(
-        self, database: Database, lease: StoreLease, folder: Path, clock: Clock, *, recent_bytes: int, heartbeat: float
+        self,
+        database: Database,
+        lease: StoreLease,
+        reader: BlobReader,
+        folder: Path,
+        clock: Clock,
+        *,
+        recent_bytes: int,
+        heartbeat: float,
     ) -> None:
         self.database = database
         self._threads = ReaderThreads(database)
         super().__init__(
-            lambda settle: Writer(database, lease, clock, settle),
+            lambda settle: Writer(database, lease, clock, settle, sweeps=reader.outside is None),
             self._threads,
-            PostgresQueries(),
+            PostgresQueries(reader),
             clock,
             recent_bytes=recent_bytes,
             heartbeat=heartbeat,
         )
-        self.records = PostgresRecords(self._writer, self._threads, folder)
+        self.records = PostgresRecords(self._writer, self._threads, database, reader, folder)
+        self._mover = BlobMover(database, reader.outside, reader) if reader.outside else None
 
     @classmethod
     async def open(
@@ -49,20 +62,26 @@ class PostgresLog(SqlLog[Connection, Writer]):
         folder: Path,
         clock: Clock,
         *,
+        outside: BlobStore | None = None,
         recent_bytes: int = RECENT_BYTES,
         heartbeat: float = HEARTBEAT_SECONDS,
     ) -> Self:
-        """`folder` is for uploads in progress. `StoreUnavailable` if the database cannot be reached or used."""
-        database = Database(url)
-        lease = await asyncio.get_running_loop().run_in_executor(None, _open, database, folder, cls.shared)
-        return cls(database, lease, folder, clock, recent_bytes=recent_bytes, heartbeat=heartbeat)
+        """`folder` is for uploads in progress, `outside` for large bodies and uploads, by default in the database.
+
+        `StoreUnavailable` if the database or the store for blobs cannot be reached or used.
+        """
+        database, reader = Database(url), BlobReader(outside, folder)
+        lease = await asyncio.get_running_loop().run_in_executor(None, _open, database, outside, folder, cls.shared)
+        return cls(database, lease, reader, folder, clock, recent_bytes=recent_bytes, heartbeat=heartbeat)
 
     def _close(self) -> None:
+        if self._mover is not None:
+            self._mover.close()
         self._writer.join()
         self._threads.close()
 
 
-def _open(database: Database, folder: Path, shared: bool) -> StoreLease:
+def _open(database: Database, outside: BlobStore | None, folder: Path, shared: bool) -> StoreLease:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for draft in folder.glob("*.draft"):
         draft.unlink()
@@ -70,7 +89,9 @@ def _open(database: Database, folder: Path, shared: bool) -> StoreLease:
     try:
         _check_server(connection, database)
         migrate(connection, database.name)
-        return StoreLease(database, connection, shared=shared)
+        lease = StoreLease(database, connection, shared=shared)
+        blob_place.check(connection, database.name, outside)
+        return lease
     except psycopg.Error as error:
         connection.close()
         raise StoreUnavailable(f"The PostgreSQL store {database.name} cannot be used: {error}") from error

@@ -9,32 +9,34 @@ import msgspec
 from everyagent.log.blobs import INLINE_BYTES
 from everyagent.log.letter_case import regex
 from everyagent.log.log import EventPage, EventQuery, JoinedPage, Order, StoredEvent
-from everyagent.log.postgres import blobs
+from everyagent.log.postgres.blobs import BlobReader
 from everyagent.log.postgres.connection import Connection
 from everyagent.log.sql.connection import Value
 from everyagent.log.sql.rows import FORMS, NUMBER_MASK
 from everyagent.log.sql.spans import ALL_TYPES, SHOWN, PageShape, Span, head_by_id, span_of, with_raw
 
 
-def page(connection: Connection, query: EventQuery) -> EventPage:
+def page(connection: Connection, blobs: BlobReader, query: EventQuery) -> EventPage:
     span = span_of(connection, query, str)
-    return read_page(connection, span, PageShape(order=query.order, raw=query.raw))
+    return read_page(connection, blobs, span, PageShape(order=query.order, raw=query.raw))
 
 
-def joined_page(connection: Connection, session_id: str, query: EventQuery, *, projection: bool) -> JoinedPage:
+def joined_page(
+    connection: Connection, blobs: BlobReader, session_id: str, query: EventQuery, *, projection: bool
+) -> JoinedPage:
     session, head, hidden = head_by_id(connection, session_id, projection=projection)
     query = msgspec.structs.replace(query, session=session, types=query.types or (SHOWN if hidden else frozenset()))
-    events, more = page(connection, query)
+    events, more = page(connection, blobs, query)
     last = events[-1].sequence if events else 0
     return JoinedPage(b",".join([event.body for event in events]), more, head, last)
 
 
-def read_page(connection: Connection, span: Span, shape: PageShape) -> EventPage:
+def read_page(connection: Connection, blobs: BlobReader, span: Span, shape: PageShape) -> EventPage:
     """At most `span.limit - 1` events: the last row only shows that there are more."""
     wanted = span.limit - 1
     events: list[StoredEvent] = []
     size = 0
-    for event in _events(connection, span, shape):
+    for event in _events(connection, blobs, span, shape):
         size += len(event.body)
         if events and (size > shape.size or len(events) == wanted):
             return EventPage(events, True)
@@ -42,7 +44,7 @@ def read_page(connection: Connection, span: Span, shape: PageShape) -> EventPage
     return EventPage(events, False)
 
 
-def _events(connection: Connection, span: Span, shape: PageShape) -> Iterator[StoredEvent]:
+def _events(connection: Connection, blobs: BlobReader, span: Span, shape: PageShape) -> Iterator[StoredEvent]:
     values: list[Value] = [span.low, span.high, span.limit, shape.size]
     if span.types != ALL_TYPES:
         values.append(span.types)

@@ -1,7 +1,8 @@
 """The reads that PostgreSQL does in its own way."""
 
 from everyagent.log.log import EventPage, EventQuery, JoinedPage
-from everyagent.log.postgres import blobs, pages
+from everyagent.log.postgres import pages
+from everyagent.log.postgres.blobs import BlobReader
 from everyagent.log.postgres.connection import Connection
 from everyagent.log.postgres.search import find_text
 from everyagent.log.sql.spans import PageShape, Span
@@ -11,19 +12,22 @@ from everyagent.model.sessions import SearchHit
 class PostgresQueries:
     unfinished = "live <> 0 OR open_turn <> 0 OR queued_inputs <> 0"
 
+    def __init__(self, blobs: BlobReader) -> None:
+        self._blobs = blobs
+
     def page(self, connection: Connection, query: EventQuery) -> EventPage:
-        return pages.page(connection, query)
+        return pages.page(connection, self._blobs, query)
 
     def joined_page(
         self, connection: Connection, session_id: str, query: EventQuery, *, projection: bool
     ) -> JoinedPage:
-        return pages.joined_page(connection, session_id, query, projection=projection)
+        return pages.joined_page(connection, self._blobs, session_id, query, projection=projection)
 
     def read_page(self, connection: Connection, span: Span, shape: PageShape) -> EventPage:
-        return pages.read_page(connection, span, shape)
+        return pages.read_page(connection, self._blobs, span, shape)
 
     def blob(self, connection: Connection, digest: bytes) -> bytes:
-        return blobs.get(connection, digest)
+        return self._blobs.get(connection, digest)
 
     def find_text(
         self, connection: Connection, text: str, session: int | None, limit: int, workspace: str | None

@@ -53,7 +53,10 @@ class Writer:
         lease: StoreLease,
         clock: Clock,
         committed: Callable[[Commit], None],
+        *,
+        sweeps: bool,
     ) -> None:
+        """`sweeps` is that of `Housekeeping`."""
         self.full = False
         self._database = database
         self._lease = lease
@@ -67,7 +70,7 @@ class Writer:
         self._number = 0
         self._doubt: Doubt | None = None
         self._partitions = Partitions()
-        self._housekeeping = Housekeeping(clock)
+        self._housekeeping = Housekeeping(clock, sweeps=sweeps)
         self._commits = Retries("writing to the PostgreSQL store")
         self.last_commit = lease.last_commit
         self._thread = threading.Thread(target=self._run, name="log-writer", daemon=True)
