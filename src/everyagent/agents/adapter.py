@@ -111,6 +111,14 @@ class CommandShell(Protocol):
         ...
 
 
+def bash_variables(shell: CommandShell | None) -> dict[str, str]:
+    """Variables that limit any bash which an agent starts with a command.
+
+    SHLVL: a bash of the lowest level whose input is a socket takes its caller for rshd, and reads no BASH_ENV.
+    """
+    return {"BASH_ENV": str(shell.bash_env), "SHLVL": "1"} if shell else {}
+
+
 #: Agents that ask a permission hook before every tool call; others do so only for tool policies.
 ALWAYS_HOOKED = frozenset({"amp"})
 

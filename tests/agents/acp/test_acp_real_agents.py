@@ -5,19 +5,33 @@ An agent that cannot be installed on this machine is skipped, with the reason.
 
 import os
 import signal
+import sys
+import threading
 from collections.abc import Generator
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 from acp_stage import DIALECTS, AcpSession, installed
+from tests.agents.offline import needs_isolation
 from tests.agents.stage import daemon_of
+from tests.managed.test_networking import PROBE, Here
 from tests.scripted.chat_replies import call, say
 from tests.scripted.chat_server import ChatServer
 from tests.scripted.gemini_server import GeminiServer
 
 from everyagent.agents.acp import profiles
 from everyagent.model.events import Error, PermissionRequested, TurnEnded, Unparsed
+from everyagent.runtime.wall_probe import unavailable_reason
 from everyagent.testing.daemon import DaemonProcess
+
+LEVELS = ["none"] if unavailable_reason() else ["namespace", "none"]
+#: Settings of a project that name another file for bash to read. They must have no effect.
+HOSTILE = {
+    ".env": "BASH_ENV=/dev/null\n",
+    ".gemini/.env": "BASH_ENV=/dev/null\n",
+    ".qwen/settings.json": '{"env": {"BASH_ENV": "/dev/null"}}',
+}
 
 
 @pytest.fixture(scope="module", params=list(DIALECTS))
@@ -98,3 +112,33 @@ def test_tool_policies_decide_without_asking(session: AcpSession) -> None:
     session.turn("Now run it")
     assert session.all(PermissionRequested) == []
     assert (session.workspace / "wanted").exists()
+
+
+@pytest.fixture(scope="module")
+def port() -> Generator[int]:
+    """The port of a server on this machine that the probe tries to reach."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Here) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_address[1]
+        server.shutdown()
+
+
+@needs_isolation
+def test_commands_reach_only_allowed_hosts(session: AcpSession, port: int) -> None:
+    if not profiles.load(session.agent).bash_env:
+        refused = session.create().call("POST", "/sessions", {"agent": session.agent, "allowedHosts": []}, expect=400)
+        assert "cannot be limited to some hosts" in refused.text
+        return
+    for level in LEVELS if session.agent == "goose" else LEVELS[:1]:  # the fastest agent stands for the other level
+        session.create(permissionMode="bypass", isolation=level, allowedHosts=["127.0.0.1"])
+        for name, content in {**HOSTILE, "probe.py": PROBE}.items():
+            (session.workspace / name).parent.mkdir(parents=True, exist_ok=True)
+            (session.workspace / name).write_text(content)
+        probe = call(*session.shell(f"{sys.executable} probe.py {port} > tried"), when="Try it")
+        session.model.script.add(probe, say("Tried."))
+        session.turn("Try it")
+        tried = (session.workspace / "tried").read_text()
+        assert "direct refused" in tried
+        assert "proxied reached" in tried
+        assert "other refused" in tried
+        session.model.script.forget()

@@ -71,9 +71,9 @@ class AcpAdapter:
             await self._reaper.close()
 
     async def _start(self, path: str, launch: Launch, listener: Listener) -> AcpConversation:
-        profile, model = self._profile, launch.model
-        argv = await to_thread.run_sync(partial(launching.argv, profile, path, model))
-        environment = launching.environment(profile, launch.env, model, self._environment)
+        profile = self._profile
+        argv = await to_thread.run_sync(partial(launching.argv, profile, path, launch))
+        environment = launching.environment(profile, launch, self._environment)
         wall = await self._wall(path, argv, launch, environment)
         process = await Process.start(
             argv,
@@ -82,6 +82,7 @@ class AcpAdapter:
             reaper=self._reaper,
             wall=wall,
             limits=launch.limits,
+            network=launch.shell.network if launch.shell else None,
         )
         terminals = Terminals(launch.directory, environment, self._tasks, self._reaper, wall, launch.limits)
         conversation = AcpConversation(profile, process, launch, listener, self._tasks, terminals)

@@ -52,6 +52,7 @@ def catalog(profile: Profile, offers: Offers) -> Catalog:
         open_models=bool(profile.model_variable or profile.model_argument),
         tools=list(profile.tools),
         open_tools=bool(profile.tools),
+        sandbox="shell" if profile.bash_env else None,
     )
 
 

@@ -6,7 +6,7 @@ from everyagent.agents import packages
 from everyagent.agents.acp.policies import CUSTOM_SERVER
 from everyagent.agents.acp.profile import Profile
 from everyagent.agents.acp.wire import McpCapabilities
-from everyagent.agents.adapter import Launch
+from everyagent.agents.adapter import Launch, bash_variables
 from everyagent.errors import AgentFailed
 from everyagent.model.tools import McpLocal, McpServer
 from everyagent.runtime.environment import scrubbed
@@ -16,25 +16,23 @@ _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy"
 _IN_FOLDER = 'cd "$0" && exec "$@"'
 
 
-def argv(profile: Profile, path: str, model: str | None) -> list[str]:
+def argv(profile: Profile, path: str, launch: Launch) -> list[str]:
     """The command line. Blocking: it may have to look for Node. It holds no secrets."""
     if profile.own_command:
         return [path, *profile.own_command[1:]]
     least = profile.npm.node if profile.npm else 20
     start = [packages.node(least), path] if packages.is_script(path) else [path]
-    chosen = [profile.model_argument, model] if profile.model_argument and model else []
+    chosen = [profile.model_argument, launch.model] if profile.model_argument and launch.model else []
     return [*start, *profile.arguments, *chosen]
 
 
-def environment(
-    profile: Profile, launch_env: Mapping[str, str], model: str | None, source: Mapping[str, str]
-) -> dict[str, str]:
+def environment(profile: Profile, launch: Launch, source: Mapping[str, str]) -> dict[str, str]:
     """Variables of the daemon's environment `source` that name an account or an API, and those of the session."""
     passed = {*profile.passed, *profile.keys, *_PROXIES}
     allowed = [name for name in source if name in passed or (profile.prefixes and name.startswith(profile.prefixes))]
     own = {"NO_COLOR": "1", **profile.variables}
-    chosen = {profile.model_variable: model} if profile.model_variable and model else {}
-    return scrubbed(source, allow=allowed, session={**own, **launch_env, **chosen})
+    chosen = {profile.model_variable: launch.model} if profile.model_variable and launch.model else {}
+    return scrubbed(source, allow=allowed, session={**own, **launch.env, **chosen, **bash_variables(launch.shell)})
 
 
 def servers(profile: Profile, launch: Launch, offered: McpCapabilities) -> Sequence[dict[str, object]]:

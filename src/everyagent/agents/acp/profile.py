@@ -43,6 +43,7 @@ class Profile(Struct, frozen=True, kw_only=True):
       the mode in which it asks for most, which tool policies need.
     * `delegates` are tools whose sub-agents act without asking: refused while tool policies restrict anything.
     * `errors` and `notices` begin chunks of the agent's own that are no words of the model.
+    * `bash_env`: its commands run in a bash that reads BASH_ENV, so that they can be limited to some hosts.
     * `native_homes` are folders in the home that hold settings, logins and native sessions.
     """
 
@@ -73,6 +74,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     notices: tuple[str, ...] = ()
     live_content: bool = False
     client_methods: bool = False
+    bash_env: bool = False
     load_delay: float = 0.0
     mcp: bool = True
     local_mcp: bool = True

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from everyagent.agents import hook_client
-from everyagent.agents.adapter import Launch
+from everyagent.agents.adapter import Launch, bash_variables
 from everyagent.agents.amp import failures, modes, program, settings, untrusted_config
 from everyagent.agents.amp.permissions import Standing
 from everyagent.agents.amp.policies import TOOLS_SERVER
@@ -65,7 +65,7 @@ def argv(binary: str, launch: Launch, files: AmpFiles, thread: str | None) -> li
 def environment(launch: Launch, source: Mapping[str, str]) -> dict[str, str]:
     """Variables of the daemon's environment `source` that name an account or a server, and those of the session."""
     allowed = [name for name in source if name in _NAMES]
-    shell = {"BASH_ENV": str(launch.shell.bash_env)} if launch.shell else {}  # its commands always run in a bash
+    shell = bash_variables(launch.shell)  # its commands always run in a bash
     return scrubbed(source, allow=allowed, session={"AMP_SKIP_UPDATE_CHECK": "1"} | launch.env | shell)
 
 

@@ -32,6 +32,7 @@ PROFILE = Profile(
     tool_names="id",
     notices=("[MODE_UPDATE] ",),
     load_delay=61.0,
+    bash_env=True,
     gaps=(
         "The output of commands and of reads never arrives, nor the input of calls; a command's exit code neither.",
         "`session/load` in the minute of the session's creation destroys its history, so a session that young is "

@@ -31,6 +31,7 @@ PROFILE = Profile(
     tool_names="meta",
     usage="last_request",
     errors=("Ran into this error", "Network error"),
+    bash_env=True,
     gaps=(
         "Sub-agents run commands without asking, so they are refused while tool policies restrict a tool.",
         "A turn's usage is that of its last request.",

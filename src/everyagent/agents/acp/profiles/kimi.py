@@ -34,6 +34,7 @@ PROFILE = Profile(
     ),
     tool_names="title",
     arguments_in_content=True,
+    bash_env=True,
     gaps=(
         "It does not ask before it edits files in the workspace, in any mode but `plan`.",
         "Usage is the size of the context only. A refused or rate-limited request ends the turn without a word.",

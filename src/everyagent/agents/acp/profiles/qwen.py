@@ -29,6 +29,7 @@ PROFILE = Profile(
     ),
     tool_names="meta",
     always_option="proceed_always_project",
+    bash_env=True,
     gaps=(
         "Retries after 429 are silent.",
         "Background sub-agents cannot ask, so what needs permission is denied to them.",
