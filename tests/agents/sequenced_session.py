@@ -69,7 +69,7 @@ class SequencedSession:
             case PermissionRequested() | QuestionRequested():
                 emissions = self.order.apply(data, synthetic=synthetic)
                 key = data.permission_id if isinstance(data, PermissionRequested) else data.question_id
-                for request, _ in emissions:
+                for request in [emission.data for emission in emissions]:
                     if isinstance(request, PermissionRequested):
                         self._asked[key] = request.permission_id
                     elif isinstance(request, QuestionRequested):
@@ -93,7 +93,8 @@ class SequencedSession:
         self.emit(self.order.end_turn("error", "The process ended."))
 
     def emit(self, emissions: Iterable[Emission]) -> None:
-        for data, synthetic in emissions:
+        for emission in emissions:
+            data, synthetic = emission.data, emission.synthetic
             sequence = len(self.events) + 1
             self.events.append(
                 Envelope(

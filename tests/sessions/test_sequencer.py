@@ -169,7 +169,7 @@ def test_text_that_was_not_streamed_becomes_one_delta_before_item_completed() ->
     sequencer.start_turn([user("itm_u")])
     sequencer.apply(ItemDelta(item_id="m", native_item_id="m", delta="Hel", content_index=0, kind="text"))
     emissions = sequencer.apply(ItemCompleted(item=message("m", "Hello")))
-    assert [type(data) for data, _ in emissions] == [ItemDelta, ItemCompleted]
+    assert [type(each.data) for each in emissions] == [ItemDelta, ItemCompleted]
     assert emissions[0].synthetic
     assert isinstance(emissions[0].data, ItemDelta)
     assert emissions[0].data.delta == "lo"
@@ -179,7 +179,7 @@ def test_a_delta_before_its_message_makes_a_stub() -> None:
     sequencer = Sequencer()
     sequencer.start_turn([user("itm_u")])
     emissions = sequencer.apply(ItemDelta(item_id="m", native_item_id="m", delta="x", content_index=0, kind="text"))
-    assert [(type(data), synthetic) for data, synthetic in emissions] == [(ItemStarted, True), (ItemDelta, False)]
+    assert [(type(each.data), each.synthetic) for each in emissions] == [(ItemStarted, True), (ItemDelta, False)]
 
 
 def test_a_sequencer_rebuilt_from_the_log_closes_open_items() -> None:
@@ -201,7 +201,7 @@ def test_a_sequencer_rebuilt_from_the_log_closes_open_items() -> None:
 
 
 def completed(emissions: Emissions) -> list[Item]:
-    return [data.item for data, _ in emissions if isinstance(data, ItemCompleted)]
+    return [each.data.item for each in emissions if isinstance(each.data, ItemCompleted)]
 
 
 def test_an_item_whose_native_id_was_used_in_an_earlier_turn_is_a_new_item() -> None:

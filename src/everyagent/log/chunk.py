@@ -1,8 +1,6 @@
 """Consecutive events of one session, shared by all readers at the same place."""
 
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from itertools import accumulate
 from typing import TypeVar
 
 from everyagent.log.log import StoredEvent
@@ -46,15 +44,13 @@ class EventChunk:
 
     def split(self, size: int) -> Sequence["EventChunk"]:
         """Consecutive chunks of about `size` bytes, at least one event each."""
-        if self.size <= size:
+        if self.size <= size or len(self.events) == 1:
             return (self,)
-        sizes = [0, *accumulate([len(event.body) for event in self.events])]
         pieces: list[EventChunk] = []
-        start = 0
-        while start < len(self.events):
-            end = max(start + 1, bisect_right(sizes, sizes[start] + size) - 1)
-            pieces.append(EventChunk(self.session, self.events[start:end], self.commit))
-            start = end
+        step = max(1, len(self.events) * size // self.size)  # most events of a chunk are about as long
+        for start in range(0, len(self.events), step):
+            piece = EventChunk(self.session, self.events[start : start + step], self.commit)
+            pieces += piece.split(size) if piece.size > size * 5 // 4 else (piece,)
         return pieces
 
     @classmethod

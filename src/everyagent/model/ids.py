@@ -28,6 +28,7 @@ class IdMaker:
         self._millisecond = (0, "", count().__next__)  # replaced as a whole; its counter is atomic
 
     def new(self, prefix: str) -> str:
+        """A new id. Prefixes: `evt_` `itm_` `sess_` `turn_` `perm_` `ques_` `tool_` `req_`."""
         millis = time.time_ns() // 1_000_000
         if millis > self._millisecond[0]:
             with self._lock:
@@ -37,9 +38,4 @@ class IdMaker:
         return f"{prefix}{head}{number():06x}{self._suffix}"
 
 
-_maker = IdMaker()
-
-
-def new_id(prefix: str) -> str:
-    """A new id. Prefixes: `evt_` `itm_` `sess_` `turn_` `perm_` `ques_` `tool_` `req_`."""
-    return _maker.new(prefix)
+new_id = IdMaker().new

@@ -370,7 +370,9 @@ class Machine:
         emissions = self.state.sequencer.apply(request)
         decision.transaction.emit(emissions)
         settle(self.state, decision)
-        decision.ask_id = next((ask_id_of(data) for data, _ in emissions if isinstance(data, type(request))), None)
+        decision.ask_id = next(
+            (ask_id_of(each.data) for each in emissions if isinstance(each.data, type(request))), None
+        )
 
     def _hibernate(self, restart: bool, decision: Decision) -> None:
         state = self.state

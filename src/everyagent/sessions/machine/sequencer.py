@@ -5,8 +5,9 @@ Pure but for the ids it makes: drafts in, event data out. Each live session's ma
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from typing import NamedTuple, TypeAlias, TypeVar, assert_never
+from typing import TypeAlias, TypeVar, assert_never
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from everyagent.model.events import (
@@ -43,7 +44,7 @@ MAX_OPEN_ITEMS = 10_000
 MAX_ITEM_CHARS = 64 * 1024 * 1024
 
 
-class Emission(NamedTuple):
+class Emission(Struct, frozen=True, gc=False):
     """Event data that keeps the order rules, and whether the daemon made it up."""
 
     data: EventData

@@ -184,7 +184,8 @@ class Transaction:
 
     def emit(self, emissions: Emissions) -> None:
         position, time, events, masker = self._position, self._time, self.events, self._masker
-        for data, synthetic in emissions:
+        for emission in emissions:
+            data, synthetic = emission.data, emission.synthetic
             if type(data) is not ItemDelta:
                 data = position.costs.completed(data)
             position.head = sequence = position.head + 1
