@@ -58,6 +58,7 @@ class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
     Web pages of `allowed_origin`, several with commas between them, may use the API.
     With `blobs`, large bodies and uploads are in an S3 bucket or a folder, not in the store.
     With `cluster`, other daemons share the store, and reach this one at `node_url`, by default where it listens.
+    They send each other news over the NATS servers `bus`, several with commas between them, else over the store.
     `agents` are agents of the user's own, `oidc` is the sign-in of the inspector; only `config.toml` has them.
     """
 
@@ -83,6 +84,7 @@ class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
     blobs: Annotated[str, Meta(pattern=r"^(s3://[^/?#]+(/[^?#]*)?(\?[^#]*)?|/.*)$")] | None = None
     cluster: bool = False
     node_url: Annotated[str, Meta(pattern="^https?://[^/?#]+/?$")] | None = None
+    bus: Annotated[str, Meta(pattern=r"^(nats|tls)://[^/,\s]+(,(nats|tls)://[^/,\s]+)*$")] | None = None
     log_format: LogFormat = "auto"
     agents: dict[AgentName, OwnAgent] = {}
     oidc: OidcSettings | None = None
@@ -120,6 +122,8 @@ def load(flags: Mapping[str, object] | None = None, environ: Mapping[str, str] =
         )
     if settings.cluster:
         _check_cluster(settings, given["cluster"].origin)
+    elif settings.bus is not None:
+        raise ConfigError(f"The setting bus ({given['bus'].origin}) is for nodes of a cluster: add --cluster.")
     if settings.oidc is not None and not is_safe_url(settings.oidc.issuer):
         raise ConfigError(f"The issuer {settings.oidc.issuer} ({given['oidc'].origin}) must be an https address.")
     if settings.oidc is not None and find_spec("jwt") is None:
@@ -311,5 +315,5 @@ def _converted(name: str, given: GivenSetting) -> object:
     try:
         return msgspec.convert(given.value, type=_TYPES[name], strict=not isinstance(given.value, str))
     except msgspec.ValidationError as error:
-        shown = "" if name in ("token", "store", "oidc") else f" {given.value!r}"
+        shown = "" if name in ("token", "store", "bus", "oidc") else f" {given.value!r}"
         raise ConfigError(f"{given.origin} has an invalid value{shown}: {error}.") from error

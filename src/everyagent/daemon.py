@@ -176,7 +176,7 @@ async def sessions_of(
     vault = SecretVault.open(settings.data_dir / "vault.key")
     cluster = None
     if node_url is not None:
-        cluster = await join_cluster(settings, clock, node_url, vault.derived(b"cluster check"))
+        cluster = await join_cluster(settings, clock, node_url, vault.derived)
     storage = cluster or await open_log(settings, clock)
     log = WorkspaceLog(storage)
     try:
@@ -267,7 +267,7 @@ async def sessions_of(
                     live_sessions=lambda: sum(actor.live for actor in supervisor.actors()),
                 )
                 keys.changed.append(lambda: cluster.announce("keys_changed"))
-                tasks.start_soon(cluster.follower.run)
+                tasks.start_soon(cluster.run)
                 tasks.start_soon(node.run)
             try:
                 await take_up()

@@ -197,6 +197,10 @@ class StoreUnavailable(Unavailable):
 class BlobsUnavailable(StoreUnavailable): ...
 
 
+class BusUnavailable(Unavailable):
+    """The servers that carry news between nodes cannot be used."""
+
+
 class OwnedElsewhere(Unavailable, code="owned_elsewhere"): ...
 
 

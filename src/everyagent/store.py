@@ -1,7 +1,8 @@
 """Opens the log that the settings name: SQLite in the data folder, or PostgreSQL."""
 
+import hmac
 import socket
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -11,12 +12,13 @@ from everyagent import __version__
 from everyagent.clock import Clock
 from everyagent.cluster.lease import LEASE_SECONDS
 from everyagent.config import ConfigError, Settings
-from everyagent.errors import BlobsUnavailable, StoreUnavailable
+from everyagent.errors import BlobsUnavailable, BusUnavailable, StoreUnavailable
 from everyagent.log.log import Log
 from everyagent.log.sqlite.log import SqliteLog
 
 if TYPE_CHECKING:
     from everyagent.log.blob_stores.store import BlobStore
+    from everyagent.log.fanout import OpenBus
     from everyagent.log.postgres.cluster_log import ClusterLog
 
 _ORIGINS = "It is the setting {0}: --{0}, EVERYAGENT_{1}, or {0} in config.toml."
@@ -33,14 +35,18 @@ async def open_log(settings: Settings, clock: Clock) -> Log:
         return await PostgresLog.open(settings.store, settings.data_dir / "uploads", clock, outside=outside)
 
 
-async def join_cluster(settings: Settings, clock: Clock, url: str, key_check: bytes) -> "ClusterLog":
-    """Opens a store that other daemons share, as a node that they reach at `url`. Raises `ConfigError`."""
+async def join_cluster(settings: Settings, clock: Clock, url: str, derived: Callable[[bytes], bytes]) -> "ClusterLog":
+    """Opens a store that other daemons share, as a node that they reach at `url`. Raises `ConfigError`.
+
+    `derived` makes keys for a purpose, the same ones on all nodes.
+    """
     assert settings.store is not None
     with _explained():
         from everyagent.log.postgres.cluster_log import ClusterLog
         from everyagent.log.postgres.nodes import NodeAddress, PostgresMembership
-        from everyagent.log.postgres.notify import NotifyBus
 
+        if settings.bus is not None:
+            await _check_bus(settings.bus)
         outside = _blob_store(settings)
         log = await ClusterLog.open(settings.store, settings.data_dir / "uploads", clock, outside=outside)
         address = NodeAddress(
@@ -48,16 +54,39 @@ async def join_cluster(settings: Settings, clock: Clock, url: str, key_check: by
             url=url,
             version=__version__,
             lease_seconds=LEASE_SECONDS,
-            key_check=key_check,
+            key_check=derived(b"cluster check"),
         )
         membership = PostgresMembership(log.database, address)
-        log.start(membership, partial(NotifyBus, log.database))
+        log.start(membership, _opener(settings, log, derived(b"bus")))
         try:
             await membership.join()
         except BaseException:
             await log.close()
             raise
         return log
+
+
+def _opener(settings: Settings, log: "ClusterLog", key: bytes) -> "OpenBus":
+    if settings.bus is not None:
+        from everyagent.log.nats_bus import NatsBus
+
+        return partial(NatsBus, settings.bus, hmac.digest(key, log.identity, "sha256"))
+    from everyagent.log.postgres.notify import NotifyBus
+
+    return partial(NotifyBus, log.database)
+
+
+async def _check_bus(servers: str) -> None:
+    try:
+        from everyagent.log.nats_bus import check
+
+        await check(servers)
+    except ImportError as error:
+        raise ConfigError(
+            f"A NATS bus needs one more package ({error}). Install it: pip install 'everyagent[nats]'. {_origins('bus')}"
+        ) from error
+    except BusUnavailable as error:
+        raise ConfigError(f"{error.detail} {_origins('bus')}") from error
 
 
 @contextmanager

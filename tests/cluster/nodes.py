@@ -34,12 +34,12 @@ class NodeProcess(DaemonProcess):
 
 
 @contextmanager
-def cluster(folder: Path, store: str, count: int) -> Generator[list[NodeProcess]]:
+def cluster(folder: Path, store: str, count: int, *flags: str) -> Generator[list[NodeProcess]]:
     """Running nodes. They may be killed and started again."""
     with ExitStack() as at_the_end:
         nodes: list[NodeProcess] = []
         for number in range(count):
-            node = NodeProcess(folder / f"node{number}", store)
+            node = NodeProcess(folder / f"node{number}", store, *flags)
             if nodes:
                 node.data_dir.mkdir(mode=0o700)
                 shutil.copy(nodes[0].data_dir / "vault.key", node.data_dir)

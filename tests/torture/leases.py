@@ -20,6 +20,7 @@ from everyagent.cluster.node import Node
 from everyagent.errors import LogFenced, StoreUnavailable
 from everyagent.log.fanout import News
 from everyagent.log.ownership import Beat, NodeInfo, Owner
+from everyagent.model.responses import BusStatus
 from tests.torture.row import Outcome, Run
 
 NODES = 3
@@ -133,6 +134,13 @@ class SimulatedNode:
     def membership(self) -> "SimulatedNode":
         return self
 
+    @property
+    def lag(self) -> int:
+        return 0
+
+    def bus(self) -> BusStatus:
+        raise NotImplementedError
+
     async def run(self) -> None:
         self.news.clear()
         await self.join()
@@ -152,7 +160,7 @@ class SimulatedNode:
     async def join(self) -> None:
         self.node_id = await self._ask(self._database.join)
 
-    async def beat(self, *, remove_expired: bool, live_sessions: int) -> Beat:
+    async def beat(self, *, remove_expired: bool, live_sessions: int, lag: int) -> Beat:
         return await self._ask(lambda: self._database.beat(self.node_id, remove_expired))
 
     async def leave(self) -> None:

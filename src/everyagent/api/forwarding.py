@@ -18,6 +18,7 @@ from everyagent.api.streaming import Hangup
 from everyagent.cluster.signing import HEADER, Forwarded, body_digest, signed, verified
 from everyagent.errors import Unauthorized, Unavailable
 from everyagent.model.principals import Principal
+from everyagent.model.responses import BusStatus
 
 #: The key in the ASGI scope of a `Forwarded`.
 FORWARDED = "everyagent.forwarded"
@@ -53,6 +54,8 @@ class NodeDescription(OwningNode, Protocol):
     def lease_seconds(self) -> float: ...
     @property
     def live_sessions(self) -> int: ...
+    @property
+    def lag(self) -> int: ...
 
 
 class ClusterNode(Protocol):
@@ -67,6 +70,7 @@ class ClusterNode(Protocol):
     def node_id(self) -> str: ...
     @property
     def ready(self) -> bool: ...
+    def bus(self) -> BusStatus: ...
     def database_time(self) -> int: ...
     def living(self, node_id: str, since: float) -> bool: ...
     async def elsewhere(self, session_id: str) -> OwningNode | None: ...
@@ -121,6 +125,17 @@ class Forwarder:
             yield Sample("everyagent_node_lease_seconds", "gauge", lease, node.lease_seconds, labels)
             live = "Sessions of a node whose agent is running."
             yield Sample("everyagent_node_live_sessions", "gauge", live, node.live_sessions, labels)
+            lag = "Commits of other nodes that a node found before it was told of them, at its last heartbeat."
+            yield Sample("everyagent_node_lag_commits", "gauge", lag, node.lag, labels)
+        bus = self.node.bus()
+        labels = {"bus": bus.kind}
+        connected = "Whether this node is connected to the bus that carries commits between nodes."
+        yield Sample("everyagent_bus_connected", "gauge", connected, bus.connected, labels)
+        for outcome, count in (("sent", bus.sent), ("received", bus.received), ("dropped", bus.dropped)):
+            messages = "Messages between nodes; those that could not be sent are dropped."
+            yield Sample("everyagent_bus_messages", "counter", messages, count, {**labels, "outcome": outcome})
+        gaps = "Events of other nodes that were read from the store, because the bus did not bring them."
+        yield Sample("everyagent_bus_gaps", "counter", gaps, bus.gaps, labels)
         for outcome, count in self.counts.items():
             labels = {"outcome": outcome}
             yield Sample("everyagent_forwarded_requests", "counter", "Requests passed to other nodes.", count, labels)

@@ -14,7 +14,7 @@ app = App(name="cluster", help="Show the daemons that share a database.", help_e
 
 @app.command
 def status(*, options: DaemonOptions = DEFAULT_OPTIONS) -> None:
-    """List the nodes, with what is left of their leases and the sessions that they run."""
+    """List the nodes: what is left of their leases, the sessions that they run, and the commits they are behind."""
 
     async def asked() -> ClusterStatus:
         async with connect(options) as connection:
@@ -34,7 +34,11 @@ def status(*, options: DaemonOptions = DEFAULT_OPTIONS) -> None:
                 node.version,
                 f"{node.lease_seconds:.1f} s",
                 str(node.live_sessions),
+                str(node.lag),
             )
             for node in found.nodes
         ]
-        print_table(("NODE", "NAME", "ADDRESS", "VERSION", "LEASE", "LIVE SESSIONS"), rows)
+        print_table(("NODE", "NAME", "ADDRESS", "VERSION", "LEASE", "LIVE SESSIONS", "LAG"), rows)
+        if found.bus is not None:
+            state = "connected" if found.bus.connected else "away: new events are read from the store every second"
+            say(f"This node hears of new events by {found.bus.kind} ({state}).")

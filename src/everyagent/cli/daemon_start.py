@@ -15,18 +15,8 @@ from everyagent.config import Settings
 
 _VALUED = frozenset(
     {
-        *(
-            "host",
-            "port",
-            "data-dir",
-            "token",
-            "default-agent",
-            "idle-timeout",
-            "prices",
-            "log-format",
-            "store",
-            "blobs",
-        ),
+        *("host", "port", "data-dir", "token", "default-agent", "idle-timeout", "prices", "log-format"),
+        *("store", "blobs", "bus"),
         *("isolation", "min-isolation", "key-directory", "allowed-origin", "node-url", "session-memory"),
         *("session-processes", "session-cpu", "session-open-files", "session-disk"),
     }

@@ -34,6 +34,7 @@ def serve(
     blobs: str | None = None,
     cluster: Annotated[bool | None, Parameter(negative=())] = None,
     node_url: str | None = None,
+    bus: str | None = None,
     log_format: LogFormat | None = None,
     json: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
 ) -> int:
@@ -92,6 +93,9 @@ def serve(
         same vault.key.
     node_url
         The address at which other nodes of the cluster reach this one. [default: the one it listens on]
+    bus
+        NATS servers that carry new events between the nodes of a cluster: nats://host:4222, with commas between
+        several. [default: NOTIFY of the store]
     log_format
         console or json; auto is console on a terminal. [default: auto]
     json
@@ -121,6 +125,7 @@ def serve(
             "blobs": blobs,
             "cluster": cluster,
             "node-url": node_url,
+            "bus": bus,
             "log-format": log_format,
             "json": json,
         }

@@ -11,6 +11,7 @@ from everyagent.errors import EveryagentError
 from everyagent.log.fanout import News
 from everyagent.log.ownership import Beat, Membership, NodeInfo, Owner
 from everyagent.logs import get_logger
+from everyagent.model.responses import BusStatus
 
 #: The pause before a heartbeat that failed is tried again.
 RETRY_SECONDS = 0.5
@@ -29,6 +30,9 @@ class NodeLog(Protocol):
 
     @property
     def membership(self) -> Membership: ...
+    @property
+    def lag(self) -> int: ...
+    def bus(self) -> BusStatus: ...
     def announce(self, news: News) -> None: ...
     def disown(self) -> None: ...
 
@@ -74,6 +78,9 @@ class Node:
     def ready(self) -> bool:
         return not self._left and self._policy.holds(self._clock())
 
+    def bus(self) -> BusStatus:
+        return self._log.bus()
+
     def database_time(self) -> int:
         """The database's clock, in microseconds, as far as this node knows it."""
         micros, at = self._clock_at
@@ -98,7 +105,9 @@ class Node:
                 asked = self._clock()
                 try:
                     beat = await self._membership.beat(
-                        remove_expired=self._policy.may_remove(asked), live_sessions=self._live_sessions()
+                        remove_expired=self._policy.may_remove(asked),
+                        live_sessions=self._live_sessions(),
+                        lag=self._log.lag,
                     )
                 except EveryagentError as error:
                     logger.warning("the heartbeat of this node failed, and is tried again", why=error.detail)

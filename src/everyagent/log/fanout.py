@@ -4,18 +4,20 @@ A hint may be lost: the events are in the database, and a look at the heads find
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 import anyio
 from msgspec import Struct
 
 from everyagent.errors import EveryagentError, SessionNotFound
+from everyagent.log.chunk import EventChunk
 from everyagent.log.projections import PROJECTION
 from everyagent.log.recent import Recent
 from everyagent.log.signals import ALL_SESSIONS, Signals
 from everyagent.log.sql.jobs import Commit
 from everyagent.log.tail import Storage
+from everyagent.model.responses import BusStatus
 
 #: Seconds between looks at the heads of sessions that are read here.
 BEACON_SECONDS = 1.0
@@ -45,17 +47,41 @@ class Announcement(Struct, frozen=True, array_like=True):
 
 
 class Bus(Protocol):
-    """Carries announcements to all nodes, also to the sender. It may lose some, or deliver them late or twice."""
+    """Carries announcements to all nodes. It may lose some, or deliver them late, twice or to the sender."""
 
-    def announce(self, announcement: Announcement) -> None:
-        """Returns at once."""
+    def announce(self, announcement: Announcement, chunks: Sequence[EventChunk] = ()) -> None:
+        """Returns at once. `chunks` are the events of the hints: a bus may bring them to the nodes that follow them."""
         ...
 
-    def close(self) -> None: ...
+    def follow(self, sessions: Set[int]) -> None:
+        """From now on, this node wants the events of these sessions and projections, and of no others."""
+        ...
+
+    def status(self, gaps: int) -> BusStatus: ...
+
+    async def run(self) -> None:
+        """For ever: keeps the bus connected."""
+        ...
+
+    def close(self) -> None:
+        """Called in a thread, when `run` has ended."""
+        ...
 
 
-#: Opens a bus that calls the function with each announcement, on the event loop; with None after a gap.
-OpenBus: TypeAlias = Callable[[Callable[[Announcement | None], None]], Bus]
+class BusListener(Protocol):
+    """Receives from a bus, on the event loop."""
+
+    def announced(self, announcement: Announcement) -> None: ...
+    def carried(self, chunk: EventChunk) -> None:
+        """Events of another node, after they were committed."""
+        ...
+
+    def missed(self) -> None:
+        """The bus may have lost something until now."""
+        ...
+
+
+OpenBus: TypeAlias = Callable[[BusListener], Bus]
 
 
 class Heads(NamedTuple):
@@ -70,10 +96,28 @@ def hints_of(commit: Commit) -> list[Hint]:
     return gone + [Hint(chunk.session, chunk.first, chunk.last) for chunk in commit.chunks]
 
 
-class Follower:
-    """Brings commits of other nodes to the readers of this one. Each session is read once for all of its readers.
+def joined(waiting: Sequence[Announcement], hints_each: int) -> Iterator[Announcement]:
+    """The same in fewer announcements: one hint a session, as far as they follow each other."""
+    hints: dict[int, Hint] = {}
+    commit = max((each.commit for each in waiting), default=0)
+    for announcement in waiting:
+        if announcement.news is not None:
+            yield announcement
+        for hint in announcement.hints:
+            earlier = hints.pop(hint.session, None)
+            follows = earlier is not None and earlier.last and hint.last
+            hints[hint.session] = hint if not follows or earlier is None else earlier._replace(last=hint.last)
+    whole = list(hints.values())
+    for start in range(0, len(whole), hints_each):
+        yield Announcement(waiting[0].node_id, commit, whole[start : start + hints_each])
 
-    `owned` are the sessions that this node owns: their events come from its own writer.
+
+class Follower:
+    """Brings commits of other nodes to the readers of this one. Each session is followed once for all of its readers.
+
+    `owned` are the sessions that this node owns: their events come from its own writer. `lag` is the number of commits
+    that the last look at the heads found before the bus announced them; `gaps` counts reads of events from the
+    database, which the bus did not bring.
     """
 
     def __init__(
@@ -82,12 +126,16 @@ class Follower:
         signals: Signals,
         storage: Storage,
         heads: Callable[[Sequence[int]], Awaitable[Heads]],
+        follow: Callable[[Set[int]], None],
     ) -> None:
         self.owned: set[int] = set()
+        self.lag = 0
+        self.gaps = 0
         self._recent = recent
         self._signals = signals
         self._storage = storage
         self._heads = heads
+        self._follow_on_bus = follow
         self._followed: dict[int, float] = {}
         self._waiting: dict[int, Hint] = {}
         self._seen: Mapping[int, int] = {}
@@ -95,10 +143,23 @@ class Follower:
         self._gap = asyncio.Event()
         self._clock = asyncio.get_running_loop().time
 
-    def receive(self, announcement: Announcement) -> None:
+    def announced(self, announcement: Announcement) -> None:
         for hint in announcement.hints:
             self._note(hint)
         self._advance(announcement.commit)
+
+    def carried(self, chunk: EventChunk) -> None:
+        """Committed events that the bus brought. Those that do not follow the known ones are read from the database."""
+        session, head = chunk.session, self._recent.head(chunk.session)
+        if session & ~PROJECTION in self.owned or session not in self._followed:
+            return
+        if self._signals.waited_for(session):
+            self._followed[session] = self._clock()
+        if head is None or chunk.first == head + 1:
+            self._recent.publish([chunk])
+            self._fire(session)
+        elif chunk.last > head:
+            self._note(Hint(session, head + 1, chunk.last))
 
     async def run(self) -> None:
         """For ever: reads what was announced, and looks at the heads from time to time."""
@@ -116,8 +177,8 @@ class Follower:
         """Finds the commits of other nodes up to now."""
         self._advance((await self._heads(())).commit)
 
-    def look_now(self) -> None:
-        """After hints were lost."""
+    def missed(self) -> None:
+        """Hints were lost: looks at the heads at once."""
         self._gap.set()
 
     def _advance(self, commit: int) -> None:
@@ -131,6 +192,8 @@ class Follower:
             return
         if self._signals.waited_for(session):
             self._followed[session] = now
+        if hint.last and hint.last <= (self._recent.head(session) or 0):
+            return
         if not hint.last or now - self._followed.get(session, -FOLLOWED_SECONDS) >= FOLLOWED_SECONDS:
             self._followed.pop(session, None)
             self._drop(session)
@@ -157,13 +220,16 @@ class Follower:
         if hint.last - position > MOST_EVENTS:
             self._drop(session)
             return
+        self.gaps += position < hint.last
         try:
             while position < hint.last:
                 _, chunk = await self._storage.replay(session, position, None)
                 if chunk is None or session & ~PROJECTION in self.owned:
                     break
-                self._recent.publish([chunk])
-                position = chunk.last
+                head = self._recent.head(session) or 0
+                if chunk.last > head:  # else the bus brought it meanwhile
+                    self._recent.publish([chunk])
+                position = max(chunk.last, head)
         except SessionNotFound:
             self._recent.forget(session)
         except EveryagentError:  # the database is away: the next look at the heads finds the session again
@@ -177,17 +243,26 @@ class Follower:
             with anyio.move_on_after(BEACON_SECONDS):
                 await self._gap.wait()
             self._gap.clear()
-            sessions = [
-                session
-                for session in {*self._signals.sessions(), *self._followed} - {ALL_SESSIONS}
-                if session & ~PROJECTION not in self.owned
-            ]
+            self._choose_followed()
+            sessions = list(self._followed)
             try:
                 found = await self._heads(sessions)
             except EveryagentError:
                 continue  # the database is away, and is asked again
+            self.lag = max(0, found.commit - self._recent.commit)
             self._compare(sessions, found.heads)
             self._advance(found.commit)
+
+    def _choose_followed(self) -> None:
+        """Sessions with a reader that waits, or waited a moment ago: a reader of a busy session rarely waits."""
+        now = self._clock()
+        self._followed |= dict.fromkeys(set(self._signals.sessions()) - {ALL_SESSIONS}, now)
+        self._followed = {
+            session: seen
+            for session, seen in self._followed.items()
+            if now - seen < FOLLOWED_SECONDS and session & ~PROJECTION not in self.owned
+        }
+        self._follow_on_bus(self._followed.keys())
 
     def _compare(self, sessions: Iterable[int], heads: Mapping[int, int]) -> None:
         """Notes the sessions whose head is not the one that readers here know of."""

@@ -7,7 +7,10 @@ from msgspec import Struct
 
 
 class NodeInfo(Struct, frozen=True, kw_only=True):
-    """`lease_seconds` is what is left of its lease, below zero if it has expired. `live_sessions` have an agent."""
+    """`lease_seconds` is what is left of its lease, below zero if it has expired. `live_sessions` have an agent.
+
+    `lag` is that of its `Follower`.
+    """
 
     node_id: str
     name: str
@@ -16,6 +19,7 @@ class NodeInfo(Struct, frozen=True, kw_only=True):
     started_at: int
     lease_seconds: float
     live_sessions: int
+    lag: int = 0
 
 
 class Owner(NamedTuple):
@@ -50,7 +54,7 @@ class Membership(Protocol):
         """Adds this node with a fresh lease, under a new name."""
         ...
 
-    async def beat(self, *, remove_expired: bool, live_sessions: int) -> Beat:
+    async def beat(self, *, remove_expired: bool, live_sessions: int, lag: int) -> Beat:
         """Renews this node's lease; a node whose lease has expired may renew it as long as nobody removed it."""
         ...
 

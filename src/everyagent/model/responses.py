@@ -17,7 +17,10 @@ class Health(Struct, frozen=True, kw_only=True):
 
 
 class NodeStatus(Struct, frozen=True, kw_only=True, rename="camel"):
-    """`leaseSeconds` were left of its lease when this node last looked; `liveSessions` have a running agent."""
+    """`leaseSeconds` were left of its lease when this node last looked; `liveSessions` have a running agent.
+
+    `lag` is the number of commits of other nodes that it found in the store before it was told of them.
+    """
 
     node_id: str
     name: str
@@ -26,13 +29,29 @@ class NodeStatus(Struct, frozen=True, kw_only=True, rename="camel"):
     started_at: int
     lease_seconds: float
     live_sessions: int
+    lag: int = 0
+
+
+class BusStatus(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The link over which a node tells others of its commits. All are counts of messages since its start.
+
+    `dropped` could not be sent; `gaps` were found missing, and their events read from the store.
+    """
+
+    kind: Literal["nats", "notify"]
+    connected: bool
+    sent: int
+    received: int
+    dropped: int
+    gaps: int
 
 
 class ClusterStatus(Struct, frozen=True, kw_only=True, rename="camel"):
-    """`nodeId` is the node that answers, null if it is in no cluster."""
+    """`nodeId` is the node that answers, null if it is in no cluster. `bus` is its link to the others."""
 
     node_id: str | None
     nodes: list[NodeStatus]
+    bus: BusStatus | None = None
 
 
 class ModelList(Struct, frozen=True, kw_only=True, rename="camel"):

@@ -44,9 +44,11 @@ async def get_cluster(call: Call[Nothing, Nothing]) -> ClusterStatus:
                 started_at=each.started_at // 1000,
                 lease_seconds=round(each.lease_seconds, 3),
                 live_sessions=each.live_sessions,
+                lag=each.lag,
             )
             for each in (node.nodes if node else ())
         ],
+        bus=node.bus() if node else None,
     )
 
 

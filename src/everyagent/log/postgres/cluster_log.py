@@ -4,6 +4,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from typing import cast
 
+import anyio
+
 from everyagent.log.audit import AuditEntry
 from everyagent.log.chunk import EventChunk
 from everyagent.log.fanout import Announcement, Follower, Heads, News, OpenBus, hints_of
@@ -14,6 +16,7 @@ from everyagent.log.postgres.nodes import NO_OWNER, PostgresMembership, claim, o
 from everyagent.log.projections import PROJECTION, NewProjection
 from everyagent.log.sql import sessions, writes
 from everyagent.log.sql.jobs import Commit
+from everyagent.model.responses import BusStatus
 
 
 class ClusterLog(PostgresLog):
@@ -28,8 +31,21 @@ class ClusterLog(PostgresLog):
         """Called once, before any other method."""
         self.membership = membership
         self.news: list[Callable[[News], None]] = []
-        self.follower = Follower(self._recent, self._signals, self._storage, self._heads)
-        self._bus = open_bus(self._received)
+        self._bus = open_bus(self)
+        self.follower = Follower(self._recent, self._signals, self._storage, self._heads, self._bus.follow)
+
+    async def run(self) -> None:
+        """For ever: follows the commits of other nodes."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._bus.run)
+            tasks.start_soon(self.follower.run)
+
+    @property
+    def lag(self) -> int:
+        return self.follower.lag
+
+    def bus(self) -> BusStatus:
+        return self._bus.status(self.follower.gaps)
 
     async def create(
         self,
@@ -80,16 +96,20 @@ class ClusterLog(PostgresLog):
         super()._settle(commit)
         hints = hints_of(commit)
         if hints:
-            self._bus.announce(Announcement(self.membership.node_id, self._recent.commit, hints))
+            self._bus.announce(Announcement(self.membership.node_id, self._recent.commit, hints), commit.chunks)
 
-    def _received(self, announcement: Announcement | None) -> None:
-        if announcement is None:
-            self.follower.look_now()
-        elif announcement.node_id != self.membership.node_id:
-            self.follower.receive(announcement)
+    def announced(self, announcement: Announcement) -> None:
+        if announcement.node_id != self.membership.node_id:
+            self.follower.announced(announcement)
             if announcement.news is not None:
                 for news in self.news:
                     news(announcement.news)
+
+    def carried(self, chunk: EventChunk) -> None:
+        self.follower.carried(chunk)
+
+    def missed(self) -> None:
+        self.follower.missed()
 
     async def _heads(self, keys: Sequence[int]) -> Heads:
         def read(connection: Connection) -> Heads:

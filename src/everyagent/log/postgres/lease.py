@@ -32,6 +32,8 @@ class StoreLease:
         connection.execute("INSERT INTO writers VALUES (?, 0, now())", (self._writer,))
         row = connection.execute("SELECT last_commit FROM feed").fetchone()
         self.last_commit = cast("tuple[int]", row)[0]
+        #: Differs between databases, also if one was copied from the other by a dump.
+        self.identity = _identity(connection) if shared else b""
 
     def renew(self) -> Connection:
         """A new connection with the lock, after the old one was lost."""
@@ -84,3 +86,11 @@ class StoreLease:
         if self.shared:
             # A node that stops in the middle of a transaction must not keep the others from writing.
             connection.execute(f"SET idle_in_transaction_session_timeout = '{IDLE_SECONDS}s'")
+
+
+def _identity(connection: Connection) -> bytes:
+    row = connection.execute(
+        "SELECT system_identifier || '/' || current_database() || '/' || current_schema()::regnamespace::oid "
+        "FROM pg_control_system()"
+    ).fetchone()
+    return cast("tuple[str]", row)[0].encode()

@@ -43,6 +43,7 @@ class PostgresLog(SqlLog[Connection, Writer]):
         heartbeat: float,
     ) -> None:
         self.database = database
+        self.identity = lease.identity
         self._threads = ReaderThreads(database)
         super().__init__(
             lambda settle: Writer(database, lease, clock, settle, sweeps=reader.outside is None),

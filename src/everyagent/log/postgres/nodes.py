@@ -46,8 +46,8 @@ class PostgresMembership:
     async def join(self) -> None:
         self.node_id = await self._run(self._join)
 
-    async def beat(self, *, remove_expired: bool, live_sessions: int) -> Beat:
-        return await self._run(lambda connection: self._beat(connection, remove_expired, live_sessions))
+    async def beat(self, *, remove_expired: bool, live_sessions: int, lag: int) -> Beat:
+        return await self._run(lambda connection: self._beat(connection, remove_expired, live_sessions, lag))
 
     async def leave(self) -> None:
         await self._run(
@@ -108,12 +108,12 @@ class PostgresMembership:
             )
         return node_id
 
-    def _beat(self, connection: Connection, remove_expired: bool, live_sessions: int) -> Beat:
+    def _beat(self, connection: Connection, remove_expired: bool, live_sessions: int, lag: int) -> Beat:
         with connection:
             renewed = connection.execute(
                 "UPDATE nodes SET lease_until = clock_timestamp() + ?::double precision * interval '1 second', "
-                "live_sessions = ? WHERE id = ? RETURNING 1",
-                (self._address.lease_seconds, live_sessions, self.node_id),
+                "live_sessions = ?, lag = ? WHERE id = ? RETURNING 1",
+                (self._address.lease_seconds, live_sessions, lag, self.node_id),
             ).fetchone()
             removed: list[str] = []
             if renewed and remove_expired:
@@ -129,7 +129,7 @@ class PostgresMembership:
 def all_nodes(connection: Connection) -> list[NodeInfo]:
     rows = connection.execute(
         "SELECT id, name, url, version, (extract(epoch FROM started_at) * 1e6)::bigint, "
-        "extract(epoch FROM lease_until - clock_timestamp())::double precision, live_sessions "
+        "extract(epoch FROM lease_until - clock_timestamp())::double precision, live_sessions, lag "
         "FROM nodes ORDER BY started_at"
     ).fetchall()
     return [
@@ -141,9 +141,10 @@ def all_nodes(connection: Connection) -> list[NodeInfo]:
             started_at=started_at,
             lease_seconds=lease_seconds,
             live_sessions=live_sessions,
+            lag=lag,
         )
-        for node_id, name, url, version, started_at, lease_seconds, live_sessions in cast(
-            "list[tuple[str, str, str, str, int, float, int]]", rows
+        for node_id, name, url, version, started_at, lease_seconds, live_sessions, lag in cast(
+            "list[tuple[str, str, str, str, int, float, int, int]]", rows
         )
     ]
 

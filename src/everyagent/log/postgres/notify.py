@@ -5,17 +5,21 @@ A NOTIFY holds a lock of the whole database until its commit: one statement carr
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import cast
 
+import anyio
 import msgspec
 import psycopg
 
 from everyagent.errors import StoreUnavailable
-from everyagent.log.fanout import Announcement, Hint
+from everyagent.log.chunk import EventChunk
+from everyagent.log.fanout import Announcement, BusListener, joined
 from everyagent.log.postgres.connection import Connection
 from everyagent.log.postgres.database import PAUSE_SECONDS, Database
+from everyagent.model.responses import BusStatus
 
 #: PostgreSQL takes payloads below 8,000 bytes; a hint has at most 64.
 HINTS = 100
@@ -26,9 +30,11 @@ _payload = msgspec.json.Decoder(Announcement)
 class NotifyBus:
     """Two threads, each with a connection that is made again when it is lost."""
 
-    def __init__(self, database: Database, receive: Callable[[Announcement | None], None]) -> None:
+    def __init__(self, database: Database, listener: BusListener) -> None:
         self._database = database
-        self._receive = receive
+        self._listener = listener
+        self._sent = self._received = 0
+        self._listening = False
         self._loop = asyncio.get_running_loop()
         self._queue: SimpleQueue[Announcement] = SimpleQueue()
         self._closing = threading.Event()
@@ -39,8 +45,21 @@ class NotifyBus:
         for thread in self._threads:
             thread.start()
 
-    def announce(self, announcement: Announcement) -> None:
+    def announce(self, announcement: Announcement, chunks: Sequence[EventChunk] = ()) -> None:
+        """A NOTIFY is too small for events: each node reads them from the database."""
         self._queue.put(announcement)
+
+    def follow(self, sessions: Set[int]) -> None:
+        """Nothing: announcements reach all nodes."""
+
+    def status(self, gaps: int) -> BusStatus:
+        return BusStatus(
+            kind="notify", connected=self._listening, sent=self._sent, received=self._received, dropped=0, gaps=gaps
+        )
+
+    async def run(self) -> None:
+        """The threads do it."""
+        await anyio.sleep_forever()
 
     def close(self) -> None:
         """Sends what was announced before, if it can."""
@@ -61,6 +80,7 @@ class NotifyBus:
                 continue  # hints were lost; the readers of them look at the heads
             finally:
                 connection.close()
+                self._listening = self._listening and work != self._listen
 
     def _send(self, connection: Connection) -> None:
         connection.execute("SET synchronous_commit = off")
@@ -68,9 +88,10 @@ class NotifyBus:
         while True:
             closing = self._closing.is_set()
             waiting = list(self._taken())
-            for announcement in _joined(waiting):
+            for announcement in joined(waiting, HINTS):
                 payload = msgspec.json.encode(announcement).decode()
                 connection.execute("SELECT pg_notify(?, ?)", (channel, payload))
+                self._sent += 1
             if closing and not waiting:
                 return
 
@@ -84,33 +105,19 @@ class NotifyBus:
 
     def _listen(self, connection: Connection) -> None:
         connection.execute(f"LISTEN {_channel(connection)}")
-        self._post(None)
+        self._listening = True
+        self._post(self._listener.missed)
         while not self._closing.is_set():
             for notification in connection.raw.notifies(timeout=_WAIT_SECONDS):
                 try:
                     announcement = _payload.decode(notification.payload)
                 except msgspec.DecodeError:
                     continue  # not one of ours, or of a newer version
-                self._post(announcement)
+                self._received += 1
+                self._post(partial(self._listener.announced, announcement))
 
-    def _post(self, announcement: Announcement | None) -> None:
-        self._loop.call_soon_threadsafe(self._receive, announcement)
-
-
-def _joined(waiting: Sequence[Announcement]) -> Iterator[Announcement]:
-    """The same in fewer announcements: one hint a session, as far as they follow each other."""
-    hints: dict[int, Hint] = {}
-    commit = max((each.commit for each in waiting), default=0)
-    for announcement in waiting:
-        if announcement.news is not None:
-            yield announcement
-        for hint in announcement.hints:
-            earlier = hints.pop(hint.session, None)
-            joined = earlier is not None and earlier.last and hint.last
-            hints[hint.session] = hint if not joined or earlier is None else earlier._replace(last=hint.last)
-    whole = list(hints.values())
-    for start in range(0, len(whole), HINTS):
-        yield Announcement(waiting[0].node_id, commit, whole[start : start + HINTS])
+    def _post(self, call: Callable[[], None]) -> None:
+        self._loop.call_soon_threadsafe(call)
 
 
 def _channel(connection: Connection) -> str:
