@@ -83,7 +83,7 @@ async def _check_bus(servers: str) -> None:
         await check(servers)
     except ImportError as error:
         raise ConfigError(
-            f"A NATS bus needs one more package ({error}). Install it: pip install 'everyagent[nats]'. {_origins('bus')}"
+            f"NATS needs one more package ({error}). Install it: pip install 'everyagent[nats]'. {_origins('bus')}"
         ) from error
     except BusUnavailable as error:
         raise ConfigError(f"{error.detail} {_origins('bus')}") from error

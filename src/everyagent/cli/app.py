@@ -51,6 +51,11 @@ app.command("everyagent.cli.token:token", name="token", help="Print the access t
 app.command("everyagent.cli.keys:app", name="keys", help="Make, list and revoke API keys.")
 app.command("everyagent.cli.audit:app", name="audit", help="Show who did what, and check the record of it.")
 app.command("everyagent.cli.cluster:app", name="cluster", help="Show the daemons that share a database.")
+app.command(
+    "everyagent.cli.dev_cluster:run",
+    name="dev-cluster",
+    help="Start a cluster on this machine, to try it: three nodes, PostgreSQL and NATS. Ctrl-C stops all of it.",
+)
 app.command("everyagent.cli.vault:app", name="vault", help="Manage the key that encrypts stored secrets.")
 app.command("everyagent.cli.completion:completion", name="completion", help="Print or install shell completion.")
 
