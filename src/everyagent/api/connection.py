@@ -51,7 +51,7 @@ class _Flow(FlowControl):
 
     def resume_reading(self) -> None:
         if self.read_paused and not self._connection.is_full:
-            self._connection.heard()
+            self._connection.note_activity()
             super().resume_reading()
 
 
@@ -59,16 +59,16 @@ class HttpConnection(HttpToolsProtocol):
     """One client's connection. It parses one request at a time: bytes of later ones wait until it is answered.
 
     `_head` are the bytes of the current request's head so far. `_body` are the bytes that its body still has, -1 if
-    it is chunked. `_heard` is when the head began, or when the last piece of the body came.
+    it is chunked. `_active_at` is when the head began, or when the last piece of the body came.
     """
 
     # uvicorn's attributes fill the dictionary that Python shares among connections; more of them would cost 1 KB each
     __slots__ = (
+        "_active_at",
         "_ahead",
         "_body",
         "_count",
         "_head",
-        "_heard",
         "_in_body",
         "_limits",
         "_peer",
@@ -101,7 +101,7 @@ class HttpConnection(HttpToolsProtocol):
         self.pipeline = _Pipeline()  # pyright: ignore[reportAttributeAccessIssue]
         transport.set_write_buffer_limits(high=0)  # so that nothing is written behind what a slow client has not taken
         self.flow = _Flow(self)
-        self.heard()
+        self.note_activity()
         peer = self.client[0] if self.client else ""
         try:
             self._count.enter(peer)
@@ -134,8 +134,8 @@ class HttpConnection(HttpToolsProtocol):
         """Too much was read ahead of the current request."""
         return len(self._ahead) > self._limits.read_ahead
 
-    def heard(self) -> None:
-        self._heard = self.loop.time()
+    def note_activity(self) -> None:
+        self._active_at = self.loop.time()
 
     def data_received(self, data: bytes) -> None:
         if self._refused:
@@ -172,7 +172,7 @@ class HttpConnection(HttpToolsProtocol):
     def _rest_of_head(self, data: bytes) -> int:
         first = not self._head
         if first:
-            self.heard()
+            self.note_activity()
         end = data.find(b"\r\n\r\n")
         size = len(data) if end < 0 else end + 4
         self._head += size
@@ -183,7 +183,7 @@ class HttpConnection(HttpToolsProtocol):
         return size
 
     def _rest_of_body(self) -> int:
-        self.heard()
+        self.note_activity()
         return self._body if self._body > 0 else _CHUNKED_PIECE
 
     def on_message_begin(self) -> None:
@@ -227,7 +227,7 @@ class HttpConnection(HttpToolsProtocol):
 
     def close_if_late(self, now: float) -> None:
         """End the connection if the client takes too long to send a request."""
-        waited = now - self._heard
+        waited = now - self._active_at
         if self._refused:
             if waited > _LINGER_SECONDS:
                 self.transport.close()
@@ -258,7 +258,7 @@ class HttpConnection(HttpToolsProtocol):
 
         It is closed a little later: if data of the client is unread then, the client's system drops the response.
         """
-        self.heard()
+        self.note_activity()
         self._refused, self._ahead = True, b""
         cycle = self.cycle
         if cycle and cycle.response_started and not cycle.response_complete:

@@ -77,7 +77,7 @@ class ClusterLog(PostgresLog):
         return tail if after is None else self._caught_up(tail)
 
     async def _caught_up(self, tail: AsyncIterator[EventChunk | None]) -> AsyncIterator[EventChunk | None]:
-        """A position from another node may be ahead of what this one has heard of."""
+        """A position from another node may be ahead of what this one knows."""
         await self.follower.catch_up()
         async for chunk in tail:
             yield chunk

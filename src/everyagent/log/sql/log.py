@@ -199,7 +199,7 @@ class SqlLog(ABC, Generic[C, W]):
 
     @abstractmethod
     def _close(self) -> None:
-        """Called in a thread, after the writer was told to stop."""
+        """Called in a thread, after the writer began to stop."""
         ...
 
     def _settle(self, commit: Commit) -> None:

@@ -14,7 +14,7 @@ _SET_FLAGS, _UP_AND_RUNNING = 0x8914, 0x1 | 0x40
 
 def keep(descriptor: int) -> None:
     """A process that keeps a network namespace for commands, with only a loopback device. Its pid is 2."""
-    done, told = os.pipe()
+    read_end, write_end = os.pipe()
     if os.fork() == 0:
         try:
             user, group = os.getuid(), os.getgid()
@@ -30,17 +30,17 @@ def keep(descriptor: int) -> None:
             listener.close()
             for fd in (0, 1, 2):
                 os.close(fd)
-            os.write(told, b"1")
-            os.close(told)
-            os.close(done)
+            os.write(write_end, b"1")
+            os.close(write_end)
+            os.close(read_end)
             libc.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0)
             while True:
                 libc.pause()
         except (OSError, Failure) as error:
             os.write(2, f"everyagent: {error}\n".encode())
         os._exit(1)
-    os.close(told)
+    os.close(write_end)
     os.close(descriptor)
-    if os.read(done, 1) != b"1":
+    if os.read(read_end, 1) != b"1":
         raise Failure("the network namespace for commands could not be created")
-    os.close(done)
+    os.close(read_end)

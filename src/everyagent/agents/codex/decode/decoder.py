@@ -29,7 +29,7 @@ F = TypeVar("F", bound=Struct)
 Handler: TypeAlias = Callable[["CodexDecoder", RpcMessage], Sequence[Draft] | None]
 
 LOCATION = "agents/codex/decode.py"
-_CUT = "The model's stream was cut, so this is told anew."
+_CUT = "The model's stream was cut; the agent repeats this item."
 _OPEN = "The turn ended before this did."
 
 _responses = msgspec.json.Decoder(wire.Response)

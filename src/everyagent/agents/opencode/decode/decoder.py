@@ -25,7 +25,7 @@ P = TypeVar("P")
 Handler: TypeAlias = Callable[["OpencodeDecoder", NativeEvent], Sequence[Draft] | None]
 
 LOCATION = "agents/opencode/decode.py"
-_CUT = "The model's stream was cut, so this is told anew."
+_CUT = "The model's stream was cut; the agent repeats this item."
 _OPEN = "The turn ended before this did."
 _INTERRUPTED = "The turn was interrupted."
 _LONG = (
