@@ -4,7 +4,6 @@ import ctypes
 import json
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -16,6 +15,8 @@ from typing import ClassVar
 import obstore
 from obstore.exceptions import BaseError
 from obstore.store import S3Store
+
+from everyagent.dev_cluster.server import free_port
 
 #: Seconds that a start or a stop may take.
 LIMIT = 120
@@ -38,7 +39,7 @@ class S3Server:
         }
         (self._root / "s3.json").write_text(json.dumps({"identities": [identity]}))
         # Each has a second port for gRPC, 10,000 above it.
-        self.port, self._master, self._volume, self._filer = _free_ports(4)
+        self.port, self._master, self._volume, self._filer = (free_port() for _ in range(4))
         self._process: subprocess.Popen[bytes] | None = None
         self.endpoint = f"http://127.0.0.1:{self.port}"
 
@@ -102,26 +103,6 @@ class S3Server:
         """The names of all objects of a place."""
         found = obstore.list(self.store(url.split("?")[0].removeprefix("s3://bucket/"))).collect()
         return {meta["path"].rpartition("/")[2] for meta in found}
-
-
-def _free_ports(count: int) -> list[int]:
-    """Such that the port 10,000 above each is free, too."""
-    ports: list[int] = []
-    while len(ports) < count:
-        with socket.create_server(("127.0.0.1", 0)) as found:
-            port: int = found.getsockname()[1] % 20_000 + 20_000
-        if port in ports or not (_is_free(port) and _is_free(port + 10_000)):
-            continue
-        ports.append(port)
-    return ports
-
-
-def _is_free(port: int) -> bool:
-    try:
-        socket.create_server(("127.0.0.1", port)).close()
-    except OSError:
-        return False
-    return True
 
 
 def _die_with_parent() -> None:

@@ -3,6 +3,7 @@
 import ctypes
 import os
 import pwd
+import secrets
 import shutil
 import signal
 import socket
@@ -16,6 +17,8 @@ from typing import NamedTuple
 #: Seconds that a start or a stop may take.
 LIMIT = 60.0
 _PR_SET_PDEATHSIG = 1
+#: Below those that the kernel gives to clients, from 32,768 on.
+_PORTS = range(10_000, 22_000)
 
 
 class MissingProgram(Exception):
@@ -136,5 +139,16 @@ def tail_of(output: Path) -> str:
 
 
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        return found.getsockname()[1]
+    """A port that no client takes before the server does. The one 10,000 above it is free, too."""
+    while True:
+        port = secrets.choice(_PORTS)
+        if _is_free(port) and _is_free(port + 10_000):
+            return port
+
+
+def _is_free(port: int) -> bool:
+    try:
+        socket.create_server(("127.0.0.1", port)).close()
+    except OSError:
+        return False
+    return True
