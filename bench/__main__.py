@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from bench import (
+    acp,
     amp,
     claude,
     codex,
@@ -39,6 +40,7 @@ MEASUREMENTS: dict[str, Callable[[Plan], list[Figure]]] = {
     "managed": managed.measure,
     "growth": growth.measure,
     "claude": claude.measure,
+    "acp": acp.measure,
     "codex": codex.measure,
     "codex-process": codex_process.measure,
     "opencode": opencode.measure,

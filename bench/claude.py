@@ -1,14 +1,16 @@
 """CPU time per message of Claude Code (decode, convert, encode) over all recorded exchanges."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
 from bench.figure import Figure, Standard, Unmeasured
 from bench.machine import load_average
 from bench.plan import Plan
-from everyagent.agents.adapter import Echo, NativeSession, Synthetic
+from everyagent.agents.adapter import DecodedFrame, Echo, NativeSession, Synthetic
 from everyagent.agents.claude.decode import ClaudeDecoder
 from everyagent.clock import SystemClock
 from everyagent.log.log import SessionRecord
@@ -24,12 +26,12 @@ DELTAS = 2_000
 
 class Exchange(msgspec.Struct, frozen=True):
     dir: str
-    msg: msgspec.Raw
+    msg: msgspec.Raw = msgspec.Raw(b"null")
 
 
 def measure(plan: Plan) -> list[Figure]:
-    cases = [_lines(folder) for folder in sorted(RECORDED.iterdir())]
-    streamed = _lines(RECORDED / "streaming-deltas")
+    cases = [recorded_lines(folder) for folder in sorted(RECORDED.iterdir())]
+    streamed = recorded_lines(RECORDED / "streaming-deltas")
     begin = next((line for line in streamed if b"message_start" in line.body), None)
     delta = next((line for line in streamed if b"text_delta" in line.body), None)
     if begin is None or delta is None:
@@ -37,7 +39,11 @@ def measure(plan: Plan) -> list[Figure]:
     load = load_average()
     return [
         Figure(
-            what=what, unit="µs", samples=[_micros(lines) for _ in range(plan.repeats)], load=load, standard=standard
+            what=what,
+            unit="µs",
+            samples=[micros("claude", ClaudeDecoder, lines) for _ in range(plan.repeats)],
+            load=load,
+            standard=standard,
         )
         for what, lines, standard in (
             ("the daemon's CPU for a message of Claude Code", cases, A_FRAME),
@@ -46,19 +52,23 @@ def measure(plan: Plan) -> list[Figure]:
     ]
 
 
-def _lines(folder: Path) -> list[Line]:
+def recorded_lines(folder: Path) -> list[Line]:
     rows = (folder / "frames.jsonl").read_bytes().splitlines()
     exchanges = [msgspec.json.decode(row, type=Exchange) for row in rows]
     return [Line(bytes(exchange.msg)) for exchange in exchanges if exchange.dir == "out"]
 
 
-def _micros(cases: list[list[Line]]) -> float:
+class LineDecoder(Protocol):
+    def decode(self, line: Line) -> DecodedFrame: ...
+
+
+def micros(agent: str, decoder_of: Callable[[], LineDecoder], cases: list[list[Line]]) -> float:
     """Time from the native line to the encoded step, as in a session. Each case is one session."""
     began = time.process_time()
     for lines in cases:
-        decoder, order = ClaudeDecoder(), Sequencer()
+        decoder, order = decoder_of(), Sequencer()
         record = SessionRecord(
-            number=1, session_id="s", agent="claude", created_at=0, updated_at=0, config=b"{}", secrets=None
+            number=1, session_id="s", agent=agent, created_at=0, updated_at=0, config=b"{}", secrets=None
         )
         transaction = Transaction(Position(record), SystemClock().micros())
         order.start_turn([])

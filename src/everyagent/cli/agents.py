@@ -38,7 +38,7 @@ def install(
     Parameters
     ----------
     agents
-        The agents to install: claude codex opencode amp copilot gemini qwen kimi goose pi
+        The agents to install: claude codex opencode amp copilot gemini qwen kimi goose pi vibe cline auggie droid
     reinstall
         Install again, even if the agent is installed already.
     """

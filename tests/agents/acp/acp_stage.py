@@ -62,6 +62,10 @@ DIALECTS: dict[str, Dialect] = {
 }
 
 
+#: Where the tests keep agents' programs, fetched once.
+AGENTS_CACHE = Path(os.environ.get("EVERYAGENT_AGENT_CACHE") or user_cache_path("everyagent") / "agents")
+
+
 def installed(agent: str) -> Path | str:
     """The tested program, fetched once into a cache; the reason why not if it cannot be had on this machine."""
     profile = profiles.load(agent)
@@ -69,9 +73,8 @@ def installed(agent: str) -> Path | str:
     if named:
         return Path(named)
     assert profile.npm
-    cache = os.environ.get("EVERYAGENT_AGENT_CACHE") or user_cache_path("everyagent") / "agents"
     try:
-        return packages.install(program.pinned(profile.npm), Path(cache) / agent)
+        return packages.install(program.pinned(profile.npm), AGENTS_CACHE / agent)
     except AgentFailed as failure:
         return failure.detail
 
@@ -82,7 +85,7 @@ class AcpSession(Stage[ChatServer | GeminiServer]):
     def __init__(self, agent: str, daemon: DaemonProcess, model: ChatServer | GeminiServer, folder: Path) -> None:
         super().__init__(daemon, model, folder)
         self._agent = agent
-        self.dialect = DIALECTS[agent]
+        self.dialect = DIALECTS.get(agent, Dialect({}, "", {}))
 
     @property
     def agent(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]

@@ -76,7 +76,11 @@ class Agent:
             case "initialize":
                 if "mute" not in self.words:
                     version = int(self.words[1]) if self.words[:1] == ["version"] else 1
-                    load = {"loadSession": "forgetful" not in self.words, "mcpCapabilities": {"http": True}}
+                    load = {
+                        "loadSession": "forgetful" not in self.words,
+                        "mcpCapabilities": {"http": True},
+                        "sessionCapabilities": {"close": {}},
+                    }
                     self.send(id=id, result={"protocolVersion": version, "agentCapabilities": load})
             case "session/new" if "locked" in self.words:
                 self.send(id=id, error={"code": -32000, "message": "Authentication required"})
@@ -86,6 +90,9 @@ class Agent:
                 self.update("available_commands_update", availableCommands=[{"name": "help", "description": "Helps."}])
             case "session/load":
                 self.load(id)
+            case "session/close":
+                self.kept.with_suffix(".closed").write_text(params["sessionId"])
+                self.send(id=id, result={})
             case "session/set_mode":
                 self.send(id=id, result={})
             case "session/prompt":

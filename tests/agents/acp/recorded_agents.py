@@ -17,7 +17,7 @@ from everyagent.runtime.framing import Line
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 #: OpenCode has an adapter of its own; its exchanges over ACP are those of an agent without a profile.
-AGENTS = ("copilot", "gemini", "qwen", "kimi", "goose", "pi", "opencode-acp")
+AGENTS = (*ACP_AGENTS, "opencode-acp")
 
 
 def profile_of(agent: str) -> Profile:

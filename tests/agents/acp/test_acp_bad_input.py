@@ -1,14 +1,18 @@
 """ACP agents that break the protocol: a clear error on the session, never a hang, nothing lost."""
 
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
 import pytest
-from own_session import OwnSession, own_agent
+from own_session import FAKE, OwnSession
 from tests.agents.collecting_listener import CollectingListener
 
 from everyagent.agents.acp import driver
 from everyagent.agents.acp.adapter import AcpAdapter
+from everyagent.agents.acp.driver import AcpConversation
 from everyagent.agents.acp.own import profile_of
 from everyagent.agents.adapter import Launch
 from everyagent.agents.adapter_context import AdapterContext
@@ -36,18 +40,34 @@ def test_a_program_that_is_gone_is_a_clear_error(session: OwnSession) -> None:
     assert "`no-such-program`, which is no program" in (session.failed().error or "")
 
 
+@asynccontextmanager
+async def opened(
+    word: str, folder: Path, env: dict[str, str]
+) -> AsyncGenerator[tuple[AcpConversation, CollectingListener]]:
+    """A conversation with the fake agent, without a daemon."""
+    listener = CollectingListener()
+    profile = profile_of(word, OwnAgent(command=[sys.executable, str(FAKE), word]))
+    launch = Launch(
+        session_id="s", directory=folder, scratch=folder, permission_mode="default", agent_mode="build", env=env
+    )
+    async with anyio.create_task_group() as tasks:
+        adapter = AcpAdapter(profile, AdapterContext(TaskSupervisor(tasks), folder))
+        yield await adapter.open(launch, listener), listener
+        await adapter.close()
+
+
 async def test_an_agent_that_never_answers_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver, "INITIALIZE_LIMIT", 0.5)
-    listener = CollectingListener()
-    command = own_agent("mute")["command"]
-    assert isinstance(command, list)
-    profile = profile_of("mute", OwnAgent(command=[str(word) for word in command]))
-    launch = Launch(session_id="s", directory=tmp_path, scratch=tmp_path, permission_mode="default", agent_mode="build")
-    async with anyio.create_task_group() as tasks:
-        adapter = AcpAdapter(profile, AdapterContext(TaskSupervisor(tasks), tmp_path))
-        await adapter.open(launch, listener)
+    async with opened("mute", tmp_path, {}) as (_, listener):
         assert "did not answer `initialize`" in ((await listener.death()).message or "")
-        await adapter.close()
+
+
+async def test_an_agent_closes_its_session_before_it_is_ended(tmp_path: Path) -> None:
+    kept = tmp_path / "sessions.json"
+    async with opened("friendly", tmp_path, {"FAKE_ACP_SESSIONS": str(kept)}) as (conversation, listener):
+        await conversation.close()
+        assert (await listener.death()).expected
+    assert kept.with_suffix(".closed").read_text() == "s-1"
 
 
 def test_a_result_before_its_call_gets_a_call(session: OwnSession) -> None:

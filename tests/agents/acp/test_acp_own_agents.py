@@ -13,6 +13,7 @@ from own_session import FAKE, OwnSession
 from recorded_agents import AcpPlayer, exchanges
 from tests.agents.sequenced_session import violations
 
+from everyagent.agents.registry import ACP_AGENTS
 from everyagent.cli.sessions.case import write_case
 from everyagent.client import AnyEvent, Client
 from everyagent.model.events import ItemCompleted, PermissionRequested, TurnEnded
@@ -36,7 +37,7 @@ def test_agents_of_the_users_own_are_listed_beside_the_known_ones(session: OwnSe
     listed = agents(session.create())
     assert (listed["mine"]["title"], listed["mine"]["installed"]) == ("My agent", True)
     assert (listed["gone"]["installed"], "no program" in str(listed["gone"]["problem"])) == (False, True)
-    assert {"claude", "copilot", "gemini", "qwen", "kimi", "goose", "pi"} <= set(listed)
+    assert {"claude", *ACP_AGENTS} <= set(listed)
 
 
 def test_an_agent_that_is_added_is_there_at_once_and_can_be_checked(

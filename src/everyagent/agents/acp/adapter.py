@@ -49,8 +49,8 @@ class AcpAdapter:
 
     async def catalog(self) -> Catalog:
         """Without a login the agent lists nothing, so it is not started. A failure is remembered for a while."""
-        npm = self._profile.npm
-        unlisted = npm is not None and login(self._profile, self._environment) is None
+        known = self._profile.npm or self._profile.pypi
+        unlisted = known is not None and login(self._profile, self._environment) is None
         if unlisted or time.monotonic() < self._ask_again:
             return self._unasked
         asked = await self._program.catalog(self._ask, self._unasked)

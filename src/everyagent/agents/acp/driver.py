@@ -32,8 +32,10 @@ from everyagent.runtime.process import Process
 logger = get_logger(__name__)
 
 #: How long an agent may take to answer `initialize`, and any other request but a prompt.
-INITIALIZE_LIMIT = 30.0
+INITIALIZE_LIMIT = 45.0
 REPLY_LIMIT = 30.0
+#: How long it may take to close its session before it is ended.
+CLOSE_LIMIT = 3.0
 #: A loaded session's history is complete when no update came for so long; the most to wait for that.
 QUIET = 0.3
 QUIET_LIMIT = 5.0
@@ -262,6 +264,12 @@ class AcpConversation:
         return applied
 
     async def close(self, *, force: bool = False) -> None:
+        """An agent that can close its session does so first: it may have something to write."""
+        if not force and self._session and self._capabilities.session_capabilities.close is not None:
+            try:
+                await self._request("session/close", {"sessionId": self._session}, CLOSE_LIMIT)
+            except AgentFailed as failure:
+                logger.info("an agent did not close its session", agent=self._profile.name, error=failure.detail)
         await self._lines.close(force=force)
 
     # -- requests and answers -------------------------------------------------------------------------------------

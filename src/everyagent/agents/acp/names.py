@@ -34,7 +34,8 @@ def name_of(call: AcpToolCall, meta: CallMeta, source: NameSource) -> str | None
     """The tool's name in this message; None if it has none."""
     match source:
         case "meta":
-            return meta.tool_name or (meta.goose.tool_call.tool_name if meta.goose and meta.goose.tool_call else None)
+            named = meta.tool_name or meta.tool_name_snake
+            return named or (meta.goose.tool_call.tool_name if meta.goose and meta.goose.tool_call else None)
         case "id":
             name, joint, _ = call.tool_call_id.partition("__")
             return name if joint and name else None

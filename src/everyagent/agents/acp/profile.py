@@ -31,6 +31,15 @@ class NpmPackage(Struct, frozen=True, kw_only=True):
     node: int = 20
 
 
+class PypiPackage(Struct, frozen=True, kw_only=True):
+    """The origin of a program from PyPI, which uv installs. `command` is its script, `python` the version it needs."""
+
+    package: str
+    version: str
+    command: str
+    python: str
+
+
 class Profile(Struct, frozen=True, kw_only=True):
     """One agent. Every default fits an agent that follows the protocol closely.
 
@@ -50,6 +59,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     name: str
     title: str
     npm: NpmPackage | None = None
+    pypi: PypiPackage | None = None
     command: str = ""
     arguments: tuple[str, ...] = ()
     own_command: tuple[str, ...] = ()

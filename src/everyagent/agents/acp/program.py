@@ -10,7 +10,7 @@ from typing import Protocol
 import anyio
 
 from everyagent.agents import packages
-from everyagent.agents.acp.profile import NpmPackage, Profile
+from everyagent.agents.acp.profile import NpmPackage, Profile, PypiPackage
 from everyagent.agents.adapter import AgentState, Catalog
 from everyagent.agents.installed import InstalledProgram, ProgramIdentity
 from everyagent.errors import AgentFailed, AgentNotInstalled
@@ -29,31 +29,36 @@ class AcpProgram(Protocol):
 
 
 def program_of(profile: Profile, folder: Path, environment: Mapping[str, str]) -> AcpProgram:
-    if profile.npm is None:
+    package = profile.npm or profile.pypi
+    if package is None:
         return OwnProgram(profile, environment)
-    return InstalledProgram(identity(profile, profile.npm), folder, environment)
+    return InstalledProgram(identity(profile, package), folder, environment)
 
 
-def identity(profile: Profile, npm: NpmPackage) -> ProgramIdentity:
+def identity(profile: Profile, package: NpmPackage | PypiPackage) -> ProgramIdentity:
     return ProgramIdentity(
         profile.name,
         profile.title,
         profile.variable,
-        npm.version,
-        partial(pinned, npm),
+        package.version,
+        partial(pinned, package),
         partial(login, profile),
         command=profile.command,
     )
 
 
-def pinned(npm: NpmPackage) -> packages.Program:
+def pinned(package: NpmPackage | PypiPackage) -> packages.Program:
+    if isinstance(package, PypiPackage):
+        return packages.Program(
+            package=package.package, version=package.version, member=package.command, python=package.python
+        )
     platform = packages.platform_name()
     return packages.Program(
-        package=npm.package.format(platform=platform),
-        version=npm.version,
-        member=npm.member,
-        root="package" if npm.whole else "",
-        dependencies=npm.dependencies,
+        package=package.package.format(platform=platform),
+        version=package.version,
+        member=package.member,
+        root="package" if package.whole else "",
+        dependencies=package.dependencies,
     )
 
 

@@ -51,9 +51,10 @@ class CopilotMeta(Struct, frozen=True, rename="camel"):
 
 
 class CallMeta(Struct, frozen=True):
-    """Tool names, live output and exit codes as Qwen, Goose, pi and Copilot report them."""
+    """Tool names, live output and exit codes as Qwen, Vibe, Goose, pi and Copilot report them."""
 
     tool_name: str | None = field(default=None, name="toolName")
+    tool_name_snake: str | None = field(default=None, name="tool_name")
     goose: GooseMeta | None = None
     notification: ToolNotification | None = field(default=None, name="toolNotification")
     terminal_output: TerminalOutput | None = None
