@@ -210,3 +210,10 @@ async def test_an_address_that_does_not_answer_is_named_without_its_password(tmp
     assert "hidden" not in str(caught.value)
     with pytest.raises(StoreUnavailable, match="not one that PostgreSQL understands"):
         await opened("postgresql://[half", tmp_path)
+
+
+def test_every_connection_waits_for_the_disk_at_a_commit(postgres: PostgresServer, postgres_url: str):
+    assert postgres.execute("SHOW synchronous_commit", postgres_url) == [("off",)]
+    connection = Database(postgres_url).connect()
+    assert connection.execute("SHOW synchronous_commit").fetchone() == ("on",)
+    connection.close()

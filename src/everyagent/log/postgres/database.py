@@ -23,7 +23,11 @@ _CLIENT = {
     "tcp_user_timeout": "10000",
     "target_session_attrs": "read-write",
 }
-_SERVER = "SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3;"
+#: A server that acknowledges commits before they are on its disk is overruled.
+_SERVER = (
+    "SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3; "
+    "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off';"
+)
 
 
 class Database:

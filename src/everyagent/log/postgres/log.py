@@ -102,11 +102,10 @@ def _open(database: Database, outside: BlobStore | None, folder: Path, shared: b
 
 
 def _check_server(connection: Connection, database: Database) -> None:
-    version, encoding, synchronous = cast(
-        "tuple[str, str, str]",
+    version, encoding = cast(
+        "tuple[str, str]",
         connection.execute(
-            "SELECT current_setting('server_version_num'), current_setting('server_encoding'), "
-            "current_setting('synchronous_commit')"
+            "SELECT current_setting('server_version_num'), current_setting('server_encoding')"
         ).fetchone(),
     )
     if int(version) < OLDEST_SERVER:
@@ -117,5 +116,3 @@ def _check_server(connection: Connection, database: Database) -> None:
         raise StoreUnavailable(
             f"The PostgreSQL store {database.name} has the encoding {encoding}. Make a database with the encoding UTF8."
         )
-    if synchronous == "off":
-        connection.execute("SET synchronous_commit = on")
