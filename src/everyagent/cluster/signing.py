@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from everyagent.errors import Unauthorized
+from everyagent.errors import Unauthorized, Unavailable
 from everyagent.model.principals import Principal
 
 HEADER: Final = b"x-everyagent-forwarded"
@@ -37,13 +37,21 @@ def signed(forwarded: Forwarded, key: bytes) -> str:
 
 
 def verified(header: str, key: bytes, *, target: str, now: int, method: str, path: str) -> Forwarded:
-    """Raises `Unauthorized` unless a node of this cluster signed it, for this request to this node, just now."""
+    """Raises `Unauthorized` unless a node of this cluster signed it, for this request.
+
+    Raises `Unavailable` if it was for another node or too long ago: this one may have joined anew meanwhile.
+    """
     body, _, signature = header.partition(".")
     if not hmac.compare_digest(_signature(body.encode("latin-1"), key).encode(), signature.encode("latin-1")):
         raise Unauthorized("The request was forwarded by a node that does not have this cluster's vault.key.")
     found = msgspec.json.decode(base64.urlsafe_b64decode(body), type=Forwarded)
-    if (found.target, found.method, found.path) != (target, method, path) or abs(found.at - now) > VALID_MICROS:
-        raise Unauthorized("The request was forwarded to another node, or too long ago. Send it again.")
+    if (found.method, found.path) != (method, path):
+        raise Unauthorized("The node that forwarded the request signed another one.")
+    if found.target != target or abs(found.at - now) > VALID_MICROS:
+        raise Unavailable(
+            "The request was forwarded to a node that has left the cluster since, or too long ago. Nothing was "
+            "changed; try again."
+        )
     return found
 
 
