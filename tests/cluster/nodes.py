@@ -2,7 +2,7 @@
 
 import shutil
 import signal
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -36,9 +36,16 @@ class NodeProcess(DaemonProcess):
 @contextmanager
 def cluster(folder: Path, store: str, count: int, *flags: str) -> Generator[list[NodeProcess]]:
     """Running nodes. They may be killed and started again."""
+    with cluster_of(folder, [(store, *flags)] * count) as nodes:
+        yield nodes
+
+
+@contextmanager
+def cluster_of(folder: Path, settings: Sequence[Sequence[str]]) -> Generator[list[NodeProcess]]:
+    """Each node has a store and flags of its own."""
     with ExitStack() as at_the_end:
         nodes: list[NodeProcess] = []
-        for number in range(count):
+        for number, (store, *flags) in enumerate(settings):
             node = NodeProcess(folder / f"node{number}", store, *flags)
             if nodes:
                 node.data_dir.mkdir(mode=0o700)

@@ -1,4 +1,4 @@
-"""A TCP proxy in front of PostgreSQL that cuts connections at chosen moments."""
+"""A TCP proxy in front of a server, which cuts connections at chosen moments."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -30,10 +30,14 @@ class CuttingProxy:
         if self.closed:
             writer.transport.abort()
             return
-        to_reader, to_writer = await asyncio.open_connection("127.0.0.1", self._server_port)
+        try:
+            to_reader, to_writer = await asyncio.open_connection("127.0.0.1", self._server_port)
+        except OSError:  # the server is away
+            writer.transport.abort()
+            return
         both = {writer, to_writer}
         self._writers |= both
-        with suppress(OSError):
+        with suppress(OSError, asyncio.CancelledError):  # cancelled at the end of the event loop
             await asyncio.gather(self._requests(reader, to_reader, to_writer, writer), _pipe(to_reader, writer))
         self._writers -= both
         for each in both:

@@ -28,7 +28,9 @@ class Row(NamedTuple):
 ROWS: dict[str, Row] = {
     "kills": Row("kill -9 of the daemon, at random and at failpoints; 20 sessions, 50 readers", kills.run),
     "leases": Row("simulated crashes, pauses, partitions and outages, by seed", leases.run),
-    "nodes": Row("nodes of a cluster killed, paused beyond their lease, and stopped, under load", nodes.run),
+    "nodes": Row(
+        "nodes of a cluster, its database and NATS killed, paused, stopped and cut off, under load", nodes.run
+    ),
     "power-loss": Row("power loss: database, write-ahead log and blobs", power_loss.run),
     "deaths": Row("death of the agent in 12 states by 4 signals", deaths.run),
     "hostile": Row("hostile output of agents: huge, malformed, torn, too much, none", hostile.run),

@@ -1,17 +1,25 @@
-"""Row: nodes of a cluster killed, paused beyond their lease, and stopped, under load. Nothing is lost or doubled."""
+"""Row: a cluster under load whose nodes, database and NATS server are killed, paused, stopped and cut off.
+
+Nothing is lost or doubled.
+"""
 
 import asyncio
 import random
+import signal
 import statistics
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 
 import anyio
 import httpx2
 import psutil
 
-from tests.cluster.nodes import NodeProcess, cluster
+from everyagent.dev_cluster.nats import NatsServer
+from tests.cluster.nodes import NodeProcess, cluster_of
+from tests.postgres.proxy import CuttingProxy, cutting_proxy
 from tests.postgres.server import PostgresServer
 from tests.torture.checker import (
     Witness,
@@ -29,14 +37,19 @@ from tests.waiting import LIMIT_SECONDS
 
 NODES = 3
 PROMPTS = ["[text words=30]", "hello [tool name=bash command='echo hi']", "[flood events=100 size=50]", "[ask] [hello]"]
-KINDS = ("kill", "pause", "stop")
+#: Faults of one node at a time, or of two at once. `KINDS` move sessions to another node.
+FAULTS = (("kill",), ("pause", "cut"), ("stop",), ("nats",), ("database",), ("cut from nats",))
+KINDS = ("kill", "pause", "cut", "stop")
+#: How long a server is away, or a node cut off from NATS.
+AWAY_SECONDS = 1.0
 
 
 class NodeTorture:
     """Sessions whose messages go to any node, and which are read on all of them."""
 
-    def __init__(self, nodes: list[NodeProcess], sessions: int, seed: int) -> None:
+    def __init__(self, servers: "Servers", nodes: list[NodeProcess], sessions: int, seed: int) -> None:
         self.chance = random.Random(seed)
+        self.servers = servers
         self.nodes = nodes
         self.witnesses = [Witness(f"session-{number}") for number in range(sessions)]
         self.faults: Counter[str] = Counter()
@@ -51,7 +64,7 @@ class NodeTorture:
             async with client_of(node) as client:
                 await create(client, node, witness.path)
 
-    async def run(self, kinds: list[str], over: Callable[[], bool], step: Callable[[], None]) -> int:
+    async def run(self, rounds: list[tuple[str, ...]], over: Callable[[], bool], step: Callable[[], None]) -> int:
         """Injects faults. Returns how many were left out for lack of time."""
         async with anyio.create_task_group() as readers:
             for witness in self.witnesses:
@@ -60,39 +73,75 @@ class NodeTorture:
             async with anyio.create_task_group() as talkers:
                 for witness in self.witnesses:
                     talkers.start_soon(self._talk, witness)
-                for number, kind in enumerate(kinds):
+                for number, kinds in enumerate(rounds):
                     if over():
                         break
-                    await self._inject(kind, self.nodes[number % NODES])
-                    self.faults[kind] += 1
+                    rotated = self.nodes[number % NODES :] + self.nodes[: number % NODES]
+                    async with anyio.create_task_group() as faults:
+                        for kind, node in zip(kinds, rotated, strict=False):
+                            faults.start_soon(self._inject, kind, node, rotated[-1])
                     step()
                 self._talking = False
             await self._check()
             readers.cancel_scope.cancel()
-        return len(kinds) - self.faults.total()
+        return sum(map(len, rounds)) - self.faults.total()
 
-    async def _inject(self, kind: str, node: NodeProcess) -> None:
+    async def _inject(self, kind: str, node: NodeProcess, other: NodeProcess) -> None:
+        """`other` stays as it is."""
+        self.faults[kind] += 1
+        if kind == "nats":
+            self.servers.nats.end(signal.SIGKILL)
+            await asyncio.sleep(AWAY_SECONDS)
+            await asyncio.to_thread(self.servers.nats.start)
+        elif kind == "cut from nats":
+            await self._cut_from_nats(node)
+        elif kind == "database":
+            await asyncio.to_thread(self.servers.postgres.kill)
+            await self._refused_without_the_database(node)
+            await asyncio.to_thread(self.servers.postgres.start)
+        else:
+            await self._move(kind, node, other)
+
+    async def _cut_from_nats(self, node: NodeProcess) -> None:
+        proxy = self.servers.to_nats[self.nodes.index(node)]
+        proxy.closed = True
+        proxy.drop()
+        await asyncio.sleep(AWAY_SECONDS)
+        proxy.closed = False
+
+    async def _refused_without_the_database(self, node: NodeProcess) -> None:
+        """Commands have no effect and say when to try again; the node itself is well."""
+        async with client_of(node) as client:
+            answer = await client.post("/v1/sessions/not-now", json={})
+            assert (answer.status_code, bool(answer.headers["retry-after"])) == (503, True), answer.text
+            assert (await client.get("/v1/health")).status_code == 200
+
+    async def _move(self, kind: str, node: NodeProcess, other: NodeProcess) -> None:
         """Waits until another node has taken over a session whose turn was running on this one, and takes messages."""
-        made = f"/v1/sessions/hanging-{self.faults.total()}"
+        made = f"/v1/sessions/hanging-{self.faults.total()}-{kind}"
+        proxy = self.servers.to_postgres[self.nodes.index(node)]
         async with client_of(node) as client:
             await create(client, node, made)
             sent = await client.post(f"{made}/messages", json={"message": "[hang]"})
             assert sent.status_code == 204, sent.text
             await _until_status(client, made, "running")
         agents = await _agents(node, made.rpartition("/")[2])
-        other = next(each for each in self.nodes if each is not node)
         async with client_of(other) as client:
             began = time.monotonic()
             if kind == "kill":
                 node.kill()
             elif kind == "pause":
                 node.pause()
+            elif kind == "cut":
+                proxy.closed = True
+                proxy.drop()
             else:
                 node.terminate()
-            await _until_taken(client, made, f"taken-{self.faults.total()}")
+            await _until_taken(client, made, f"taken-{made}")
             self.moved[kind].append(time.monotonic() - began)
-            if kind == "pause":
+            if kind in ("pause", "cut"):
                 node.resume()
+                proxy.closed = False
                 await _until_gone(agents)
             else:
                 await asyncio.to_thread(node.stop)
@@ -193,22 +242,55 @@ async def _until_gone(processes: list[int]) -> None:
             await asyncio.sleep(0.02)
 
 
+class Servers:
+    """The database and NATS, each with a proxy in front of it for each node."""
+
+    def __init__(self, folder: Path, *, durable: bool) -> None:
+        self.postgres = PostgresServer(durable=durable)
+        folder.mkdir()
+        self.nats = NatsServer(folder)
+        self.to_postgres: list[CuttingProxy] = []
+        self.to_nats: list[CuttingProxy] = []
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[list[tuple[str, str, str]]]:
+        """The settings of each node."""
+        async with AsyncExitStack() as at_the_end:
+            at_the_end.callback(self.postgres.close)
+            self.postgres.start()
+            at_the_end.callback(self.nats.stop)
+            self.nats.start()
+            store = self.postgres.new_schema()
+            for _ in range(NODES):
+                self.to_postgres.append(await at_the_end.enter_async_context(cutting_proxy(self.postgres.port)))
+                self.to_nats.append(await at_the_end.enter_async_context(cutting_proxy(self.nats.port)))
+            yield [
+                (
+                    store.replace(f":{self.postgres.port}/", f":{to_store.port}/"),
+                    "--bus",
+                    f"nats://127.0.0.1:{to_bus.port}",
+                )
+                for to_store, to_bus in zip(self.to_postgres, self.to_nats, strict=True)
+            ]
+
+
 async def run(run: Run) -> Outcome:
-    rounds = run.pick(1, 30)
-    kinds = [kind for _ in range(rounds) for kind in KINDS]
-    run.announce(len(kinds))
-    server = PostgresServer(durable=run.size == "full")
-    server.start()
-    try:
-        with cluster(run.folder, server.new_schema(), NODES) as nodes:
-            torture = NodeTorture(nodes, run.pick(6, 30), seed=20260102)
+    rounds = [kinds for _ in range(run.pick(1, 30)) for kinds in FAULTS]
+    run.announce(len(rounds))
+    servers = Servers(run.folder / "nats", durable=run.size == "full")
+    async with servers.running() as settings:
+        # The nodes reach their servers through proxies in this event loop.
+        running = cluster_of(run.folder, settings)
+        nodes = await asyncio.to_thread(running.__enter__)
+        try:
+            torture = NodeTorture(servers, nodes, run.pick(6, 30), seed=20260102)
             await torture.prepare()
-            left = await torture.run(kinds, lambda: run.over, run.step)
-    finally:
-        server.close()
+            left = await torture.run(rounds, lambda: run.over, run.step)
+        finally:
+            await asyncio.to_thread(running.__exit__, None, None, None)
     outcome = Outcome(faults=torture.faults.total())
     if left:
-        outcome.partial.append(f"the last {left} of {len(kinds)} faults, for lack of time")
+        outcome.partial.append(f"the last {left} of {left + outcome.faults} faults, for lack of time")
     messages = sum(len(witness.accepted) for witness in torture.witnesses)
     events = sum(len(witness.bodies) for witness in torture.witnesses)
     outcome.figures = {
