@@ -11,6 +11,7 @@ from bench.machine import load_average
 from bench.plan import Plan
 from bench.served import folder
 from everyagent.client import Client
+from everyagent.runtime.ports import free_port
 
 STANDARD = Standard(bar=500, goal=250, best="low")
 POLL_SECONDS = 0.002
@@ -44,7 +45,7 @@ class Started:
     """A daemon that is timed from its start. It ends with the `with` block."""
 
     def __init__(self, data_dir: Path) -> None:
-        self._port = _free_port()
+        self._port = free_port()
         self.url = f"http://127.0.0.1:{self._port}"
         command = Path(sys.executable).with_name("everyagent")
         flags = ["--port", str(self._port), "--data-dir", str(data_dir), "--token", TOKEN]
@@ -88,10 +89,3 @@ def _use(url: str, directory: Path) -> None:
             client.create(agent="mock", directory=str(directory))
         client.create("used", agent="mock", directory=str(directory))
         client.run_turn("used", "[flood events=20000 size=200]")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -5,7 +5,7 @@ from pathlib import Path
 import httpx2
 
 from everyagent.dev_cluster.nats import NatsServer
-from everyagent.dev_cluster.server import free_port
+from everyagent.runtime.ports import free_port
 
 
 class WatchedNats(NatsServer):

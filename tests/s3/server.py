@@ -16,7 +16,7 @@ import obstore
 from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
-from everyagent.dev_cluster.server import free_port
+from everyagent.runtime.ports import free_port
 
 #: Seconds that a start or a stop may take.
 LIMIT = 120

@@ -3,10 +3,8 @@
 import ctypes
 import os
 import pwd
-import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import time
 from abc import ABC, abstractmethod
@@ -14,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from everyagent.runtime.ports import free_port
+
 #: Seconds that a start or a stop may take.
 LIMIT = 60.0
 _PR_SET_PDEATHSIG = 1
-#: Below those that the kernel gives to clients, from 32,768 on.
-_PORTS = range(10_000, 22_000)
 
 
 class MissingProgram(Exception):
@@ -136,19 +134,3 @@ def found_program(name: str, beside: Path) -> str | None:
 
 def tail_of(output: Path) -> str:
     return "\n".join(output.read_text(errors="replace").splitlines()[-20:])
-
-
-def free_port() -> int:
-    """A port that no client takes before the server does. The one 10,000 above it is free, too."""
-    while True:
-        port = secrets.choice(_PORTS)
-        if _is_free(port) and _is_free(port + 10_000):
-            return port
-
-
-def _is_free(port: int) -> bool:
-    try:
-        socket.create_server(("127.0.0.1", port)).close()
-    except OSError:
-        return False
-    return True

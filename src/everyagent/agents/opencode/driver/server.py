@@ -22,6 +22,7 @@ from everyagent.agents.supervision import TaskSupervisor
 from everyagent.errors import AgentFailed
 from everyagent.logs import get_logger
 from everyagent.runtime.framing import Line
+from everyagent.runtime.ports import free_port
 from everyagent.runtime.process import Process
 from everyagent.runtime.reaper import Reaper
 
@@ -60,7 +61,8 @@ class OpencodeServer(SharedServer[NativeEvent]):
         cls, key: ServerKey, tasks: TaskSupervisor, reaper: Reaper, network: socket.socket | None = None
     ) -> Self:
         password = secrets.token_urlsafe(24)
-        argv = (*key.argv, "--port", str(_free_port()))
+        # OpenCode's default port is the one that people expect their own server on.
+        argv = (*key.argv, "--port", str(free_port()))
         name = secrets.token_hex(8)
         environment = {**dict(key.environment), PASSWORD_VARIABLE: password, NAME_VARIABLE: name}
         process = await Process.start(
@@ -174,10 +176,3 @@ class OpencodeServer(SharedServer[NativeEvent]):
             feed.close()
         if self._rest:
             await self._rest.close()
-
-
-def _free_port() -> int:
-    """OpenCode's default port is the one that people expect their own server on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
