@@ -59,6 +59,7 @@ class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
     With `blobs`, large bodies and uploads are in an S3 bucket or a folder, not in the store.
     With `cluster`, other daemons share the store, and reach this one at `node_url`, by default where it listens.
     They send each other news over the NATS servers `bus`, several with commas between them, else over the store.
+    One of `vault_key...` gives the key that encrypts secrets, by default the data folder's `vault.key`.
     `agents` are agents of the user's own, `oidc` is the sign-in of the inspector; only `config.toml` has them.
     """
 
@@ -85,6 +86,9 @@ class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
     cluster: bool = False
     node_url: Annotated[str, Meta(pattern="^https?://[^/?#]+/?$")] | None = None
     bus: Annotated[str, Meta(pattern=r"^(nats|tls)://[^/,\s]+(,(nats|tls)://[^/,\s]+)*$")] | None = None
+    vault_key: Annotated[str, Meta(min_length=1)] | None = None
+    vault_key_file: Path | None = None
+    vault_key_command: Annotated[str, Meta(min_length=1)] | None = None
     log_format: LogFormat = "auto"
     agents: dict[AgentName, OwnAgent] = {}
     oidc: OidcSettings | None = None
@@ -99,6 +103,7 @@ class GivenSetting(NamedTuple):
 
 _NAMES: tuple[str, ...] = tuple(name.replace("_", "-") for name in Settings.__struct_fields__)
 _SIZES = frozenset({"session-memory", "session-disk"})
+_PATHS = frozenset({"data-dir", "prices", "key-directory", "vault-key-file"})
 _FILE_ONLY = ("agents", "oidc")
 _TYPES: dict[str, object] = {
     name.replace("_", "-"): hint for name, hint in get_type_hints(Settings, include_extras=True).items()
@@ -308,12 +313,12 @@ def _from_file(path: Path) -> dict[str, GivenSetting]:
 def _converted(name: str, given: GivenSetting) -> object:
     if name not in _TYPES:
         raise ConfigError(f"Unknown setting {name!r} ({given.origin}). Known settings: {', '.join(_NAMES)}.")
-    if name in ("data-dir", "prices") and isinstance(given.value, str | Path):
+    if name in _PATHS and isinstance(given.value, str | Path):
         return Path(given.value).expanduser().absolute()
     if name in _SIZES and isinstance(given.value, str) and (size := _SIZE.fullmatch(given.value.strip())):
         return int(float(size[1]) * _UNITS[size[2].upper()])
     try:
         return msgspec.convert(given.value, type=_TYPES[name], strict=not isinstance(given.value, str))
     except msgspec.ValidationError as error:
-        shown = "" if name in ("token", "store", "bus", "oidc") else f" {given.value!r}"
+        shown = "" if name in ("token", "store", "bus", "oidc", "vault-key") else f" {given.value!r}"
         raise ConfigError(f"{given.origin} has an invalid value{shown}: {error}.") from error

@@ -43,13 +43,13 @@ from everyagent.sessions.launch.isolation import IsolationPolicy
 from everyagent.sessions.launch.known_secrets import environment_secrets
 from everyagent.sessions.launch.launcher import Launcher
 from everyagent.sessions.launch.scratch import ScratchFolders
-from everyagent.sessions.launch.secrets import SecretVault
 from everyagent.sessions.limits import Limits
 from everyagent.sessions.machine.inputs import budget_batch
 from everyagent.sessions.machine.projection import Projection, Projections
 from everyagent.sessions.services import Services
 from everyagent.sessions.supervisor import Supervisor
 from everyagent.store import join_cluster, open_log
+from everyagent.vault_key import open_vault
 
 if TYPE_CHECKING:
     from everyagent.api.forwarding import Forwarder
@@ -173,7 +173,7 @@ async def sessions_of(
     clock = clock or SystemClock()
     prices = read_prices(settings)
     private_folder(settings.data_dir)
-    vault = SecretVault.open(settings.data_dir / "vault.key")
+    vault = open_vault(settings)
     cluster = None
     if node_url is not None:
         cluster = await join_cluster(settings, clock, node_url, vault.derived)

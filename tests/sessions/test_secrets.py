@@ -116,7 +116,7 @@ def test_data_that_was_never_sealed_is_a_clear_error(path: Path, sealed: bytes):
 
 def test_another_key_is_an_error_that_says_what_to_do(path: Path, tmp_path: Path):
     sealed = SecretVault.open(path).seal(b"x", "s")
-    with pytest.raises(VaultError, match="Put the key file back"):
+    with pytest.raises(VaultError, match="Put the key back"):
         SecretVault.open(tmp_path / "other.key").unseal(sealed, "s")
 
 

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from typing import Protocol
+from urllib.parse import parse_qs
 
 import anyio
 import httpx2
@@ -237,7 +238,9 @@ class ForwardedAnswer:
 
 
 def session_of(route: Route, path: dict[str, str], scope: Scope) -> str | None:
-    """The session whose owner must answer: for commands, and for files in its directory."""
+    """The session whose owner must answer: for commands, and for files in its directory, such as its outputs."""
+    if route.path == "/anthropic/v1/files" and route.method == "GET":
+        return parse_qs(scope["query_string"].decode("latin-1")).get("scope_id", [None])[0]
     if route.path.startswith("/v1/fs/"):
         return getattr(decode_query(scope["query_string"], route.query), "session_id", None)
     session_id = path.get("session_id")

@@ -35,6 +35,8 @@ def serve(
     cluster: Annotated[bool | None, Parameter(negative=())] = None,
     node_url: str | None = None,
     bus: str | None = None,
+    vault_key_file: Path | None = None,
+    vault_key_command: str | None = None,
     log_format: LogFormat | None = None,
     json: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
 ) -> int:
@@ -90,12 +92,17 @@ def serve(
         [default: the database of the store]
     cluster
         Share the store with other daemons, which own its sessions together. All of them need the same token and the
-        same vault.key.
+        same key of the vault.
     node_url
         The address at which other nodes of the cluster reach this one. [default: the one it listens on]
     bus
         NATS servers that carry new events between the nodes of a cluster: nats://host:4222, with commas between
         several. [default: NOTIFY of the store]
+    vault_key_file
+        A file with the key that encrypts stored secrets, such as a mounted secret: 32 bytes, or their hex or base64
+        form. [default: vault.key in the data folder, made at the first start]
+    vault_key_command
+        A command that prints this key, such as one of age or of a key service.
     log_format
         console or json; auto is console on a terminal. [default: auto]
     json
@@ -126,6 +133,8 @@ def serve(
             "cluster": cluster,
             "node-url": node_url,
             "bus": bus,
+            "vault-key-file": vault_key_file,
+            "vault-key-command": vault_key_command,
             "log-format": log_format,
             "json": json,
         }

@@ -30,11 +30,16 @@ def rotate(*, data_dir: Path | None = None) -> None:
 async def _rotate(settings: config.Settings) -> int:
     from everyagent.sessions.launch.secrets import SecretVault
     from everyagent.store import open_log
+    from everyagent.vault_key import given_by, vault_file
 
-    folder = settings.data_dir
+    if given_by(settings) not in (None, "vault-key-file"):
+        raise config.ConfigError(
+            f"The key is given by {given_by(settings)}, so it cannot be replaced here. Write it to a file, name that "
+            "file in EVERYAGENT_VAULT_KEY_FILE, rotate it there, and give the new key again."
+        )
     log = await open_log(settings, SystemClock())
     try:
-        vault = SecretVault.rotate(folder / "vault.key")
+        vault = SecretVault.rotate(vault_file(settings))
         count = await log.reseal(lambda sealed, about: vault.seal(vault.unseal(sealed, about), about))
         vault.forget_older()
     finally:

@@ -43,7 +43,7 @@ def verified(header: str, key: bytes, *, target: str, now: int, method: str, pat
     """
     body, _, signature = header.partition(".")
     if not hmac.compare_digest(_signature(body.encode("latin-1"), key).encode(), signature.encode("latin-1")):
-        raise Unauthorized("The request was forwarded by a node that does not have this cluster's vault.key.")
+        raise Unauthorized("The request was forwarded by a node that does not have this cluster's vault key.")
     found = msgspec.json.decode(base64.urlsafe_b64decode(body), type=Forwarded)
     if (found.method, found.path) != (method, path):
         raise Unauthorized("The node that forwarded the request signed another one.")

@@ -25,6 +25,7 @@ from everyagent.managed.sessions.threads import SessionThreads
 from everyagent.managed.work_queue.keys import WorkerKeys
 from everyagent.managed.work_queue.queue import WorkQueue
 from everyagent.managed.workspace.shape import FileParams, Resource
+from everyagent.managed.workspace.storage import WorkspaceStorage
 from everyagent.managed.workspace.store import ResourceStore
 from everyagent.managed.workspace.workspace import Workspaces
 from everyagent.model.principals import current
@@ -55,6 +56,7 @@ class Managed:
             resources=self.resources,
             credentials=self.credentials,
             skills=self.skills,
+            storage=WorkspaceStorage(records, services.folder / "workspaces") if services.node else None,
         )
         self.mounts = Mounts(
             records,

@@ -96,8 +96,9 @@ class PostgresMembership:
             connection.execute("INSERT INTO cluster VALUES (1, ?) ON CONFLICT (one) DO NOTHING", (address.key_check,))
             if connection.execute("SELECT key_check FROM cluster").fetchone() != (address.key_check,):
                 raise StoreUnavailable(
-                    f"The nodes on the PostgreSQL store {self._database.name} have another vault.key than this one. "
-                    "Copy the file vault.key from the data folder of one of them to this node's.",
+                    f"The nodes on the PostgreSQL store {self._database.name} have another vault key than this one. "
+                    "Give all of them the same, with --vault-key-file, or copy the file vault.key from the data folder "
+                    "of one of them to this node's.",
                 )
             # The process that was reached there before is dead.
             connection.execute("DELETE FROM nodes WHERE url = ?", (address.url,))

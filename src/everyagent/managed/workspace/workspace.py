@@ -32,6 +32,7 @@ from everyagent.managed.workspace.shape import (
     RepositoryResource,
     Resource,
 )
+from everyagent.managed.workspace.storage import LEFT_BEHIND, WorkspaceStorage
 from everyagent.managed.workspace.store import ResourceStore
 from everyagent.model.tools import McpRemote, McpServer
 from everyagent.sessions.launch.allowed_hosts import no_shell
@@ -68,8 +69,11 @@ class Workspaces:
         resources: ResourceStore,
         credentials: CredentialStore,
         skills: SkillStore,
+        storage: WorkspaceStorage | None,
     ) -> None:
+        """`storage` is given in a cluster only."""
         self._folder = folder
+        self._storage = storage
         self._locks = locks
         self._files = files
         self._resources = resources
@@ -107,6 +111,8 @@ class Workspaces:
         skills = await self._skills.lay_out(agent.skills, [root / folder for folder in SKILL_FOLDERS])
         given = await self._credentials.given_by(vault_ids)
         env, problems = given.env, [*unplaced, *skills.problems, *given.problems]
+        if self._storage is not None and await self._storage.left_behind(session_id):
+            problems.append(LEFT_BEHIND)
         if isinstance(environment.config, Cloud):
             packages, path = environment.config.packages, os.environ.get("PATH", os.defpath)
             installed = await in_thread(partial(install, packages, self._folder / "packages", path))
@@ -148,6 +154,8 @@ class Workspaces:
         """Removes the folder and the resources of a deleted session."""
         await asyncio.to_thread(_remove, self.place(session_id, "/"))
         await self._resources.take_away(session_id)
+        if self._storage is not None:
+            await self._storage.forget(session_id)
 
 
 async def limits_of(environment: Environment) -> list[str]:

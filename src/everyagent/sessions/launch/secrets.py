@@ -2,6 +2,7 @@
 
 import hmac
 import os
+from base64 import b64decode
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 _VERSION = b"\x01"
-_KEY_BYTES = 32
+KEY_BYTES = 32
 _NONCE_BYTES = 12
 
 
@@ -25,8 +26,10 @@ class SecretVault:
     During a key rotation there is an `older` key, which still opens the secrets that it sealed.
     """
 
-    def __init__(self, path: Path, key: bytes, older: bytes | None = None) -> None:
+    def __init__(self, path: Path, key: bytes, older: bytes | None = None, *, origin: str | None = None) -> None:
+        """`origin` is the setting that gives the key, if it is not the file `path`."""
         self._path = path
+        self._origin = origin or str(path)
         self._key = key
         self._older = older
         self._ciphers: list[AESGCM] = []
@@ -39,13 +42,14 @@ class SecretVault:
         except FileNotFoundError:
             key = _make_key(path)
         older = _older(path)
-        for found in (key, older.read_bytes()) if older.exists() else (key,):
-            if len(found) != _KEY_BYTES:
-                raise VaultError(
-                    f"The key file {path} holds {len(found)} bytes instead of {_KEY_BYTES}. Put the file back from a "
-                    "backup; or move it away to start with a new key, and set the secrets of the sessions again."
-                )
-        return cls(path, key, older.read_bytes() if older.exists() else None)
+        given = (key, older.read_bytes()) if older.exists() else (key,)
+        keys = [decoded_key(found) for found in given]
+        if None in keys:
+            raise VaultError(
+                f"The key file {path} holds {len(given[keys.index(None)])} bytes instead of {KEY_BYTES}. Put the file "
+                "back from a backup; or move it away to begin with a new key, and set the sessions' secrets again."
+            )
+        return cls(path, *(found for found in keys if found is not None))
 
     @classmethod
     def rotate(cls, path: Path) -> "SecretVault":
@@ -53,10 +57,11 @@ class SecretVault:
 
         Can be repeated after a crash at any point.
         """
-        current, older = cls.open(path), _older(path)
+        cls.open(path)
+        older = _older(path)
         if not older.exists():
             os.link(path, older)
-        if older.read_bytes() == current._key:
+        if older.read_bytes() == path.read_bytes():
             draft = _draft(path)
             draft.replace(path)
             sync_folder(path.parent)
@@ -86,9 +91,9 @@ class SecretVault:
             except (InvalidTag, ValueError):
                 continue
         raise VaultError(
-            f"The secrets of {about} do not open with the key in {self._path}: the key is another one, or the "
-            "data was changed. Put the key file back that was there when they were stored, or create the "
-            "session again with its secrets."
+            f"The secrets of {about} do not open with the key of {self._origin}: the key is another one, or the "
+            "data was changed. Put the key back that was there when they were stored, or create the session "
+            "again with its secrets."
         )
 
     def own_secrets(self) -> dict[bytes, str]:
@@ -107,6 +112,18 @@ class SecretVault:
         if not self._ciphers:
             self._ciphers = [AESGCM(key) for key in (self._key, self._older) if key is not None]
         return self._ciphers
+
+
+def decoded_key(given: bytes) -> bytes | None:
+    """A key from its bytes, or from their hex or base64 form with white space around it; None if it is none."""
+    if len(given) == KEY_BYTES:
+        return given
+    text = given.strip()
+    try:
+        key = bytes.fromhex(text.decode()) if len(text) == 2 * KEY_BYTES else b64decode(text, validate=True)
+    except ValueError:
+        return None
+    return key if len(key) == KEY_BYTES else None
 
 
 def is_sealed(body: bytes) -> bool:
@@ -136,7 +153,7 @@ def _draft(path: Path) -> Path:
     draft = path.with_name(f"{path.name}.{os.getpid()}.new")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
-        os.write(descriptor, os.urandom(_KEY_BYTES))
+        os.write(descriptor, os.urandom(KEY_BYTES))
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
