@@ -266,6 +266,7 @@ async def sessions_of(
                     refresh=keys.reload,
                     live_sessions=lambda: sum(actor.live for actor in supervisor.actors()),
                 )
+                supervisor.release = cluster.release
                 keys.changed.append(lambda: cluster.announce("keys_changed"))
                 tasks.start_soon(cluster.run)
                 tasks.start_soon(node.run)

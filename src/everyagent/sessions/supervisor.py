@@ -1,7 +1,7 @@
 """Which sessions are live: loads them, recovers what was open, lets idle ones go."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 
@@ -70,6 +70,8 @@ class Supervisor:
         self._loading = Locks()
         self._reloading: set[str] = set()
         self._closing = False
+        #: In a cluster: lets another node have a session, as soon as it has ended here.
+        self.release: Callable[[int], Awaitable[None]] | None = None
         self._deferred: asyncio.Queue[tuple[str | None, Callable[..., object], tuple[object, ...]]] = asyncio.Queue()
         tasks.start_soon(self._start_deferred)
 
@@ -259,6 +261,10 @@ class Supervisor:
         self._closing = True
         async with anyio.create_task_group() as tasks:
             for actor in self._actors.values():
-                end = actor.discard if actor.failure else actor.shut_down
-                tasks.start_soon(self._guarded, actor.record.workspace, end, ())
+                tasks.start_soon(self._guarded, actor.record.workspace, self._end, (actor,))
         self._actors.clear()
+
+    async def _end(self, actor: Actor) -> None:
+        await (actor.discard() if actor.failure else actor.shut_down())
+        if self.release is not None:
+            await self.release(actor.record.number)

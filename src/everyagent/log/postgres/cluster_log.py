@@ -12,7 +12,7 @@ from everyagent.log.fanout import Announcement, Follower, Heads, News, OpenBus, 
 from everyagent.log.log import FeedPosition, NewEvent, NewFrame, Receipt, SessionRecord
 from everyagent.log.postgres.connection import Connection
 from everyagent.log.postgres.log import PostgresLog
-from everyagent.log.postgres.nodes import NO_OWNER, PostgresMembership, claim, own
+from everyagent.log.postgres.nodes import NO_OWNER, PostgresMembership, claim, own, release
 from everyagent.log.projections import PROJECTION, NewProjection
 from everyagent.log.sql import sessions, writes
 from everyagent.log.sql.jobs import Commit
@@ -22,7 +22,8 @@ from everyagent.model.responses import BusStatus
 class ClusterLog(PostgresLog):
     """A `PostgresLog` that shares its database. `news` are called with what other nodes announce.
 
-    A session changes its owner only when the table of nodes loses the old one, so `owned` is right until `disown`.
+    A session changes its owner only when the old one releases it, or is not in the table of nodes any more, so `owned`
+    is right until `disown`.
     """
 
     shared = True
@@ -66,6 +67,12 @@ class ClusterLog(PostgresLog):
         record = await self._writer.submit(lambda group: claim(group, session_id, node_id))
         self.follower.owned.add(record.number)
         return record
+
+    async def release(self, number: int) -> None:
+        """Gives a session away. This node has written its last event to it."""
+        node_id = self.membership.node_id
+        await self._writer.submit(lambda group: release(group, number, node_id))
+        self.follower.owned.discard(number)
 
     async def unfinished(self) -> list[SessionRecord]:
         """Only those that no living node owns."""

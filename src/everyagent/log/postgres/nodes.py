@@ -171,3 +171,8 @@ def own(group: Group, record: SessionRecord, node_id: str) -> SessionRecord:
     """Makes this node the owner of a session that it created in the same transaction."""
     group.connection.execute("UPDATE sessions SET owner = ? WHERE number = ?", (node_id, record.number))
     return record
+
+
+def release(group: Group, number: int, node_id: str) -> None:
+    """From now on, any node may claim the session."""
+    group.connection.execute("UPDATE sessions SET owner = NULL WHERE number = ? AND owner = ?", (number, node_id))
