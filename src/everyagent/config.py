@@ -55,6 +55,7 @@ class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
     `idle_timeout` is in seconds. `isolation` is the level of sessions that name none; none is below `min_isolation`.
     `session_*` are limits of the agents, which `agent_limits` reads.
     Sessions of API keys work below `key_directory`, by default the working directory.
+    Requests may name this daemon by `allowed_host`, several with commas between them, besides its own addresses.
     Web pages of `allowed_origin`, several with commas between them, may use the API.
     With `blobs`, large bodies and uploads are in an S3 bucket or a folder, not in the store.
     With `cluster`, other daemons share the store, and reach this one at `node_url`, by default where it listens.
@@ -80,6 +81,7 @@ class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
     session_open_files: Annotated[int, Meta(ge=0)] | None = None
     session_disk: Bytes | None = None
     key_directory: Path | None = None
+    allowed_host: Annotated[str, Meta(pattern=r"^[^/,\s]+(,[^/,\s]+)*$")] | None = None
     allowed_origin: Annotated[str, Meta(pattern=r"^https?://[^/,\s]+(,https?://[^/,\s]+)*$")] | None = None
     store: Annotated[str, Meta(pattern="^postgres(ql)?://")] | None = None
     blobs: Annotated[str, Meta(pattern=r"^(s3://[^/?#]+(/[^?#]*)?(\?[^#]*)?|/.*)$")] | None = None

@@ -316,7 +316,7 @@ async def run(
             api_settings = ApiSettings(
                 token=token,
                 token_file=None if settings.token else settings.data_dir / TOKEN_FILE,
-                hosts=_hosts(settings.host) | _named_hosts(node_url, settings.oidc.url if settings.oidc else None),
+                hosts=_hosts(settings, node_url),
                 data_dir=settings.data_dir,
                 key_directory=settings.key_directory or Path.cwd(),
                 origins=settings.allowed_origin.lower().split(",") if settings.allowed_origin else (),
@@ -382,16 +382,15 @@ async def _until_signalled(serving: anyio.CancelScope) -> None:
             return
 
 
-def _hosts(host: str) -> set[str]:
-    """The host names that requests may use."""
+def _hosts(settings: Settings, node_url: str | None) -> set[str]:
+    """The host names that requests may use, and the `Host` values of the addresses that other programs know."""
+    host = settings.host
     names = {"127.0.0.1", "localhost", "[::1]", f"[{host}]" if ":" in host else host}
     if not is_loopback(host):
         hostname = socket.gethostname()
         names |= {hostname, socket.getfqdn()}
         names |= {str(entry[4][0]) for entry in socket.getaddrinfo(hostname, None)}
-    return names
-
-
-def _named_hosts(*urls: str | None) -> set[str]:
-    """The `Host` values of addresses at which browsers and other daemons reach this one."""
-    return {urlsplit(url).netloc for url in urls if url}
+    if settings.allowed_host:
+        names |= set(settings.allowed_host.split(","))
+    urls = (node_url, settings.oidc.url if settings.oidc else None)
+    return names | {urlsplit(url).netloc for url in urls if url}

@@ -1,4 +1,4 @@
-"""Cross-origin requests of web pages, with and without `serve --allowed-origin`."""
+"""Requests of web pages of other origins, and to other names: `serve --allowed-origin` and `--allowed-host`."""
 
 from collections.abc import Generator
 from pathlib import Path
@@ -14,7 +14,8 @@ SECOND = "http://localhost:5173"
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Generator[httpx2.Client]:
-    daemon = DaemonProcess(tmp_path_factory.mktemp("cors") / "data", "--allowed-origin", f"{ALLOWED},{SECOND}")
+    flags = ("--allowed-origin", f"{ALLOWED},{SECOND}", "--allowed-host", "agents.example.org,[fd00::1]:8443")
+    daemon = DaemonProcess(tmp_path_factory.mktemp("cors") / "data", *flags)
     daemon.start()
     with httpx2.Client(base_url=daemon.url, verify=NO_TLS) as client:
         yield client
@@ -59,3 +60,18 @@ def test_any_other_page_is_refused_with_the_flag_that_would_allow_it(client: htt
 def test_an_origin_that_is_none_is_refused_at_the_start(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="allowed-origin"):
         DaemonProcess(tmp_path / "data", "--allowed-origin", "*").start()
+
+
+@pytest.mark.parametrize(
+    "host", ["agents.example.org", "Agents.Example.org:443", "[fd00::1]:8443", "localhost:8080", "127.0.0.1:9999"]
+)
+def test_a_proxy_or_tunnel_may_use_an_allowed_name_with_its_own_port(client: httpx2.Client, host: str) -> None:
+    headers = {"host": host, "origin": f"https://{host.lower()}", "authorization": f"Bearer {TOKEN}"}
+    assert client.get("/v1/sessions", headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize("host", ["evil.example", "x.agents.example.org", "[fd00::1]:1", "[fd00::1]"])
+def test_any_other_name_is_refused_with_the_flag_that_would_allow_it(client: httpx2.Client, host: str) -> None:
+    answer = client.get("/v1/sessions", headers={"host": host, "authorization": f"Bearer {TOKEN}"})
+    assert answer.status_code == 403
+    assert "--allowed-host" in answer.json()["detail"]

@@ -28,7 +28,7 @@ _WORKSPACE = re.compile(rb"[a-z0-9][a-z0-9_-]{0,62}")
 
 
 class AccessControl:
-    """`hosts` are accepted names, alone or with the port of the connection, or whole `Host` values.
+    """`hosts` are accepted names, alone or with any port, or whole `Host` values.
 
     `public` says whether a path needs no token. Without an owner's token, no path does. `limited` returns the
     principal of a token of limited use, if it allows the request. `forwarded` returns the principal of a request that
@@ -58,7 +58,7 @@ class AccessControl:
     async def check(self, scope: Scope) -> Principal:
         """Raises `Forbidden`, `Unauthorized` or `RateLimited`."""
         headers: list[tuple[bytes, bytes]] = scope["headers"]
-        host = self._checked_host(_all(headers, b"host"), scope)
+        host = self._checked_host(_all(headers, b"host"))
         for origin in _all(headers, b"origin"):
             if origin not in (f"http://{host}", f"https://{host}") and origin not in self._origins:
                 raise Forbidden(
@@ -72,18 +72,18 @@ class AccessControl:
             return principal
         return _in_named_workspace(await self._principal(scope), headers)
 
-    def _checked_host(self, hosts: list[str], scope: Scope) -> str:
+    def _checked_host(self, hosts: list[str]) -> str:
         if len(hosts) != 1:
             raise Forbidden("The request must have exactly one Host header.")
         host = hosts[0]
-        if host in self._hosts:
-            return host
-        name, port = _split(host)
-        server: tuple[str, int | None] | None = scope.get("server")
-        if name in self._hosts and server is not None and port == server[1]:
+        # Nobody else can point one of these names at this daemon, so its port says nothing: a tunnel, a proxy or a
+        # container may have another one.
+        name, _, port = host.rpartition(":")
+        if host in self._hosts or (name in self._hosts and port.isdecimal()):
             return host
         raise Forbidden(
-            f"This daemon does not accept requests for {host!r}. Use the address that it printed at its start.",
+            f"This daemon does not accept requests for {host!r}. Use the address that it printed at its start, or "
+            "allow this name with `serve --allowed-host`.",
             host=host,
         )
 
@@ -159,11 +159,3 @@ def cookie(headers: list[tuple[bytes, bytes]], wanted: str) -> str | None:
 
 def _all(headers: list[tuple[bytes, bytes]], wanted: bytes) -> list[str]:
     return [value.decode("latin-1").lower() for name, value in headers if name == wanted]
-
-
-def _split(host: str) -> tuple[str, int]:
-    """`localhost:2468` -> (`localhost`, 2468); the brackets of an IPv6 address stay with the name."""
-    name, colon, port = host.rpartition(":")
-    if not colon or host.endswith("]"):
-        return host, 80
-    return name, int(port) if port.isascii() and port.isdigit() else -1

@@ -17,7 +17,15 @@ _VALUED = frozenset(
     {
         *("host", "port", "data-dir", "token", "default-agent", "idle-timeout", "prices", "log-format"),
         *("store", "blobs", "bus"),
-        *("isolation", "min-isolation", "key-directory", "allowed-origin", "node-url", "session-memory"),
+        *(
+            "isolation",
+            "min-isolation",
+            "key-directory",
+            "allowed-host",
+            "allowed-origin",
+            "node-url",
+            "session-memory",
+        ),
         *("vault-key-file", "vault-key-command"),
         *("session-processes", "session-cpu", "session-open-files", "session-disk"),
     }

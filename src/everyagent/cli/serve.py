@@ -29,6 +29,7 @@ def serve(
     session_open_files: int | None = None,
     session_disk: str | None = None,
     key_directory: Path | None = None,
+    allowed_host: str | None = None,
     allowed_origin: Annotated[str | None, Parameter(name=["--allowed-origin", "--cors-allow-origin"])] = None,
     store: str | None = None,
     blobs: str | None = None,
@@ -82,6 +83,9 @@ def serve(
         The disk space that a session's directory and scratch folder may take, such as 20G. [default: no limit]
     key_directory
         The folder in which sessions of API keys work, or below it. [default: the working directory]
+    allowed_host
+        A name by which clients reach the daemon through a proxy or a tunnel, such as agents.example.org, with commas
+        between several. [default: loopback names and the addresses it listens on]
     allowed_origin
         The origin of web pages that may use the API, such as https://app.example.org, with commas between several. They
         need the token, too. [default: only the daemon's own]
@@ -127,6 +131,7 @@ def serve(
             "session-open-files": session_open_files,
             "session-disk": session_disk,
             "key-directory": key_directory,
+            "allowed-host": allowed_host,
             "allowed-origin": allowed_origin,
             "store": store,
             "blobs": blobs,
