@@ -45,7 +45,7 @@ except httpx2.ReadTimeout:
 
 #: A person who pastes the lines one by one sees the turn's end in the page of events.
 UNTIL_THE_TURN_ENDED = """
-until curl -sS -H "Authorization: Bearer $TOKEN" $API/sessions/my-session/events | grep -q turn.ended; do sleep 1; done
+until curl -sS -H "Authorization: Bearer $TOKEN" $API/sessions/$SESSION/events | grep -q turn.ended; do sleep 1; done
 """
 
 
@@ -78,7 +78,7 @@ def test_the_curl_lines_work(tmp_path: Path, daemon: DaemonProcess, environment:
     lines = lines.replace("curl -N", "curl -sS -N --max-time 5")
     lines = lines.replace("\n# Read the session's", f"{UNTIL_THE_TURN_ENDED}\n# Read the session's")
     done = subprocess.run(["sh", "-c", lines], cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert '"sessionId":"my-session"' in done.stdout, done.stderr
+    assert '"sessionId":"my-session-' in done.stdout, done.stderr
     assert '"raw":{"message":"Hi there.' in done.stdout
     assert "event: message" in done.stdout
     assert "it works" in done.stdout

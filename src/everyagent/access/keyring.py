@@ -8,6 +8,7 @@ import hashlib
 import secrets
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from decimal import Decimal
 from typing import Protocol
 
 import msgspec
@@ -143,7 +144,7 @@ class Keyring:
         if self.over_budget(key_id):
             body = self._keys[key_id].body
             raise BudgetExceeded(
-                f"The key {body.name!r} has used up its budget of {body.budget_usd} USD. Ask for a new key.",
+                f"The key {body.name!r} has used up its budget of {_plain(body.budget_usd)} USD. Ask for a new key.",
                 budgetUsd=body.budget_usd,
                 spentUsd=self._spent.get(key_id, 0.0),
             )
@@ -320,3 +321,8 @@ def workspace_of(principal: Principal) -> str:
 
 def is_owner(principal: Principal) -> bool:
     return principal.key_id == OWNER_ID
+
+
+def _plain(dollars: float | None) -> str:
+    """An amount without an exponent."""
+    return format(Decimal(str(dollars or 0)), "f")

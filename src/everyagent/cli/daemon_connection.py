@@ -11,7 +11,7 @@ from anyio.abc import TaskStatus
 from msgspec import Struct, structs
 
 from everyagent import logs
-from everyagent.cli.daemon_options import DaemonOptions
+from everyagent.cli.daemon_options import DaemonOptions, NoDaemon
 from everyagent.cli.exit_codes import CliFailure, ExitCode
 from everyagent.client import AsyncClient, ClientError
 from everyagent.config import Settings
@@ -31,8 +31,8 @@ class DaemonConnection(Struct, frozen=True):
 @asynccontextmanager
 async def connect(options: DaemonOptions) -> AsyncGenerator[DaemonConnection]:
     """Connect to the running daemon, else start one on the same data folder."""
-    async with options.async_client() as client:
-        if await _answers(options, client):
+    async with _found(options) as client:
+        if client:
             yield DaemonConnection(client, embedded=False)
             return
     async with _running(options.settings()) as running, AsyncClient(running.url, running.token) as client:
@@ -42,8 +42,8 @@ async def connect(options: DaemonOptions) -> AsyncGenerator[DaemonConnection]:
 @asynccontextmanager
 async def connect_without_sessions(options: DaemonOptions) -> AsyncGenerator[DaemonConnection]:
     """Connect to the running daemon, else start one on an empty log, so that listing agents resumes no session."""
-    async with options.async_client() as client:
-        if await _answers(options, client):
+    async with _found(options) as client:
+        if client:
             yield DaemonConnection(client, embedded=False)
             return
     settings = options.settings()
@@ -55,6 +55,18 @@ async def connect_without_sessions(options: DaemonOptions) -> AsyncGenerator[Dae
         settings = structs.replace(settings, data_dir=Path(empty))
         async with _running(settings) as running, AsyncClient(running.url, running.token) as client:
             yield DaemonConnection(client, embedded=True)
+
+
+@asynccontextmanager
+async def _found(options: DaemonOptions) -> AsyncGenerator[AsyncClient | None]:
+    """A client of the running daemon, None if there is none."""
+    try:
+        opened = options.async_client()
+    except NoDaemon:
+        yield None
+        return
+    async with opened as client:
+        yield client if await _answers(options, client) else None
 
 
 async def _answers(options: DaemonOptions, client: AsyncClient) -> bool:

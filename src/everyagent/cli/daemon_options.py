@@ -7,12 +7,19 @@ from typing import Annotated
 
 from cyclopts import Group, Parameter
 
+from everyagent.cli.exit_codes import CliFailure, ExitCode
 from everyagent.client import AsyncClient, Client
 from everyagent.client.discovery import is_loopback
 from everyagent.config import ADDRESS_FILE, Settings, load, read_token
 
 #: Seconds for which a command retries while the daemon does not answer.
 PATIENCE = 60.0
+
+
+class NoDaemon(CliFailure):
+    def __init__(self, message: str) -> None:
+        super().__init__(message, ExitCode.NO_DAEMON)
+
 
 _DAEMON = Group("Daemon", sort_key=100)
 
@@ -36,9 +43,18 @@ class DaemonOptions:
         return load({"token": self.token, "data_dir": self.data_dir})
 
     def find(self) -> tuple[str, str | None]:
-        """The address and the token. The token file of this machine is never sent to another machine."""
+        """The address and the token. The token file of this machine is never sent to another machine.
+
+        Raises `NoDaemon` if a data folder was named that no daemon uses: another daemon would have other sessions.
+        """
         settings = self.settings()
-        url = self.url or os.environ.get("EVERYAGENT_URL") or _last_address(settings.data_dir) or _address(settings)
+        url = self.url or os.environ.get("EVERYAGENT_URL") or _last_address(settings.data_dir)
+        if url is None and self.data_dir is not None:
+            raise NoDaemon(
+                f"No daemon uses the data folder {self.data_dir}. Start one with `everyagent serve --data-dir "
+                f"{self.data_dir}`, or name another with --url."
+            )
+        url = url or _address(settings)
         return url, settings.token or (read_token(settings.data_dir) if is_loopback(url) else None)
 
     def url_given(self) -> bool:

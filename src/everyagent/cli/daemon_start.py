@@ -71,7 +71,7 @@ def _start_failure(settings: Settings, error: BaseException) -> CliFailure:
         case OSError(errno=errno.EADDRINUSE):
             return CliFailure(
                 f"Port {settings.port} on {settings.host} is in use, perhaps by another everyagent. "
-                "Stop that program, or choose another port with --port (0 chooses a free one)."
+                "Stop that program, or choose another port with --port or EVERYAGENT_PORT (0 chooses a free one)."
             )
         case _:
             return CliFailure(f"Cannot listen on {settings.host}, port {settings.port}: {error}.")

@@ -9,10 +9,11 @@ from rich.text import Text
 
 from everyagent.cli import doctor_checks
 from everyagent.cli.daemon_connection import connect_without_sessions
-from everyagent.cli.daemon_options import DEFAULT_OPTIONS, DaemonOptions
+from everyagent.cli.daemon_options import DEFAULT_OPTIONS, DaemonOptions, NoDaemon
 from everyagent.cli.doctor_checks import Finding
 from everyagent.cli.exit_codes import ExitCode
 from everyagent.cli.output import out, print_json
+from everyagent.client import ApiError, ClientError
 from everyagent.client.calls.agents import AgentSummary
 from everyagent.config import origins
 from everyagent.model.responses import Health
@@ -25,9 +26,10 @@ _MARKS: dict[Literal["ok", "note", "bad"], tuple[str, str]] = {
 
 
 class DaemonReport(Struct, frozen=True):
-    """`url` is None if no daemon runs and an embedded one was asked."""
+    """`url` is None if no daemon runs, or `refused` our token, and an embedded one was asked."""
 
     url: str | None
+    refused: str | None
     health: Health
     agents: list[AgentSummary]
 
@@ -57,11 +59,27 @@ def doctor(*, options: DaemonOptions = DEFAULT_OPTIONS) -> int:
 async def _ask(options: DaemonOptions) -> DaemonReport:
     async with connect_without_sessions(options) as connection:
         health, agents = await connection.client.health(), await connection.client.agents()
-        return DaemonReport(None if connection.embedded else connection.client.url, health, agents)
+        refused = await _refusing(options) if connection.embedded else None
+        return DaemonReport(None if connection.embedded else connection.client.url, refused, health, agents)
+
+
+async def _refusing(options: DaemonOptions) -> str | None:
+    """The address of a daemon that runs, but does not accept our token."""
+    try:
+        async with options.async_client() as client:
+            await client.me()
+    except ApiError as error:
+        return options.find()[0] if error.status == 401 else None
+    except (ClientError, NoDaemon):
+        return None
+    return None
 
 
 def _daemon(report: DaemonReport) -> Iterator[Finding]:
-    if report.url is None:
+    if report.refused:
+        found = f"{report.refused} does not accept this token"
+        yield Finding("bad", "daemon", found, "pass its token with --token or EVERYAGENT_TOKEN, or name its --data-dir")
+    elif report.url is None:
         yield Finding("note", "daemon", "not running", "everyagent serve")
     else:
         yield Finding("ok", "daemon", f"{report.url}, version {report.health.version}")

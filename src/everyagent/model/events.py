@@ -26,6 +26,7 @@ ErrorCode: TypeAlias = Literal[
     "model_not_found",
     "network",
     "agent_crashed",
+    "agent_not_installed",
     "limit_exceeded",
     "timeout",
     "internal",

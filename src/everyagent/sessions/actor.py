@@ -331,7 +331,9 @@ class Actor:
                 await self._give(turn)
         except Exception as error:
             if turn is machine.state.turn:
-                logger.warning("an agent did not take its turn", session=self.record.session_id, exc_info=error)
+                trace = None if isinstance(error, EveryagentError) else error
+                session_id = self.record.session_id
+                logger.warning("an agent did not take its turn", session=session_id, error=str(error), exc_info=trace)
             async with self._lock:
                 self._post(inputs.PromptFailed(turn, error))
 

@@ -38,6 +38,7 @@ def test_a_missing_login_is_a_clear_error(session: OwnSession) -> None:
 def test_a_program_that_is_gone_is_a_clear_error(session: OwnSession) -> None:
     session.create(agent="gone")
     assert "`no-such-program`, which is no program" in (session.failed().error or "")
+    assert [error.code for error in session.all(Error)] == ["agent_not_installed"]
 
 
 @asynccontextmanager

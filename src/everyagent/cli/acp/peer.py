@@ -15,6 +15,8 @@ from everyagent.runtime.framing import LINE_LIMIT, Line
 
 PARSE_ERROR, INVALID_REQUEST, UNKNOWN_METHOD, INVALID_PARAMS, FAILED = -32700, -32600, -32601, -32602, -32603
 AUTH_REQUIRED, NOT_FOUND = -32000, -32002
+#: How long requests may take after the client has closed its end.
+FAREWELL = 10.0
 
 _messages = msgspec.json.Decoder(RpcMessage)
 Handler = Callable[[str, Raw], Awaitable[object]]
@@ -37,16 +39,24 @@ class Peer:
         self._lines = LineWriter(stdout)
         self._asked: dict[int, _Answer] = {}
         self._last_id = 0
+        self._unanswered = 0
+        self._all_answered = anyio.Event()
 
     async def serve(self, handle: Handler, tasks: TaskGroup) -> None:
-        """Read until the client closes its end."""
+        """Read until the client closes its end. What it asked for before is answered, but for a prompt's long turn."""
         async for line in read_lines(self._stdin):
             if (message := await self._decoded(line)) is None:
                 continue
             if message.method is not None:
+                if not isinstance(message.id, UnsetType) and message.method != "session/prompt":
+                    self._unanswered += 1
+                    self._all_answered = anyio.Event()
                 tasks.start_soon(self._handle, handle, message.method, message)
             elif isinstance(message.id, int) and (answer := self._asked.get(message.id)):
                 answer.give(message)
+        with anyio.move_on_after(FAREWELL):
+            while self._unanswered:
+                await self._all_answered.wait()
 
     async def notify(self, method: str, params: Mapping[str, object]) -> None:
         await self._write({"method": method, "params": params})
@@ -70,6 +80,13 @@ class Peer:
         return decoded(answer.result, result)
 
     async def _handle(self, handle: Handler, method: str, message: RpcMessage) -> None:
+        await self._answer(handle, method, message)
+        if not isinstance(message.id, UnsetType) and method != "session/prompt":
+            self._unanswered -= 1
+            if not self._unanswered:
+                self._all_answered.set()
+
+    async def _answer(self, handle: Handler, method: str, message: RpcMessage) -> None:
         try:
             result = await handle(method, message.params)
         except RpcFailure as failure:

@@ -1,9 +1,12 @@
 """`everyagent sessions show`: shows a session and its pending asks."""
 
+from msgspec import to_builtins
+
 from everyagent.cli.ask_text import how_to_answer, summary
 from everyagent.cli.daemon_options import DEFAULT_OPTIONS, DaemonOptions
 from everyagent.cli.output import age, out, print_facts, print_json
 from everyagent.cli.usage_text import cost, tokens
+from everyagent.model.limits import AgentLimits
 from everyagent.model.sessions import SessionInfo
 
 
@@ -27,6 +30,11 @@ def show(session: str, /, *, options: DaemonOptions = DEFAULT_OPTIONS) -> None:
         out().print(f"  {how_to_answer(session, ask.ask_id, ask.kind)}")
 
 
+def _limits(limits: AgentLimits) -> list[tuple[str, object]]:
+    given: dict[str, object] = to_builtins(limits)
+    return [(name, value) for name, value in given.items() if value is not None]
+
+
 def _facts(info: SessionInfo) -> list[tuple[str, str]]:
     origin = info.forked_from
     facts = [
@@ -37,6 +45,9 @@ def _facts(info: SessionInfo) -> list[tuple[str, str]]:
         ("model", " ".join(word for word in (info.model, info.variant) if word)),
         ("mode", info.agent_mode),
         ("permissions", info.permission_mode),
+        ("isolation", info.isolation),
+        ("lifetime", info.lifetime),
+        ("limits", " · ".join(f"{name} {value}" for name, value in _limits(info.limits))),
         ("directory", info.directory),
         ("native id", info.native_session_id),
         ("forked from", f"{origin.session_id} at {origin.sequence}" if origin else None),

@@ -16,6 +16,7 @@ _TYPES: dict[ErrorCode, str] = {
     "network": "model_request_failed_error",
     "timeout": "model_request_failed_error",
     "agent_crashed": "unknown_error",
+    "agent_not_installed": "unknown_error",
     "limit_exceeded": "unknown_error",
     "internal": "unknown_error",
 }

@@ -58,6 +58,8 @@ def failure(error: Exception) -> Error:
             code = "timeout"
         case AgentNotLoggedIn():
             code = "auth"
+        case AgentNotInstalled():
+            code = "agent_not_installed"
         case _:
             code = "agent_crashed"
     return Error(message=str(error) or "The agent did not answer in time.", code=code)
@@ -68,8 +70,6 @@ def not_started(sequencer: Sequencer, error: Exception, *, cancelled: bool) -> l
     if cancelled:
         return sequencer.end_turn("interrupted", "The turn was cancelled.")
     failed = failure(error)
-    if isinstance(error, AgentNotInstalled):
-        failed = Error(message=str(error), code="internal", details={"agent_not_installed": True})
     return [
         Emission(failed, True),
         *sequencer.end_turn("error", "The agent did not take the turn.", error=failed.message),
