@@ -13,9 +13,19 @@ SIZE = 200
 class Flooded:
     """One flood of a session: the events of its readers and the CPU time."""
 
-    def __init__(self, daemon: Served, session_id: str, events: int, readers: int, limit: float) -> None:
+    def __init__(
+        self,
+        daemon: Served,
+        session_id: str,
+        events: int,
+        readers: int,
+        limit: float,
+        *,
+        reader: Served | None = None,
+    ) -> None:
+        """`reader` is another node at which it is read."""
         head = daemon.warm(session_id)
-        with reading(daemon, session_id, head, readers) as opened:
+        with reading(reader or daemon, session_id, head, readers) as opened:
             self.busy = Busy(daemon)
             daemon.client.send(session_id, f"[flood events={events} size={SIZE}]")
             self.bytes = opened.drain(limit)

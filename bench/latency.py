@@ -21,13 +21,13 @@ def measure(plan: Plan) -> list[Figure]:
     rounds: list[list[float]] = []
     with served() as daemon:
         for repeat in range(plan.repeats):
-            rounds.append(_round(daemon, f"latency-{repeat}", plan))
+            rounds.append(round_of(daemon, daemon, f"latency-{repeat}", plan))
     load = load_average()
     return [
         Figure(
             what=f"added latency at {RATE:,} events/s, {name}",
             unit="ms",
-            samples=[_percentile(latencies, share) for latencies in rounds],
+            samples=[percentile(latencies, share) for latencies in rounds],
             load=load,
             standard=standard,
             note=f"worst {max(map(max, rounds)):.1f} ms" if standard is P99 else "",
@@ -36,13 +36,13 @@ def measure(plan: Plan) -> list[Figure]:
     ]
 
 
-def _round(daemon: Served, session_id: str, plan: Plan) -> list[float]:
-    """The latency of each event in milliseconds, in order."""
+def round_of(daemon: Served, reader_of: Served, session_id: str, plan: Plan) -> list[float]:
+    """The latency of each event in milliseconds, in order. It is read at `reader_of`."""
     head = daemon.warm(session_id)
     events = plan.latency_seconds * RATE
     latencies: list[float] = []
-    with socket.create_connection(daemon.address, timeout=plan.limit) as reader:
-        reader.sendall(daemon.get(f"/v1/sessions/{session_id}/events/sse?offset={head}"))
+    with socket.create_connection(reader_of.address, timeout=plan.limit) as reader:
+        reader.sendall(reader_of.get(f"/v1/sessions/{session_id}/events/sse?offset={head}"))
         daemon.client.send(session_id, f"[flood events={events} size=200 rate={RATE} stamp=true]")
         deadline, rest = time.monotonic() + plan.latency_seconds + plan.limit, b""
         while len(latencies) < events:
@@ -61,5 +61,5 @@ def _round(daemon: Served, session_id: str, plan: Plan) -> list[float]:
     return latencies
 
 
-def _percentile(values: list[float], share: float) -> float:
+def percentile(values: list[float], share: float) -> float:
     return sorted(values)[min(len(values) - 1, int(len(values) * share))]

@@ -1,5 +1,6 @@
 """Starts a daemon on its own core with a temporary data folder."""
 
+import shutil
 import tempfile
 import time
 from collections.abc import Generator
@@ -25,7 +26,7 @@ class Served:
     def __init__(self, process: DaemonProcess, client: Client, directory: Path) -> None:
         self.pid = process.pid
         self.client = client
-        self._directory = directory
+        self.folder = directory
         parts = urlsplit(process.url)
         self.address = (parts.hostname or "", parts.port or 0)
 
@@ -35,7 +36,7 @@ class Served:
         return f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nAuthorization: Bearer {TOKEN}\r\n\r\n".encode()
 
     def create(self, session_id: str) -> None:
-        self.client.create(session_id, agent="mock", directory=str(self._directory))
+        self.client.create(session_id, agent="mock", directory=str(self.folder))
 
     def warm(self, session_id: str) -> int:
         """Creates a session whose agent runs on the other core. Returns its head."""
@@ -89,10 +90,13 @@ class Busy:
 
 
 @contextmanager
-def served() -> Generator[Served]:
-    """Starts a daemon on one core; this process runs on the other."""
+def served(*flags: str, vault_key: Path | None = None) -> Generator[Served]:
+    """Starts a daemon on one core; this process runs on the other. `vault_key` is that of another node."""
     with folder() as path:
-        process = DaemonProcess(path / "data")
+        process = DaemonProcess(path / "data", *flags)
+        if vault_key is not None:
+            process.data_dir.mkdir(mode=0o700)
+            shutil.copy(vault_key, process.data_dir)
         try:
             with on_core(cores().daemon):
                 process.start()

@@ -24,7 +24,7 @@ BEACON_SECONDS = 1.0
 #: A session is followed for so many seconds after its last reader was seen waiting.
 FOLLOWED_SECONDS = 10.0
 #: Readers that are further behind read the database themselves.
-MOST_EVENTS = 1000
+MOST_EVENTS = 50_000
 
 News: TypeAlias = Literal["node_left", "keys_changed"]
 
@@ -191,6 +191,8 @@ class Follower:
         if session & ~PROJECTION in self.owned:
             return
         if self._signals.waited_for(session):
+            if session not in self._followed:
+                self._follow_on_bus({*self._followed, session})
             self._followed[session] = now
         if hint.last and hint.last <= (self._recent.head(session) or 0):
             return
