@@ -6,7 +6,8 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, BinaryIO
 
 from everyagent import __version__
 from everyagent.clock import Clock
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from everyagent.log.blob_stores.store import BlobStore
     from everyagent.log.fanout import OpenBus
     from everyagent.log.postgres.cluster_log import ClusterLog
+    from everyagent.log.sql.connection import Connection
+    from everyagent.log.sql.verify import OpenBlob
 
 _ORIGINS = "It is the setting {0}: --{0}, EVERYAGENT_{1}, or {0} in config.toml."
 
@@ -123,3 +126,39 @@ def _blob_store(settings: Settings) -> "BlobStore | None":
             f"{_origins('blobs')}"
         ) from error
     return S3Blobs(settings.blobs)
+
+
+@contextmanager
+def reading(settings: Settings) -> "Generator[tuple[Connection, OpenBlob]]":
+    """A connection that only reads, with or without a daemon beside it, and what opens blobs. Raises `ConfigError`."""
+    if settings.store is None:
+        path = settings.data_dir / "everyagent.db"
+        if not path.exists():
+            raise ConfigError(f"There is no log in {settings.data_dir}. Choose another folder with --data-dir.")
+        from everyagent.log.sqlite.database import Database as SqliteDatabase
+
+        connection = SqliteDatabase(path).reader()
+        blobs = settings.data_dir / "blobs"
+        try:
+            yield connection, lambda digest: (blobs / digest.hex()).open("rb")
+        finally:
+            connection.close()
+        return
+    with _explained(), TemporaryDirectory() as folder:
+        import psycopg
+
+        from everyagent.log.postgres.blobs import BlobReader
+        from everyagent.log.postgres.database import Database
+
+        database, reader = Database(settings.store), BlobReader(_blob_store(settings), Path(folder))
+        opened = database.connect()
+
+        def open_blob(digest: bytes) -> BinaryIO:
+            return reader.copy_inside(opened, digest) or reader.copy_outside(digest)
+
+        try:
+            yield opened, open_blob
+        except psycopg.Error as error:
+            raise database.read_failure(error) from error
+        finally:
+            opened.close()

@@ -50,6 +50,7 @@ app.command("everyagent.cli.doctor:doctor", name="doctor", help="Check this inst
 app.command("everyagent.cli.token:token", name="token", help="Print the access token, or replace it.")
 app.command("everyagent.cli.keys:app", name="keys", help="Make, list and revoke API keys.")
 app.command("everyagent.cli.audit:app", name="audit", help="Show who did what, and check the record of it.")
+app.command("everyagent.cli.log:app", name="log", help="Check the stored log.")
 app.command("everyagent.cli.cluster:app", name="cluster", help="Show the daemons that share a database.")
 app.command(
     "everyagent.cli.dev_cluster:run",

@@ -52,5 +52,5 @@ def checked(pieces: Iterator[bytes], digest: bytes, name: str) -> Iterator[bytes
     if found.digest() != digest:
         raise Unavailable(
             f"The content {digest.hex()} in {name} is damaged: its digest is {found.hexdigest()}. Put it back from a "
-            "backup."
+            "backup. `everyagent log verify` finds all that are damaged."
         )
