@@ -4,7 +4,7 @@ import pytest
 
 from everyagent.managed.outcomes.verdict import found_in
 from everyagent.managed.projection.state import Action
-from everyagent.managed.sessions.answers import answer_to, chosen, note_of
+from everyagent.managed.sessions.answers import answer_to, chosen
 from everyagent.managed.sessions.client_events import UserCustomToolResult, UserToolConfirmation
 from everyagent.model.asks import PermissionAnswer, QuestionAnswer, ToolAnswer
 
@@ -43,12 +43,6 @@ def test_an_answer_is_of_the_kind_that_was_asked_for() -> None:
     assert answer_to(question, failed) == QuestionAnswer(answers=None)
     custom = Action(ask_id="c", kind="custom", name="weather", input={})
     assert answer_to(custom, failed) == ToolAnswer(output="", is_error=True)
-
-
-def test_the_note_about_a_late_answer_names_the_call() -> None:
-    action = Action(ask_id="a", kind="confirmation", name="bash", input={"command": "ls"})
-    assert 'bash({"command":"ls"})' in note_of(action, PermissionAnswer(reply="once"))
-    assert "They said: No." in note_of(action, PermissionAnswer(reply="reject", message="No."))
 
 
 def test_the_last_verdict_counts() -> None:

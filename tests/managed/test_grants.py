@@ -38,29 +38,31 @@ def restarted(rules: ManagedRules) -> tuple[Projector, str]:
     projection = projector()
     frame(projection, rules, b"{}", TurnStarted(turn_id="t1", input_item_ids=[]), *asked("p1", "ls"))
     (use,) = projection.state.actions
-    cut = PermissionResolved(permission_id="p1", action="bash", status="denied", reply="reject")
-    ended = TurnEnded(turn_id="t1", stop_reason="error")
-    frame(projection, rules, b'{"cause":"daemon_restarted"}', cut, ended, daemon=True)
-    assert projection.blocked
+    ended = TurnEnded(turn_id="t1", stop_reason="error", pending_asks=["p1"])
+    frame(projection, rules, b'{"cause":"daemon_restarted"}', ended, daemon=True)
     assert rules.required == [use]
     return projection, use
 
 
 def allow(projection: Projector, rules: ManagedRules, use: str) -> None:
     event = UserToolConfirmation(id="sevt_c", tool_use_id=use, result="allow")
-    sent = Sent(events=[SentEvent(event=event, answers=use, note="allowed", grant=True)], resumes="itm_2")
+    sent = Sent(events=[SentEvent(event=event, answers=use)])
+    allowed = PermissionResolved(permission_id="p1", action="bash", status="approved", reply="once")
     started = TurnStarted(turn_id="t2", input_item_ids=["itm_2"])
-    frame(projection, rules, msgspec.json.encode(CommandFrame(managed=sent)), started)
+    running = SessionUpdated(status="running")
+    frame(projection, rules, msgspec.json.encode(CommandFrame(managed=sent)), allowed, started, running)
 
 
 def test_the_same_call_is_granted_after_a_restart() -> None:
     rules = ManagedRules()
     projection, use = restarted(rules)
     allow(projection, rules, use)
-    assert (rules.status, projection.blocked) == ("running", False)
-    frame(projection, rules, b"{}", *asked("p2", "ls"))
-    assert projection.granted() == ["p2"]
+    assert rules.status == "running"
+    frame(projection, rules, b"{}", *asked("p2", "ls")[:1])
+    allowed = PermissionResolved(permission_id="p2", action="bash", status="approved", reply="once")
+    frame(projection, rules, b'{"cause":"granted_before"}', allowed, daemon=True)
     assert rules.status == "running", "nobody is asked"
+    assert projection.state.actions == {}
 
 
 def test_any_other_call_needs_a_confirmation() -> None:
@@ -68,7 +70,6 @@ def test_any_other_call_needs_a_confirmation() -> None:
     projection, use = restarted(rules)
     allow(projection, rules, use)
     frame(projection, rules, b"{}", *asked("p2", "rm -r"))
-    assert projection.granted() == []
     assert (rules.status, len(rules.required)) == ("idle", 1)
 
 
@@ -78,4 +79,4 @@ def test_a_grant_ends_with_its_turn() -> None:
     allow(projection, rules, use)
     frame(projection, rules, b"{}", TurnEnded(turn_id="t2", stop_reason="end_turn"))
     frame(projection, rules, b"{}", TurnStarted(turn_id="t3", input_item_ids=[]), *asked("p3", "ls"))
-    assert projection.granted() == []
+    assert rules.status == "idle"

@@ -26,7 +26,10 @@ from everyagent.sessions.actor import Actor
 from everyagent.sessions.backlog import TotalBacklog
 from everyagent.sessions.counts import Counts
 from everyagent.sessions.limits import Limits
+from everyagent.sessions.loading import Past
 from everyagent.sessions.machine.inputs import answer_batch, cancel_batch, message_batch
+from everyagent.sessions.machine.parked import NONE_ANSWERED
+from everyagent.sessions.machine.sequencer import Sequencer
 from everyagent.sessions.session_context import SessionContext
 
 RECORD = SessionRecord(
@@ -126,7 +129,7 @@ class Stage:
             None,
             self._lost,
         )
-        self.actor = Actor(RECORD, self.agent, self.context, [])  # pyright: ignore[reportArgumentType]
+        self.actor = Actor(RECORD, self.agent, self.context, [], Past(Sequencer(), NONE_ANSWERED))  # pyright: ignore[reportArgumentType]
 
     def spawn(self, function: Callable[..., Any], *args: object) -> None:
         if asyncio.current_task():

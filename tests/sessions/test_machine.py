@@ -11,6 +11,7 @@ from everyagent.agents.adapter import Capabilities, Change, Death, DecodedFrame,
 from everyagent.errors import AgentFailed, EveryagentError
 from everyagent.log.log import Append, SessionRecord
 from everyagent.model.asks import Answer, PermissionAnswer, QuestionAnswer, ToolAnswer
+from everyagent.model.decoding import UnknownData, decode_event
 from everyagent.model.events import (
     EventData,
     ItemCompleted,
@@ -41,6 +42,7 @@ from everyagent.sessions.machine.inputs import (
     NextTurn,
     NoMoreTurns,
     PromptFailed,
+    Recover,
     RestartNeeded,
     SessionInput,
     ShutDown,
@@ -51,7 +53,7 @@ from everyagent.sessions.machine.inputs import (
 )
 from everyagent.sessions.machine.machine import Machine
 from everyagent.sessions.machine.messages import InputMessage, Submission
-from everyagent.sessions.machine.sequencer import Emission
+from everyagent.sessions.machine.sequencer import Emission, Sequencer
 from everyagent.sessions.machine.state import SessionState
 from everyagent.sessions.machine.transaction import Position, Transaction
 from everyagent.testing.rules import Rules
@@ -68,7 +70,13 @@ class Session:
 
     def __init__(self) -> None:
         record = SessionRecord(
-            number=1, session_id="s", agent="test", created_at=0, updated_at=0, config=b"{}", secrets=None
+            number=1,
+            session_id="s",
+            agent="test",
+            created_at=0,
+            updated_at=0,
+            config=b'{"directory":"/"}',
+            secrets=None,
         )
         self.bodies: list[bytes] = []
         self.queue: list[str] = []
@@ -109,6 +117,20 @@ class Session:
             self._write(decision.append)
         self._check(decision)
         return decision
+
+    def restart(self) -> None:
+        """The daemon is killed and started again: the machine has what the log has."""
+        record = self.state.record
+        sequencer = Sequencer()
+        for body in self.bodies:
+            data = decode_event(body).data
+            assert not isinstance(data, UnknownData)
+            sequencer.observe(data)
+        state = SessionState(record, self.state.queue, answered=self.state.answered, sequencer=sequencer)
+        state.position = self.state.position
+        self.machine = Machine(state, title="Test", capabilities=ABLE, limits=Limits())
+        if record.open_turn or record.live:
+            self.take(Recover())
 
     def _write(self, append: Append) -> None:
         assert append.expected == len(self.bodies)
@@ -188,6 +210,11 @@ def always(input: SessionInput) -> Choice:
     return lambda _: input
 
 
+def RESTART(_: Session) -> SessionInput | None:
+    """Stands for a restart of the daemon, which is no input."""
+    raise NotImplementedError
+
+
 UPDATED = Batch(frame=b"{}", updated=SessionUpdated(title="new"), change=Change(model="other"), restart=True)
 CHOICES: st.SearchStrategy[Choice] = st.one_of(
     st.sampled_from(["hello", "again"]).map(send),
@@ -210,6 +237,7 @@ CHOICES: st.SearchStrategy[Choice] = st.one_of(
         ]
     ).map(always),
     st.just(redirect),
+    st.just(RESTART),
 )
 ENDS = st.sampled_from([[NoMoreTurns(), Terminate()], [NoMoreTurns(), ShutDown()], [Terminate()]])
 
@@ -221,6 +249,9 @@ def test_any_inputs_keep_the_rules_and_memory_agrees_with_the_log(
 ) -> None:
     session = Session()
     for choice, refused_by_log in choices:
+        if choice is RESTART:
+            session.restart()
+            continue
         chosen = choice(session)
         if chosen is not None:
             session.take(chosen, refused_by_log=refused_by_log)

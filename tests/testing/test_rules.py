@@ -116,6 +116,26 @@ def after_the_turn_started(*more: EventData) -> Break:
     return broken
 
 
+def outlived(data: list[EventData]) -> list[EventData]:
+    """The permission is answered after its turn, whose end names it."""
+    moved = data.pop(index_of(data, PermissionResolved))
+    assert isinstance(moved, PermissionResolved)
+    at = index_of(data, TurnEnded)
+    data[at] = replace(data[at], pending_asks=[moved.permission_id])
+    return [*data[: at + 1], moved, *data[at + 1 :]]
+
+
+def outlived_by_a_turn(data: list[EventData]) -> list[EventData]:
+    data = outlived(data)
+    at = index_of(data, PermissionResolved)
+    turn = [TurnStarted(turn_id="turn_9", input_item_ids=[]), TurnEnded(turn_id="turn_9", stop_reason="end_turn")]
+    return [*data[:at], *turn, *data[at:]]
+
+
+def test_an_ask_may_outlive_its_turn_if_the_turn_names_it():
+    assert rules_broken(outlived(good())) == set()
+
+
 def test_a_good_session_breaks_no_rule():
     assert check(sample_session()) == []
 
@@ -165,6 +185,8 @@ BREAKS: list[tuple[str, str, Break]] = [
     ("f", "a request without an answer", without(PermissionResolved)),
     ("f", "an answer after the turn", moved_behind(PermissionResolved, None, TurnEnded)),
     ("f", "a request that is no request", changed(PermissionRequested, status="approved")),
+    ("f", "an ask that outlives its turn and is closed", changed(TurnEnded, pending_asks=["perm_none"])),
+    ("f", "a turn while asks wait for their answers", outlived_by_a_turn),
     ("f", "an answer that is none", changed(PermissionResolved, status="requested")),
     ("g", "an input that is no item", changed(TurnStarted, input_item_ids=["itm_user", "itm_other"])),
     ("g", "an input that is no user's", changed(TurnStarted, input_item_ids=["itm_answer"])),

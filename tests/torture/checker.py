@@ -17,8 +17,6 @@ from tests.waiting import LIMIT_SECONDS
 
 class _Ids(msgspec.Struct):
     turn_id: str = ""
-    permission_id: str = ""
-    question_id: str = ""
 
 
 class _Head(msgspec.Struct):
@@ -39,7 +37,7 @@ _heads = msgspec.json.Decoder(_Head)
 
 
 class Witness:
-    """The events that clients of one session received, the turns and asks that were open, and accepted messages."""
+    """The events that clients of one session received, the turns that were open, and accepted messages."""
 
     def __init__(self, session_id: str) -> None:
         self.session_id = session_id
@@ -62,11 +60,10 @@ class Witness:
             assert self.bodies[position] == body, f"{self.session_id}: two readers got different events {position + 1}"
             return
         self.bodies.append(body)
-        opened = head.data.turn_id or head.data.permission_id or head.data.question_id
-        if head.type in ("turn.started", "permission.requested", "question.requested"):
-            self.open.add(opened)
-        elif head.type in ("turn.ended", "permission.resolved", "question.resolved"):
-            self.open.discard(opened)
+        if head.type == "turn.started":
+            self.open.add(head.data.turn_id)
+        elif head.type == "turn.ended":
+            self.open.discard(head.data.turn_id)
 
 
 def client_of(daemon: DaemonProcess) -> httpx2.AsyncClient:

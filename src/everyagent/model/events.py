@@ -94,7 +94,10 @@ class TurnStarted(Data, frozen=True, kw_only=True):
 
 
 class TurnEnded(Data, frozen=True, kw_only=True):
-    """`priced`: the cost was computed from the operator's prices, not reported by the agent."""
+    """`priced`: the cost was computed from the operator's prices, not reported by the agent.
+
+    `pending_asks` stay open, because the daemon ended with the agent that asked: the next turn gives it the answers.
+    """
 
     type: ClassVar[str] = "turn.ended"
     turn_id: str
@@ -103,6 +106,7 @@ class TurnEnded(Data, frozen=True, kw_only=True):
     cost_usd: float | None = None
     priced: bool = False
     error: str | None = None
+    pending_asks: list[str] = []
 
 
 class ModelResponded(Data, frozen=True, kw_only=True):

@@ -20,12 +20,12 @@ from everyagent.model.events import PermissionRequested, ToolRequested
 from everyagent.sessions.agent_link import AgentCommand, AgentLink, ConversationListener
 from everyagent.sessions.backlog import Backlog
 from everyagent.sessions.launch.config import config_of
+from everyagent.sessions.loading import Past
 from everyagent.sessions.machine import effects, inputs
 from everyagent.sessions.machine.active_turn import ActiveTurn
 from everyagent.sessions.machine.decision import Decision
 from everyagent.sessions.machine.machine import Machine
 from everyagent.sessions.machine.projection import Projection
-from everyagent.sessions.machine.sequencer import Sequencer
 from everyagent.sessions.machine.state import SessionState
 from everyagent.sessions.refusals import AskNotOpen, cannot_stop_one, closed_ask, session_lost
 from everyagent.sessions.session_context import SessionContext
@@ -45,6 +45,7 @@ class Actor:
         adapter: Adapter,
         context: SessionContext,
         queue: Sequence[Input],
+        past: Past,
         projection: Projection | None = None,
     ) -> None:
         self.users = 0
@@ -52,8 +53,9 @@ class Actor:
         self.reloaded_at: float | None = None
         self.failure: Exception | None = None
         self._context = context
+        lifetime, masker = config_of(record).lifetime, context.masker_of(record)
         self._machine = Machine(
-            SessionState(record, queue, context.prices, context.masker_of(record), config_of(record).lifetime),
+            SessionState(record, queue, context.prices, masker, lifetime, past.answered, past.sequencer),
             title=adapter.title,
             capabilities=adapter.capabilities,
             limits=context.limits,
@@ -86,7 +88,7 @@ class Actor:
     def idle(self) -> bool:
         state = self._machine.state
         waits = self._lock.locked() or self._talk.locked() or self.failure is not None
-        return not (state.busy or state.queue or waits)
+        return not waits and (state.parked or not (state.busy or state.queue))
 
     async def submit(self, command: inputs.Batch | Plan) -> Decision | None:
         """Take a command of a client: durable when this returns. A refused one changes nothing."""
@@ -136,7 +138,7 @@ class Actor:
         async with self._lock:
             decision = await self._take(inputs.ClientNeeded(request))
             if decision is None or decision.ask_id is None:
-                return None
+                return decision.granted if decision else None
             answer = self._calls.wait_for(decision.ask_id)
         return await answer
 
@@ -165,13 +167,12 @@ class Actor:
         await self._stop(force=self._machine.state.turn is not None)
         async with self._lock:
             await self._take(inputs.ShutDown())
+        self._calls.close()
 
-    async def recover(self, observed: Sequencer, failure: Exception | None) -> None:
-        """End what was open when the session was loaded; `observed` has seen the open turn."""
+    async def recover(self, failure: Exception | None) -> None:
+        """End what was open when the session was loaded."""
         async with self._lock:
-            await self._take(
-                inputs.Recover(observed, None if failure is None else str(failure) or type(failure).__name__)
-            )
+            await self._take(inputs.Recover(None if failure is None else str(failure) or type(failure).__name__))
         if self.failure:
             raise self.failure
 

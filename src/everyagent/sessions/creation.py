@@ -25,7 +25,7 @@ from everyagent.sessions.history.info import info_of
 from everyagent.sessions.launch.agent_limits import permitted
 from everyagent.sessions.launch.agents import Agents, Choice, choose
 from everyagent.sessions.launch.allowed_hosts import keepable
-from everyagent.sessions.launch.config import SessionConfig, SessionSecrets, config_of
+from everyagent.sessions.launch.config import AnsweredIds, SessionConfig, SessionSecrets, config_of
 from everyagent.sessions.launch.isolation import IsolationPolicy
 from everyagent.sessions.launch.known_secrets import MIN_CHARS
 from everyagent.sessions.launch.launcher import DEFAULT_ISOLATION, Launcher
@@ -132,7 +132,7 @@ class Creation:
             permission_mode=origin.permission_mode if same else None,
         )
         forked_from = ForkOrigin(session_id=session_id, sequence=cut)
-        config = replace(config_of(origin), forked_from=forked_from, lifetime="open")
+        config = replace(config_of(origin), forked_from=forked_from, lifetime="open", answered=AnsweredIds())
         enforceable(config.tool_policies, adapter, catalog, config.tools)
         await keepable(config.allowed_hosts, choice.permission_mode, adapter.title, catalog)
         secrets = self._launcher.secrets_of(origin)

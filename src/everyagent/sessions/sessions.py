@@ -308,11 +308,11 @@ class Sessions:
         return record
 
     async def _running(self, session_id: str) -> bool:
-        """Whether the session is in memory. Raises `OwnedElsewhere` if another node may have it in its own."""
+        """Whether the session is in memory, or has parked asks. Raises `OwnedElsewhere` if another node may have it."""
         live, node = self._supervisor.live(session_id), self.services.node
         if not live and node is not None and await node.elsewhere(session_id):
             raise owned_elsewhere(session_id)
-        return live
+        return live or (await self._log.session(session_id)).status == "waiting"
 
     async def _writable(self, session_id: str) -> None:
         if (await self._log.session(session_id)).status == "ended":

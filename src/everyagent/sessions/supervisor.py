@@ -10,11 +10,10 @@ import anyio.abc
 
 from everyagent.clock import Clock
 from everyagent.errors import LogFenced, OwnedElsewhere, SessionHasEnded, SessionNotFound, UnknownAgent
-from everyagent.log.log import EventQuery, Log, SessionRecord
+from everyagent.log.log import Log
 from everyagent.log.pending_audit import set_pending
 from everyagent.log.workspace_log import require_visible
 from everyagent.logs import get_logger
-from everyagent.model.decoding import UnknownData, decode_event
 from everyagent.model.prices import UNPRICED, Prices
 from everyagent.model.principals import DAEMON, Principal, set_current
 from everyagent.sessions.actor import Actor
@@ -23,10 +22,10 @@ from everyagent.sessions.counts import Counts
 from everyagent.sessions.launch.agents import Agents
 from everyagent.sessions.launch.launcher import Launcher
 from everyagent.sessions.limits import Limits
+from everyagent.sessions.loading import past_of
 from everyagent.sessions.locks import Locks
 from everyagent.sessions.machine.inputs import Batch
 from everyagent.sessions.machine.projection import Projections
-from everyagent.sessions.machine.sequencer import Sequencer
 from everyagent.sessions.refusals import shutting_down
 from everyagent.sessions.session_context import SessionContext
 
@@ -116,29 +115,15 @@ class Supervisor:
             waiting = await self._log.inputs(record.number)
             queue = [self._launcher.open_input(input, session_id) for input in waiting]
             projection = await self._projections.open(record) if self._projections else None
-            actor = Actor(record, self._agents.adapter(record.agent), context, queue, projection)
+            past = await past_of(self._log, record)
+            actor = Actor(record, self._agents.adapter(record.agent), context, queue, past, projection)
             if record.live or record.open_turn:
-                await actor.recover(await self._observed(record), lost.failure if lost else None)
+                await actor.recover(lost.failure if lost else None)
             actor.reloaded_at = anyio.current_time() if lost else None
             self._actors[session_id] = actor
             if queue and not self._closing:
                 context.spawn(actor.next_turn)
             return actor
-
-    async def _observed(self, record: SessionRecord) -> Sequencer:
-        """A sequencer that has seen the events of the open turn."""
-        sequencer = Sequencer()
-        after = record.open_turn - 1
-        while record.open_turn:
-            page = await self._log.events(EventQuery(session=record.number, after=after, limit=1000))
-            for stored in page.events:
-                data = decode_event(stored.body).data
-                if not isinstance(data, UnknownData):
-                    sequencer.observe(data)
-            if not page.more:
-                break
-            after = page.events[-1].sequence
-        return sequencer
 
     def interrupt(self, session: int, batch: Batch) -> None:
         """Submits a batch that stops the running turn, if the session with this number is in memory."""

@@ -1,5 +1,5 @@
 """Required actions of clients: confirmations, custom tools, questions. One idle event lists all that are open; each is
-closed by a separate event. Actions of a stopped daemon are parked: they stay open after its restart."""
+closed by a separate event. Those of an agent that ended with its daemon stay open after its turn."""
 
 from typing import assert_never
 
@@ -36,7 +36,6 @@ class Actions:
         self._tools = tools
         self._statuses = statuses
         self.answered: set[str] = set()
-        self.parking = False
         self._changed = False
 
     # -- asked ----------------------------------------------------------------------------------------------
@@ -112,14 +111,16 @@ class Actions:
             return
         self._changed = True
         event, action = found
-        if self.parking:
-            action.parked = True
-            return
-        del self._emitter.state.actions[event]
+        state = self._emitter.state
+        del state.actions[event]
+        if not state.turn and isinstance(data, PermissionResolved) and data.status == "approved":
+            state.grants.append(Grant(name=action.name, input=action.input))
         if event in self.answered:
             self._emit_denied(event, action)
         elif not action.granted:
             self._emit_for_client(event, action, data)
+            if not state.turn:
+                self._tools.close(but=set(state.actions))
 
     def confirm(self, event: str) -> None:
         """The client may run the tool now; the action stays open until its result arrives."""
@@ -128,28 +129,9 @@ class Actions:
             self._changed = True
             action.unconfirmed = False
 
-    def drop_parked(self) -> None:
-        """Closes parked actions after an interrupt."""
-        for event, action in list(self._emitter.state.actions.items()):
-            if action.parked:
-                self._changed = True
-                del self._emitter.state.actions[event]
-                self._emit_closed(event, action, "The session was interrupted.")
-        self._tools.close(but=set())
-
-    def take_answer(self, event: str, note: str | None, *, grant: bool) -> None:
-        """Takes the client's answer to a parked action; the agent gets it in its next prompt."""
-        state = self._emitter.state
-        action = state.actions.get(event)
-        if action is None or not action.parked:
-            return
+    def outlive(self) -> None:
+        """The turn has ended, and its actions are still open."""
         self._changed = True
-        del state.actions[event]
-        self._emit_denied(event, action)
-        if note:
-            state.notes.append(note)
-        if grant:
-            state.grants.append(Grant(name=action.name, input=action.input))
 
     def _find(self, data: PermissionResolved | QuestionResolved | ToolResolved) -> tuple[str, Action] | None:
         match data:
@@ -227,15 +209,15 @@ class Actions:
 
     def reset(self) -> None:
         """Forgets the asks and answers of a frame that was not written."""
-        self.answered, self.parking, self._changed = set(), False, False
+        self.answered, self._changed = set(), False
 
     def settle(self) -> None:
         """At the end of a frame: one idle event for all open actions, or back to running if none is open."""
         if not self._changed:
             return
         state = self._emitter.state
-        open_ids = [event for event, action in state.actions.items() if not action.granted]
-        if open_ids and (state.waiting or any(action.parked for action in state.actions.values())):
+        open_ids = list(state.actions)
+        if open_ids and state.waiting:
             self._changed = False
             self._statuses.rest(Stop(type="requires_action", event_ids=open_ids))
         elif not open_ids:

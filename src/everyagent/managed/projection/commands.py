@@ -13,28 +13,18 @@ from everyagent.model.parts import Json
 
 
 class SentEvent(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`item` is the message it belongs to, `answers` the use event it answers, `confirms` the one that is allowed now.
-
-    `note` is the text of an answer for an agent that no longer waits for it; `grant`: the same call is allowed
-    without asking again.
-    """
+    """`item` is the message it belongs to, `answers` the use event it answers, `confirms` the one now allowed."""
 
     event: ClientEvent
     item: str | None = None
     answers: str | None = None
     confirms: str | None = None
-    note: str | None = None
-    grant: bool = False
 
 
 class Sent(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type", tag="sent"):
-    """A batch of client events, or the queued part of one whose turn begins.
-
-    `resumes` is the message that gives the agent the answers to parked actions.
-    """
+    """A batch of client events, or the queued part of one whose turn begins."""
 
     events: list[SentEvent]
-    resumes: str | None = None
 
 
 class SessionChanged(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type", tag="changed"):
@@ -78,7 +68,6 @@ Command: TypeAlias = Sent | SessionChanged | Archived | ThreadArchived | Trouble
 
 
 class CommandFrame(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The part of a frame that a projection reads. `cause` is set by the daemon."""
+    """The part of a frame that a projection reads."""
 
     managed: Command | None = None
-    cause: str | None = None

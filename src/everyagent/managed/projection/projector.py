@@ -46,17 +46,18 @@ from everyagent.model import events as universal
 from everyagent.model.events import EventData
 from everyagent.model.items import Item
 from everyagent.model.parts import ImagePart, Object, ReasoningPart, StatusPart, TextPart
+from everyagent.sessions.machine.parked import RESUMPTION
 
 _frames = msgspec.json.Decoder(CommandFrame)
-#: Causes after which open asks wait for the next agent.
-_GOING_DOWN = ("daemon_stopped", "daemon_restarted", "commit_failed")
 
 
 class Projector:
     """The `Projection` of a managed session."""
 
-    def __init__(self, session_id: str, state: bytes, document: bytes) -> None:
-        self._emitter = emitter = Emitter(session_id, state)
+    def __init__(self, session_id: str, stored: bytes, document: bytes) -> None:
+        self._emitter = emitter = Emitter(session_id, stored)
+        state = emitter.state
+        state.actions = {event: action for event, action in state.actions.items() if not action.parked}
         self._document = self._kept = msgspec.json.decode(document, type=SessionDocument)
         spans = Spans(emitter)
         self._threads = SubagentThreads(emitter, spans, self._document.threads)
@@ -92,30 +93,23 @@ class Projector:
     @property
     def blocked(self) -> bool:
         state = self._emitter.state
-        parked = any(action.parked for action in state.actions.values())
-        return parked or state.over_budget or (state.outcome is not None and state.outcome.evaluating is not None)
+        return state.over_budget or (state.outcome is not None and state.outcome.evaluating is not None)
 
     @property
     def overspent(self) -> bool:
         return self._emitter.state.turn and self._emitter.state.over_budget
-
-    def granted(self) -> list[str]:
-        """Open asks that the client has answered before."""
-        return [action.ask_id for action in self._emitter.state.actions.values() if action.granted]
 
     # -- frames ---------------------------------------------------------------------------------------------
 
     def begin_frame(self, direction: FrameDirection, body: bytes, at: int) -> None:
         self._emitter.begin(at)
         self._actions.answered = set()
-        self._actions.parking = False
         if direction not in ("from_client", "daemon"):
             return
         try:
             frame = _frames.decode(body)
         except msgspec.DecodeError:
             return
-        self._actions.parking = frame.cause in _GOING_DOWN
         if frame.managed is not None:
             self._emitter.dirty = True
             self._emitter.echoes = {}
@@ -126,8 +120,6 @@ class Projector:
             case Sent():
                 for sent in command.events:
                     self._sent(sent)
-                if command.resumes:
-                    self.state.taken.append(command.resumes)
             case SessionChanged():
                 self._changed(command)
             case Archived():
@@ -156,7 +148,6 @@ class Projector:
         self._emitter.echo(sent.event, processed=True)
         if sent.answers:
             self._actions.answered.add(sent.answers)
-            self._actions.take_answer(sent.answers, sent.note, grant=sent.grant)
         if sent.confirms:
             self._actions.confirm(sent.confirms)
         if isinstance(sent.event, UserInterrupt) and not self._threads.interrupted(sent.event):
@@ -165,9 +156,10 @@ class Projector:
     def _interrupted(self) -> None:
         state = self._emitter.state
         state.stopping = state.turn
-        parked = any(action.parked for action in state.actions.values())
+        parked = bool(state.actions) and not state.turn
         evaluated = state.outcome is not None and state.outcome.evaluating is not None
-        self._actions.drop_parked()
+        if parked:
+            state.grants = []
         if evaluated:
             self._outcomes.leave("interrupted", "The session was interrupted.")
         if parked or evaluated:
@@ -207,7 +199,9 @@ class Projector:
                 self._turns.go_on()
                 self._turns.responded(data, self._thread(data.subagent))
             case universal.TurnEnded():
-                self._turns.end(data, parked=self._actions.parking and bool(self.state.actions))
+                self._turns.end(data)
+                if self.state.actions:
+                    self._actions.outlive()
             case universal.PermissionRequested() | universal.QuestionRequested() | universal.ToolRequested():
                 self._turns.go_on()
                 self._actions.asked(data)
@@ -265,7 +259,7 @@ class Projector:
     def _message(self, item: Item) -> None:
         emitter = self._emitter
         if item.role == "user":
-            if item.item_id not in self.state.taken and not item.subagent:
+            if item.item_id not in self.state.taken and not item.subagent and item.name != RESUMPTION:
                 emitter.echo(UserMessage(id=self._id(item, "message"), content=_content(item)), processed=True)
             return
         if any(isinstance(part, ReasoningPart) for part in item.content):

@@ -16,7 +16,7 @@ ActionKind: TypeAlias = Literal["confirmation", "custom", "result", "question"]
 class Action(Struct, kw_only=True, omit_defaults=True):
     """A required action of the client, under the id of the event that asks for it.
 
-    `parked`: the agent that asked ended with its daemon; the answer goes to the next one.
+    `parked`: an earlier version has closed its ask, so nobody waits for the answer.
     `granted`: the client has allowed the same call before.
     `unconfirmed`: the client runs the tool once it is allowed.
     """
@@ -110,7 +110,6 @@ class State(Struct, kw_only=True, omit_defaults=True):
     taken: list[str] = []
     threads: dict[str, Thread] = {}
     held: HeldError | None = None
-    notes: list[str] = []
     grants: list[Grant] = []
     outcome: SessionOutcome | None = None
     outcomes: list[SessionOutcome] = []

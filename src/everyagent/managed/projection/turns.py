@@ -43,7 +43,6 @@ class Turns:
 
     def start(self) -> None:
         self._emitter.state.turn = True
-        self._emitter.state.notes = []
         self._emitter.state.stopping = False
         self._done = False
         self._statuses.run()
@@ -87,19 +86,19 @@ class Turns:
         self.check_budget()
         self._spans.responded(data.usage, thread)
 
-    def end(self, data: TurnEnded, *, parked: bool) -> None:
+    def end(self, data: TurnEnded) -> None:
+        """The turn has ended. The session still requires actions if its agent ended with its daemon."""
         state = self._emitter.state
         failed = data.stop_reason == "error"
         self._spans.close(None if state.spent != Usage() else data.usage, failed=failed)
         self._count(state, data)
-        self._tools.close(but={event for event, action in state.actions.items() if action.parked})
+        self._tools.close(but=set(state.actions))
         self._threads.rest()
         state.turn, state.taken = False, []
-        if not state.actions:
-            state.grants = []
         error, state.held = state.held, None
-        if parked:
+        if state.actions:
             return
+        state.grants = []
         if failed:
             shown = error or HeldError(type="unknown_error", message=data.error or "The turn failed.")
             self._statuses.fail(shown, "exhausted")

@@ -69,21 +69,3 @@ def _labels(value: object) -> list[str]:
             return [str(each) for each in cast("list[object]", value)]
         case _:
             return [str(value)]
-
-
-def note_of(action: Action, answer: Answer) -> str:
-    """The text for the agent about an answer that arrived when it no longer waited."""
-    call = f"{action.name}({msgspec.json.encode(action.input).decode()})"
-    match answer:
-        case PermissionAnswer(reply="reject"):
-            why = f" They said: {answer.message}" if answer.message else ""
-            return f"The user did not allow {call}.{why}"
-        case PermissionAnswer():
-            return f"The user allowed {call}. It has not run yet: run it now, just like this."
-        case QuestionAnswer(answers=None):
-            return f"The user did not want to answer {call}."
-        case QuestionAnswer():
-            return f"The user answered {call}: {msgspec.json.encode(answer.answers).decode()}"
-        case ToolAnswer():
-            how = "failed with" if answer.is_error else "returned"
-            return f"{call} {how}: {answer.output or ''}"

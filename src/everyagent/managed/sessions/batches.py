@@ -12,7 +12,7 @@ from everyagent.managed.projection.commands import CommandFrame, Sent, SentEvent
 from everyagent.managed.projection.naming import thread_id
 from everyagent.managed.projection.projector import Projector
 from everyagent.managed.projection.state import Action
-from everyagent.managed.sessions.answers import answer_to, note_of
+from everyagent.managed.sessions.answers import answer_to
 from everyagent.managed.sessions.client_events import (
     ClientEvent,
     SystemMessage,
@@ -38,7 +38,6 @@ _ANSWERED_BY: dict[str, type[ClientEvent]] = {
     "question": UserCustomToolResult,
     "result": UserToolResult,
 }
-_RESUMED = "You were interrupted while you waited for this. Here is what came of it; go on with your work.\n\n"
 
 
 class PreparedEvent(msgspec.Struct, frozen=True):
@@ -85,19 +84,16 @@ class Planner:
         self._sent: list[SentEvent] = []
         self._entries: list[InputMessage] = []
         self._answers: dict[str, tuple[str, Answer]] = {}
-        self._answered: dict[str, Action] = {}
         self._confirmed: set[str] = set()
-        self._notes: list[str] = []
         self._interrupt = False
         self._subagents: list[str] = []
 
     def plan(self, prepared: Sequence[PreparedEvent], receipt: Callable[[], Receipt | None]) -> Batch:
         for index, each in enumerate(prepared):
             self._add(index, each)
-        resumes = self._resume()
         queued = [sent for sent in self._sent if sent.item]
         return Batch(
-            frame=_encoded(Sent(events=self._sent, resumes=resumes)),
+            frame=_encoded(Sent(events=self._sent)),
             interrupt="The turn was interrupted." if self._interrupt else None,
             subagents=self._subagents,
             answers=list(self._answers.values()),
@@ -139,54 +135,33 @@ class Planner:
         action = self._projection.state.actions.get(use_id)
         if action is not None and use_id in self._confirmed:
             action = replace(action, unconfirmed=False)
-        if action is None or action.granted or not isinstance(event, _answered_by(action)):
+        if action is None or not isinstance(event, _answered_by(action)):
             raise BadRequest(_not_open(event, use_id, action), field=f"events[{index}]")
-        if use_id in self._answered:
+        if use_id in self._answers:
             raise BadRequest(f"{use_id} is answered twice in this request.", field=f"events[{index}]")
         stored = replace(event, session_thread_id=action.thread)
         if action.unconfirmed and isinstance(event, UserToolConfirmation) and event.result == "allow":
             self._confirmed.add(use_id)
             self._sent.append(SentEvent(event=stored, confirms=use_id))
             return
-        self._answered[use_id] = action
-        answer = answer_to(action, event, () if action.parked else images)
-        if not action.parked:
-            self._answers[use_id] = (action.ask_id, answer)
-            self._sent.append(SentEvent(event=stored, answers=use_id))
-            return
-        note = note_of(action, answer)
-        self._notes.append(note)
-        allowed = isinstance(event, UserToolConfirmation) and event.result == "allow"
-        self._sent.append(SentEvent(event=stored, answers=use_id, note=note, grant=allowed))
+        self._answers[use_id] = (action.ask_id, answer_to(action, event, images))
+        self._sent.append(SentEvent(event=stored, answers=use_id))
 
     def _privileged(self, event: SystemMessage) -> None:
         """Adds the text to the message or answer of the event before it."""
-        if any(use_id not in self._answered for use_id in self._projection.state.actions):
+        if any(use_id not in self._answers for use_id in self._projection.state.actions):
             raise BadRequest("`system.message` must wait: the session requires other actions first.", field="events")
         before, text = self._sent[-1], system_text(event)
         if before.item:
             entry = self._entries[-1]
             message = replace(entry.message, message=f"{entry.message.message}\n\n{text}")
             self._entries[-1] = InputMessage(item_id=entry.item_id, message=message)
-        elif before.answers in self._answers:
+        elif before.answers:
             ask_id, answer = self._answers[before.answers]
             if isinstance(answer, ToolAnswer):
                 answer = replace(answer, output=f"{answer.output or ''}\n\n{text}")
             self._answers[before.answers] = (ask_id, answer)
-        else:
-            self._notes.append(text)
         self._sent.append(SentEvent(event=event, item=before.item))
-
-    def _resume(self) -> str | None:
-        """When the last parked action is answered, makes one message with all answers for the agent."""
-        state = self._projection.state
-        parked = {use_id for use_id, action in state.actions.items() if action.parked}
-        if not parked or parked - set(self._answered) or self._interrupt:
-            return None
-        text = _RESUMED + "\n\n".join((*state.notes, *self._notes))
-        entry = InputMessage(item_id=new_id("itm_"), message=SendMessage(message=text))
-        self._entries.insert(0, entry)
-        return entry.item_id
 
     def _refuse_over_budget(self) -> None:
         if self._projection.state.over_budget:
@@ -208,7 +183,7 @@ class Planner:
 
 
 def _not_open(event: ClientEvent, use_id: str, action: Action | None) -> str:
-    if action is None or action.granted:
+    if action is None:
         return f"No action of this session waits for an answer to {use_id!r}. It may have been answered before."
     return f"{use_id!r} is answered by `{_answered_by(action).__struct_config__.tag}`, not by `{type_of(event)}`."
 

@@ -12,6 +12,13 @@ from everyagent.model.sessions import ForkOrigin, Lifetime
 from everyagent.model.tools import CustomTool, McpServer
 
 
+class AnsweredIds(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Asks that a client answered when their agent had ended with its daemon. `sessions/machine/parked.py` has more."""
+
+    untold: list[str] = []
+    granted: list[str] = []
+
+
 class SessionConfig(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`env` holds names and `mcp` a redacted view; the values are in `SessionSecrets`.
 
@@ -29,6 +36,7 @@ class SessionConfig(Struct, frozen=True, kw_only=True, omit_defaults=True):
     lifetime: Lifetime = "open"
     limits: AgentLimits = NO_LIMITS
     forked_from: ForkOrigin | None = None
+    answered: AnsweredIds = AnsweredIds()
 
 
 class SessionSecrets(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -48,6 +48,9 @@ class Asks:
     def pending(self, ask_id: str) -> PendingAsk | None:
         return self._pending.get(ask_id)
 
+    def ids(self) -> list[str]:
+        return list(self._pending)
+
     def copy(self) -> "Asks":
         twin = Asks(self._ids)
         twin._pending, twin._keys = {**self._pending}, {**self._keys}

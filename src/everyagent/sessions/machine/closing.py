@@ -2,7 +2,7 @@
 
 from everyagent.agents.adapter import Death
 from everyagent.model.events import EventSource, SessionEnded
-from everyagent.sessions.machine import effects, endings, inputs, lifetimes
+from everyagent.sessions.machine import answering, effects, endings, inputs, lifetimes
 from everyagent.sessions.machine.decision import Decision
 from everyagent.sessions.machine.sequencer import Emission
 from everyagent.sessions.machine.state import SessionState
@@ -38,20 +38,20 @@ def shut_down(state: SessionState, decision: Decision) -> None:
     decision.patient = False
     decision.note({"cause": "daemon_stopped"})
     decision.transaction.emit(state.held_text())
-    decision.transaction.emit(state.sequencer.end_turn("interrupted", "The daemon was stopped."))
+    decision.transaction.emit(state.sequencer.end_turn("interrupted", "The daemon was stopped.", park=state.parks))
     state.turn = None
     _leave(state, decision)
 
 
 def recover(state: SessionState, recover: inputs.Recover, decision: Decision) -> None:
-    state.sequencer = sequencer = recover.observed
+    sequencer, park = state.sequencer, state.parks
     decision.patient = False
     if recover.failure is None:
         decision.note({"cause": "daemon_restarted"})
-        decision.transaction.emit(endings.restarted(sequencer))
+        decision.transaction.emit(endings.restarted(sequencer, park=park))
     else:
         decision.note({"cause": "commit_failed", "detail": recover.failure})
-        decision.transaction.emit(endings.commit_failed(sequencer, recover.failure))
+        decision.transaction.emit(endings.commit_failed(sequencer, recover.failure, park=park))
         decision.effects.append(effects.FinishTurn())
     _leave(state, decision)
 
@@ -62,6 +62,9 @@ def _leave(state: SessionState, decision: Decision) -> None:
     if ended:
         end(state, ended, decision)
         return
+    state.live = False
+    if not state.parked:
+        answering.forget(state, decision)
     settle(state, decision, "hibernated")
     decision.transaction.change(live=False)
 

@@ -76,24 +76,24 @@ def not_started(sequencer: Sequencer, error: Exception, *, cancelled: bool) -> l
     ]
 
 
-def restarted(sequencer: Sequencer) -> list[Emission]:
-    """The daemon died while a turn ran, and the agent with it."""
+def restarted(sequencer: Sequencer, *, park: bool) -> list[Emission]:
+    """The daemon died while a turn ran, and the agent with it. With `park` its asks stay open."""
     if not sequencer.turn_id:
-        return sequencer.close("The daemon was restarted.")
+        return sequencer.close("The daemon was restarted.", park=park)
     message = "The daemon was restarted while this turn ran, so the turn was cut. The next message resumes the session."
     return [
         Emission(Error(message=message, code="internal", details={"daemon_restarted": True}), True),
         *sequencer.end_turn(
-            "error", "The daemon was restarted.", error="The daemon was restarted while this turn ran."
+            "error", "The daemon was restarted.", error="The daemon was restarted while this turn ran.", park=park
         ),
     ]
 
 
-def commit_failed(sequencer: Sequencer, detail: str) -> list[Emission]:
+def commit_failed(sequencer: Sequencer, detail: str, *, park: bool) -> list[Emission]:
     """The log did not take the session's events, so the session was loaded again from the log."""
     why = "The session's events could not be written to the log."
     message = (
         f"{why} Its agent was ended, and what it did since is lost. The next message resumes the session. ({detail})"
     )
     error = Error(message=message, code="internal", details={"commit_failed": True})
-    return [Emission(error, True), *sequencer.end_turn("error", why, error=why)]
+    return [Emission(error, True), *sequencer.end_turn("error", why, error=why, park=park)]

@@ -14,7 +14,6 @@ from everyagent.model.principals import EventActor, current_actor
 from everyagent.model.sessions import SendMessage
 from everyagent.sessions.machine.active_turn import ActiveTurn
 from everyagent.sessions.machine.messages import InputMessage, Submission
-from everyagent.sessions.machine.sequencer import Sequencer
 
 
 class Batch(Struct, frozen=True, kw_only=True):
@@ -139,11 +138,9 @@ class ShutDown(Struct, frozen=True):
 class Recover(Struct, frozen=True):
     """The session was loaded with an open turn or a live agent, which nobody runs any more.
 
-    `observed` has seen the events of the open turn. `failure` is why the daemon lost the session; None: it was
-    restarted.
+    `failure` is why the daemon lost the session; None: it was restarted.
     """
 
-    observed: Sequencer
     failure: str | None = None
 
 

@@ -9,7 +9,7 @@ from typing import assert_never
 import msgspec
 
 from everyagent.agents.adapter import Capabilities, Death, DecodedFrame, Echo, NativeSession, Synthetic
-from everyagent.model.asks import Answer, PermissionAnswer
+from everyagent.model.asks import Answer
 from everyagent.model.events import (
     ItemDelta,
     PermissionRequested,
@@ -19,7 +19,7 @@ from everyagent.model.events import (
     ToolRequested,
 )
 from everyagent.sessions.limits import Limits
-from everyagent.sessions.machine import closing, effects, endings, inputs, lifetimes
+from everyagent.sessions.machine import answering, closing, effects, endings, inputs, lifetimes
 from everyagent.sessions.machine.active_turn import ActiveTurn
 from everyagent.sessions.machine.asks import Resolution, ask_id_of
 from everyagent.sessions.machine.decision import Decision, Snapshot
@@ -35,11 +35,9 @@ from everyagent.sessions.machine.messages import (
 from everyagent.sessions.machine.projection import Projection
 from everyagent.sessions.machine.sequencer import Emission
 from everyagent.sessions.machine.state import SessionState
-from everyagent.sessions.machine.statuses import set_status, settle
+from everyagent.sessions.machine.statuses import settle
 from everyagent.sessions.machine.transaction import Transaction
 from everyagent.sessions.refusals import AskNotOpen, cannot_steer, cannot_stop_one, session_ended
-
-_YES = PermissionAnswer(reply="once")
 
 
 class Machine:
@@ -125,7 +123,12 @@ class Machine:
         stopped = state.turn if batch.interrupt else None
         decision.patient = decision.stopped = stopped is not None
         transaction.begin_frame(batch.direction, batch.frame, optional=not batch.recorded, actor=batch.actor)
-        self._answer(resolved, decision)
+        parked = state.parked
+        resumption = answering.answer(state, resolved, decision)
+        if parked and batch.interrupt:
+            answering.drop_parked(state, batch.interrupt, decision)
+        elif resumption:
+            self._resume(resumption, decision)
         if batch.updated:
             transaction.emit([Emission(batch.updated, True)])
         if batch.config:
@@ -165,27 +168,28 @@ class Machine:
             raise cannot_steer(self._title)
         return True
 
-    def _answer(self, resolved: Sequence[tuple[Resolution, Answer]], decision: Decision) -> None:
-        asks = self.state.sequencer.asks
-        for resolution, answer in resolved:
-            decision.transaction.emit([Emission(resolution, True)])
-            if ask := asks.forget(resolution):
-                decision.effects.append(effects.PassAnswer(ask_id_of(resolution), ask.key, answer))
-        if resolved and not len(asks):
-            set_status(self.state, "running" if self.state.turn else "idle", decision)
+    def _resume(self, resumption: InputMessage, decision: Decision) -> None:
+        """Begins a turn that gives the agent the answers to all parked asks, before the messages that wait."""
+        if self.state.ending or self._blocked:
+            self._queue(Submission(entries=[resumption]), decision)
+            settle(self.state, decision, "hibernated")
+        else:
+            self._begin_turn([resumption], decision)
+
+    def _queue(self, submission: Submission, decision: Decision) -> None:
+        waiting = msgspec.structs.replace(submission, actor=decision.transaction.actor).as_input()
+        decision.transaction.inputs.append(waiting)
+        self.state.queue.append(waiting)
 
     def _place(self, submission: Submission, decision: Decision, *, steered: bool) -> None:
         """The one rule of where a message goes: into the running turn, into the queue, or into a turn of its own."""
         state, transaction = self.state, decision.transaction
         if steered:
             (entry,) = submission.entries
-            item = user_item(entry.item_id, entry.message)
-            transaction.emit(state.sequencer.say([item], echo=self._capabilities.message_echo))
+            transaction.emit(state.sequencer.say([user_item(entry)], echo=self._capabilities.message_echo))
             decision.effects.append(effects.SteerAgent(prompt_of(entry.item_id, entry.message)))
         elif state.turn or state.queue or state.ending or decision.stopped or self._blocked:
-            waiting = msgspec.structs.replace(submission, actor=transaction.actor).as_input()
-            transaction.inputs.append(waiting)
-            state.queue.append(waiting)
+            self._queue(submission, decision)
         else:
             self._begin_turn(submission.entries, decision)
 
@@ -207,7 +211,7 @@ class Machine:
 
     @property
     def _blocked(self) -> bool:
-        return self.projection is not None and self.projection.blocked
+        return self.state.parked or (self.projection is not None and self.projection.blocked)
 
     def _begin_next(self, decision: Decision) -> None:
         state, transaction = self.state, decision.transaction
@@ -220,7 +224,7 @@ class Machine:
 
     def _begin_turn(self, entries: Sequence[InputMessage], decision: Decision) -> None:
         sequencer = self.state.sequencer
-        users = [user_item(entry.item_id, entry.message) for entry in entries]
+        users = [user_item(entry) for entry in entries]
         emissions = sequencer.start_turn(users, echo=self._capabilities.message_echo)
         self.state.turn = turn = ActiveTurn(sequencer.turn_id, joined_prompt(entries))
         decision.transaction.emit(emissions)
@@ -235,6 +239,7 @@ class Machine:
         death: Death | None = None,
     ) -> None:
         """The events that end the turn, if there is one, are emitted. `final`: the session ends as well."""
+        answering.forget(self.state, decision)
         if self.state.turn:
             decision.effects.append(effects.FinishTurn(self.state.turn))
             self.state.turn = None
@@ -276,6 +281,8 @@ class Machine:
                     continue
                 synthetic = isinstance(draft, Synthetic)
                 data = draft.data if synthetic else draft
+                if state.ending and answering.outlived(state, data):
+                    continue
                 transaction.emit(sequencer.apply(data, synthetic=synthetic))
                 if turn:
                     turn.responded = True
@@ -289,9 +296,11 @@ class Machine:
                 turn = self._follow_turn(decision)
                 if state.ended:
                     return
+        if state.answered.granted:
+            answering.grant(state, decision)
         if refused := sequencer.asks.over_limit():
             decision.note({"cause": "too_many_asks"})
-            self._answer(refused, decision)
+            answering.answer(state, refused, decision)
         settle(self.state, decision)
         if self.projection:
             self._heed_projection(self.projection, decision)
@@ -306,15 +315,12 @@ class Machine:
         return state.turn
 
     def _heed_projection(self, projection: Projection, decision: Decision) -> None:
-        """Stop a turn that is over its budget, and give the answers that a client gave before."""
-        state, transaction = self.state, decision.transaction
-        transaction.end_frame()
+        """Stop a turn that is over its budget."""
+        state = self.state
+        decision.transaction.end_frame()
         if projection.overspent and state.turn and not state.turn.cancelled:
             decision.note({"cause": "budget_reached"})
             self._interrupt(state.turn, "The turn was interrupted.", decision)
-        for ask_id in filter(state.sequencer.asks.pending, projection.granted()):
-            decision.note({"cause": "granted_before"})
-            self._answer([(state.sequencer.asks.resolve(ask_id, _YES), _YES)], decision)
 
     def _agent_ready(self, turn: ActiveTurn, decision: Decision) -> None:
         state = self.state
@@ -369,10 +375,11 @@ class Machine:
         decision.note({"ask": request}, "from_agent")
         emissions = self.state.sequencer.apply(request)
         decision.transaction.emit(emissions)
+        opened = (each.data for each in emissions)
+        ask_id = next((ask_id_of(data) for data in opened if isinstance(data, type(request))), None)
+        if ask_id and not answering.grant_own(self.state, request, ask_id, decision):
+            decision.ask_id = ask_id
         settle(self.state, decision)
-        decision.ask_id = next(
-            (ask_id_of(each.data) for each in emissions if isinstance(each.data, type(request))), None
-        )
 
     def _hibernate(self, restart: bool, decision: Decision) -> None:
         state = self.state

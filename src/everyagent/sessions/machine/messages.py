@@ -15,11 +15,12 @@ from everyagent.model.principals import EventActor
 from everyagent.model.sessions import Attachment, QueuedMessage, SendMessage
 
 
-class InputMessage(Struct, frozen=True, kw_only=True):
-    """A message, and the id of the item that it becomes."""
+class InputMessage(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A message, and the id of the item that it becomes. `name` is set if the daemon wrote it."""
 
     item_id: str
     message: SendMessage
+    name: str | None = None
 
 
 class Submission(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -35,7 +36,7 @@ class Submission(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def as_input(self) -> Input:
         """As it waits in the log: a single message as it is, anything else whole."""
         first = self.entries[0]
-        plain = len(self.entries) == 1 and self.managed is None and not self.actor
+        plain = len(self.entries) == 1 and self.managed is None and not self.actor and not first.name
         return Input(item_id=first.item_id, body=msgspec.json.encode(first.message if plain else self))
 
 
@@ -82,11 +83,12 @@ def joined_prompt(entries: Sequence[InputMessage]) -> Prompt:
     )
 
 
-def user_item(item_id: str, message: SendMessage) -> Item:
-    content: list[ContentPart] = [TextPart(text=message.message)]
-    content += [_part(attachment) for attachment in message.attachments]
+def user_item(entry: InputMessage) -> Item:
+    content: list[ContentPart] = [TextPart(text=entry.message.message)]
+    content += [_part(attachment) for attachment in entry.message.attachments]
     return Item(
-        item_id=item_id,
+        item_id=entry.item_id,
+        name=entry.name,
         native_item_id=None,
         parent_id=None,
         kind="message",

@@ -3,7 +3,6 @@
 A projection is a pure function of the session's frames and events, frame by frame: made again, it has the same bytes.
 """
 
-from collections.abc import Sequence
 from typing import Protocol
 
 from everyagent.agents.adapter import Launch
@@ -23,10 +22,6 @@ class Projection(Protocol):
     @property
     def overspent(self) -> bool:
         """The running turn must be stopped now."""
-        ...
-
-    def granted(self) -> Sequence[str]:
-        """Open asks that a client has already allowed."""
         ...
 
     def begin_frame(self, direction: FrameDirection, body: bytes, at: int) -> None: ...

@@ -122,17 +122,18 @@ class Sequencer:
             for emission in self._complete(replace(item, native_item_id=native_item_id), synthetic=False)
         ]
 
-    def end_turn(self, reason: StopReason, why: str, error: str | None = None) -> list[Emission]:
-        """Close whatever is open, then the turn, if there is one."""
-        emissions = self.close(why)
+    def end_turn(self, reason: StopReason, why: str, error: str | None = None, *, park: bool = False) -> list[Emission]:
+        """Close whatever is open, then the turn, if there is one. With `park` asks stay open."""
+        emissions = self.close(why, park=park)
         if self.turn_id:
-            emissions.append(Emission(TurnEnded(turn_id=self.turn_id, stop_reason=reason, error=error), True))
+            ended = TurnEnded(turn_id=self.turn_id, stop_reason=reason, error=error, pending_asks=self.asks.ids())
+            emissions.append(Emission(ended, True))
             self.turn_id = None
         return emissions
 
-    def close(self, why: str) -> list[Emission]:
+    def close(self, why: str, *, park: bool = False) -> list[Emission]:
         """Open items fail, open asks are resolved against the agent. User messages are complete without an echo."""
-        emissions = [Emission(resolution, True) for resolution in self.asks.abandon(why)]
+        emissions = [] if park else [Emission(resolution, True) for resolution in self.asks.abandon(why)]
         for item in [item for prompt in self._unechoed for item in prompt]:
             emissions += self._complete(item, synthetic=True)
         self._unechoed = []

@@ -9,6 +9,7 @@ from everyagent.model.events import SessionStatus
 from everyagent.model.prices import UNPRICED, Prices
 from everyagent.model.sessions import Lifetime
 from everyagent.sessions.machine.active_turn import ActiveTurn
+from everyagent.sessions.machine.parked import NONE_ANSWERED, Answered
 from everyagent.sessions.machine.sequencer import Emission, Sequencer
 from everyagent.sessions.machine.session_mask import SessionMask
 from everyagent.sessions.machine.transaction import Position
@@ -19,9 +20,11 @@ class SessionState:
 
     `mask` hides the session's secrets. `queue` are the messages that wait. `live`: an agent runs. `ending`: no turn
     begins any more. `silent_deaths`: the agent died so many times in a row before it sent anything.
+    `answered` are answers to asks of an agent that ended with its daemon.
     """
 
     __slots__ = (
+        "answered",
         "ending",
         "lifetime",
         "live",
@@ -43,13 +46,16 @@ class SessionState:
         prices: Prices = UNPRICED,
         masker: Masker = NOTHING,
         lifetime: Lifetime = "open",
+        answered: Answered = NONE_ANSWERED,
+        sequencer: Sequencer | None = None,
     ) -> None:
+        self.answered = answered
         self.lifetime: Lifetime = lifetime
         self.silent_deaths = 0
         self.mask = SessionMask(masker)
         self.record = record
         self.position = Position(record, prices)
-        self.sequencer = Sequencer()
+        self.sequencer = sequencer or Sequencer()
         self.status: SessionStatus = record.status
         self.queue = [*queue]
         self.turn: ActiveTurn | None = None
@@ -63,8 +69,18 @@ class SessionState:
 
     @property
     def busy(self) -> bool:
-        """A turn runs or an ask is open: the agent must stay."""
+        """A turn runs or an ask is open."""
         return self.sequencer.turn_id is not None or len(self.sequencer.asks) > 0
+
+    @property
+    def parked(self) -> bool:
+        """Asks are open, and no agent runs that waits for them: no turn begins before they are closed."""
+        return len(self.sequencer.asks) > 0 and self.sequencer.turn_id is None and not self.live
+
+    @property
+    def parks(self) -> bool:
+        """Open asks outlive the daemon, as the session does."""
+        return self.lifetime == "open"
 
     def held_text(self) -> list[Emission]:
         """The ends of texts that are held back, when the agent sends nothing more: they begin no secret."""
