@@ -46,8 +46,8 @@ def confirm_tools(client: Loose, agent: str) -> None:
     results = {event.tool_use_id: event for event in received if event.type == "agent.tool_result"}
     assert (results[first].is_error, results[second].is_error) == (None, True)
     assert received[-1].stop_reason.type == "end_turn"
-    again = {"type": "user.tool_confirmation", "tool_use_id": first, "result": "allow"}
-    refused(anthropic.BadRequestError, lambda: talk.send(again))
+    other = {"type": "user.tool_confirmation", "tool_use_id": first, "result": "deny"}
+    refused(anthropic.BadRequestError, lambda: talk.send(other))
     received = talk.say(message('[tool command="sleep 0"]'))
     assert received[-1].stop_reason.type == "requires_action"
     talk.send({"type": "user.interrupt"})

@@ -1,6 +1,7 @@
 """Required actions of clients: confirmations, custom tools, questions. One idle event lists all that are open; each is
 closed by a separate event. Those of an agent that ended with its daemon stay open after its turn."""
 
+import hashlib
 from typing import assert_never
 
 import msgspec
@@ -12,7 +13,12 @@ from everyagent.managed.projection.state import Action, Grant
 from everyagent.managed.projection.statuses import Statuses
 from everyagent.managed.projection.tools import Tools, evaluated
 from everyagent.managed.sessions.blocks import ResultBlock, Text
-from everyagent.managed.sessions.client_events import UserCustomToolResult, UserToolConfirmation, UserToolResult
+from everyagent.managed.sessions.client_events import (
+    ClientEvent,
+    UserCustomToolResult,
+    UserToolConfirmation,
+    UserToolResult,
+)
 from everyagent.model.asks import Question, QuestionOption
 from everyagent.model.events import (
     PermissionRequested,
@@ -24,6 +30,8 @@ from everyagent.model.events import (
 )
 from everyagent.model.parts import Json, Object
 
+#: So many answers are remembered, for clients that send one again.
+REMEMBERED = 64
 DENIED = "The user did not allow this call."
 _QUESTIONS = msgspec.json.Encoder()
 
@@ -121,6 +129,13 @@ class Actions:
             self._emit_for_client(event, action, data)
             if not state.turn:
                 self._tools.close(but=set(state.actions))
+
+    def take_answer(self, event: str, given: ClientEvent) -> None:
+        self.answered.add(event)
+        answers = self._emitter.state.answers
+        answers[event] = digest_of(given)
+        while len(answers) > REMEMBERED:
+            del answers[next(iter(answers))]
 
     def confirm(self, event: str) -> None:
         """The client may run the tool now; the action stays open until its result arrives."""
@@ -224,6 +239,12 @@ class Actions:
             self._changed = False
             if state.turn:
                 self._statuses.run()
+
+
+def digest_of(answer: ClientEvent) -> str:
+    """The same for equal answers to one action."""
+    plain = msgspec.structs.replace(answer, id="", processed_at=None, session_thread_id=None)
+    return hashlib.blake2b(msgspec.json.encode(plain), digest_size=8).hexdigest()
 
 
 def _only(data: QuestionRequested) -> Question:

@@ -13,12 +13,16 @@ from everyagent.model.parts import Json
 
 
 class SentEvent(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`item` is the message it belongs to, `answers` the use event it answers, `confirms` the one now allowed."""
+    """`item` is the message it belongs to, `answers` the use event it answers, `confirms` the one now allowed.
+
+    `repeated`: the same answer was taken before, so that nothing happens.
+    """
 
     event: ClientEvent
     item: str | None = None
     answers: str | None = None
     confirms: str | None = None
+    repeated: bool = False
 
 
 class Sent(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type", tag="sent"):

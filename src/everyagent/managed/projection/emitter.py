@@ -66,6 +66,10 @@ class Emitter:
         self.echoes[event.id] = body
         return self._add(TYPE_NUMBERS[str(type(event).__struct_config__.tag)], body)
 
+    def repeat(self, event: ClientEvent) -> None:
+        """Responds to a client's event that changes nothing."""
+        self.echoes[event.id] = _encode(msgspec.structs.replace(event, processed_at=self.time))
+
     def _supersede(self, numbers: Iterable[int]) -> None:
         for number in numbers:
             self._superseded.append(number)

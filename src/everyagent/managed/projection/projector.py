@@ -145,9 +145,12 @@ class Projector:
         if sent.item:
             self._arriving.append(sent)
             return
+        if sent.repeated:
+            self._emitter.repeat(sent.event)
+            return
         self._emitter.echo(sent.event, processed=True)
         if sent.answers:
-            self._actions.answered.add(sent.answers)
+            self._actions.take_answer(sent.answers, sent.event)
         if sent.confirms:
             self._actions.confirm(sent.confirms)
         if isinstance(sent.event, UserInterrupt) and not self._threads.interrupted(sent.event):

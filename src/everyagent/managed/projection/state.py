@@ -93,7 +93,8 @@ class State(Struct, kw_only=True, omit_defaults=True):
     `taken`: messages of the running turn that have their events already. `span`: the open model request; `called`: a
     tool was called since it began. `spent`, `spent_usd`: usage and cost of the running turn's requests. `stopping`:
     the client has interrupted the turn. `threads`: those at work. `outcomes`: those that ended in the current frame.
-    Threads at rest and outcomes that ended earlier are in the document.
+    Threads at rest and outcomes that ended earlier are in the document. `answers`: digests of the latest answers
+    to required actions, by the event that asked.
     """
 
     status: Status = "idle"
@@ -111,6 +112,7 @@ class State(Struct, kw_only=True, omit_defaults=True):
     threads: dict[str, Thread] = {}
     held: HeldError | None = None
     grants: list[Grant] = []
+    answers: dict[str, str] = {}
     outcome: SessionOutcome | None = None
     outcomes: list[SessionOutcome] = []
     usage: Usage = Usage()

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from everyagent.errors import BadRequest
 from everyagent.log.log import Receipt
+from everyagent.managed.projection.actions import digest_of
 from everyagent.managed.projection.commands import CommandFrame, Sent, SentEvent
 from everyagent.managed.projection.naming import thread_id
 from everyagent.managed.projection.projector import Projector
@@ -132,7 +133,11 @@ class Planner:
         use_id: str,
         images: Sequence[ToolImage],
     ) -> None:
-        action = self._projection.state.actions.get(use_id)
+        state = self._projection.state
+        action = state.actions.get(use_id)
+        if action is None and state.answers.get(use_id) == digest_of(event):
+            self._sent.append(SentEvent(event=event, repeated=True))
+            return
         if action is not None and use_id in self._confirmed:
             action = replace(action, unconfirmed=False)
         if action is None or not isinstance(event, _answered_by(action)):

@@ -1,0 +1,72 @@
+"""The client loop of the documentation answers every id of every idle event, and never gets an error."""
+
+from collections.abc import Generator
+
+import pytest
+
+from everyagent.testing.daemon import DaemonProcess
+from tests.managed.raw import ASKING, WEATHER, Event, Raw, required, stop_of
+
+CUSTOM, COMMAND = "[custom name=get_weather input={}]", "[tool command=pwd]"
+
+
+@pytest.fixture
+def raw(daemon: DaemonProcess) -> Generator[Raw]:
+    client = Raw(daemon)
+    yield client
+    client.close()
+
+
+def answer_to(use: str, uses: dict[str, str]) -> Event:
+    if uses[use] == "agent.custom_tool_use":
+        content = [{"type": "text", "text": "Rain"}]
+        return {"type": "user.custom_tool_result", "custom_tool_use_id": use, "content": content}
+    return {"type": "user.tool_confirmation", "tool_use_id": use, "result": "allow"}
+
+
+def loop(raw: Raw) -> int:
+    """Answers without any memory of what was answered before. Returns the number of answers."""
+    uses: dict[str, str] = {}
+    sent = 0
+    for event in raw.stream(**{"last-event-id": "0"}):
+        uses[str(event["id"])] = str(event["type"])
+        if event["type"] != "session.status_idle":
+            continue
+        if stop_of(event) == "end_turn":
+            return sent
+        for use in required(event):
+            raw.send(answer_to(use, uses))
+            sent += 1
+    raise AssertionError("the stream ended before the turn")
+
+
+@pytest.mark.parametrize("calls", [[CUSTOM] * 2, [CUSTOM] * 8, [COMMAND] * 5, [CUSTOM, COMMAND] * 3], ids=len)
+def test_the_documented_loop_never_gets_an_error(raw: Raw, calls: list[str]) -> None:
+    raw.create(ASKING, WEATHER)
+    raw.say(" ".join(calls))
+    assert loop(raw) >= len(calls)
+    answers = [event for event in raw.events() if str(event["type"]).startswith("user.") and "content" not in event]
+    results = [event for event in raw.events() if event["type"] == "user.custom_tool_result"]
+    assert len(results) + len(answers) == len(calls), "an answer that is repeated is no second event"
+
+
+def test_the_same_answer_again_changes_nothing_and_another_is_refused(raw: Raw) -> None:
+    raw.create(ASKING, WEATHER)
+    raw.say(f"{CUSTOM} {COMMAND}")
+    idle = raw.wait_idle("requires_action")
+    while len(required(idle)) < 2:
+        idle = raw.wait_idle("requires_action")
+    uses = {str(event["id"]): str(event["type"]) for event in raw.events()}
+    answers = [answer_to(use, uses) for use in required(idle)]
+    for answer in answers:
+        raw.send(answer)
+    raw.wait_idle("end_turn")
+    before = raw.events()
+    repeated = raw.call("POST", f"{raw.path}/events", {"events": answers})["data"]
+    assert isinstance(repeated, list)
+    assert len(repeated) == 2
+    assert raw.events() == before
+    for answer in answers:
+        other = {**answer, "is_error": True} if "content" in answer else {**answer, "result": "deny"}
+        refused = raw.answer("POST", f"{raw.path}/events", {"events": [other]})
+        assert refused.status_code == 400, refused.text
