@@ -34,6 +34,7 @@ EveryagentError 500           a fault of the daemon
 ├── RateLimited 429           too many requests of a key, or too many wrong tokens
 ├── HeadersTooLarge 431
 ├── VaultError 500            a secret cannot be encrypted or decrypted
+├── LogDamaged 500            a stored event or frame is not what was written; the rest of the log can be read
 ├── AgentFailed 502           the agent did not start, or died
 │   └── AgentNotLoggedIn      the agent has neither an API key nor a login
 ├── Unavailable 503           the daemon is shutting down or overloaded
@@ -172,6 +173,14 @@ class HeadersTooLarge(EveryagentError, code="headers_too_large", status=431): ..
 
 
 class VaultError(EveryagentError, code="vault", title="Secrets Unavailable"): ...
+
+
+class LogDamaged(EveryagentError, code="log_damaged"):
+    """`sequence` is that of the damaged event; 0 if a frame is damaged."""
+
+    def __init__(self, detail: str, sequence: int = 0, **facts: object) -> None:
+        super().__init__(detail, **facts, **({"sequence": sequence} if sequence else {}))
+        self.sequence = sequence
 
 
 class AgentFailed(EveryagentError, code="agent_failed", status=502): ...

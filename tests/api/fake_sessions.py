@@ -27,6 +27,7 @@ from everyagent.model.asks import Answer, PermissionAnswer, ToolAnswer
 from everyagent.model.events import TYPE_NUMBERS, SessionStatus
 from everyagent.model.ids import new_id
 from everyagent.model.parts import Json
+from everyagent.model.responses import StorageState
 from everyagent.model.sessions import (
     AskInfo,
     CreateSession,
@@ -136,6 +137,7 @@ class FakeSessions:
             default_agent="mock",
         )
         self.projected = None
+        self.storage = StorageState()
         self.root = directory
         self.infos: dict[str, SessionInfo] = {}
         self.bodies: dict[str, list[bytes]] = {}
@@ -146,8 +148,6 @@ class FakeSessions:
         self.gate: anyio.Event | None = None  # holds creations back while it is not set
         self.failure: Exception | None = None  # raised by the next creation
         self.endless = True  # tails of sessions that have not ended stay open
-
-    # -- hooks for tests ----------------------------------------------------------------------------------
 
     def add(self, session_id: str, count: int = 3, *, ended: bool = False) -> None:
         bodies = [event(session_id, sequence) for sequence in range(1, count + 1)]

@@ -2,10 +2,12 @@
 
 import ssl
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 
 import anyio
 import anyio.abc
+import apsw
 import httpx2
 import msgspec
 import pytest
@@ -231,3 +233,37 @@ async def test_fewer_answers_than_questions_leave_the_rest_unanswered(client: ht
     assert (await client.post(url, json={"answers": [["Red"]]})).status_code == 204
     (resolved,) = (await client.get("/v1/sessions/mine/events?types=question.resolved")).json()["events"]
     assert (resolved["data"]["answers"], resolved["data"]["status"]) == ([["Red"], []], "answered")
+
+
+async def test_a_damaged_event_fails_only_reads_of_itself(client: httpx2.AsyncClient, tmp_path: Path) -> None:
+    damaged = decode_event((await turn(client, "[hello]"))[1]).sequence
+    with closing(apsw.Connection(str(tmp_path / "data" / "everyagent.db"))) as connection:
+        connection.execute("UPDATE events SET body = x'7b7d' WHERE key & 4294967295 = ?", (damaged,))
+    before = (await client.get("/v1/sessions/mine/events")).json()
+    assert [event["sequence"] for event in before["events"]] == list(range(1, damaged))
+    assert before["hasMore"]
+    for path in ("events", "events/sse"):
+        failed = await client.get(f"/v1/sessions/mine/{path}?offset={damaged - 1}&includeRaw=true")
+        assert failed.status_code == 500
+        problem = failed.json()
+        assert (problem["code"], problem["sessionId"], problem["sequence"]) == ("log_damaged", "mine", damaged)
+    after = (await client.get(f"/v1/sessions/mine/events?offset={damaged}")).json()
+    assert [event["sequence"] for event in after["events"]] == list(range(damaged + 1, after["head"] + 1))
+    assert isinstance(decode_event((await turn(client, "[hello]"))[-1]).data, TurnEnded)
+    health = (await client.get("/v1/health")).json()
+    assert health["storage"] == {"condition": "damaged", "damaged": 1}
+    assert "everyagent_log_damaged_records 1.0" in (await client.get("/metrics")).text
+
+
+async def test_a_deleted_database_is_shown_and_effects_are_refused(client: httpx2.AsyncClient, tmp_path: Path) -> None:
+    await turn(client, "[hello]")
+    file = tmp_path / "data" / "everyagent.db"
+    file.rename(tmp_path / "elsewhere")
+    assert (await client.get("/v1/health")).json()["storage"]["condition"] == "lost"
+    assert (await client.get("/v1/ready")).status_code == 503
+    refused = await client.post("/v1/sessions/mine/messages", json={"message": "[hello]"})
+    assert refused.status_code == 503
+    assert "was deleted or replaced while the daemon runs" in refused.json()["detail"]
+    (tmp_path / "elsewhere").rename(file)
+    assert (await client.get("/v1/ready")).status_code == 200
+    await turn(client, "[hello]")

@@ -213,6 +213,9 @@ class Application:
         readers = len(self.readers) if principal.workspace is None else self.readers.count(principal.key_id)
         yield Sample("everyagent_sse_readers", "gauge", "Open event streams.", readers)
         yield Sample("everyagent_live_sessions", "gauge", "Sessions whose agent is running.", sessions.live())
+        if principal.workspace is None:
+            damaged = "Damaged events and frames found since the start."
+            yield Sample("everyagent_log_damaged_records", "gauge", damaged, sessions.storage.damaged)
         if self._forwarder is not None and principal.workspace is None:
             yield from self._forwarder.samples()
         for agent, events in counts.events.items():

@@ -131,18 +131,21 @@ class OpenStreams:
 class EventStream:
     """An ASGI response of server-sent events; a chunk that is None is a heartbeat. `frames` makes its bytes.
 
-    The caller subscribed to the chunks before it made this, so nothing is missed before the headers leave.
+    The caller subscribed to the chunks before it made this, so nothing is missed before the headers leave. `first` is a
+    chunk that the caller has read already.
     """
 
-    __slots__ = ("_chunks", "_frames", "_readers", "_started")
+    __slots__ = ("_chunks", "_first", "_frames", "_readers", "_started")
 
     def __init__(
         self,
         chunks: AsyncIterator[EventChunk | None],
         readers: OpenStreams,
         frames: Callable[[EventChunk], bytes] = session_frames,
+        first: EventChunk | None = None,
     ) -> None:
         self._chunks = chunks
+        self._first = first
         self._readers = readers
         self._frames = frames
         self._started = False
@@ -170,7 +173,7 @@ class EventStream:
     async def _next(self) -> bytes | None:
         """The next frames; None at the end of the stream."""
         try:
-            chunk = await anext(self._chunks)
+            chunk, self._first = self._first or await anext(self._chunks), None
         except StopAsyncIteration:
             return None
         if chunk is None:

@@ -192,6 +192,9 @@ class Log(Protocol):
     (page, tail or feed) sees an uncommitted write. A write that raises has changed nothing, but `CommitFailed` leaves
     it open: read the session again to know. Any write may raise `StorageFull` or `CommitFailed`, any call
     `Unavailable`; a session that is not there is `SessionNotFound`; a receipt whose key was used is `KeyReused`.
+
+    A read that meets an event or a frame which is not what was written returns those before it; one that begins with it
+    raises `LogDamaged`. What is after it can be read. Only the feed leaves it out, so that other sessions are read.
     """
 
     async def create(
@@ -341,6 +344,16 @@ class Log(Protocol):
     @property
     def full(self) -> bool:
         """The disk was full at the last commit, and still is as far as we know."""
+        ...
+
+    @property
+    def damaged(self) -> int:
+        """The number of damaged events and frames that reads have found since the start."""
+        ...
+
+    @property
+    def lost(self) -> str:
+        """Why nothing can be written until a restart: the database was deleted. Empty if all is well."""
         ...
 
     async def close(self) -> None:

@@ -191,6 +191,14 @@ class WorkspaceLog:
     def full(self) -> bool:
         return self._log.full
 
+    @property
+    def damaged(self) -> int:
+        return self._log.damaged
+
+    @property
+    def lost(self) -> str:
+        return self._log.lost
+
     async def close(self) -> None:
         await self._log.close()
 

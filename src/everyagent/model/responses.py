@@ -11,9 +11,20 @@ from everyagent.model.sessions import AskInfo, FrameInfo, SearchHit, SessionInfo
 EntryType: TypeAlias = Literal["file", "directory", "symlink", "other"]
 
 
+class StorageState(Struct, frozen=True, kw_only=True):
+    """`full`: the disk is full. `lost`: the database was deleted, and nothing is written. `damaged`: some records are.
+
+    `damaged` counts events and frames that were found damaged since the start. All others can be read.
+    """
+
+    condition: Literal["ok", "full", "lost", "damaged"] = "ok"
+    damaged: int = 0
+
+
 class Health(Struct, frozen=True, kw_only=True):
     status: Literal["ok"]
     version: str
+    storage: StorageState = StorageState()
 
 
 class NodeStatus(Struct, frozen=True, kw_only=True, rename="camel"):

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from everyagent.log.intact_events import intact_events
 from everyagent.log.log import AskRecord, EventQuery, Log, SessionRecord
 from everyagent.model.asks import Answer, AskKind
 from everyagent.model.decoding import UnknownData, decode_event
@@ -43,16 +44,11 @@ async def past_of(log: Log, record: SessionRecord) -> Past:
 async def _observed(log: Log, record: SessionRecord) -> Sequencer:
     """A sequencer that has seen the events of the open turn."""
     sequencer = Sequencer()
-    after = record.open_turn - 1
-    while record.open_turn:
-        page = await log.events(EventQuery(session=record.number, after=after, limit=1000))
-        for stored in page.events:
+    if record.open_turn:
+        async for stored in intact_events(log, EventQuery(session=record.number, after=record.open_turn - 1)):
             data = decode_event(stored.body).data
             if not isinstance(data, UnknownData):
                 sequencer.observe(data)
-        if not page.more:
-            break
-        after = page.events[-1].sequence
     return sequencer
 
 

@@ -13,7 +13,7 @@ from everyagent.model.sessions import CreateSession, SessionInfo
 from everyagent.sessions.creation import Creation, RecordReceipt
 from everyagent.sessions.machine.inputs import Batch
 from everyagent.sessions.machine.projection import Projection
-from everyagent.sessions.refusals import disk_full
+from everyagent.sessions.refusals import require_writable
 from everyagent.sessions.supervisor import Supervisor
 
 
@@ -27,7 +27,7 @@ class ProjectedSessions:
     async def create(
         self, session_id: str, request: CreateSession, projection: NewProjection, receipt: RecordReceipt | None = None
     ) -> SessionInfo:
-        self._refuse_if_full()
+        require_writable(self.log)
         return await self._creation.create(session_id, request, receipt, projection)
 
     async def submit(self, session_id: str, plan: Callable[[Projection], Batch]) -> None:
@@ -42,7 +42,7 @@ class ProjectedSessions:
                 raise NotFound(f"There is no managed session {session_id!r}.")
             return plan(projection, record)
 
-        self._refuse_if_full()
+        require_writable(self.log)
         async with self._supervisor.hold(session_id) as actor:
             await actor.submit(planned)
 
@@ -68,7 +68,3 @@ class ProjectedSessions:
 
     async def rewrite(self, session: int, step: ProjectionStep, times: "list[int]") -> None:
         await self.log.rewrite_projection(session, step, times)
-
-    def _refuse_if_full(self) -> None:
-        if self.log.full:
-            raise disk_full()

@@ -5,6 +5,7 @@ import msgspec
 from everyagent.errors import (
     AskClosed,
     AskNotFound,
+    CommitFailed,
     EveryagentError,
     OffsetOutOfRange,
     OwnedElsewhere,
@@ -50,8 +51,12 @@ def session_ended(session_id: str) -> SessionHasEnded:
     )
 
 
-def disk_full() -> StorageFull:
-    return StorageFull("The disk is full, so nothing was written. Free some space; the daemon goes on by itself.")
+def require_writable(log: Log) -> None:
+    """Refuses an effect before it begins, if it could not be committed."""
+    if log.full:
+        raise StorageFull("The disk is full, so nothing was written. Free some space; the daemon goes on by itself.")
+    if lost := log.lost:
+        raise CommitFailed(lost)
 
 
 def cannot_steer(title: str) -> UnsupportedChoice:

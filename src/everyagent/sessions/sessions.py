@@ -23,6 +23,7 @@ from everyagent.model.events import SessionStatus
 from everyagent.model.ids import new_id
 from everyagent.model.parts import Json
 from everyagent.model.principals import current
+from everyagent.model.responses import StorageState
 from everyagent.model.sessions import (
     AskInfo,
     CreateSession,
@@ -47,7 +48,7 @@ from everyagent.sessions.machine.inputs import answer_batch, cancel_batch, messa
 from everyagent.sessions.machine.messages import masked_input, queued
 from everyagent.sessions.machine.session_update import update_batch
 from everyagent.sessions.projected import ProjectedSessions
-from everyagent.sessions.refusals import closed_ask, disk_full, offset_outside, owned_elsewhere, session_ended
+from everyagent.sessions.refusals import closed_ask, offset_outside, owned_elsewhere, require_writable, session_ended
 from everyagent.sessions.services import Services
 from everyagent.sessions.supervisor import Supervisor
 from everyagent.sessions.tool_calls import call_tool
@@ -96,6 +97,13 @@ class Sessions:
         return self._supervisor.live(session_id)
 
     @property
+    def storage(self) -> StorageState:
+        """`damaged` is the number of damaged records that were found since the start."""
+        log = self._log
+        condition = "lost" if log.lost else "full" if log.full else "damaged" if log.damaged else "ok"
+        return StorageState(condition=condition, damaged=log.damaged)
+
+    @property
     def ready(self) -> bool:
         """Whether commands are accepted."""
         return not self._supervisor.closing and (self.services.node is None or self.services.node.ready)
@@ -109,11 +117,11 @@ class Sessions:
     async def create(
         self, session_id: str | None, request: CreateSession, receipt: InfoReceipt | None = None
     ) -> SessionInfo:
-        self._refuse_if_full()
+        require_writable(self._log)
         return await self._creation.create(session_id, request, with_info(receipt))
 
     async def fork(self, session_id: str, request: ForkSession, receipt: InfoReceipt | None = None) -> SessionInfo:
-        self._refuse_if_full()
+        require_writable(self._log)
         return await self._creation.fork(session_id, request, with_info(receipt))
 
     async def get(self, session_id: str) -> SessionInfo:
@@ -130,7 +138,7 @@ class Sessions:
         return [info_of(record) for record in records[:limit]], more
 
     async def update(self, session_id: str, request: UpdateSession) -> SessionInfo:
-        self._refuse_if_full()
+        require_writable(self._log)
         await self._writable(session_id)
         async with self._supervisor.hold(session_id) as actor:
             catalog = await actor.adapter.catalog()
@@ -153,7 +161,7 @@ class Sessions:
     # -- messages, turns and asks ---------------------------------------------------------------------------
 
     async def send(self, session_id: str, message: SendMessage, receipt: Callable[[str], Receipt] | None = None) -> str:
-        self._refuse_if_full()
+        require_writable(self._log)
         message = checked(message)
         if not message.message.strip() and not message.attachments:
             raise BadRequest("The message is empty. Send some text or an attachment.", field="message")
@@ -218,7 +226,7 @@ class Sessions:
 
     async def answer(self, session_id: str, ask_id: str, answer: Answer) -> None:
         """The first answer counts; it is on disk before the agent gets it."""
-        self._refuse_if_full()
+        require_writable(self._log)
         if not await self._running(session_id):
             raise await closed_ask(self._log, (await self._log.session(session_id)).number, ask_id)
         async with self._supervisor.hold(session_id) as actor:
@@ -317,7 +325,3 @@ class Sessions:
     async def _writable(self, session_id: str) -> None:
         if (await self._log.session(session_id)).status == "ended":
             raise session_ended(session_id)
-
-    def _refuse_if_full(self) -> None:
-        if self._log.full:
-            raise disk_full()

@@ -9,7 +9,7 @@ from everyagent.api.request_decoding import header
 from everyagent.api.routing import Call, Encoded, NoContent, Nothing, Routes
 from everyagent.api.sse import feed_frames
 from everyagent.api.streaming import EventStream, unless_gone
-from everyagent.errors import BadRequest, OffsetOutOfRange, SessionNotFound
+from everyagent.errors import BadRequest, LogDamaged, OffsetOutOfRange, SessionNotFound
 from everyagent.model.events import TYPE_NUMBERS
 from everyagent.sessions import EventsRequest
 
@@ -59,7 +59,7 @@ class EventList(Struct, frozen=True, kw_only=True, rename="camel"):
     head: int
 
 
-@routes.add("GET", "/v1/sessions/{session_id}/events", SessionNotFound, OffsetOutOfRange)
+@routes.add("GET", "/v1/sessions/{session_id}/events", SessionNotFound, OffsetOutOfRange, LogDamaged)
 async def list_events(call: Call[EventsQuery, Nothing]) -> Encoded[EventList]:
     """List a page of a session's events."""
     query = call.query
@@ -84,7 +84,7 @@ async def list_events(call: Call[EventsQuery, Nothing]) -> Encoded[EventList]:
     return Encoded(b"".join((b'{"events":[', page.bodies, tail)))
 
 
-@routes.add("GET", "/v1/sessions/{session_id}/events/sse", SessionNotFound, OffsetOutOfRange)
+@routes.add("GET", "/v1/sessions/{session_id}/events/sse", SessionNotFound, OffsetOutOfRange, LogDamaged)
 async def tail_events(call: Call[TailQuery, Nothing]) -> EventStream | NoContent:
     """Stream a session's events: the stored ones after `offset` or `Last-Event-ID`, then new ones as they happen.
 
@@ -95,7 +95,9 @@ async def tail_events(call: Call[TailQuery, Nothing]) -> EventStream | NoContent
     if session.ended and after == session.event_count:
         return NoContent()
     chunks = await call.sessions.tail(session_id, after=after, types=types, raw=call.query.include_raw)
-    return EventStream(chunks, call.context.readers)
+    # A stored event is read before the headers leave, so that a damaged one is an error response.
+    stored = after < session.event_count and not types
+    return EventStream(chunks, call.context.readers, first=await anext(chunks, None) if stored else None)
 
 
 @routes.add("GET", "/v1/events/sse", OffsetOutOfRange)

@@ -18,12 +18,14 @@ class JsonDocument(Struct, frozen=True):
 @routes.add("GET", "/v1/health", public=True)
 async def health(call: Call[Nothing, Nothing]) -> Health:
     """Check that the daemon is up."""
-    return Health(status="ok", version=call.context.settings.version)
+    return Health(status="ok", version=call.context.settings.version, storage=call.sessions.storage)
 
 
 @routes.add("GET", "/v1/ready", Unavailable, public=True)
 async def ready(call: Call[Nothing, Nothing]) -> Health:
     """Check that the daemon accepts commands: not while it shuts down, or, in a cluster, is cut off from the store."""
+    if call.sessions.storage.condition == "lost":
+        raise Unavailable("The daemon's database was deleted while it runs. Restore it, and start the daemon again.")
     if not call.sessions.ready:
         raise Unavailable("The daemon does not accept commands now: it shuts down, or cannot reach its store.")
     return await health(call)

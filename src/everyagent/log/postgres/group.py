@@ -12,7 +12,7 @@ from everyagent.log.sql.group import BlobWriter, Group
 from everyagent.log.sql.rows import NUMBER_BITS
 
 _TYPES = {
-    "events": ("int8", "int2", "int8", "int8", "bytea", "bytea"),
+    "events": ("int8", "int2", "int8", "int8", "bytea", "bytea", "int8"),
     "frames": ("int8", "int2", "int2", "int8", "int8", "int8", "bytea", "bytea"),
     "commits": ("int8", "int8", "int8", "int8"),
 }

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar, Protocol
+from zlib import crc32
 
 from everyagent.clock import Clock
 from everyagent.log.blobs import INLINE_BYTES
@@ -44,19 +45,16 @@ class Group(ABC):
         self._appended: dict[int, list[StoredEvent]] = {}
 
     def add_events(self, session: int, events: Sequence[NewEvent], at: int) -> None:
-        first = key(session, events[0].sequence)
-        rows = self._events
-        for number, event in enumerate(events, first):
+        rows, stored = self._events, self._appended.setdefault(session, [])
+        for number, event in enumerate(events, key(session, events[0].sequence)):
             body = event.body
             if len(body) <= INLINE_BYTES:
-                rows += (number, event.type, event.frame, at, None, body)
+                rows += (number, event.type, event.frame, at, None, body, crc32(body))
             else:
-                rows += (number, event.type, event.frame, at, self._spill(session, body), None)
-        for event in events:
+                rows += (number, event.type, event.frame, at, self._spill(session, body), None, None)
             if event.text:
-                self._texts += (key(session, event.sequence), event.text.encode("utf-8", "replace").decode())
-        stored = self._appended.setdefault(session, [])
-        stored += [StoredEvent(event.sequence, event.type, event.body) for event in events]
+                self._texts += (number, event.text.encode("utf-8", "replace").decode())
+            stored.append(StoredEvent(event.sequence, event.type, body))
 
     def add_frames(self, session: int, frames: Sequence[NewFrame], at: int) -> None:
         rows, zero = self._frames, key(session, 0)
@@ -76,7 +74,7 @@ class Group(ABC):
 
     def flush(self) -> None:
         """Writes the rows gathered so far."""
-        self.insert("events", 6, self._events)
+        self.insert("events", 7, self._events)
         self.insert("frames", 8, self._frames)
         self.insert_texts(self._texts)
         self._events, self._frames, self._texts = [], [], []

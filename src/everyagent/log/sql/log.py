@@ -29,6 +29,7 @@ from everyagent.log.recent import Recent
 from everyagent.log.signals import ALL_SESSIONS, Signals
 from everyagent.log.sql import asks, audit, projections, receipts, sessions, writes
 from everyagent.log.sql.audit import SqlAuditTrail
+from everyagent.log.sql.checksums import CheckedReaders
 from everyagent.log.sql.connection import Connection
 from everyagent.log.sql.frames import frame_page
 from everyagent.log.sql.jobs import Commit, JobWriter, Readers
@@ -80,7 +81,7 @@ class SqlLog(ABC, Generic[C, W]):
         """`writer` is called with the function that takes each commit on the event loop."""
         self._clock = clock
         self._loop = asyncio.get_running_loop()
-        self._readers = readers
+        self._readers = readers = CheckedReaders(readers)
         self._scans = Scans(readers)
         self._queries = queries
         self._writer = writer(self._settle)
@@ -189,6 +190,14 @@ class SqlLog(ABC, Generic[C, W]):
     @property
     def full(self) -> bool:
         return self._writer.full
+
+    @property
+    def damaged(self) -> int:
+        return self._readers.damaged
+
+    @property
+    def lost(self) -> str:
+        return ""
 
     async def close(self) -> None:
         if self._signals.closed:

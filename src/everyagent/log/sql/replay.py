@@ -3,11 +3,12 @@
 from functools import partial
 from typing import Generic, Protocol, TypeVar, cast
 
+from everyagent.errors import LogDamaged, SessionNotFound
 from everyagent.log.chunk import EventChunk
 from everyagent.log.log import EventPage, FeedPosition
 from everyagent.log.recent import PIECE_BYTES
+from everyagent.log.sql.checksums import CheckedReaders
 from everyagent.log.sql.connection import Connection
-from everyagent.log.sql.jobs import Readers
 from everyagent.log.sql.rows import key, no_such_session
 from everyagent.log.sql.spans import PageShape, Span, session_head
 from everyagent.log.tail import FeedMark, FeedReplay, Replay
@@ -28,7 +29,7 @@ class PageReader(Protocol[C_contra]):
 class SqlStorage(Generic[C]):
     """The `Storage` of `tail.py`."""
 
-    def __init__(self, readers: Readers[C], pages: PageReader[C]) -> None:
+    def __init__(self, readers: CheckedReaders[C], pages: PageReader[C]) -> None:
         self._readers = readers
         self._pages = pages
 
@@ -36,7 +37,11 @@ class SqlStorage(Generic[C]):
         return await self._readers.read(partial(_replay, pages=self._pages, session=session, after=after, until=until))
 
     async def replay_feed(self, after: FeedMark, until: int) -> FeedReplay:
-        return await self._readers.read(partial(_replay_feed, pages=self._pages, after=after, until=until))
+        skipped: list[LogDamaged] = []
+        replay = partial(_replay_feed, pages=self._pages, after=after, until=until, skipped=skipped)
+        found = await self._readers.read(replay)
+        self._readers.note(skipped)
+        return found
 
 
 def _replay(connection: C, pages: PageReader[C], session: int, after: int, until: int | None) -> Replay:
@@ -50,8 +55,10 @@ def _replay(connection: C, pages: PageReader[C], session: int, after: int, until
     return Replay(head, chunk)
 
 
-def _replay_feed(connection: C, pages: PageReader[C], after: FeedMark, until: int) -> FeedReplay:
-    """Skips commits of deleted sessions."""
+def _replay_feed(
+    connection: C, pages: PageReader[C], after: FeedMark, until: int, skipped: list[LogDamaged]
+) -> FeedReplay:
+    """Skips commits of deleted sessions, and damaged events: they must not keep readers from other sessions."""
     (commit, sequence), whole = after
     rows = connection.execute(
         "SELECT commits.number, session, first, last FROM commits JOIN sessions ON sessions.number = session "
@@ -63,7 +70,7 @@ def _replay_feed(connection: C, pages: PageReader[C], after: FeedMark, until: in
     room = PIECE_BYTES
     for number, session, first, last in cast("list[tuple[int, int, int, int]]", rows):
         start = max(first, sequence + 1) if number == commit else first
-        chunk = _chunk(connection, pages, session, start, last, number)
+        chunk = _intact_chunk(connection, pages, session, start, last, number, skipped)
         if chunk is None:
             continue
         chunks.append(chunk)
@@ -74,6 +81,21 @@ def _replay_feed(connection: C, pages: PageReader[C], after: FeedMark, until: in
         return FeedReplay(chunks, FeedMark(FeedPosition(until, 0), whole=True))
     number, _, _, last = cast("tuple[int, int, int, int]", rows[-1])
     return FeedReplay(chunks, FeedMark(FeedPosition(number, last), whole=True))
+
+
+def _intact_chunk(
+    connection: C, pages: PageReader[C], session: int, first: int, last: int, commit: int, skipped: list[LogDamaged]
+) -> EventChunk | None:
+    """Like `_chunk`, from the first event on that is not damaged."""
+    while first <= last:
+        try:
+            return _chunk(connection, pages, session, first, last, commit)
+        except SessionNotFound:
+            return None
+        except LogDamaged as error:
+            skipped.append(error)
+            first = max(first, error.sequence) + 1
+    return None
 
 
 def _chunk(

@@ -3,7 +3,7 @@ on the others of its group."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from itertools import pairwise
+from operator import lt
 from typing import cast
 
 import msgspec
@@ -223,7 +223,7 @@ def _check_numbered(events: Sequence[NewEvent], last: int) -> None:
 
 def _check_rising(frames: Sequence[NewFrame]) -> None:
     numbers = [frame.number for frame in frames]
-    if any(number >= after for number, after in pairwise(numbers)):
+    if not all(map(lt, numbers, numbers[1:])):
         raise ValueError("the frames' numbers do not rise")
 
 

@@ -6,7 +6,7 @@ from typing import cast
 
 import apsw
 
-from everyagent.errors import CommitFailed, EveryagentError, StorageFull, Unavailable
+from everyagent.errors import CommitFailed, EveryagentError, LogDamaged, StorageFull, Unavailable
 from everyagent.log.sqlite.connection import Connection
 
 #: How long a connection waits for a lock that another connection or program holds.
@@ -35,13 +35,14 @@ class Database:
         )
 
     def checkpointer(self) -> Connection:
-        return self._connect("synchronous = full", "cache_size = -256")
+        return self._connect("synchronous = full", "cache_size = -256", create=False)
 
     def reader(self) -> Connection:
-        return self._connect("query_only = on", "cache_size = -1024")
+        return self._connect("query_only = on", "cache_size = -1024", create=False)
 
-    def _connect(self, *pragmas: str) -> Connection:
-        opened = apsw.Connection(str(self.path), vfs=self._vfs)
+    def _connect(self, *pragmas: str, create: bool = True) -> Connection:
+        flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
+        opened = apsw.Connection(str(self.path), flags, vfs=self._vfs)
         opened.set_busy_timeout(self._busy_millis)
         opened.wal_autocheckpoint(0)
         opened.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
@@ -67,6 +68,11 @@ def read_failure(error: Exception, connection: Connection) -> EveryagentError:
     """The error for the caller of a read that the database or a blob file failed."""
     if is_full(error, connection):
         return StorageFull(FULL)
+    if isinstance(error, apsw.CorruptError):
+        return LogDamaged(
+            f"A part of the database is damaged, so this cannot be read ({error}). Other sessions may be readable. "
+            "Restore the database from a backup; `everyagent doctor` shows its state."
+        )
     return Unavailable(f"The log could not be read ({error}). Try again.")
 
 

@@ -1,5 +1,7 @@
-"""Finds damage of the database, and repairs the full-text index, which is derived from its own texts."""
+"""Finds damage and loss of the database, and repairs the full-text index, which is derived from its own texts."""
 
+import os
+from pathlib import Path
 from typing import cast
 
 import apsw
@@ -31,6 +33,32 @@ def damaged(path: str, reason: object) -> Unavailable:
         f"The database {path} is damaged: {reason}. Nothing was changed. Restore it from a backup, or move it away to "
         "begin with an empty one. `everyagent doctor` shows its state."
     )
+
+
+class OpenedFiles:
+    """The files of an open database. A deleted one can still be written, but all of it is lost with the process."""
+
+    def __init__(self, database: Path) -> None:
+        files = (str(database), f"{database}-wal")
+        self._files = {file: identity for file in files if (identity := _identity(file)) is not None}
+
+    def lost(self) -> str:
+        """Why nothing that is written now would last, and what to do; empty if all is well."""
+        for file, identity in self._files.items():
+            if _identity(file) != identity:
+                return (
+                    f"The file {file} was deleted or replaced while the daemon runs, so nothing is written any more. "
+                    "Stop the daemon and restore the file from a backup."
+                )
+        return ""
+
+
+def _identity(file: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(file)
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def repair_search(connection: Connection) -> bool:

@@ -13,7 +13,7 @@ from everyagent.log.sql.log import HEARTBEAT_SECONDS, RECENT_BYTES, SqlLog
 from everyagent.log.sqlite.checkpoint import Checkpointer
 from everyagent.log.sqlite.connection import Connection
 from everyagent.log.sqlite.database import BUSY_SECONDS, Database
-from everyagent.log.sqlite.health import check, damaged
+from everyagent.log.sqlite.health import OpenedFiles, check, damaged
 from everyagent.log.sqlite.lock import FolderLock
 from everyagent.log.sqlite.migrations import migrate
 from everyagent.log.sqlite.queries import SqliteQueries
@@ -28,6 +28,7 @@ class _Opened(NamedTuple):
     database: Database
     connection: Connection
     blobs: Blobs
+    files: OpenedFiles | None
 
 
 class SqliteLog(SqlLog[Connection, Writer]):
@@ -35,11 +36,12 @@ class SqliteLog(SqlLog[Connection, Writer]):
 
     def __init__(self, opened: _Opened, clock: Clock, *, recent_bytes: int, heartbeat: float) -> None:
         self._lock = opened.lock
+        self._files = opened.files
         self._blobs = opened.blobs
         self._threads = ReaderThreads(opened.database)
         self._checkpointer = Checkpointer(opened.database)
         super().__init__(
-            lambda settle: Writer(opened.connection, opened.blobs, clock, self._checkpointer, settle),
+            lambda settle: Writer(opened.connection, opened.blobs, clock, self._checkpointer, settle, opened.files),
             self._threads,
             SqliteQueries(opened.blobs),
             clock,
@@ -62,6 +64,10 @@ class SqliteLog(SqlLog[Connection, Writer]):
         """`Unavailable` if another process has the folder, or a newer everyagent wrote it."""
         opened = await asyncio.get_running_loop().run_in_executor(None, _open, folder, vfs, busy_seconds)
         return cls(opened, clock, recent_bytes=recent_bytes, heartbeat=heartbeat)
+
+    @property
+    def lost(self) -> str:
+        return self._files.lost() if self._files else ""
 
     def _close(self) -> None:
         self._writer.join()
@@ -107,4 +113,4 @@ def _open(folder: Path, vfs: str | None, busy_seconds: float) -> _Opened:
         sync_folder(folder)
         sync_folder(folder.parent)
         undo.pop_all()
-    return _Opened(lock, database, connection, blobs)
+    return _Opened(lock, database, connection, blobs, OpenedFiles(database.path) if vfs is None else None)

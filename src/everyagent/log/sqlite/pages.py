@@ -4,7 +4,8 @@ A page is one statement and one row, its bodies joined by newlines (no body has 
 row would wait for the interpreter at every row while the event loop is busy.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator
+from contextlib import closing
 from functools import cache
 from typing import cast
 
@@ -14,6 +15,8 @@ import msgspec
 from everyagent.log.blobs import Blobs
 from everyagent.log.letter_case import glob
 from everyagent.log.log import EventPage, EventQuery, JoinedPage, Order, StoredEvent
+from everyagent.log.sql.checked_pages import columns, page_of
+from everyagent.log.sql.checksums import all_intact, damaged_event
 from everyagent.log.sql.rows import FORMS, NUMBER_MASK, key
 from everyagent.log.sql.spans import SHOWN, PageShape, Span, head_by_id, span_of, with_raw
 from everyagent.log.sqlite.connection import Connection, Row
@@ -32,17 +35,11 @@ def span(connection: Connection, query: EventQuery) -> Span:
 def read_page(connection: Connection, blobs: Blobs, span: Span, shape: PageShape) -> EventPage:
     """At most `span.limit - 1` events: the last row only shows that there are more."""
     joined = _joined(connection, span, shape)
-    wanted = span.limit - 1
     if joined is not None:
+        wanted = span.limit - 1
         return EventPage(joined[:wanted], len(joined) > wanted)
-    events: list[StoredEvent] = []
-    size = 0
-    for event in _one_by_one(connection, blobs, span, shape):
-        size += len(event.body)
-        if events and (size > shape.size or len(events) == wanted):
-            return EventPage(events, True)
-        events.append(event)
-    return EventPage(events, False)
+    with closing(_one_by_one(connection, span, shape)) as rows:
+        return page_of(connection, rows, blobs.get, span, shape)
 
 
 def joined_page(
@@ -69,78 +66,97 @@ def _unfiltered(connection: Connection, query: EventQuery, head: int) -> JoinedP
     row = _one_row(connection, _BODIES, span, PageShape())
     if row is None or row[0] != count:
         return None
-    return JoinedPage(cast("bytes", row[1]), last < head, head, last)
+    _, checked, total, bodies = cast("tuple[int, int, int | None, bytes]", row)
+    if not all_intact(bodies.split(b"\n"), checked, total):
+        return None
+    return JoinedPage(bodies.replace(b"\n", b","), last < head, head, last)
 
 
-#: Aggregates over the span's `key`, `type` and `body`, or over its `body` alone.
-_BODIES = "count(body), CAST(group_concat(body, ',') AS BLOB)"
+_CHECKED_BODIES = "count(crc), sum(crc), CAST(group_concat(body, x'0a') AS BLOB)"
+#: Aggregates over the span's `key`, `type`, `body` and `crc`, or over the last two alone.
+_BODIES = f"count(body), {_CHECKED_BODIES}"
 
 
 def _joined(connection: Connection, span: Span, shape: PageShape) -> list[StoredEvent] | None:
-    """None if a body is in a blob or the page weighs too much: then it must be read row by row."""
+    """None if a body is in a blob or damaged, or the page weighs too much: then it must be read row by row."""
     ascending = shape.order == "asc"
     filtered = span.used > 3
     row = _one_row(connection, _JOINED[ascending, filtered], span, shape)
     if row is None:
         return None
-    count, edge, sequences, types, bodies = cast("tuple[int, int, str, bytes, bytes | None]", row)
+    count, edge, width, sequences, types, checked, total, bodies, *frames = cast(
+        "tuple[int, int, int, str, bytes, int, int | None, bytes | None]", row
+    )
+    if not filtered and count != min(span.high - span.low - 1, span.limit or count):
+        return None
     if not count:
         return []
     parts = bodies.split(b"\n") if bodies else []
-    if len(parts) != count:
+    if len(parts) != count or not all_intact(parts, checked, total) or not (filtered or width == count):
+        return None
+    if frames and (parts := _with_frames(parts, *frames)) is None:
         return None
     step = 1 if ascending else -1
     numbers = map(int, sequences.split(",")) if filtered else range(edge, edge + step * count, step)
     return list(map(StoredEvent, numbers, types, parts))
 
 
+def _with_frames(bodies: list[bytes], joined: bytes | None) -> list[bytes] | None:
+    frames = [] if joined is None else joined.split(b"\n")
+    if len(frames) != len(bodies):
+        return None
+    return [with_raw(body, "json", frame) if frame else body for body, frame in zip(bodies, frames, strict=True)]
+
+
 #: By whether the order is ascending, and whether there are gaps between the sequences.
 _JOINED = {
     (ascending, filtered): (
-        f"count(*), {'min' if ascending else 'max'}(key) & {NUMBER_MASK}, "
+        f"count(*), {'min' if ascending else 'max'}(key) & {NUMBER_MASK}, max(key) - min(key) + 1, "
         f"{f'group_concat(key & {NUMBER_MASK})' if filtered else 'NULL'}, "
-        "CAST(group_concat(char(type), '') AS BLOB), CAST(group_concat(body, x'0a') AS BLOB)"
+        f"CAST(group_concat(char(type), '') AS BLOB), {_CHECKED_BODIES}"
     )
     for ascending in (False, True)
     for filtered in (False, True)
 }
-#: The frame in place of the last `null}`; NULL, so that the page is read row by row, unless it is JSON in its row.
-_SPLICED = f"""
-CASE WHEN events.frame = 0 THEN events.body
-     WHEN frames.form = {_JSON} THEN substr(events.body, 1, length(events.body) - 5)
-          || replace(replace(frames.body, x'0a', ' '), x'0d', ' ') || x'7d'
-END AS body"""
+#: The frame on one line, empty if there is none. NULL, so that the page is read row by row, unless it is inline JSON.
+_FRAME = f"""
+CASE WHEN events.frame = 0 THEN x''
+     WHEN frames.form = {_JSON} THEN replace(replace(frames.body, x'0a', ' '), x'0d', ' ')
+END AS frame"""
+_FRAMES = "CAST(group_concat(frame, x'0a') AS BLOB)"
 
 
 def _one_row(connection: Connection, aggregates: str, span: Span, shape: PageShape) -> Row | None:
-    """None if it is too big for a page."""
+    """None if it is too big for a page, or the database is damaged there."""
     usual = connection.limit(apsw.SQLITE_LIMIT_LENGTH, shape.size)
     try:
         sql = _one_row_sql(aggregates, span.used, shape.order, raw=shape.raw)
         return connection.execute(sql, span[: span.used]).fetchone()
-    except apsw.TooBigError:
+    except (apsw.TooBigError, apsw.CorruptError):
         return None
     finally:
         connection.limit(apsw.SQLITE_LIMIT_LENGTH, usual)
 
 
-def _one_by_one(connection: Connection, blobs: Blobs, span: Span, shape: PageShape) -> Iterator[StoredEvent]:
-    frame_columns = "frames.form, frames.body, frames.blob" if shape.raw else "NULL, NULL, NULL"
-    columns = f"events.key, type, events.body, events.blob, {frame_columns}"
-    rows = connection.execute(_rows_sql(columns, span.used, shape.order, raw=shape.raw), span[: span.used])
-    for number, type_, inline, blob, form, frame, frame_blob in cast(
-        "Iterator[tuple[int, int, bytes, bytes | None, int | None, bytes, bytes | None]]", rows
-    ):
-        body = inline if blob is None else blobs.get(blob)
-        if form is not None:
-            body = with_raw(body, FORMS[form], frame if frame_blob is None else blobs.get(frame_blob))
-        yield StoredEvent(number & NUMBER_MASK, type_, body)
+def _one_by_one(connection: Connection, span: Span, shape: PageShape) -> Generator[Row]:
+    """To be closed: while it is open, the connection reads the same state of the database."""
+    step = 1 if shape.order == "asc" else -1
+    last = span.low if step == 1 else span.high
+    statement = _rows_sql(columns(raw=shape.raw), span.used, shape.order, raw=shape.raw)
+    try:
+        for row in connection.execute(statement, span[: span.used]):
+            yield row
+            last = cast("int", row[0])
+    except apsw.CorruptError as error:
+        raise damaged_event(connection, last + step) from error
 
 
 @cache
 def _one_row_sql(aggregates: str, used: int, order: Order, *, raw: bool) -> str:
-    columns = "body" if aggregates is _BODIES else f"events.key, type, {_SPLICED if raw else 'body'}"
-    return f"SELECT {aggregates} FROM ({_rows_sql(columns, used, order, raw=raw)})"
+    selected = "body, crc" if aggregates is _BODIES else "events.key, type, events.body, events.crc"
+    if raw:
+        selected, aggregates = f"{selected}, {_FRAME}", f"{aggregates}, {_FRAMES}"
+    return f"SELECT {aggregates} FROM ({_rows_sql(selected, used, order, raw=raw)})"
 
 
 def _rows_sql(columns: str, used: int, order: Order, *, raw: bool) -> str:

@@ -40,7 +40,10 @@ class ReaderThreads:
             connection.close()
 
     def _read(self, query: Callable[[Connection], T], running: "_Running") -> T:
-        connection = self._connection()
+        try:
+            connection = self._connection()
+        except apsw.Error as error:
+            raise Unavailable(f"The log could not be opened for reading ({error}). Try again.") from error
         running.begin(connection)
         try:
             return query(connection)

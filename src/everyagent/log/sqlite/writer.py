@@ -11,7 +11,7 @@ from typing import TypeVar, cast
 import apsw
 
 from everyagent.clock import Clock
-from everyagent.errors import EveryagentError, StorageFull
+from everyagent.errors import CommitFailed, EveryagentError, StorageFull
 from everyagent.log.blobs import Blobs
 from everyagent.log.projections import PROJECTION
 from everyagent.log.retries import Retries
@@ -22,12 +22,14 @@ from everyagent.log.sqlite.connection import Connection
 from everyagent.log.sqlite.database import FULL, commit_failure, is_full
 from everyagent.log.sqlite.deletion import Deletion
 from everyagent.log.sqlite.group import SqliteGroup
-from everyagent.log.sqlite.health import repair_search
+from everyagent.log.sqlite.health import OpenedFiles, repair_search
 
 #: The pause between attempts to write to a full disk.
 RETRY_SECONDS = 0.25
 #: A repair of the full-text index that did not help is not repeated sooner.
 REPAIR_PAUSE_SECONDS = 60.0
+#: How often a busy writer looks whether the database file is still there.
+LOOK_SECONDS = 0.25
 PRUNE_MICROS = 600 * 1_000_000
 
 T = TypeVar("T")
@@ -43,6 +45,7 @@ class Writer:
         clock: Clock,
         checkpointer: Checkpointer,
         committed: Callable[[Commit], None],
+        files: OpenedFiles | None = None,
     ) -> None:
         self.full = False
         self._connection = connection
@@ -50,6 +53,7 @@ class Writer:
         self._clock = clock
         self._checkpointer = checkpointer
         self._committed = committed
+        self._files = files
         self._loop = asyncio.get_running_loop()
         self._queue: SimpleQueue[Job | None] = SimpleQueue()
         self._stopping = False
@@ -60,6 +64,7 @@ class Writer:
         self._commits = Retries("writing to the log")
         self._pruned_at = 0
         self._repair_after = 0.0
+        self._look_after = 0.0
         self._wal_pages = 0
         row = connection.execute("SELECT coalesce(max(number), 0) FROM commits").fetchone()
         self.last_commit = cast("tuple[int]", row)[0]
@@ -131,6 +136,9 @@ class Writer:
         """Commits jobs. Returns those that must wait until the disk has room."""
         if not jobs and not self.full:
             return []
+        if lost := self._lost():
+            self._fail(jobs, CommitFailed(lost))
+            return []
         try:
             self._attempt(jobs)
         except Exception as error:  # noqa: BLE001 - each job is tried alone, and fails with its own error
@@ -143,6 +151,15 @@ class Writer:
             else:
                 return self._one_by_one(jobs)
         return []
+
+    def _lost(self) -> str:
+        """Looked at seldom: the thread gives up the interpreter for it."""
+        now = time.monotonic()
+        if self._files is None or now < self._look_after:
+            return ""
+        lost = self._files.lost()
+        self._look_after = now + (0 if lost else LOOK_SECONDS)
+        return lost
 
     def _one_by_one(self, jobs: list[Job]) -> list[Job]:
         """Commits jobs one at a time after a failure other than a full disk, so that only faulty jobs fail."""
@@ -159,7 +176,7 @@ class Writer:
         return []
 
     def _fail(self, jobs: Sequence[Job], error: Exception) -> None:
-        if isinstance(error, (apsw.Error, OSError)):
+        if isinstance(error, (apsw.Error, OSError, CommitFailed)):
             self._commits.failed(error)
         self._post(Commit([(job.future, commit_failure(error)) for job in jobs]))
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from everyagent.errors import LogDamaged
 from everyagent.log.log import EventQuery, Log, NewEvent, StoredEvent
 from everyagent.log.projections import PROJECTION, SUPERSEDED, ProjectionRecord, ProjectionStep
 from everyagent.managed.projection.document import SessionDocument, settle
@@ -64,7 +65,7 @@ def stored(step: ProjectionStep) -> list[StoredEvent]:
 async def rebuild(log: Log, session_id: str) -> Rebuilt:
     try:
         return await _rebuild(log, session_id)
-    except (msgspec.MsgspecError, OSError) as error:
+    except (msgspec.MsgspecError, OSError, LogDamaged) as error:
         raise NotRebuildable(f"what it was made of cannot be read: {error}") from error
 
 

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from everyagent.agents.adapter import ALWAYS_HOOKED, Launch
 from everyagent.errors import VaultError
+from everyagent.log.intact_events import intact_events
 from everyagent.log.log import EventQuery, Input, Log, SessionRecord
 from everyagent.logs import get_logger
 from everyagent.masking.live import watch
@@ -140,13 +141,8 @@ class Launcher:
         transcriber = Transcriber()
         entries: deque[AnyEntry] = deque(maxlen=_SEED_ENTRIES)
         query = EventQuery(session=record.number, limit=500, types=_SEED_EVENTS)
-        while True:
-            page = await self._log.events(query)
-            for stored in page.events:
-                if stored.sequence < before:
-                    entries.extend(transcriber.feed(decode_event(stored.body)))
-            if not page.more:
-                break
-            query = replace(query, after=page.events[-1].sequence)
+        async for stored in intact_events(self._log, query):
+            if stored.sequence < before:
+                entries.extend(transcriber.feed(decode_event(stored.body)))
         entries.extend(transcriber.finish())
         return as_seed(entries) if entries else None

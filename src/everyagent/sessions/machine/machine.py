@@ -266,7 +266,8 @@ class Machine:
         if state.ended:
             return
         for received in self.state.mask.received(frames):
-            transaction.begin_frame(received.frame.direction, received.frame.body, received.frame.form)
+            frame = received.frame
+            transaction.begin_frame(frame.direction, frame.body, frame.form)
             for draft in received.drafts:
                 if type(draft) is ItemDelta and turn and turn.responded:  # nearly all drafts of a busy agent
                     transaction.emit(sequencer.apply(draft))
