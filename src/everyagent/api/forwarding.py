@@ -181,6 +181,8 @@ class Forwarder:
         return ForwardedAnswer(self, owner, request, sender)
 
     async def send(self, request: httpx2.Request) -> httpx2.Response:
+        if self._client.is_closed:  # this node is stopping
+            raise unreachable()
         try:
             answer = await self._client.send(request, stream=True)
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
