@@ -220,6 +220,8 @@ class SimulatedNode:
                     if owner == self.node_id and session not in self.held:
                         await self._claim(session)
             for session, (epoch, head) in list(self.held.items()):
+                if self.held.get(session) != (epoch, head):  # abandoned meanwhile
+                    continue
                 append = partial(self._database.append, session, epoch, head, self.node_id)
                 try:
                     await self._ask(append)
