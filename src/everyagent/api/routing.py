@@ -254,10 +254,11 @@ class Router:
 
 
 def _pattern(path: str) -> re.Pattern[str]:
-    """Matches the path; `{name}` is one segment of it."""
-    parts = re.split(r"\{(\w+)\}", path)
-    literal, names = parts[::2], [f"(?P<{name}>[^/]+)" for name in parts[1::2]]
-    return re.compile("".join(re.escape(text) + name for text, name in zip(literal, [*names, r"\Z"], strict=True)))
+    """Matches the path; `{name}` is one segment of it, `{name:path}` any number of them."""
+    matched = ""
+    for literal, name, kind in re.findall(r"([^{]*)(?:\{(\w+)(:path)?\})?", path):
+        matched += re.escape(literal) + (f"(?P<{name}>{'.*' if kind else '[^/]+'})" if name else "")
+    return re.compile(matched + r"\Z")
 
 
 def _alternatives(hint: object) -> tuple[object, ...]:
