@@ -120,16 +120,19 @@ def test_cancelling_a_turn_denies_its_pending_permission(session: AmpSession) ->
     assert not made(session)
 
 
-def test_a_pending_permission_is_denied_if_the_daemon_is_killed(session: AmpSession, daemon: DaemonProcess) -> None:
+def test_a_call_is_not_made_if_the_daemon_is_killed_before_the_answer(
+    session: AmpSession, daemon: DaemonProcess
+) -> None:
     session.model.script.add(call("shell_command", TOUCH), say("Back."))
     session.create().send("Make it")
     session.next(PermissionRequested)
     daemon.kill()
     daemon.start()
     assert session.next(TurnEnded).stop_reason == "error"
-    assert session.next(PermissionResolved).status == "denied"
     session.until(lambda: not session.agents())
     assert not made(session)
+    session.cancel()
+    assert session.next(PermissionResolved).status == "denied"
     assert session.turn("Again").stop_reason == "end_turn"
 
 

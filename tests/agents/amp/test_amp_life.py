@@ -176,8 +176,12 @@ def test_an_unreachable_server_is_retried_and_reported_and_used_again_later(sess
 
 
 def test_a_dropped_connection_is_reopened(session: AmpSession) -> None:
-    session.model.script.add(Reply(text="Said in spite of it.", drops=True), say("Next."))
-    assert session.create().turn("Go").stop_reason == "end_turn"
+    dropped = Reply(text="Said in spite of it.", held=True, drops=True)
+    session.model.script.add(dropped, say("Next."))
+    session.create().send("Go")
+    begun(session)
+    dropped.release.set()
+    assert session.next(TurnEnded).stop_reason == "end_turn"
     assert session.turn("Go on").stop_reason == "end_turn"
     assert session.replies() == ["Said in spite of it.", "Next."]
 
