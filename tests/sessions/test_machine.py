@@ -339,3 +339,14 @@ def test_a_native_session_is_no_answer() -> None:
     session.take(FramesReceived([DecodedFrame(Frame("from_agent", b"{}"), [NativeSession("native")])]))
     assert not session.state.turn.responded
     assert session.state.position.native_session_id == "native"
+
+
+def test_an_ask_between_turns_does_not_outlive_the_daemon() -> None:
+    """No `turn.ended` could name it, so nobody would know that it is open."""
+    session = started_session()
+    session.take(received([[TurnEnded(turn_id="", stop_reason="end_turn")]]))
+    session.take(received([[PermissionRequested(permission_id="p", action="bash", status="requested")]]))
+    assert session.asks
+    session.take(NoMoreTurns())
+    session.take(ShutDown())
+    assert not session.asks

@@ -85,6 +85,11 @@ class Actor:
         return self._link.conversation is not None
 
     @property
+    def dies(self) -> bool:
+        """Its agent has died since it last sent anything, and is started again for the next message."""
+        return self._machine.state.silent_deaths > 0 and not self._machine.state.ended
+
+    @property
     def idle(self) -> bool:
         state = self._machine.state
         waits = self._lock.locked() or self._talk.locked() or self.failure is not None

@@ -234,11 +234,12 @@ class Supervisor:
             for session_id, actor in list(self._actors.items()):
                 if not actor.idle or actor.users:
                     continue
-                if not actor.live:
+                long = anyio.current_time() - actor.idle_since > self._limits.idle_timeout
+                if not actor.live and (long or not actor.dies):  # the deaths in a row of an agent are counted in memory
                     del self._actors[session_id]
                     if actor.record.status == "ended":
                         self._spawn(self._launcher.scratch.remove, actor.record.number)
-                elif anyio.current_time() - actor.idle_since > self._limits.idle_timeout:
+                elif actor.live and long:
                     self._spawn(actor.hibernate)
 
     async def close(self) -> None:

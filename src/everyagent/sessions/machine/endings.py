@@ -79,7 +79,7 @@ def not_started(sequencer: Sequencer, error: Exception, *, cancelled: bool) -> l
 def restarted(sequencer: Sequencer, *, park: bool) -> list[Emission]:
     """The daemon died while a turn ran, and the agent with it. With `park` its asks stay open."""
     if not sequencer.turn_id:
-        return sequencer.close("The daemon was restarted.", park=park)
+        return sequencer.close("The daemon was restarted.")
     message = "The daemon was restarted while this turn ran, so the turn was cut. The next message resumes the session."
     return [
         Emission(Error(message=message, code="internal", details={"daemon_restarted": True}), True),

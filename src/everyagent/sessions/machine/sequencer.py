@@ -123,8 +123,8 @@ class Sequencer:
         ]
 
     def end_turn(self, reason: StopReason, why: str, error: str | None = None, *, park: bool = False) -> list[Emission]:
-        """Close whatever is open, then the turn, if there is one. With `park` asks stay open."""
-        emissions = self.close(why, park=park)
+        """Close whatever is open, then the turn, if there is one. With `park` the turn's asks stay open."""
+        emissions = self.close(why, park=park and self.turn_id is not None)
         if self.turn_id:
             ended = TurnEnded(turn_id=self.turn_id, stop_reason=reason, error=error, pending_asks=self.asks.ids())
             emissions.append(Emission(ended, True))
