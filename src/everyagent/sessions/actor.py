@@ -87,12 +87,11 @@ class Actor:
     @property
     def dies(self) -> bool:
         """Its agent has died since it last sent anything, and is started again for the next message."""
-        return self._machine.state.silent_deaths > 0 and not self._machine.state.ended
+        return bool(self._machine.state.silent_deaths) and self.record.status != "ended"
 
     @property
     def idle(self) -> bool:
-        state = self._machine.state
-        waits = self._lock.locked() or self._talk.locked() or self.failure is not None
+        state, waits = self._machine.state, self._lock.locked() or self._talk.locked() or self.failure is not None
         return not waits and (state.parked or not (state.busy or state.queue))
 
     async def submit(self, command: inputs.Batch | Plan) -> Decision | None:
