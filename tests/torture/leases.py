@@ -271,7 +271,7 @@ class Simulation:
             await asyncio.sleep(self.chance.uniform(1, 30))
 
     async def _inject(self, kind: str, node: SimulatedNode) -> None:
-        length = self.chance.choice((1.0, 5.0, LEASE_SECONDS, 25.0, 60.0))
+        length = self.chance.choice((1.0, 5.0, 8.0, LEASE_SECONDS, 25.0, 60.0))
         if kind == "outage":
             before = len(self.database.removed)
             self.database.away = True
