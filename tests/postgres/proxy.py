@@ -20,6 +20,8 @@ class CuttingProxy:
         self.cuts = 0
         #: No new connection is accepted.
         self.closed = False
+        #: So many more pieces of data pass to the server. Then none does until this is changed; None is no limit.
+        self.passing: int | None = None
 
     def drop(self) -> None:
         """Ends all connections."""
@@ -34,6 +36,10 @@ class CuttingProxy:
             to_reader, to_writer = await asyncio.open_connection("127.0.0.1", self._server_port)
         except OSError:  # the server is away
             writer.transport.abort()
+            return
+        if self.closed:  # since this connection was begun
+            writer.transport.abort()
+            to_writer.transport.abort()
             return
         both = {writer, to_writer}
         self._writers |= both
@@ -60,6 +66,10 @@ class CuttingProxy:
                     await server.drain()
                 server.write_eof()
                 return
+            while self.passing == 0:
+                await asyncio.sleep(0.01)
+            if self.passing is not None:
+                self.passing -= 1
             server.write(data)
             await server.drain()
         server.transport.abort()
@@ -83,5 +93,6 @@ async def cutting_proxy(port: int) -> AsyncGenerator[CuttingProxy]:
         yield proxy
     finally:
         server.close()
+        proxy.passing = None
         proxy.drop()
         await server.wait_closed()

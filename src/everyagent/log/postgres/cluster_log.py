@@ -6,6 +6,7 @@ from typing import cast
 
 import anyio
 
+from everyagent.errors import OwnedElsewhere
 from everyagent.log.audit import AuditEntry
 from everyagent.log.chunk import EventChunk
 from everyagent.log.fanout import Announcement, Follower, Heads, News, OpenBus, hints_of
@@ -63,9 +64,11 @@ class ClusterLog(PostgresLog):
         )
 
     async def claim(self, session_id: str) -> SessionRecord:
-        node_id = self.membership.node_id
+        node_id, owned = self.membership.node_id, self.follower.owned
         record = await self._writer.submit(lambda group: claim(group, session_id, node_id))
-        self.follower.owned.add(record.number)
+        if owned is not self.follower.owned:  # the answer to the commit came late: another node may have the session
+            raise OwnedElsewhere(f"This node lost the session {session_id!r} again. Nothing was changed; try again.")
+        owned.add(record.number)
         return record
 
     async def release(self, number: int) -> None:
@@ -93,8 +96,8 @@ class ClusterLog(PostgresLog):
         return super().head(session) if session & ~PROJECTION in self.follower.owned else None
 
     def disown(self) -> None:
-        """Another node has taken the sessions of this one."""
-        self.follower.owned.clear()
+        """Another node has taken the sessions of this one, also those of claims that are under way."""
+        self.follower.owned = set()
 
     def announce(self, news: News) -> None:
         self._bus.announce(Announcement(self.membership.node_id, news=news))

@@ -1,6 +1,7 @@
 """Connections to PostgreSQL, set up by role, and the translation of their errors."""
 
 import time
+import uuid
 from typing import Final
 
 import psycopg
@@ -13,9 +14,9 @@ from everyagent.log.postgres.connection import Connection
 #: Seconds for which no new connection is tried after one failed.
 PAUSE_SECONDS: Final = 0.25
 FULL = "The disk of the PostgreSQL server is full, so nothing was written. The daemon goes on when it has space."
+TOKEN_LENGTH: Final = 16
 #: A peer that vanished is noticed within about 11 seconds, by both sides.
 _CLIENT = {
-    "application_name": "everyagent",
     "connect_timeout": "5",
     "keepalives_idle": "5",
     "keepalives_interval": "2",
@@ -23,8 +24,10 @@ _CLIENT = {
     "tcp_user_timeout": "10000",
     "target_session_attrs": "read-write",
 }
-#: A server that acknowledges commits before they are on its disk is overruled.
+#: A server that acknowledges commits before they are on its disk is overruled. It rolls back the transaction of a
+#: daemon that stands still, because others wait for its locks.
 _SERVER = (
+    "SET idle_in_transaction_session_timeout = '5s'; "
     "SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3; "
     "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off';"
 )
@@ -34,7 +37,10 @@ class Database:
     """`url` is a PostgreSQL connection string. What it sets itself is kept."""
 
     def __init__(self, url: str) -> None:
-        self._conninfo = make_conninfo("", **{**_CLIENT, **_given(url)})
+        #: The connections of this object have it in their name.
+        self.token = uuid.uuid4().hex[:TOKEN_LENGTH]
+        given = {"application_name": application(self.token), **_CLIENT, **_given(url)}
+        self._conninfo = make_conninfo("", **given)
         self.name = _without_password(url)
         self._failed_at = float("-inf")
 
@@ -73,6 +79,10 @@ class Database:
                 f"The log could not be written ({_reason(error)}). Nothing was acknowledged; try again."
             )
         return error
+
+
+def application(token: str) -> str:
+    return f"everyagent {token}"
 
 
 def _given(url: str) -> dict[str, str]:

@@ -12,8 +12,6 @@ from everyagent.log.postgres.database import Database
 
 #: A dead daemon's lock is given up by the server within about 11 seconds, even if its machine is gone.
 LOCK_SECONDS = 13
-#: A transaction of a node that does nothing for so long is rolled back by the server.
-IDLE_SECONDS = 5
 _LOCK = 0x65766573
 
 
@@ -83,9 +81,6 @@ class StoreLease:
                 "Daemons that share a database all need --cluster.",
             ) from None
         connection.execute("SET lock_timeout = '0'")
-        if self.shared:
-            # A node that stops in the middle of a transaction must not keep the others from writing.
-            connection.execute(f"SET idle_in_transaction_session_timeout = '{IDLE_SECONDS}s'")
 
 
 def _identity(connection: Connection) -> bytes:

@@ -4,6 +4,7 @@ import asyncio
 import uuid
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TypeVar, cast
 
 import psycopg
@@ -11,13 +12,16 @@ import psycopg
 from everyagent.errors import OwnedElsewhere, StoreUnavailable
 from everyagent.log.ownership import Beat, NodeInfo, Owner
 from everyagent.log.postgres.connection import Connection
-from everyagent.log.postgres.database import Database
+from everyagent.log.postgres.database import TOKEN_LENGTH, Database, application
 from everyagent.log.session_record import SessionRecord
 from everyagent.log.sql.group import Group
 from everyagent.log.sql.rows import SELECT_SESSION, no_such_session, session_record
 
 #: The condition for sessions that no living node owns.
 NO_OWNER = "(owner IS NULL OR NOT EXISTS (SELECT 1 FROM nodes WHERE nodes.id = sessions.owner))"
+
+#: Followed by the token of its `Database`.
+_PREFIX = "node_"
 
 T = TypeVar("T")
 
@@ -91,7 +95,7 @@ class PostgresMembership:
             raise self._database.away(str(error).strip() or "connection lost") from error
 
     def _join(self, connection: Connection) -> str:
-        address, node_id = self._address, f"node_{uuid.uuid4().hex}"
+        address, node_id = self._address, f"{_PREFIX}{self._database.token}{uuid.uuid4().hex[:16]}"
         with connection:
             connection.execute("INSERT INTO cluster VALUES (1, ?) ON CONFLICT (one) DO NOTHING", (address.key_check,))
             if connection.execute("SELECT key_check FROM cluster").fetchone() != (address.key_check,):
@@ -110,21 +114,31 @@ class PostgresMembership:
         return node_id
 
     def _beat(self, connection: Connection, remove_expired: bool, live_sessions: int, lag: int) -> Beat:
-        with connection:
-            renewed = connection.execute(
-                "UPDATE nodes SET lease_until = clock_timestamp() + ?::double precision * interval '1 second', "
-                "live_sessions = ?, lag = ? WHERE id = ? RETURNING 1",
-                (self._address.lease_seconds, live_sessions, lag, self.node_id),
-            ).fetchone()
-            removed: list[str] = []
-            if renewed and remove_expired:
-                rows = connection.execute(
-                    "DELETE FROM nodes WHERE lease_until < clock_timestamp() AND id <> ? RETURNING id", (self.node_id,)
-                ).fetchall()
-                removed = [cast("str", row[0]) for row in rows]
-            nodes = all_nodes(connection)
-            now = connection.execute("SELECT (extract(epoch FROM clock_timestamp()) * 1e6)::bigint").fetchone()
-        return Beat(renewed is not None, removed, nodes, cast("tuple[int]", now)[0])
+        """Each statement is a transaction of its own: a node that is paused between two of them holds no lock."""
+        renewed = connection.execute(
+            "UPDATE nodes SET lease_until = clock_timestamp() + ?::double precision * interval '1 second', "
+            "live_sessions = ?, lag = ? WHERE id = ? RETURNING 1",
+            (self._address.lease_seconds, live_sessions, lag, self.node_id),
+        ).fetchone()
+        removed: list[str] = []
+        if renewed and remove_expired:
+            rows = connection.execute(
+                "DELETE FROM nodes WHERE lease_until < clock_timestamp() AND id <> ? RETURNING id", (self.node_id,)
+            ).fetchall()
+            removed = [cast("str", row[0]) for row in rows]
+        for node_id in removed:
+            _cut_off(connection, node_id)
+        now = connection.execute("SELECT (extract(epoch FROM clock_timestamp()) * 1e6)::bigint").fetchone()
+        return Beat(renewed is not None, removed, all_nodes(connection), cast("tuple[int]", now)[0])
+
+
+def _cut_off(connection: Connection, node_id: str) -> None:
+    """Ends the connections of a removed node: if it stands still in the middle of a commit, all others wait for it."""
+    token = node_id.removeprefix(_PREFIX)[:TOKEN_LENGTH]
+    with suppress(psycopg.errors.InsufficientPrivilege):  # it has another role
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = ?", (application(token),)
+        )
 
 
 def all_nodes(connection: Connection) -> list[NodeInfo]:
