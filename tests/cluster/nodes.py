@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from everyagent.client import Client
+from everyagent.runtime.ports import free_port
 from everyagent.testing.daemon import TOKEN, DaemonProcess
 
 
@@ -50,7 +51,7 @@ def cluster_of(folder: Path, settings: Sequence[Sequence[str]]) -> Generator[lis
             if nodes:
                 node.data_dir.mkdir(mode=0o700)
                 shutil.copy(nodes[0].data_dir / "vault.key", node.data_dir)
-            node.start()
+            node.start(port=free_port())  # one that no client takes while the node is down
             at_the_end.callback(end, node)
             nodes.append(node)
         yield nodes
