@@ -52,7 +52,8 @@ class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
     """Without `token`, the data folder's `token` file is used; without `prices`, its `prices.json` if it exists;
     without `store`, the log is a SQLite file there.
 
-    `idle_timeout` is in seconds. `isolation` is the level of sessions that name none; none is below `min_isolation`.
+    `idle_timeout` and `turn_timeout` are in seconds. Of `turn_timeout` and each `max_...` but the connections, 0 is no
+    limit. `isolation` is the level of sessions that name none; none is below `min_isolation`.
     `session_*` are limits of the agents, which `agent_limits` reads.
     Sessions of API keys work below `key_directory`, by default the working directory.
     Requests may name this daemon by `allowed_host`, several with commas between them, besides its own addresses.
@@ -71,7 +72,12 @@ class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
     no_token: bool = False
     default_agent: Annotated[str, Meta(min_length=1)] = "claude"
     idle_timeout: Annotated[float, Meta(gt=0)] = 600.0
+    turn_timeout: Annotated[float, Meta(ge=0)] = 0.0
     max_connections: Annotated[int, Meta(ge=1)] = 20_000
+    max_requests: Annotated[int, Meta(ge=0)] = 5_000
+    max_sessions: Annotated[int, Meta(ge=0)] = 0
+    max_agents: Annotated[int, Meta(ge=0)] = 0
+    max_queued_messages: Annotated[int, Meta(ge=0)] = 1_000
     prices: Path | None = None
     isolation: IsolationChoice = "auto"
     min_isolation: Isolation = "none"

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import anyio
 import anyio.abc
 from anyio import to_thread
-from msgspec import Struct
+from msgspec import Struct, convert
 
 from everyagent.access.keyring import Keyring
 from everyagent.agents.adapter import Adapter, AgentState, Launch
@@ -233,6 +233,7 @@ async def sessions_of(
                 directory=Path.cwd(),
                 isolation=isolation,
                 limits=limits,
+                max_sessions=policy.max_sessions,
             )
             managed.sessions = sessions = Sessions(
                 log=log,
@@ -304,7 +305,7 @@ async def run(
     sys.setswitchinterval(0.0005)
     tune()
     token = ensure_token(settings)
-    policy = policy or Limits(idle_timeout=settings.idle_timeout)
+    policy = policy or convert(settings, Limits, from_attributes=True)
     with listen(settings.host, settings.port) as listener:
         host = settings.host if is_loopback(settings.host) else "127.0.0.1"
         url = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
@@ -321,6 +322,7 @@ async def run(
                 key_directory=settings.key_directory or Path.cwd(),
                 origins=settings.allowed_origin.lower().split(",") if settings.allowed_origin else (),
                 oidc=settings.oidc,
+                max_requests=settings.max_requests,
             )
             forwarder = _forwarder(sessions, api_settings)
             app = create_app(sessions, api_settings, managed=lambda: managed.managed, forwarder=forwarder)

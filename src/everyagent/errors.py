@@ -18,6 +18,7 @@ EveryagentError 500           a fault of the daemon
 ├── Conflict 409              the request contradicts the current state
 │   ├── SessionExists
 │   ├── SessionHasEnded
+│   ├── TooManySessions       the limit on open sessions is reached
 │   ├── AskClosed             the ask was answered before; the error has the first answer
 │   ├── KeyReused             the Idempotency-Key was used for another request
 │   ├── RecordExists          the id or the unique name is taken
@@ -32,6 +33,7 @@ EveryagentError 500           a fault of the daemon
 ├── UrlTooLong 414
 ├── UnsupportedMedia 415
 ├── RateLimited 429           too many requests of a key, or too many wrong tokens
+│   └── QueueFull             the limit on waiting messages of a session is reached
 ├── HeadersTooLarge 431
 ├── VaultError 500            a secret cannot be encrypted or decrypted
 ├── LogDamaged 500            a stored event or frame is not what was written; the rest of the log can be read
@@ -39,6 +41,8 @@ EveryagentError 500           a fault of the daemon
 │   └── AgentNotLoggedIn      the agent has neither an API key nor a login
 ├── Unavailable 503           the daemon is shutting down or overloaded
 │   ├── TooManyConnections    the limit on connections is reached
+│   ├── TooManyRequests       the limit on requests at a time is reached
+│   ├── TooManyAgents         the limit on running agents is reached
 │   ├── CommitFailed          the log could not write: disk error, or database locked
 │   ├── StoreUnavailable      the database cannot be reached or used; nothing was written
 │   │   └── BlobsUnavailable  the store for blobs cannot be reached or used
@@ -122,6 +126,9 @@ class SessionExists(Conflict, code="session_already_exists"): ...
 class SessionHasEnded(Conflict, code="session_ended"): ...
 
 
+class TooManySessions(Conflict, code="too_many_sessions"): ...
+
+
 class AskClosed(Conflict, code="ask_closed", title="Ask Already Answered"): ...
 
 
@@ -169,6 +176,9 @@ class UnsupportedMedia(EveryagentError, code="unsupported_media_type", status=41
 class RateLimited(EveryagentError, code="rate_limited", status=429): ...
 
 
+class QueueFull(RateLimited, code="queue_full"): ...
+
+
 class HeadersTooLarge(EveryagentError, code="headers_too_large", status=431): ...
 
 
@@ -193,6 +203,12 @@ class Unavailable(EveryagentError, code="unavailable", status=503): ...
 
 
 class TooManyConnections(Unavailable, code="too_many_connections"): ...
+
+
+class TooManyRequests(Unavailable, code="too_many_requests"): ...
+
+
+class TooManyAgents(Unavailable, code="too_many_agents"): ...
 
 
 class CommitFailed(Unavailable):

@@ -7,12 +7,14 @@ import anyio
 import pytest
 
 from everyagent.api.connection_limits import ConnectionLimits, descriptors_for_clients
+from everyagent.api.context import ApiSettings
 from everyagent.api.server import listen
 from tests.api.served import TOKEN, Served
 from tests.waiting import LIMIT_SECONDS
 
 SHORT = ConnectionLimits(head_seconds=0.2, body_seconds=0.2)
 FEW = ConnectionLimits(connections=3)
+ONE_REQUEST = ApiSettings(token=TOKEN, max_requests=1)
 
 
 async def connect(served: Served, data: bytes = b"") -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -177,3 +179,24 @@ def test_lost_clients_are_found_by_the_kernel_within_45_seconds() -> None:
 @pytest.mark.parametrize(("limit", "most"), [(256, 192), (1024, 768), (20_000, 19_488), (64, 1)])
 def test_some_file_descriptors_are_kept_from_clients(limit: int, most: int) -> None:
     assert descriptors_for_clients(limit) == most
+
+
+@pytest.mark.parametrize("settings", [ONE_REQUEST])
+async def test_requests_over_the_limit_are_503_until_others_are_done(served: Served) -> None:
+    body = b'{"agent":"mock"}'
+    request = head(
+        served, "POST /v1/sessions HTTP/1.1", "content-type: application/json", f"content-length: {len(body)}"
+    )
+    incoming, outgoing = await connect(served, request + b"\r\n" + body[:5])
+    with anyio.fail_after(LIMIT_SECONDS):
+        while (refused := await served.client.get("/v1/sessions")).status_code == 200:
+            await anyio.sleep(0.01)
+    assert (refused.status_code, refused.json()["code"], refused.json()["limit"]) == (503, "too_many_requests", 1)
+    assert "--max-requests" in refused.json()["detail"]
+    assert refused.headers["retry-after"] == "1"
+    assert (await served.client.get("/v1/health")).status_code == 200
+    outgoing.write(body[5:])
+    with anyio.fail_after(LIMIT_SECONDS):
+        assert b" 200 " in await incoming.readuntil(b"\r\n")
+    assert (await served.client.get("/v1/sessions")).status_code == 200
+    outgoing.close()

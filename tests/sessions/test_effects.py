@@ -30,6 +30,7 @@ from everyagent.sessions.loading import Past
 from everyagent.sessions.machine.inputs import answer_batch, cancel_batch, message_batch
 from everyagent.sessions.machine.parked import NONE_ANSWERED
 from everyagent.sessions.machine.sequencer import Sequencer
+from everyagent.sessions.running_agents import RunningAgents
 from everyagent.sessions.session_context import SessionContext
 
 RECORD = SessionRecord(
@@ -128,6 +129,7 @@ class Stage:
             UNPRICED,
             None,
             self._lost,
+            RunningAgents(0).admit,
         )
         self.actor = Actor(RECORD, self.agent, self.context, [], Past(Sequencer(), NONE_ANSWERED))  # pyright: ignore[reportArgumentType]
 
@@ -157,7 +159,7 @@ class Stage:
         self.spawn(self.actor.submit, message_batch(new_id("itm_"), message, None))
 
     def answer(self) -> None:
-        asks = self.actor._machine.state.sequencer.asks
+        asks = self.actor.machine.state.sequencer.asks
         for ask_id in list(asks._pending)[:1]:
             self.spawn(self.actor.submit, answer_batch(ask_id, PermissionAnswer(reply="once")))
 
@@ -235,7 +237,7 @@ async def test_a_commit_before_that_of_an_answer_does_not_end_the_wait_for_it() 
             received.append(await stage.actor.ask(weather))
 
         def reply() -> None:
-            (ask_id,) = stage.actor._machine.state.sequencer.asks._pending
+            (ask_id,) = stage.actor.machine.state.sequencer.asks._pending
             stage.spawn(stage.actor.submit, answer_batch(ask_id, given))
 
         frame: list[EventData] = [SessionUpdated(title="A title")]

@@ -20,6 +20,7 @@ from everyagent.api.idempotency import Idempotency, key_of
 from everyagent.api.metrics import Metrics, Sample
 from everyagent.api.owner_token import OwnerToken
 from everyagent.api.request_audit import RequestAudit
+from everyagent.api.requests_in_flight import RequestsInFlight
 from everyagent.api.response import Response
 from everyagent.api.response_sender import ResponseSender
 from everyagent.api.routes import ROUTES, openapi_json, schema_json
@@ -88,6 +89,7 @@ class Application:
         self._keys = keys = sessions.services.keys
         self._audit = RequestAudit(keys)
         self._sign_in = SignIn(settings.oidc, keys)
+        self._in_flight = RequestsInFlight(settings.max_requests, always=public)
         self.owner = OwnerToken(settings.token, settings.token_file)
         self.owner.replaced.append(lambda: self.readers.end(OWNER_ID))
         if keys is not None:
@@ -109,7 +111,8 @@ class Application:
         try:
             if self._is_managed(scope["path"]):
                 sender.api = self._managed
-            answer = self._cors.preflight(scope) or await self._answer(scope, receive, sender, sender.api)
+            with self._in_flight.counted(scope["path"]):
+                answer = self._cors.preflight(scope) or await self._answer(scope, receive, sender, sender.api)
             await answer(scope, receive, sender.send)
         except ClientDisconnect:
             return

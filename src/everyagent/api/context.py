@@ -25,6 +25,7 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
 
     `hosts` are accepted host names or whole `Host` values; `origins` are those of web pages that may use the API.
     Sessions of API keys work below `key_directory`, and never in a folder that contains `data_dir`.
+    At most `max_requests` are handled at a time; 0 is no limit. Streams and downloads that have begun do not count.
     With `oidc`, people can sign in to the inspector with a provider.
     """
 
@@ -37,6 +38,7 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
     oidc: OidcSettings | None = None
     max_body: int = 32 * MIB
     max_upload: int = 1024 * MIB
+    max_requests: int = 5_000
     version: str = __version__
 
 

@@ -16,7 +16,8 @@ from everyagent.config import Settings
 _VALUED = frozenset(
     {
         *("host", "port", "data-dir", "token", "default-agent", "idle-timeout", "prices", "log-format"),
-        *("store", "blobs", "bus"),
+        *("store", "blobs", "bus", "turn-timeout"),
+        *("max-requests", "max-sessions", "max-agents", "max-queued-messages"),
         *(
             "isolation",
             "min-isolation",

@@ -19,7 +19,12 @@ def serve(
     no_token: Annotated[bool | None, Parameter(negative=())] = None,
     default_agent: str | None = None,
     idle_timeout: float | None = None,
+    turn_timeout: float | None = None,
     max_connections: int | None = None,
+    max_requests: int | None = None,
+    max_sessions: int | None = None,
+    max_agents: int | None = None,
+    max_queued_messages: int | None = None,
     prices: Path | None = None,
     isolation: IsolationChoice | None = None,
     min_isolation: Isolation | None = None,
@@ -60,9 +65,22 @@ def serve(
     idle_timeout
         Seconds after which the agent process of an idle session is stopped; the next message resumes it.
         [default: 600]
+    turn_timeout
+        Seconds for which an agent may send nothing in a turn, before the turn is ended with an error; 0 is no limit.
+        The log has a warning at three quarters of it. Time in which a person is asked does not count. Sessions may
+        have another one. [default: 0]
     max_connections
         The most connections of clients at a time; further ones get a 503. Three quarters of the file descriptors that
         the process may open are the limit in any case. [default: 20000]
+    max_requests
+        The most requests that are handled at a time; further ones get a 503. 0 is no limit. [default: 5000]
+    max_sessions
+        The most sessions that have not ended; further ones get a 409. 0 is no limit. [default: 0]
+    max_agents
+        The most sessions whose agent runs at a time. The agent that is idle for longest is stopped for another one; if
+        all are busy, messages get a 503. 0 is no limit. [default: 0]
+    max_queued_messages
+        The most messages that wait in one session; further ones get a 429. 0 is no limit. [default: 1000]
     prices
         A JSON file with the prices of models, for costs and budgets. [default: prices.json in the data folder]
     isolation
@@ -121,7 +139,12 @@ def serve(
             "no-token": no_token,
             "default-agent": default_agent,
             "idle-timeout": idle_timeout,
+            "turn-timeout": turn_timeout,
             "max-connections": max_connections,
+            "max-requests": max_requests,
+            "max-sessions": max_sessions,
+            "max-agents": max_agents,
+            "max-queued-messages": max_queued_messages,
             "prices": prices,
             "isolation": isolation,
             "min-isolation": min_isolation,

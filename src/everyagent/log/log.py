@@ -243,6 +243,10 @@ class Log(Protocol):
         """At most `limit + 1` sessions: the last one only shows that there is another page."""
         ...
 
+    async def open_sessions(self) -> int:
+        """The number of sessions of all workspaces that have not ended."""
+        ...
+
     async def unfinished(self) -> list[SessionRecord]:
         """Sessions with a live process, an open turn or queued inputs, oldest first: what a crash left behind."""
         ...

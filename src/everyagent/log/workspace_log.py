@@ -94,6 +94,9 @@ class WorkspaceLog:
     async def sessions(self, query: SessionQuery) -> list[SessionRecord]:
         return await self._log.sessions(replace(query, workspace=current().workspace))
 
+    async def open_sessions(self) -> int:
+        return await self._log.open_sessions()
+
     async def unfinished(self) -> list[SessionRecord]:
         return await self._log.unfinished()
 

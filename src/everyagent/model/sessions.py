@@ -16,6 +16,8 @@ from everyagent.model.usage import Usage
 Delivery: TypeAlias = Literal["queue", "steer"]
 #: When a session ends by itself: never, with its agent's process, or after its first turn.
 Lifetime: TypeAlias = Literal["open", "process", "turn"]
+#: Seconds; 0 is no limit.
+TurnTimeout: TypeAlias = Annotated[float, Meta(ge=0)]
 PERMISSION_MODES: tuple[str, ...] = ("default", "plan", "acceptEdits", "bypass")
 
 
@@ -29,6 +31,9 @@ class CreateSession(Struct, frozen=True, kw_only=True, omit_defaults=True, renam
 
     `lifetime`: an `open` session lives until it is terminated or deleted, a `process` session ends with its agent's
     process, a `turn` session after its first turn.
+
+    `turnTimeout` is the time in seconds for which the agent may send nothing in a turn, before the turn is ended with
+    an error; 0 is no limit. Without it the server's default is used.
 
     `secrets` are variables for the agent like `env`, whose values are masked in all that is stored of the session.
     Values of `env` that look like secrets are masked as well.
@@ -50,6 +55,7 @@ class CreateSession(Struct, frozen=True, kw_only=True, omit_defaults=True, renam
     isolation: IsolationChoice | None = None
     lifetime: Lifetime = "open"
     limits: AgentLimits = NO_LIMITS
+    turn_timeout: TurnTimeout | None = None
     system_prompt: str | None = None
     metadata: dict[str, str] = {}
 
@@ -108,8 +114,8 @@ class ForkOrigin(Struct, frozen=True, kw_only=True, rename="camel"):
 class SessionInfo(Struct, frozen=True, kw_only=True, rename="camel"):
     """`env` and `mcp` show what is configured, without the secrets. Times are milliseconds since 1970.
 
-    `isolation` is the level of the session's agent, never `auto`; null in a session of an earlier version. `limits` are
-    those that the session asked for.
+    `isolation` is the level of the session's agent, never `auto`; null in a session of an earlier version. `limits` and
+    `turnTimeout` are those that the session asked for.
     """
 
     session_id: str
@@ -135,6 +141,7 @@ class SessionInfo(Struct, frozen=True, kw_only=True, rename="camel"):
     isolation: Isolation | None = None
     lifetime: Lifetime = "open"
     limits: AgentLimits = NO_LIMITS
+    turn_timeout: float | None = None
     system_prompt: str | None
     usage: Usage
     cost_usd: float

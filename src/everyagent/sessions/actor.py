@@ -54,7 +54,7 @@ class Actor:
         self.failure: Exception | None = None
         self._context = context
         lifetime, masker = config_of(record).lifetime, context.masker_of(record)
-        self._machine = Machine(
+        self.machine = Machine(
             SessionState(record, queue, context.prices, masker, lifetime, past.answered, past.sequencer),
             title=adapter.title,
             capabilities=adapter.capabilities,
@@ -70,7 +70,7 @@ class Actor:
 
     @property
     def record(self) -> SessionRecord:
-        return self._machine.state.record
+        return self.machine.state.record
 
     @property
     def adapter(self) -> Adapter:
@@ -78,20 +78,20 @@ class Actor:
 
     @property
     def projected(self) -> bool:
-        return self._machine.projection is not None
+        return self.machine.projection is not None
 
     @property
     def live(self) -> bool:
         return self._link.conversation is not None
 
     @property
-    def dies(self) -> bool:
-        """Its agent has died since it last sent anything, and is started again for the next message."""
-        return bool(self._machine.state.silent_deaths) and self.record.status != "ended"
+    def talking(self) -> bool:
+        """An agent is being started or stopped, or given a turn."""
+        return self._talk.locked()
 
     @property
     def idle(self) -> bool:
-        state, waits = self._machine.state, self._lock.locked() or self._talk.locked() or self.failure is not None
+        state, waits = self.machine.state, self._lock.locked() or self.talking or self.failure is not None
         return not waits and (state.parked or not (state.busy or state.queue))
 
     async def submit(self, command: inputs.Batch | Plan) -> Decision | None:
@@ -100,7 +100,7 @@ class Actor:
             async with self._lock:
                 if self.failure:
                     raise session_lost()
-                batch = command if isinstance(command, inputs.Batch) else command(self._machine.projection, self.record)
+                batch = command if isinstance(command, inputs.Batch) else command(self.machine.projection, self.record)
                 if batch is None:
                     return None
                 decision, done = await self._take_batch(batch)
@@ -111,9 +111,9 @@ class Actor:
         return decision
 
     async def _take_batch(self, batch: inputs.Batch) -> tuple[Decision, asyncio.Event | None]:
-        before = self._machine.snapshot()
+        before = self.machine.snapshot()
         try:
-            decision = self._machine.decide(batch, self._context.clock.micros())
+            decision = self.machine.decide(batch, self._context.clock.micros())
         except EveryagentError:  # refused before anything was changed
             raise
         except Exception as error:
@@ -122,7 +122,7 @@ class Actor:
         try:
             await self._commit(decision)
         except (StorageFull, StoreUnavailable, KeyReused):
-            self._machine.restore(before)
+            self.machine.restore(before)
             raise
         except Exception as error:
             self.lose(error)
@@ -133,7 +133,7 @@ class Actor:
         """Stop the sub-agent that this call started; False if it does not run. The turn goes on."""
         if not self.adapter.capabilities.subagent_interrupt:
             raise cannot_stop_one(self.adapter.title)
-        state, conversation = self._machine.state, self._link.conversation
+        state, conversation = self.machine.state, self._link.conversation
         key = state.sequencer.key_of(item_id)
         return bool(key and conversation and state.turn and await conversation.interrupt_subagent(key))
 
@@ -168,7 +168,7 @@ class Actor:
 
     async def shut_down(self) -> None:
         """The daemon stops. A running turn ends as interrupted; the session goes on with the next daemon."""
-        await self._stop(force=self._machine.state.turn is not None)
+        await self._stop(force=self.machine.state.turn is not None)
         async with self._lock:
             await self._take(inputs.ShutDown())
         self._calls.close()
@@ -219,7 +219,7 @@ class Actor:
         if self.failure:
             return None
         try:
-            return self._machine.decide(input, self._context.clock.micros())
+            return self.machine.decide(input, self._context.clock.micros())
         except Exception as error:  # noqa: BLE001 - the state may be half changed, so the session is loaded again
             self.lose(error)
             return None
@@ -245,11 +245,9 @@ class Actor:
         if decision.append is None:
             self._carry_out(decision)
             return decision
-        self._finish_later(decision, decision.append, self._append(decision, decision.append))
+        done = self._append(decision, decision.append)
+        done.add_done_callback(partial(self._committed, decision, self._backlog.add(decision.append)))
         return decision
-
-    def _finish_later(self, decision: Decision, append: Append, done: "asyncio.Future[None]") -> None:
-        done.add_done_callback(partial(self._committed, decision, self._backlog.add(append)))
 
     async def _commit(self, decision: Decision) -> None:
         if decision.append is None:
@@ -258,7 +256,7 @@ class Actor:
         try:
             await asyncio.wait((done,))
         except asyncio.CancelledError:  # whoever waits goes away, but the commit and its effects do not
-            self._finish_later(decision, decision.append, done)
+            done.add_done_callback(partial(self._committed, decision, self._backlog.add(decision.append)))
             raise
         done.result()
 
@@ -270,7 +268,7 @@ class Actor:
         if transaction.unparsed:
             counts.unknown_frames[agent] += transaction.unparsed
             counts.unknown_samples[agent].extend(transaction.samples)
-        return self._context.append(append, decision, self._machine.state.mask)
+        return self._context.append(append, decision, self.machine.state.mask)
 
     def _committed(self, decision: Decision, size: int, done: "asyncio.Future[None]") -> None:
         self._backlog.remove(size)
@@ -327,7 +325,7 @@ class Actor:
 
     async def _prompt(self, turn: ActiveTurn, delay: float) -> None:
         """Give the turn to the agent, started or resumed if it does not run."""
-        machine, projections = self._machine, self._context.projections
+        machine, projections = self.machine, self._context.projections
         try:
             await anyio.sleep(delay)
             if turn is machine.state.turn and machine.projection and projections:
@@ -344,10 +342,11 @@ class Actor:
 
     async def _give(self, turn: ActiveTurn) -> None:
         link, opened = self._link, None
-        if turn is not self._machine.state.turn:
+        if turn is not self.machine.state.turn:
             return
         if link.conversation is None:
-            opened = await link.open(await self._context.launch(self._machine))
+            await self._context.admit(self)
+            opened = await link.open(await self._context.launch(self.machine))
             if opened is None:
                 return
         async with self._lock:
@@ -395,6 +394,6 @@ class Actor:
                 await projections.turn_over(session_id)
             except Exception:
                 logger.exception("work after a turn failed; the session goes on", session=session_id)
-        if self._machine.state.restart_wanted:
+        if self.machine.state.restart_wanted:
             await self.hibernate(restart=True)
         await self.next_turn()

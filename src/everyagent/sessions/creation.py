@@ -34,6 +34,7 @@ from everyagent.sessions.launch.tool_policies import enforceable
 from everyagent.sessions.machine.sequencer import Emission
 from everyagent.sessions.machine.session_mask import masked_data
 from everyagent.sessions.machine.transaction import Position, Transaction
+from everyagent.sessions.refusals import too_many_sessions
 
 _SESSION_ID = re.compile(r"[A-Za-z0-9._~:-]{1,128}")
 #: Events that a worker thread encodes at a time for a fork.
@@ -55,6 +56,7 @@ class Creation:
         directory: Path,
         isolation: IsolationPolicy = DEFAULT_ISOLATION,
         limits: AgentLimits = NO_LIMITS,
+        max_sessions: int = 0,
     ) -> None:
         self._log = log
         self._agents = agents
@@ -64,6 +66,8 @@ class Creation:
         self._default_directory = directory
         self._isolation = isolation
         self._limits = limits
+        self._max_sessions = max_sessions
+        self._writing = asyncio.Lock()
 
     async def create(
         self,
@@ -91,6 +95,7 @@ class Creation:
             isolation=await self._isolation.chosen(request.isolation),
             lifetime=request.lifetime,
             limits=permitted(request.limits, self._limits),
+            turn_timeout=request.turn_timeout,
             env=sorted({**request.env, **_checked_secrets(request)}),
             mcp=redacted(request.mcp),
         )
@@ -165,7 +170,14 @@ class Creation:
     ) -> SessionInfo:
         head, frame = append.events[-1].sequence, append.frames[-1].number
         record = replace(record, last_sequence=head, last_frame=frame, last_at=append.at)
-        await self._log.create(record, append.events, append.frames, receipt(record) if receipt else None, projection)
+        made = receipt(record) if receipt else None
+        if not self._max_sessions:
+            await self._log.create(record, append.events, append.frames, made, projection)
+            return info_of(record)
+        async with self._writing:
+            if await self._log.open_sessions() >= self._max_sessions:
+                raise too_many_sessions(self._max_sessions)
+            await self._log.create(record, append.events, append.frames, made, projection)
         return info_of(record)
 
     def _record(

@@ -40,7 +40,10 @@ class ProjectedSessions:
         def planned(projection: Projection | None, record: SessionRecord) -> Batch | None:
             if projection is None:
                 raise NotFound(f"There is no managed session {session_id!r}.")
-            return plan(projection, record)
+            batch = plan(projection, record)
+            if batch and batch.submission:
+                self._supervisor.require_agent(actor)
+            return batch
 
         require_writable(self.log)
         async with self._supervisor.hold(session_id) as actor:

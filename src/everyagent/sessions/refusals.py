@@ -9,8 +9,11 @@ from everyagent.errors import (
     EveryagentError,
     OffsetOutOfRange,
     OwnedElsewhere,
+    QueueFull,
     SessionHasEnded,
     StorageFull,
+    TooManyAgents,
+    TooManySessions,
     Unavailable,
     UnsupportedChoice,
 )
@@ -68,6 +71,29 @@ def cannot_steer(title: str) -> UnsupportedChoice:
 
 def cannot_stop_one(title: str) -> UnsupportedChoice:
     return UnsupportedChoice(f"{title} cannot stop one of its sub-agents alone. Stop the whole turn instead.")
+
+
+def queue_full(limit: int) -> QueueFull:
+    return QueueFull(
+        f"{limit} messages wait in this session, the server's limit (`--max-queued-messages`). Nothing was stored. "
+        "Send it again when the session has taken some of them, or cancel the running turn.",
+        limit=limit,
+    )
+
+
+def too_many_sessions(limit: int) -> TooManySessions:
+    return TooManySessions(
+        f"There are {limit} open sessions, the server's limit (`--max-sessions`). Terminate or delete one that is not "
+        "needed any more, then try again.",
+        limit=limit,
+    )
+
+
+def too_many_agents(limit: int) -> TooManyAgents:
+    return TooManyAgents(
+        f"{limit} agents run and are busy, the server's limit (`--max-agents`). Try again when one of them is done.",
+        limit=limit,
+    )
 
 
 def offset_outside(offset: int, head: int) -> OffsetOutOfRange:

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 class SessionContext(NamedTuple):
     """`spawn` runs an async function as a background task; its failures are logged.
 
-    `lost` is called once by an actor whose memory and log may differ. `seal_input` encrypts a waiting message that has
-    a secret of its session in it.
+    `admit` is awaited before an actor starts an agent; it raises `TooManyAgents`. `lost` is called once by an actor
+    whose memory and log may differ. `seal_input` encrypts a waiting message that has a secret of its session in it.
     """
 
     log: Log
@@ -41,6 +41,7 @@ class SessionContext(NamedTuple):
     prices: Prices
     projections: Projections | None
     lost: "Callable[[Actor], None]"
+    admit: "Callable[[Actor], Awaitable[None]]"
     masker_of: Callable[[SessionRecord], Masker] = lambda _: NOTHING
     seal_input: Callable[[Masker, Input, str], Input] = lambda _masker, input, _session: input
 

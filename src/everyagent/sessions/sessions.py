@@ -169,6 +169,7 @@ class Sessions:
         item_id = new_id("itm_")
         batch = message_batch(item_id, message, receipt(item_id) if receipt else None)
         async with self._supervisor.hold(session_id) as actor:
+            self._supervisor.require_agent(actor)
             await actor.submit(batch)
         return item_id
 

@@ -27,7 +27,9 @@ from everyagent.sessions.locks import Locks
 from everyagent.sessions.machine.inputs import Batch
 from everyagent.sessions.machine.projection import Projections
 from everyagent.sessions.refusals import shutting_down
+from everyagent.sessions.running_agents import RunningAgents
 from everyagent.sessions.session_context import SessionContext
+from everyagent.sessions.watchdog import Watchdog
 
 logger = get_logger(__name__)
 
@@ -50,6 +52,8 @@ class Supervisor:
         self._tasks = tasks
         self._projections = projections
         self._limits = policy
+        self._running = RunningAgents(policy.max_agents)
+        self._watchdog = Watchdog(policy, self._spawn_in)
         self._context = SessionContext(
             log=log,
             clock=clock,
@@ -61,6 +65,7 @@ class Supervisor:
             prices=prices,
             projections=projections,
             lost=self._lost,
+            admit=self._running.admit,
             masker_of=launcher.masker_of,
             seal_input=launcher.seal_input,
         )
@@ -81,6 +86,10 @@ class Supervisor:
     @property
     def closing(self) -> bool:
         return self._closing
+
+    def require_agent(self, actor: Actor) -> None:
+        """Refuses a message before it is stored, if no agent could be started for it."""
+        self._running.require_room(actor)
 
     def actors(self) -> list[Actor]:
         return list(self._actors.values())
@@ -231,11 +240,14 @@ class Supervisor:
         self._spawn(self._launcher.scratch.sweep, self._log.session_by_number)
         while True:
             await anyio.sleep(self._limits.sweep_every)
+            self._watchdog.look(self._actors.values(), anyio.current_time())
             for session_id, actor in list(self._actors.items()):
                 if not actor.idle or actor.users:
                     continue
                 long = anyio.current_time() - actor.idle_since > self._limits.idle_timeout
-                if not actor.live and (long or not actor.dies):  # the deaths in a row of an agent are counted in memory
+                if not actor.live and (
+                    long or not actor.machine.state.dies
+                ):  # the deaths in a row of an agent are counted in memory
                     del self._actors[session_id]
                     if actor.record.status == "ended":
                         self._spawn(self._launcher.scratch.remove, actor.record.number)

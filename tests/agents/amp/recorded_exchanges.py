@@ -90,7 +90,7 @@ class Player:
         )
         if death.history_lost:
             self._session.emit([Emission(endings.history_lost(), True)])
-        self._session.emit(endings.death(self._session.order, death, cancelled=False))
+        self._session.emit(endings.death(self._session.order, death, None))
 
 
 class _Block(msgspec.Struct):

@@ -48,6 +48,7 @@ def _facts(info: SessionInfo) -> list[tuple[str, str]]:
         ("isolation", info.isolation),
         ("lifetime", info.lifetime),
         ("limits", " · ".join(f"{name} {value}" for name, value in _limits(info.limits))),
+        ("turn timeout", None if info.turn_timeout is None else f"{info.turn_timeout:g} s"),
         ("directory", info.directory),
         ("native id", info.native_session_id),
         ("forked from", f"{origin.session_id} at {origin.sequence}" if origin else None),

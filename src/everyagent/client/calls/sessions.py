@@ -63,6 +63,7 @@ def create(
     isolation: IsolationChoice | None = None,
     lifetime: Lifetime = "open",
     limits: AgentLimits = NO_LIMITS,
+    turn_timeout: float | None = None,
     system_prompt: str | None = None,
     metadata: Mapping[str, str] | None = None,
 ) -> ApiCall[SessionInfo]:
@@ -84,6 +85,7 @@ def create(
         isolation=isolation,
         lifetime=lifetime,
         limits=limits,
+        turn_timeout=turn_timeout,
         system_prompt=system_prompt,
         metadata=dict(metadata or {}),
     )

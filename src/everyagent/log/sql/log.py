@@ -130,6 +130,9 @@ class SqlLog(ABC, Generic[C, W]):
     async def sessions(self, query: SessionQuery) -> list[SessionRecord]:
         return await self._readers.read(partial(sessions.listing, query=query))
 
+    async def open_sessions(self) -> int:
+        return await self._readers.read(sessions.count_open)
+
     async def unfinished(self) -> list[SessionRecord]:
         return await self._readers.read(partial(sessions.unfinished, condition=self._queries.unfinished))
 

@@ -36,6 +36,13 @@ def listing(connection: Connection, query: SessionQuery) -> list[SessionRecord]:
     return [session_record(row) for row in rows.fetchall()]
 
 
+def count_open(connection: Connection) -> int:
+    rows = connection.execute(
+        "SELECT COUNT(*) FROM sessions WHERE status IN ('idle', 'running', 'waiting', 'hibernated')"
+    )
+    return cast("tuple[int]", rows.fetchone())[0]
+
+
 def unfinished(connection: Connection, condition: str) -> list[SessionRecord]:
     """`condition` is that of the database's partial index for it."""
     rows = connection.execute(f"{SELECT_SESSION}WHERE {condition} ORDER BY number")

@@ -31,6 +31,7 @@ def info_of(record: SessionRecord) -> SessionInfo:
         isolation=config.isolation,
         lifetime=config.lifetime,
         limits=config.limits,
+        turn_timeout=config.turn_timeout,
         system_prompt=config.system_prompt,
         usage=record.usage,
         cost_usd=record.cost_usd,

@@ -22,7 +22,8 @@ class AnsweredIds(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class SessionConfig(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`env` holds names and `mcp` a redacted view; the values are in `SessionSecrets`.
 
-    `isolation` is None for a session of an earlier version: it gets the server's default.
+    `isolation` is None for a session of an earlier version, `turn_timeout` for one that named none: they get the
+    server's default.
     """
 
     directory: str
@@ -35,6 +36,7 @@ class SessionConfig(Struct, frozen=True, kw_only=True, omit_defaults=True):
     isolation: Isolation | None = None
     lifetime: Lifetime = "open"
     limits: AgentLimits = NO_LIMITS
+    turn_timeout: float | None = None
     forked_from: ForkOrigin | None = None
     answered: AnsweredIds = AnsweredIds()
 

@@ -1,15 +1,19 @@
 """The running turn of a session."""
 
+from msgspec.structs import replace
+
 from everyagent.agents.adapter import Death, Prompt
+from everyagent.model.events import EventData, TurnEnded
 
 
 class ActiveTurn:
     """`prompt` is None for a turn that the agent began by itself.
 
-    `prompted`: the agent was given the prompt; `responded`: it has sent something since.
+    `prompted`: the agent was given the prompt; `responded`: it has sent something since. `failure` is the error with
+    which the daemon stops it; without one, a turn that is stopped counts as interrupted.
     """
 
-    __slots__ = ("cancelled", "prompt", "prompted", "responded", "tries", "turn_id")
+    __slots__ = ("cancelled", "failure", "prompt", "prompted", "responded", "tries", "turn_id")
 
     def __init__(self, turn_id: str | None, prompt: Prompt | None) -> None:
         self.turn_id = turn_id
@@ -17,7 +21,14 @@ class ActiveTurn:
         self.prompted = prompt is None
         self.responded = False
         self.cancelled = False
+        self.failure: str | None = None
         self.tries = 0
+
+    def ended_by(self, data: EventData) -> EventData:
+        """The agent's end of this turn, as an error if the daemon stopped it for one. Other events stay as they are."""
+        if self.failure is None or not isinstance(data, TurnEnded):
+            return data
+        return replace(data, stop_reason="error", error=self.failure)
 
     def may_go_on(self, death: Death) -> bool:
         """Whether a new agent may be given the same prompt after this death."""

@@ -1,8 +1,9 @@
 """The events that end a turn after a failure: of the agent, of the daemon, of a commit, of a start."""
 
 from everyagent.agents.adapter import Death
-from everyagent.errors import AgentNotInstalled, AgentNotLoggedIn
+from everyagent.errors import AgentNotInstalled, AgentNotLoggedIn, TooManyAgents
 from everyagent.model.events import Error, Retry
+from everyagent.sessions.machine.active_turn import ActiveTurn
 from everyagent.sessions.machine.sequencer import Emission, Sequencer
 
 
@@ -15,10 +16,17 @@ def how(death: Death) -> str:
     return f"The agent's process ended with exit code {death.exit_code}."
 
 
-def death(sequencer: Sequencer, death: Death, *, cancelled: bool, final: bool = False) -> list[Emission]:
+def cancelled(sequencer: Sequencer, turn: ActiveTurn) -> list[Emission]:
+    """The turn was stopped by a client, or by the daemon for an error."""
+    if turn.failure:
+        return sequencer.end_turn("error", turn.failure, error=turn.failure)
+    return sequencer.end_turn("interrupted", "The turn was cancelled.")
+
+
+def death(sequencer: Sequencer, death: Death, turn: ActiveTurn | None, *, final: bool = False) -> list[Emission]:
     """The agent is gone; everything that it left open is closed. `final`: the session ends with it."""
-    if cancelled:
-        return sequencer.end_turn("interrupted", "The turn was cancelled.")
+    if turn and turn.cancelled:
+        return cancelled(sequencer, turn)
     if death.expected:
         return sequencer.end_turn("interrupted", "The agent was stopped.")
     message = how(death)
@@ -60,15 +68,17 @@ def failure(error: Exception) -> Error:
             code = "auth"
         case AgentNotInstalled():
             code = "agent_not_installed"
+        case TooManyAgents():
+            code = "limit_exceeded"
         case _:
             code = "agent_crashed"
     return Error(message=str(error) or "The agent did not answer in time.", code=code)
 
 
-def not_started(sequencer: Sequencer, error: Exception, *, cancelled: bool) -> list[Emission]:
+def not_started(sequencer: Sequencer, error: Exception, turn: ActiveTurn) -> list[Emission]:
     """The agent never took the turn, perhaps because it was ended to cancel it."""
-    if cancelled:
-        return sequencer.end_turn("interrupted", "The turn was cancelled.")
+    if turn.cancelled:
+        return cancelled(sequencer, turn)
     failed = failure(error)
     return [
         Emission(failed, True),

@@ -9,7 +9,7 @@ from msgspec import Struct, UnsetType, field
 from everyagent.agents.adapter import Change, Death, DecodedFrame
 from everyagent.log.log import FrameDirection, Receipt
 from everyagent.model.asks import Answer
-from everyagent.model.events import PermissionRequested, SessionUpdated, ToolRequested
+from everyagent.model.events import Error, ItemCompleted, PermissionRequested, SessionUpdated, ToolRequested
 from everyagent.model.principals import EventActor, current_actor
 from everyagent.model.sessions import SendMessage
 from everyagent.sessions.machine.active_turn import ActiveTurn
@@ -21,6 +21,7 @@ class Batch(Struct, frozen=True, kw_only=True):
 
     `frame` is the request as it is recorded; without `recorded` only if events are made from it.
     `interrupt` is the reason to stop the running turn; with `interrupt_next` also one that is about to begin.
+    `notice` is an event of the daemon; an `Error` is also the reason why an interrupted turn fails.
     `subagents` are the calls whose sub-agents are stopped alone.
     `updated` is emitted; `config` is the row's new one; `change` is applied to the live agent, if it can be;
     `restart`: the agent must be started again to know of it.
@@ -34,6 +35,7 @@ class Batch(Struct, frozen=True, kw_only=True):
     recorded: bool = True
     interrupt: str | None = None
     interrupt_next: bool = False
+    notice: Error | ItemCompleted | None = None
     subagents: Sequence[str] = ()
     answers: Sequence[tuple[str, Answer]] = ()
     submission: Submission | None = None

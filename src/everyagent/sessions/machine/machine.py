@@ -11,6 +11,7 @@ import msgspec
 from everyagent.agents.adapter import Capabilities, Death, DecodedFrame, Echo, NativeSession, Synthetic
 from everyagent.model.asks import Answer
 from everyagent.model.events import (
+    Error,
     ItemDelta,
     PermissionRequested,
     SessionEnded,
@@ -37,7 +38,7 @@ from everyagent.sessions.machine.sequencer import Emission
 from everyagent.sessions.machine.state import SessionState
 from everyagent.sessions.machine.statuses import settle
 from everyagent.sessions.machine.transaction import Transaction
-from everyagent.sessions.refusals import AskNotOpen, cannot_steer, cannot_stop_one, session_ended
+from everyagent.sessions.refusals import AskNotOpen, cannot_steer, cannot_stop_one, queue_full, session_ended
 
 
 class Machine:
@@ -121,6 +122,8 @@ class Machine:
         if batch.interrupt_next:
             self._begin_next(decision)
         stopped = state.turn if batch.interrupt else None
+        if stopped and isinstance(batch.notice, Error):
+            stopped.failure = batch.notice.message
         decision.patient = decision.stopped = stopped is not None
         transaction.begin_frame(batch.direction, batch.frame, optional=not batch.recorded, actor=batch.actor)
         parked = state.parked
@@ -129,8 +132,8 @@ class Machine:
             answering.drop_parked(state, batch.interrupt, decision)
         elif resumption:
             self._resume(resumption, decision)
-        if batch.updated:
-            transaction.emit([Emission(batch.updated, True)])
+        for data in (batch.updated, batch.notice):
+            transaction.emit(state.sequencer.apply(data, synthetic=True) if data else ())
         if batch.config:
             transaction.change(config=batch.config)
         if batch.change and state.live:
@@ -163,6 +166,8 @@ class Machine:
         """Whether it goes into the running turn. Raises if the agent cannot take it there."""
         wanted = submission is not None and submission.entries[0].message.delivery == "steer"
         if not wanted or not self.state.turn or not self.state.live:
+            if submission and 0 < self._limits.max_queued_messages <= len(self.state.queue):
+                raise queue_full(self._limits.max_queued_messages)
             return False
         if not self._capabilities.steering:
             raise cannot_steer(self._title)
@@ -256,7 +261,7 @@ class Machine:
         if turn is not self.state.turn or self.state.ending:
             return
         decision.note({"cause": "prompt_failed", "detail": str(error)})
-        decision.transaction.emit(endings.not_started(self.state.sequencer, error, cancelled=turn.cancelled))
+        decision.transaction.emit(endings.not_started(self.state.sequencer, error, turn))
         had_agent = self.state.position.native_session_id is not None
         final = lifetimes.without_process(self.state.lifetime, error, had_agent=had_agent)
         self._finish_turn(decision, final=final)
@@ -284,7 +289,7 @@ class Machine:
                 data = draft.data if synthetic else draft
                 if state.ending and answering.outlived(state, data):
                     continue
-                transaction.emit(sequencer.apply(data, synthetic=synthetic))
+                transaction.emit(sequencer.apply(turn.ended_by(data) if turn else data, synthetic=synthetic))
                 if turn:
                     turn.responded = True
                     state.silent_deaths = 0
@@ -359,10 +364,8 @@ class Machine:
             decision.effects.append(effects.PromptAgent(turn, delay))
         else:
             transaction.emit(state.held_text())
-            cancelled, last = turn is not None and turn.cancelled, turn is not None and state.lifetime == "turn"
-            transaction.emit(
-                endings.death(state.sequencer, death, cancelled=cancelled, final=last or final is not None)
-            )
+            last = turn is not None and state.lifetime == "turn"
+            transaction.emit(endings.death(state.sequencer, death, turn, final=last or final is not None))
             self._finish_turn(decision, "hibernated", final, death)
 
     def _command_failed(self, error: Exception, decision: Decision) -> None:

@@ -73,6 +73,17 @@ class SessionState:
         return self.sequencer.turn_id is not None or len(self.sequencer.asks) > 0
 
     @property
+    def dies(self) -> bool:
+        """Its agent has died since it last sent anything, and is started again for the next message."""
+        return self.silent_deaths > 0 and self.record.status != "ended"
+
+    @property
+    def awaited(self) -> ActiveTurn | None:
+        """The running turn, while the agent is expected to send something: nobody is asked, and nobody stopped it."""
+        turn = self.turn
+        return turn if turn and turn.prompted and not turn.cancelled and not len(self.sequencer.asks) else None
+
+    @property
     def parked(self) -> bool:
         """Asks are open, and no agent runs that waits for them: no turn begins before they are closed."""
         return len(self.sequencer.asks) > 0 and self.sequencer.turn_id is None and not self.live

@@ -161,6 +161,10 @@ class ReadingRules:
         await log.append(step)
         assert [each.session_id for each in await log.sessions(SessionQuery(status="running"))] == ["s3"]
         assert await log.sessions(SessionQuery(status="running", agent="other")) == []
+        open_before = await log.open_sessions()
+        step = Append(session=made[2].number, epoch=0, expected=1, at=START, changes=SessionChanges(status="ended"))
+        await log.append(step)
+        assert await log.open_sessions() == open_before - 1
 
     async def test_what_a_dead_daemon_left_behind_is_found(self, log: Log) -> None:
         made = [await new_session(log, f"s{n}") for n in range(5)]
