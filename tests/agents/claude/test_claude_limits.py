@@ -21,3 +21,16 @@ def test_bombs_in_the_shell_end_their_turns_and_the_session_goes_on(session: Cla
         assert f"`limits.{name}`" in error.message
     session.turn("Are you there?")
     assert session.all(TurnEnded)[-1].stop_reason == "end_turn"
+
+
+def test_a_command_that_prints_nothing_ends_its_turn_after_the_timeout(session: ClaudeSession) -> None:
+    command = {"command": "tail -f /dev/null", "description": "hold"}
+    session.model.script.add(call("Bash", command, when="Hold on"))
+    session.model.script.add(say("Here I am.", when="Are you there?"))
+    session.create(permissionMode="bypass", turnTimeout=12)
+    session.turn("Hold on")
+    assert "turn_timeout" in [item.name for item in session.items("status")]
+    error, ended = session.all(Error)[-1], session.all(TurnEnded)[-1]
+    assert (error.code, ended.stop_reason, ended.error) == ("timeout", "error", error.message)
+    session.turn("Are you there?")
+    assert session.all(TurnEnded)[-1].stop_reason == "end_turn"

@@ -15,10 +15,11 @@ class Reads(Protocol):
 
 
 class AtomicWrite:
-    """Removes the temporary file on close, unless `keep` was called."""
+    """Removes the temporary file on close, unless `keep` was called. `replaces`: there is a file that it replaces."""
 
     def __init__(self, place: Place, mode: int | None = None) -> None:
         earlier = _earlier_mode(place)
+        self.replaces = earlier is not None
         self._place = place
         self._name = f".{secrets.token_hex(8)}.everyagent-upload"
         self._descriptor = os.open(

@@ -8,7 +8,7 @@ import os
 import stat
 from collections import deque
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -33,19 +33,27 @@ class Place(NamedTuple):
 
 
 class ConfinedDirectory:
+    """`made` are the paths of new directories, and of what else the caller adds, for `undo`."""
+
     def __init__(self, root: Path) -> None:
         self.root = root
+        self.made: list[str] = []
 
     @contextmanager
     def place(self, path: str, *, follow: bool = True, create_parents: bool = False) -> Generator[Place]:
         """Resolve a path to an entry. Unless `follow`, a link at its end is not followed.
 
-        Raises `BadRequest`, `Forbidden` or `NotFound`, also for errors of the operating system inside the `with`.
+        Raises `BadRequest`, `Forbidden`, `NotFound` or `StorageFull`, also for errors of the operating system inside
+        the `with`. After an error, the parents that were created for the path are gone.
         """
         with os_errors_explained(path):
             walk = _Walk(self.root)
             try:
                 yield walk.to(self._parts(path), follow=follow, create_parents=create_parents)
+                self.made += [each.path for each in walk.made]
+            except BaseException:
+                walk.undo()
+                raise
             finally:
                 walk.close()
 
@@ -54,10 +62,19 @@ class ConfinedDirectory:
         with self.place(path, create_parents=True) as place:
             try:
                 os.mkdir(place.name, dir_fd=place.parent)
+                self.made.append(place.path)
             except FileExistsError:
                 if not is_directory(place.stat()):
                     raise
             return place.path
+
+    def undo(self) -> None:
+        """Remove what was made, except directories in which there is something else by now."""
+        for path in sorted(self.made, key=len, reverse=True):
+            with suppress(EveryagentError), self.place(path, follow=False) as place:
+                remove = os.rmdir if is_directory(place.stat()) else os.unlink
+                remove(place.name, dir_fd=place.parent)
+        self.made = []
 
     def _parts(self, path: str) -> list[str]:
         if "\0" in path:
@@ -66,12 +83,13 @@ class ConfinedDirectory:
 
 
 class _Walk:
-    """The open directories from the root down to the current one."""
+    """The open directories from the root down to the current one. `made` are those that it created."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
         self._held = [os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)]
         self._names: list[str] = []
+        self.made: list[Place] = []
 
     def to(self, parts: list[str], *, follow: bool, create_parents: bool) -> Place:
         ahead = deque(parts)
@@ -95,6 +113,11 @@ class _Walk:
                 return Place(self._held[-1], part, str(self._root.joinpath(*self._names, part)))
         return Place(self._held[-1], ".", str(self._root.joinpath(*self._names)))
 
+    def undo(self) -> None:
+        for place in reversed(self.made):
+            with suppress(OSError):  # somebody else put something into it
+                os.rmdir(place.name, dir_fd=place.parent)
+
     def close(self) -> None:
         for directory in self._held:
             os.close(directory)
@@ -103,6 +126,7 @@ class _Walk:
         if create:
             try:
                 os.mkdir(part, dir_fd=self._held[-1])
+                self.made.append(Place(self._held[-1], part, str(self._root.joinpath(*self._names, part))))
             except FileExistsError:
                 pass
         self._held.append(os.open(part, _DIRECTORY, dir_fd=self._held[-1]))
@@ -111,8 +135,10 @@ class _Walk:
     def _up(self) -> None:
         if len(self._held) == 1:
             raise outside()
-        os.close(self._held.pop())
+        left = self._held.pop()
+        os.close(left)
         self._names.pop()
+        self.made = [each for each in self.made if each.parent != left]
 
     def _back_to_root(self) -> None:
         while len(self._held) > 1:

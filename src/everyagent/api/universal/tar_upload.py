@@ -9,7 +9,7 @@ from typing import IO, BinaryIO, NamedTuple, Protocol, cast
 
 from everyagent.api.universal.atomic_write import AtomicWrite
 from everyagent.api.universal.confined_directory import ConfinedDirectory
-from everyagent.errors import BadRequest, Forbidden, TooLarge
+from everyagent.errors import BadRequest, Forbidden, StorageFull, TooLarge
 
 MAX_MEMBERS = 50_000
 _GZIP = b"\x1f\x8b"
@@ -53,7 +53,10 @@ class _Bounded:
 
 
 def unpack(archive: BinaryIO, directory: ConfinedDirectory, under: str, *, limit: int, listed: int) -> Unpacked:
-    """Unpack files, directories and links that point inside. Stops at the first member that is refused."""
+    """Unpack files, directories and links that point inside. Stops at the first member that is refused.
+
+    If the disk is full, everything new is removed again. Files that were replaced before stay replaced.
+    """
     packed = archive.read(2) == _GZIP
     archive.seek(0)
     source: _Source = gzip.GzipFile(fileobj=archive) if packed else archive
@@ -68,6 +71,9 @@ def unpack(archive: BinaryIO, directory: ConfinedDirectory, under: str, *, limit
                 path = _place(tar, tarfile.data_filter(member, str(directory.root / under)), directory, under)
                 if len(paths) < listed:
                     paths.append(path)
+    except StorageFull:
+        directory.undo()
+        raise StorageFull("The disk is full. No new file of the archive was kept; free some space.") from None
     except tarfile.FilterError as error:
         raise Forbidden(f"The archive was refused: {error}.") from None
     except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile, UnicodeError, KeyError) as error:
@@ -82,6 +88,7 @@ def _place(tar: tarfile.TarFile, member: tarfile.TarInfo, directory: ConfinedDir
     if member.issym():
         with directory.place(path, follow=False, create_parents=True) as place:
             os.symlink(_checked_link_target(member), place.name, dir_fd=place.parent)
+            directory.made.append(place.path)
             return place.path
     data = tar.extractfile(member)
     if data is None:
@@ -89,6 +96,8 @@ def _place(tar: tarfile.TarFile, member: tarfile.TarInfo, directory: ConfinedDir
     with directory.place(path, create_parents=True) as place, data, AtomicWrite(place, member.mode) as file:
         file.copy(data)
         file.keep()
+        if not file.replaces:
+            directory.made.append(place.path)
         return place.path
 
 

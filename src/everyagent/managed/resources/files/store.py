@@ -7,7 +7,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, NamedTuple
 
@@ -114,7 +114,12 @@ class FileStore:
         target = self._folder / file.id / fitting(file.filename)
         with content:
             if not await asyncio.to_thread(target.exists):
-                await asyncio.to_thread(write_read_only, content, target)
+                try:
+                    await asyncio.to_thread(write_read_only, content, target)
+                except OSError:
+                    with suppress(OSError):  # another copy may be in it
+                        target.parent.rmdir()
+                    raise
         return file, target
 
     async def delete(self, file_id: str) -> Deleted:
