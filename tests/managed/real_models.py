@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import msgspec
 
+from everyagent.model.parts import Json
 from everyagent.testing.daemon import DaemonProcess
 from tests.agents.amp.amp_stage import AmpSession
 from tests.agents.claude.claude_stage import ClaudeSession
@@ -50,6 +51,10 @@ class RealModel(ABC):
     @abstractmethod
     def get_weather(self, *, when: str = "") -> None:
         """Call the custom tool for `CITY`."""
+
+    @abstractmethod
+    def together(self, *steps: str, when: str = "", text: str = "") -> None:
+        """Make several calls in one message: of the custom tool for a city, or of a command, which begins with `$ `."""
 
     @abstractmethod
     def add(self, *, when: str = "") -> None:
@@ -102,6 +107,10 @@ class ClaudeModel(RealModel):
 
     def get_weather(self, *, when: str = "") -> None:
         self._script.add(messages_replies.call("mcp__everyagent__get_weather", CITY, when=when))
+
+    def together(self, *steps: str, when: str = "", text: str = "") -> None:
+        calls = [_step(step, "mcp__everyagent__get_weather", "Bash") for step in steps]
+        self._script.add(messages_replies.calls(*calls, when=when, text=text))
 
     def add(self, *, when: str = "") -> None:
         self._script.add(messages_replies.call("mcp__sums__add", SUM, when=when))
@@ -160,6 +169,15 @@ class CodexModel(RealModel):
 
     def get_weather(self, *, when: str = "") -> None:
         self._script.add(responses_replies.call("get_weather", {**CITY}, namespace="mcp__everyagent", when=when))
+
+    def together(self, *steps: str, when: str = "", text: str = "") -> None:
+        said = responses_replies
+        replies = [said.say(text)] if text else []
+        for step in steps:
+            command = step.removeprefix("$ ")
+            weather = said.call("get_weather", {"city": step}, namespace="mcp__everyagent")
+            replies.append(weather if command == step else said.run(command))
+        self._script.add(said.joined(*replies, when=when))
 
     def add(self, *, when: str = "") -> None:
         self._script.add(responses_replies.call("add", {**SUM}, namespace="mcp__sums", when=when))
@@ -226,6 +244,10 @@ class OpencodeModel(RealModel):
     def get_weather(self, *, when: str = "") -> None:
         self._script.add(chat_replies.call("everyagent_get_weather", {**CITY}, when=when))
 
+    def together(self, *steps: str, when: str = "", text: str = "") -> None:
+        calls = [_step(step, "everyagent_get_weather", "bash") for step in steps]
+        self._script.add(chat_replies.calls(*calls, when=when, text=text))
+
     def add(self, *, when: str = "") -> None:
         self._script.add(chat_replies.call("sums_add", {**SUM}, when=when))
 
@@ -283,6 +305,10 @@ class AmpModel(RealModel):
     def get_weather(self, *, when: str = "") -> None:
         self._script.add(amp_replies.call("mcp__everyagent__get_weather", CITY, when=when))
 
+    def together(self, *steps: str, when: str = "", text: str = "") -> None:
+        calls = [_step(step, "mcp__everyagent__get_weather", "shell_command") for step in steps]
+        self._script.add(amp_replies.calls(*calls, when=when, text=text))
+
     def add(self, *, when: str = "") -> None:
         self._script.add(amp_replies.call("mcp__sums__add", SUM, when=when))
 
@@ -294,6 +320,14 @@ class AmpModel(RealModel):
 
     def fail(self, *, when: str) -> None:
         self._script.add(amp_replies.fail("Scripted failure", when=when))
+
+
+def _step(step: str, custom: str, shell: str) -> tuple[str, dict[str, Json]]:
+    """The tool and its input."""
+    if step.startswith("$ "):
+        command = step.removeprefix("$ ")
+        return shell, {"command": command, "description": "Runs it"} if shell == "bash" else {"command": command}
+    return custom, {"city": step}
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """The client loop of the documentation answers every id of every idle event, and never gets an error."""
 
 from collections.abc import Generator
+from typing import cast
 
 import pytest
 
@@ -17,26 +18,27 @@ def raw(daemon: DaemonProcess) -> Generator[Raw]:
     client.close()
 
 
-def answer_to(use: str, uses: dict[str, str]) -> Event:
-    if uses[use] == "agent.custom_tool_use":
-        content = [{"type": "text", "text": "Rain"}]
-        return {"type": "user.custom_tool_result", "custom_tool_use_id": use, "content": content}
-    return {"type": "user.tool_confirmation", "tool_use_id": use, "result": "allow"}
+def answer_to(use: Event) -> Event:
+    if use["type"] == "agent.custom_tool_use":
+        city = cast("dict[str, str]", use["input"]).get("city", "town")
+        content = [{"type": "text", "text": f"Rain in {city}"}]
+        return {"type": "user.custom_tool_result", "custom_tool_use_id": use["id"], "content": content}
+    return {"type": "user.tool_confirmation", "tool_use_id": use["id"], "result": "allow"}
 
 
-def loop(raw: Raw) -> int:
-    """Answers without any memory of what was answered before. Returns the number of answers."""
-    uses: dict[str, str] = {}
-    sent = 0
+def loop(raw: Raw) -> list[list[Event]]:
+    """Answers without any memory of what was answered before. Returns the uses that each idle event required."""
+    uses: dict[str, Event] = {}
+    idles: list[list[Event]] = []
     for event in raw.stream(**{"last-event-id": "0"}):
-        uses[str(event["id"])] = str(event["type"])
+        uses[str(event["id"])] = event
         if event["type"] != "session.status_idle":
             continue
         if stop_of(event) == "end_turn":
-            return sent
+            return idles
+        idles.append([uses[use] for use in required(event)])
         for use in required(event):
-            raw.send(answer_to(use, uses))
-            sent += 1
+            raw.send(answer_to(uses[use]))
     raise AssertionError("the stream ended before the turn")
 
 
@@ -44,7 +46,9 @@ def loop(raw: Raw) -> int:
 def test_the_documented_loop_never_gets_an_error(raw: Raw, calls: list[str]) -> None:
     raw.create(ASKING, WEATHER)
     raw.say(" ".join(calls))
-    assert loop(raw) >= len(calls)
+    first, *_ = loop(raw)
+    kinds = [CUSTOM if use["type"] == "agent.custom_tool_use" else COMMAND for use in first]
+    assert kinds == calls, "one idle event has all actions of a message, in its order"
     answers = [event for event in raw.events() if str(event["type"]).startswith("user.") and "content" not in event]
     results = [event for event in raw.events() if event["type"] == "user.custom_tool_result"]
     assert len(results) + len(answers) == len(calls), "an answer that is repeated is no second event"
@@ -54,10 +58,9 @@ def test_the_same_answer_again_changes_nothing_and_another_is_refused(raw: Raw) 
     raw.create(ASKING, WEATHER)
     raw.say(f"{CUSTOM} {COMMAND}")
     idle = raw.wait_idle("requires_action")
-    while len(required(idle)) < 2:
-        idle = raw.wait_idle("requires_action")
-    uses = {str(event["id"]): str(event["type"]) for event in raw.events()}
-    answers = [answer_to(use, uses) for use in required(idle)]
+    uses = {str(event["id"]): event for event in raw.events()}
+    answers = [answer_to(uses[use]) for use in required(idle)]
+    assert len(answers) == 2
     for answer in answers:
         raw.send(answer)
     raw.wait_idle("end_turn")

@@ -27,6 +27,7 @@ from tests.managed.raw import ASKING, TOOLSET, WEATHER, Event, Raw, required, te
 from tests.managed.real_models import RealModel, real_model
 from tests.managed.sdks import NEWEST
 from tests.managed.sums_stage import sums_stage
+from tests.managed.test_client_loop import loop
 
 COMMAND = "echo made > made.txt && cat made.txt"
 VERDICT = '{"result": "satisfied", "explanation": "It does."}'
@@ -155,6 +156,28 @@ def test_an_agent_works_and_calls_a_custom_tool(staged: tuple[str, DaemonProcess
     assert not of(events, "agent.mcp_tool_use")
     made = daemon.data_dir / "workspaces" / raw.session_id / "made.txt"
     assert made.read_text() == "made\n"
+
+
+@pytest.mark.parametrize("steps", [["Oslo", "$ echo one > one", "Rome", "$ echo two > two"], [*"ABCDEFGH"]], ids=len)
+def test_the_actions_of_a_message_are_required_together(
+    staged: tuple[str, DaemonProcess], raw: Raw, tmp_path: Path, steps: list[str]
+) -> None:
+    """Also by agents that make the calls one after the other: Claude Code and Codex."""
+    agent, daemon = staged
+    with real_model(agent, daemon, tmp_path) as scene:
+        scene.together(*steps, when="Go now")
+        scene.say("Done.")
+        begin(raw, scene, [ASKING, WEATHER])
+        raw.say("Go now")
+        first, *_ = loop(raw)
+        assert [step_of(use) for use in first] == steps, "one idle event has them all, in the message's order"
+        for city in steps:
+            assert city.startswith("$") or f"Rain in {city}" in scene.last_input()
+
+
+def step_of(use: Event) -> str:
+    given = cast("dict[str, str]", use["input"])
+    return given["city"] if "city" in given else f"$ {given['command']}"
 
 
 def test_an_image_that_a_custom_tool_returns_reaches_the_model(

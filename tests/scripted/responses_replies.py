@@ -78,6 +78,11 @@ def call(tool: str, input: Mapping[str, Json], *, namespace: str | None = None, 
     return Response(outputs=[Output(start=start, deltas=deltas, whole=whole)], when=when)
 
 
+def joined(*replies: Response, when: str = "") -> Response:
+    """All outputs in one response."""
+    return Response(outputs=[output for reply in replies for output in reply.outputs], when=when)
+
+
 def search(query: str, *, when: str = "") -> Response:
     item: dict[str, object] = {"type": "web_search_call", "id": _id("ws"), "action": {"type": "search", "query": query}}
     output = Output(start={**item, "status": "in_progress"}, whole={**item, "status": "completed"})

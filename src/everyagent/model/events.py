@@ -194,12 +194,13 @@ class QuestionResolved(Questions, frozen=True, kw_only=True):
 
 
 class Tool(Data, frozen=True, kw_only=True):
-    """A call of one of the session's custom tools, which the client executes."""
+    """A call of one of the session's custom tools, which the client executes. `item_id` is the call, if known."""
 
     tool_id: str
     name: str
     input: Json
     status: Literal["requested", "answered", "failed"]
+    item_id: str | None = None
     output: str | None = None
     is_error: bool | None = None
     message: str | None = None

@@ -1,10 +1,13 @@
 """Tools that a session adds to its agent: MCP servers, and custom tools that the client executes."""
 
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
 from everyagent.model.parts import Json
+
+#: The daemon's own MCP server in a session, which has the custom tools.
+TOOLS_SERVER: Final = "everyagent"
 
 
 class McpLocal(

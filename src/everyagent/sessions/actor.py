@@ -273,10 +273,7 @@ class Actor:
     def _committed(self, decision: Decision, size: int, done: "asyncio.Future[None]") -> None:
         self._backlog.remove(size)
         error = None if done.cancelled() else done.exception()
-        if isinstance(error, Exception):
-            self.lose(error)
-        else:
-            self._carry_out(decision)
+        self.lose(error) if isinstance(error, Exception) else self._carry_out(decision)
 
     def lose(self, error: Exception) -> None:
         """Memory and log differ now, so nothing more is decided."""
@@ -303,6 +300,7 @@ class Actor:
                     self._interrupt(effect.turn)
                 case effects.FinishTurn():
                     self.idle_since = asyncio.get_running_loop().time()
+                    self._calls.turn_over()
                     if self._interrupted and self._interrupted[0] is effect.turn:
                         self._interrupted[1].set()
                         self._interrupted = None

@@ -16,15 +16,20 @@ _UNANSWERED = "No turn is running that could answer this call."
 
 
 class OpenCalls:
-    """The daemon's own asks that wait for the client's answer."""
+    """The daemon's own asks that wait for the client's answer, and answers that came before the agent's call."""
 
-    __slots__ = ("_waiting",)
+    __slots__ = ("_early", "_waiting")
 
     def __init__(self) -> None:
         self._waiting: dict[str, asyncio.Future[Answer | None]] = {}
+        self._early: dict[str, ToolAnswer] = {}
 
     def wait_for(self, ask_id: str) -> "asyncio.Future[Answer | None]":
-        waiting = self._waiting[ask_id] = asyncio.get_running_loop().create_future()
+        waiting = asyncio.get_running_loop().create_future()
+        if ask_id in self._early:
+            waiting.set_result(self._early.pop(ask_id))
+        else:
+            self._waiting[ask_id] = waiting
         return waiting
 
     def answered(self, ask_id: str, answer: Answer | None) -> bool:
@@ -32,7 +37,14 @@ class OpenCalls:
         waiting = self._waiting.pop(ask_id, None)
         if waiting and not waiting.done():
             waiting.set_result(answer)
+        elif waiting is None and isinstance(answer, ToolAnswer):
+            self._early[ask_id] = answer
+            return True
         return waiting is not None
+
+    def turn_over(self) -> None:
+        """The agent makes none of the calls any more that were answered early."""
+        self._early.clear()
 
     def close(self) -> None:
         """End the wait for all of them."""

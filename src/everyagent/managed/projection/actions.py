@@ -28,11 +28,12 @@ from everyagent.model.events import (
     ToolRequested,
     ToolResolved,
 )
-from everyagent.model.parts import Json, Object
+from everyagent.model.parts import Json
 
 #: So many answers are remembered, for clients that send one again.
 REMEMBERED = 64
 DENIED = "The user did not allow this call."
+NOT_ASKED = "The agent ended this call without asking."
 _QUESTIONS = msgspec.json.Encoder()
 
 
@@ -44,52 +45,68 @@ class Actions:
         self._tools = tools
         self._statuses = statuses
         self.answered: set[str] = set()
-        self._changed = False
 
     # -- asked ----------------------------------------------------------------------------------------------
 
     def asked(self, data: PermissionRequested | QuestionRequested | ToolRequested) -> None:
-        self._changed = True
         match data:
             case PermissionRequested():
                 self._confirm(data)
+                return
             case QuestionRequested():
                 questions: Json = msgspec.to_builtins(data.questions or [_only(data)])
-                self._custom(data.question_id, QUESTION_TOOL, {"questions": questions}, question=True)
+                action = Action(
+                    ask_id=data.question_id,
+                    kind="question",
+                    name=QUESTION_TOOL,
+                    input={"questions": questions},
+                    item=data.item_id,
+                )
+                self._custom(action)
             case ToolRequested():
                 if self._tools.document.self_hosted and data.name in TOOLSET:
                     self._toolset(data)
                 else:
-                    self._custom(data.tool_id, data.name, as_input(data.input))
+                    given = as_input(data.input)
+                    self._custom(
+                        Action(ask_id=data.tool_id, kind="custom", name=data.name, input=given, item=data.item_id)
+                    )
             case _:
                 assert_never(data)
+        self._emitter.state.unsettled = True
 
     def _confirm(self, data: PermissionRequested) -> None:
         state = self._emitter.state
         given, item = as_input(data.input), data.item_id or data.permission_id
         use = state.uses.get(item)
+        if use and (announced := state.actions.get(use.event)) and not announced.ask_id:
+            announced.ask_id = data.permission_id
+            return
         name = use.name if use else tool_name(data.tool or data.action, None).name
         granted = any(grant.name == name and grant.input == given for grant in state.grants)
+        if use and use.early:
+            use.early, granted = False, True
         if use is None or use.hidden:
             thread = use.thread if use else None
             use = self._tools.begin(item, data.tool or data.action, None, given, thread, ask=not granted)
         elif not granted:
             self._tools.ask(use)
+        state.unsettled = state.unsettled or not granted
         state.actions[use.event] = Action(
             ask_id=data.permission_id,
             kind="confirmation",
             name=use.name,
             input=given,
+            item=item,
             thread=use.thread,
             granted=granted,
         )
 
-    def _custom(self, ask_id: str, name: str, given: Object, *, question: bool = False) -> None:
+    def _custom(self, action: Action) -> None:
         emitter = self._emitter
-        made = event_id(emitter.session_id, "ask", ask_id)
-        emitter.emit(CustomToolUse(id=made, processed_at=emitter.time, name=name, input=given))
-        kind = "question" if question else "custom"
-        emitter.state.actions[made] = Action(ask_id=ask_id, kind=kind, name=name, input=given)
+        made = event_id(emitter.session_id, "ask", action.ask_id)
+        emitter.emit(CustomToolUse(id=made, processed_at=emitter.time, name=action.name, input=action.input))
+        emitter.state.actions[made] = action
 
     def _toolset(self, data: ToolRequested) -> None:
         """A tool of the toolset that the client's own machine runs."""
@@ -108,8 +125,23 @@ class Actions:
             )
         )
         emitter.state.actions[made] = Action(
-            ask_id=data.tool_id, kind="result", name=data.name, input=given, unconfirmed=permission == "ask"
+            ask_id=data.tool_id,
+            kind="result",
+            name=data.name,
+            input=given,
+            item=data.item_id,
+            unconfirmed=permission == "ask",
         )
+
+    def _announce(self) -> None:
+        """Adds the confirmations that the agent has yet to ask for: it may run the calls of a message one by one."""
+        state = self._emitter.state
+        for item, use in state.uses.items():
+            known = use.answered or use.hidden or use.thread or use.event in state.actions
+            if use.asked and not known and (use.server or use.name in TOOLSET):
+                state.actions[use.event] = Action(
+                    ask_id="", kind="confirmation", name=use.name, input=use.input, item=item
+                )
 
     # -- resolved -------------------------------------------------------------------------------------------
 
@@ -117,10 +149,10 @@ class Actions:
         found = self._find(data)
         if found is None:
             return
-        self._changed = True
         event, action = found
         state = self._emitter.state
-        del state.actions[event]
+        state.unsettled = state.unsettled or not action.granted
+        self._end(event, action)
         if not state.turn and isinstance(data, PermissionResolved) and data.status == "approved":
             state.grants.append(Grant(name=action.name, input=action.input))
         if event in self.answered:
@@ -130,7 +162,27 @@ class Actions:
             if not state.turn:
                 self._tools.close(but=set(state.actions))
 
+    def _end(self, event: str, action: Action) -> None:
+        state = self._emitter.state
+        del state.actions[event]
+        if action.item in state.uses:
+            state.uses[action.item].answered = True
+
+    def withdraw(self, *, turn_over: bool = False) -> None:
+        """Closes confirmations that the agent did not ask for before their call, or the turn, was over."""
+        state = self._emitter.state
+        for event, action in list(state.actions.items()):
+            if not action.ask_id and (turn_over or action.item not in state.uses):
+                state.unsettled = True
+                self._end(event, action)
+                self._emit_closed(event, action, NOT_ASKED)
+
     def take_answer(self, event: str, given: ClientEvent) -> None:
+        action = self._emitter.state.actions.get(event)
+        if action and not action.ask_id:
+            self._emitter.state.unsettled = True
+            self._end(event, action)
+            self._emitter.state.uses[action.item or ""].early = True
         self.answered.add(event)
         answers = self._emitter.state.answers
         answers[event] = digest_of(given)
@@ -141,12 +193,12 @@ class Actions:
         """The client may run the tool now; the action stays open until its result arrives."""
         action = self._emitter.state.actions.get(event)
         if action is not None:
-            self._changed = True
+            self._emitter.state.unsettled = True
             action.unconfirmed = False
 
     def outlive(self) -> None:
         """The turn has ended, and its actions are still open."""
-        self._changed = True
+        self._emitter.state.unsettled = True
 
     def _find(self, data: PermissionResolved | QuestionResolved | ToolResolved) -> tuple[str, Action] | None:
         match data:
@@ -224,21 +276,30 @@ class Actions:
 
     def reset(self) -> None:
         """Forgets the asks and answers of a frame that was not written."""
-        self.answered, self._changed = set(), False
+        self.answered = set()
 
     def settle(self) -> None:
         """At the end of a frame: one idle event for all open actions, or back to running if none is open."""
-        if not self._changed:
-            return
         state = self._emitter.state
-        open_ids = list(state.actions)
-        if open_ids and state.waiting:
-            self._changed = False
-            self._statuses.rest(Stop(type="requires_action", event_ids=open_ids))
-        elif not open_ids:
-            self._changed = False
+        if not state.unsettled:
+            return
+        if state.actions and state.calling:
+            return  # the model's message is not complete
+        if state.actions and state.waiting:
+            state.unsettled = False
+            self._announce()
+            self._statuses.rest(Stop(type="requires_action", event_ids=self._in_order()))
+        elif not state.actions:
+            state.unsettled = False
             if state.turn:
                 self._statuses.run()
+
+    def _in_order(self) -> list[str]:
+        """Open actions in the order of the calls in their message."""
+        state = self._emitter.state
+        places = {item: place for place, item in enumerate(state.uses)}
+        last = len(places)
+        return sorted(state.actions, key=lambda event: places.get(state.actions[event].item or "", last))
 
 
 def digest_of(answer: ClientEvent) -> str:

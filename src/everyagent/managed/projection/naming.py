@@ -8,8 +8,6 @@ import msgspec
 
 from everyagent.model.parts import Json, Object
 
-#: The daemon's own MCP server in a session, which has the custom tools.
-TOOLS_SERVER: Final = "everyagent"
 QUESTION_TOOL: Final = "ask_user_question"
 TOOLSET: Final = ("bash", "read", "write", "edit", "glob", "grep", "web_fetch", "web_search")
 _MCP_PREFIX: Final = "mcp__"

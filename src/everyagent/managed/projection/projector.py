@@ -45,7 +45,7 @@ from everyagent.managed.sessions.client_events import UserDefineOutcome, UserInt
 from everyagent.model import events as universal
 from everyagent.model.events import EventData
 from everyagent.model.items import Item
-from everyagent.model.parts import ImagePart, Object, ReasoningPart, StatusPart, TextPart
+from everyagent.model.parts import ImagePart, Object, ReasoningPart, StatusPart, TextPart, ToolCallPart
 from everyagent.sessions.machine.parked import RESUMPTION
 
 _frames = msgspec.json.Decoder(CommandFrame)
@@ -193,6 +193,7 @@ class Projector:
                 thread = self._thread(data.item.subagent, begins=data.item.kind in ("message", "tool_call"))
                 if data.item.kind == "message" and data.item.role == "assistant":
                     self._turns.speak(thread)
+                self._follow_input(data.item)
             case universal.ItemCompleted():
                 self._turns.go_on()
                 self._item(data.item)
@@ -202,6 +203,8 @@ class Projector:
                 self._turns.go_on()
                 self._turns.responded(data, self._thread(data.subagent))
             case universal.TurnEnded():
+                self.state.calling = []
+                self._actions.withdraw(turn_over=True)
                 self._turns.end(data)
                 if self.state.actions:
                     self._actions.outlive()
@@ -248,9 +251,11 @@ class Projector:
             case "message":
                 self._message(item)
             case "tool_call":
+                self.state.calling = [each for each in self.state.calling if each != item.item_id]
                 self._tools.call(item)
             case "tool_result":
                 self._tools.result(item)
+                self._actions.withdraw()
             case "status":
                 if item.name == "compaction" and not _beginning(item):
                     self._emit_on(item, ContextCompacted(id=self._emitter.new_id(), processed_at=self._emitter.time))
@@ -258,6 +263,17 @@ class Projector:
                 return
             case _:
                 assert_never(item.kind)
+
+    def _follow_input(self, item: Item) -> None:
+        """Follows the calls whose input the model still writes. A new message leaves behind those of a cut one."""
+        if item.subagent:
+            return
+        if item.kind == "message":
+            self.state.calling = []
+        elif item.kind == "tool_call" and any(
+            isinstance(part, ToolCallPart) and not part.arguments for part in item.content
+        ):
+            self.state.calling = [*self.state.calling, item.item_id]
 
     def _message(self, item: Item) -> None:
         emitter = self._emitter

@@ -14,8 +14,9 @@ ActionKind: TypeAlias = Literal["confirmation", "custom", "result", "question"]
 
 
 class Action(Struct, kw_only=True, omit_defaults=True):
-    """A required action of the client, under the id of the event that asks for it.
+    """A required action of the client, under the id of the event that asks for it. `item` is the call.
 
+    `ask_id` is empty if the agent has yet to ask: the policies say that it will.
     `parked`: an earlier version has closed its ask, so nobody waits for the answer.
     `granted`: the client has allowed the same call before.
     `unconfirmed`: the client runs the tool once it is allowed.
@@ -25,6 +26,7 @@ class Action(Struct, kw_only=True, omit_defaults=True):
     kind: ActionKind
     name: str
     input: Object
+    item: str | None = None
     thread: str | None = None
     parked: bool = False
     granted: bool = False
@@ -32,7 +34,10 @@ class Action(Struct, kw_only=True, omit_defaults=True):
 
 
 class Use(Struct, kw_only=True, omit_defaults=True):
-    """A tool call without a result. `hidden`: the session shows it by other events."""
+    """A tool call without a result. `hidden`: the session shows it by other events.
+
+    `asked`: it needs a confirmation. `answered`: it has one. `early`: it has one that the agent has yet to ask for.
+    """
 
     event: str
     name: str
@@ -43,6 +48,8 @@ class Use(Struct, kw_only=True, omit_defaults=True):
     input: Object = {}
     position: int = 0
     asked: bool = False
+    answered: bool = False
+    early: bool = False
 
 
 class Thread(Struct, kw_only=True, omit_defaults=True):
@@ -94,7 +101,8 @@ class State(Struct, kw_only=True, omit_defaults=True):
     tool was called since it began. `spent`, `spent_usd`: usage and cost of the running turn's requests. `stopping`:
     the client has interrupted the turn. `threads`: those at work. `outcomes`: those that ended in the current frame.
     Threads at rest and outcomes that ended earlier are in the document. `answers`: digests of the latest answers
-    to required actions, by the event that asked.
+    to required actions, by the event that asked. `calling`: calls whose input the model still writes.
+    `unsettled`: required actions changed, and no status event shows it yet.
     """
 
     status: Status = "idle"
@@ -113,6 +121,8 @@ class State(Struct, kw_only=True, omit_defaults=True):
     held: HeldError | None = None
     grants: list[Grant] = []
     answers: dict[str, str] = {}
+    calling: list[str] = []
+    unsettled: bool = False
     outcome: SessionOutcome | None = None
     outcomes: list[SessionOutcome] = []
     usage: Usage = Usage()

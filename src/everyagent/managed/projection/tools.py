@@ -3,12 +3,13 @@
 from everyagent.managed.projection.document import PolicyType, SessionDocument
 from everyagent.managed.projection.emitter import Emitter
 from everyagent.managed.projection.events import McpToolResult, McpToolUse, Permission, ToolResult, ToolUse
-from everyagent.managed.projection.naming import TOOLS_SERVER, event_id, parsed, tool_name
+from everyagent.managed.projection.naming import event_id, parsed, tool_name
 from everyagent.managed.projection.state import Use
 from everyagent.managed.projection.threads import SubagentThreads
 from everyagent.managed.sessions.blocks import Base64Source, Image, ResultBlock, Text
 from everyagent.model.items import Item
 from everyagent.model.parts import FileRefPart, ImagePart, Json, Object, ToolCallPart, ToolResultPart
+from everyagent.model.tools import TOOLS_SERVER
 
 _CUT = "The turn ended before this call had a result."
 

@@ -85,6 +85,7 @@ class Planner:
         self._sent: list[SentEvent] = []
         self._entries: list[InputMessage] = []
         self._answers: dict[str, tuple[str, Answer]] = {}
+        self._early: dict[str, Answer] = {}
         self._confirmed: set[str] = set()
         self._interrupt = False
         self._subagents: list[str] = []
@@ -97,7 +98,8 @@ class Planner:
             frame=_encoded(Sent(events=self._sent)),
             interrupt="The turn was interrupted." if self._interrupt else None,
             subagents=self._subagents,
-            answers=list(self._answers.values()),
+            answers=[answer for answer in self._answers.values() if answer[0]],
+            early=self._early,
             submission=_submission(self._entries, queued) if self._entries else None,
             receipt=receipt,
         )
@@ -150,6 +152,8 @@ class Planner:
             self._sent.append(SentEvent(event=stored, confirms=use_id))
             return
         self._answers[use_id] = (action.ask_id, answer_to(action, event, images))
+        if action.item and not action.ask_id:
+            self._early[action.item] = self._answers[use_id][1]
         self._sent.append(SentEvent(event=stored, answers=use_id))
 
     def _privileged(self, event: SystemMessage) -> None:

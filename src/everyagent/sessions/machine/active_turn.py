@@ -4,18 +4,20 @@ from msgspec.structs import replace
 
 from everyagent.agents.adapter import Death, Prompt
 from everyagent.model.events import EventData, TurnEnded
+from everyagent.sessions.machine.announced import AnnouncedCalls
 
 
 class ActiveTurn:
     """`prompt` is None for a turn that the agent began by itself.
 
     `prompted`: the agent was given the prompt; `responded`: it has sent something since. `failure` is the error with
-    which the daemon stops it; without one, a turn that is stopped counts as interrupted.
+    which the daemon stops it; without one, a turn that is stopped counts as interrupted. `announced` are the calls of
+    custom tools in its messages.
     """
 
-    __slots__ = ("cancelled", "failure", "prompt", "prompted", "responded", "tries", "turn_id")
+    __slots__ = ("announced", "cancelled", "failure", "prompt", "prompted", "responded", "tries", "turn_id")
 
-    def __init__(self, turn_id: str | None, prompt: Prompt | None) -> None:
+    def __init__(self, turn_id: str | None, prompt: Prompt | None, announced: AnnouncedCalls | None = None) -> None:
         self.turn_id = turn_id
         self.prompt = prompt
         self.prompted = prompt is None
@@ -23,6 +25,7 @@ class ActiveTurn:
         self.cancelled = False
         self.failure: str | None = None
         self.tries = 0
+        self.announced = announced or AnnouncedCalls()
 
     def ended_by(self, data: EventData) -> EventData:
         """The agent's end of this turn, as an error if the daemon stopped it for one. Other events stay as they are."""

@@ -1,6 +1,6 @@
 """Everything that can happen to a session: the inputs of its machine."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 import msgspec
@@ -23,6 +23,7 @@ class Batch(Struct, frozen=True, kw_only=True):
     `interrupt` is the reason to stop the running turn; with `interrupt_next` also one that is about to begin.
     `notice` is an event of the daemon; an `Error` is also the reason why an interrupted turn fails.
     `subagents` are the calls whose sub-agents are stopped alone.
+    `early` are answers to asks that the agent has yet to make, by the item of their call.
     `updated` is emitted; `config` is the row's new one; `change` is applied to the live agent, if it can be;
     `restart`: the agent must be started again to know of it.
     `late`: the batch is taken even after the session's end.
@@ -38,6 +39,7 @@ class Batch(Struct, frozen=True, kw_only=True):
     notice: Error | ItemCompleted | None = None
     subagents: Sequence[str] = ()
     answers: Sequence[tuple[str, Answer]] = ()
+    early: Mapping[str, Answer] = {}
     submission: Submission | None = None
     updated: SessionUpdated | None = None
     config: bytes | None = None

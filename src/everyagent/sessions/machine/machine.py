@@ -10,19 +10,12 @@ import msgspec
 
 from everyagent.agents.adapter import Capabilities, Death, DecodedFrame, Echo, NativeSession, Synthetic
 from everyagent.model.asks import Answer
-from everyagent.model.events import (
-    Error,
-    ItemDelta,
-    PermissionRequested,
-    SessionEnded,
-    SessionStatus,
-    SessionUpdated,
-    ToolRequested,
-)
+from everyagent.model.events import Error, ItemDelta, SessionEnded, SessionStatus, SessionUpdated
 from everyagent.sessions.limits import Limits
-from everyagent.sessions.machine import answering, closing, effects, endings, inputs, lifetimes
+from everyagent.sessions.machine import answering, asking, closing, effects, endings, inputs, lifetimes
 from everyagent.sessions.machine.active_turn import ActiveTurn
-from everyagent.sessions.machine.asks import Resolution, ask_id_of
+from everyagent.sessions.machine.announced import announced_in
+from everyagent.sessions.machine.asks import Resolution
 from everyagent.sessions.machine.decision import Decision, Snapshot
 from everyagent.sessions.machine.messages import (
     InputMessage,
@@ -99,7 +92,7 @@ class Machine:
             case inputs.CommandFailed():
                 self._command_failed(input.error, decision)
             case inputs.ClientNeeded():
-                self._ask_client(input.request, decision)
+                asking.ask_client(self.state, input.request, decision)
             case inputs.RestartNeeded():
                 self._restart(decision)
             case inputs.Hibernate():
@@ -128,6 +121,7 @@ class Machine:
         transaction.begin_frame(batch.direction, batch.frame, optional=not batch.recorded, actor=batch.actor)
         parked = state.parked
         resumption = answering.answer(state, resolved, decision)
+        state.early = {**state.early, **batch.early}
         if parked and batch.interrupt:
             answering.drop_parked(state, batch.interrupt, decision)
         elif resumption:
@@ -231,7 +225,7 @@ class Machine:
         sequencer = self.state.sequencer
         users = [user_item(entry) for entry in entries]
         emissions = sequencer.start_turn(users, echo=self._capabilities.message_echo)
-        self.state.turn = turn = ActiveTurn(sequencer.turn_id, joined_prompt(entries))
+        self.state.turn = turn = ActiveTurn(sequencer.turn_id, joined_prompt(entries), announced_in(self.state.record))
         decision.transaction.emit(emissions)
         settle(self.state, decision)
         decision.effects.append(effects.PromptAgent(turn))
@@ -245,6 +239,7 @@ class Machine:
     ) -> None:
         """The events that end the turn, if there is one, are emitted. `final`: the session ends as well."""
         answering.forget(self.state, decision)
+        self.state.early = {}
         if self.state.turn:
             decision.effects.append(effects.FinishTurn(self.state.turn))
             self.state.turn = None
@@ -289,7 +284,10 @@ class Machine:
                 data = draft.data if synthetic else draft
                 if state.ending and answering.outlived(state, data):
                     continue
-                transaction.emit(sequencer.apply(turn.ended_by(data) if turn else data, synthetic=synthetic))
+                emissions = sequencer.apply(turn.ended_by(data) if turn else data, synthetic=synthetic)
+                transaction.emit(emissions)
+                if turn and turn.announced:
+                    asking.follow(state, turn.announced, emissions, decision)
                 if turn:
                     turn.responded = True
                     state.silent_deaths = 0
@@ -304,6 +302,8 @@ class Machine:
                     return
         if state.answered.granted:
             answering.grant(state, decision)
+        if state.early:
+            asking.answer_early(state, decision)
         if refused := sequencer.asks.over_limit():
             decision.note({"cause": "too_many_asks"})
             answering.answer(state, refused, decision)
@@ -317,7 +317,7 @@ class Machine:
         if state.turn:
             self._finish_turn(decision)
         if state.sequencer.turn_id:
-            state.turn = ActiveTurn(state.sequencer.turn_id, None)
+            state.turn = ActiveTurn(state.sequencer.turn_id, None, announced_in(state.record))
         return state.turn
 
     def _heed_projection(self, projection: Projection, decision: Decision) -> None:
@@ -372,18 +372,6 @@ class Machine:
         if not self.state.ended:
             decision.note({"cause": "command_failed", "detail": str(error)})
             decision.transaction.emit([Emission(endings.failure(error), True)])
-
-    def _ask_client(self, request: PermissionRequested | ToolRequested, decision: Decision) -> None:
-        if not self.state.turn:
-            return
-        decision.note({"ask": request}, "from_agent")
-        emissions = self.state.sequencer.apply(request)
-        decision.transaction.emit(emissions)
-        opened = (each.data for each in emissions)
-        ask_id = next((ask_id_of(data) for data in opened if isinstance(data, type(request))), None)
-        if ask_id and not answering.grant_own(self.state, request, ask_id, decision):
-            decision.ask_id = ask_id
-        settle(self.state, decision)
 
     def _hibernate(self, restart: bool, decision: Decision) -> None:
         state = self.state

@@ -1,10 +1,11 @@
 """The state of a live session, as its machine keeps it in memory."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 
 from everyagent.log.log import Input, SessionRecord
 from everyagent.masking.masker import NOTHING, Masker
+from everyagent.model.asks import Answer
 from everyagent.model.events import SessionStatus
 from everyagent.model.prices import UNPRICED, Prices
 from everyagent.model.sessions import Lifetime
@@ -20,11 +21,13 @@ class SessionState:
 
     `mask` hides the session's secrets. `queue` are the messages that wait. `live`: an agent runs. `ending`: no turn
     begins any more. `silent_deaths`: the agent died so many times in a row before it sent anything.
-    `answered` are answers to asks of an agent that ended with its daemon.
+    `answered` are answers to asks of an agent that ended with its daemon. `early` are answers to asks that the agent
+    has not made yet, by the item of their call; replaced, never changed.
     """
 
     __slots__ = (
         "answered",
+        "early",
         "ending",
         "lifetime",
         "live",
@@ -50,6 +53,7 @@ class SessionState:
         sequencer: Sequencer | None = None,
     ) -> None:
         self.answered = answered
+        self.early: Mapping[str, Answer] = {}
         self.lifetime: Lifetime = lifetime
         self.silent_deaths = 0
         self.mask = SessionMask(masker)

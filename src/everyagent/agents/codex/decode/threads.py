@@ -35,6 +35,8 @@ class OpenMessage:
 
 
 class ThreadItems:
+    """`commands_ask`: the session's tool policies ask for every command."""
+
     def __init__(self) -> None:
         self.keys = ThreadItemKeys()
         self.key = self.keys.key
@@ -47,6 +49,7 @@ class ThreadItems:
         self._unitemized: dict[str, CodexItem] = {}  # calls of the model for which it has not, yet
         self._announced: set[str] = set()  # keys of calls that began before Codex sent their item
         self._inputs = 0
+        self.commands_ask = False
 
     def is_child(self, thread: str) -> bool:
         return thread != self.keys.main
@@ -222,8 +225,13 @@ class ThreadItems:
         return ()
 
     def by_model(self, notice: ModelItemNotice) -> Sequence[Draft]:
-        """A call that Codex refuses at once has no native item: it is reported with the output that the model gets."""
+        """A call that Codex refuses at once has no native item: it is reported with the output that the model gets.
+
+        One of a custom tool, or of a command that needs a permission, is reported before Codex makes it.
+        """
         thread, item = notice.thread_id, notice.item
+        if announced := tools.announced_by_model(item, commands=self.commands_ask):
+            return self.announced(thread, announced)
         call = tools.called_by_model(item)
         if call:
             late = self.keys.is_late(thread, item.call_id)
@@ -233,7 +241,8 @@ class ThreadItems:
             return ()
         if not item.type.endswith("_output"):
             return ()
-        refused = self._unitemized.get(self.key(thread, item.call_id))
+        key = self.key(thread, item.call_id)
+        refused = self.calls[key].item if key in self._announced else self._unitemized.get(key)
         return self.returned(thread, tools.refused(refused, item)) if refused else ()
 
     def has_item(self, call: str) -> bool:

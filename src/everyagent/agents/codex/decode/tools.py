@@ -7,6 +7,7 @@ from everyagent.agents.codex.decode import patches
 from everyagent.agents.codex.protocol.wire import CodexItem, ErrorMessage, McpResult, ModelItem
 from everyagent.model.items import Item
 from everyagent.model.parts import ContentPart, FileRefPart, ImagePart, JsonPart, ToolCallPart, ToolResultPart
+from everyagent.model.tools import TOOLS_SERVER
 
 SHELL = "shell"
 PATCH = "apply_patch"
@@ -31,6 +32,15 @@ _NAMES = {
 }
 _FAILED = {"declined": "It was declined.", "interrupted": "It was interrupted."}
 _DIED = frozenset({"failed", "declined", "interrupted"})
+
+
+class ExecCommand(msgspec.Struct, frozen=True):
+    """The model's input of a command."""
+
+    cmd: str
+
+
+_commands = msgspec.json.Decoder(ExecCommand)
 
 
 class CodexCall(msgspec.Struct, frozen=True):
@@ -130,6 +140,23 @@ def called_by_model(item: ModelItem) -> CodexItem | None:
         return None
     arguments = item.arguments or _json({"input": item.input})
     return CodexItem(type="dynamicToolCall", id=item.call_id, tool=tool, arguments=msgspec.Raw(arguments.encode()))
+
+
+def announced_by_model(item: ModelItem, *, commands: bool) -> CodexItem | None:
+    """The item of a call of a custom tool, or of a command, which Codex sends only when it makes the call."""
+    if item.type != "function_call":
+        return None
+    if item.namespace == f"mcp__{TOOLS_SERVER}":
+        arguments = msgspec.Raw((item.arguments or "{}").encode())
+        return CodexItem(type="mcpToolCall", id=item.call_id, server=TOOLS_SERVER, tool=item.name, arguments=arguments)
+    if commands and item.name == "exec_command":
+        try:
+            command = _commands.decode(item.arguments)
+        except msgspec.DecodeError:
+            return None
+        arguments = msgspec.Raw(msgspec.json.encode({"command": command.cmd}))
+        return CodexItem(type="dynamicToolCall", id=item.call_id, tool=SHELL, arguments=arguments)
+    return None
 
 
 def refused(item: CodexItem, returned: ModelItem) -> CodexItem:

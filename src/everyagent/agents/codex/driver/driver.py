@@ -20,12 +20,14 @@ from everyagent.agents.codex.decode.effects import (
     UnservedRequest,
 )
 from everyagent.agents.codex.decode.rollout import Rollout
+from everyagent.agents.codex.decode.tools import SHELL
 from everyagent.agents.codex.driver import attachments, encode
 from everyagent.agents.codex.driver.exchange import RpcExchange
 from everyagent.agents.codex.driver.server import AppServer, CodexMessage
 from everyagent.agents.codex.policy import hooks, modes
 from everyagent.agents.codex.policy.choices import TurnChoices
 from everyagent.agents.codex.policy.pending_hooks import PendingHooks
+from everyagent.agents.codex.policy.policies import own_verdict
 from everyagent.agents.codex.policy.policy_hooks import HookDecision, PendingHook
 from everyagent.agents.codex.protocol import rpc
 from everyagent.agents.codex.protocol.refusals import CodexRefused, NotRunning
@@ -197,6 +199,7 @@ class CodexConversation(SharedConversation[CodexMessage]):
         self._decoder.asks.accepts_patches = self._mode.accepts_patches
         self._decoder.policy_hooks.planning = self._mode.plan
         self._decoder.policy_hooks.policies = self._launch.policies
+        self._decoder.threads.commands_ask = own_verdict(self._launch.policies, SHELL) == "ask"
 
     async def _config(self) -> dict[str, object]:
         """The thread's configuration, in addition to the user's."""

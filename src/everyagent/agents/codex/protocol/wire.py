@@ -234,6 +234,7 @@ class ModelItem(CodexWire, frozen=True):
     type: str = ""
     call_id: str = field(default="", name="call_id")
     name: str = ""
+    namespace: str | None = None
     arguments: str = ""
     input: str = ""
     output: Any = None
