@@ -87,6 +87,7 @@ class Managed:
             ),
             resources=self.resources,
             mounts=self.mounts,
+            streams=self.talking.streams,
         )
 
     async def _rests(self, session_id: str) -> bool:

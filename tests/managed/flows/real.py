@@ -38,7 +38,8 @@ def flow(client: Loose, agent: str, model: str, helpers: str, variables: str, su
         assert ("session.thread_status_rescheduled" in types(received)) == ("helpers_retry" in can.split())
     reach_budget(client, talk)
     fail_turn(talk)
-    archive_and_delete(client, talk)
+    archive(client, talk)
+    delete(client, open_session(client, made.id, vaults))
 
 
 def vault_of(client: Loose, variables: dict[str, str]) -> object:
@@ -151,11 +152,15 @@ def fail_turn(talk: Talk) -> None:
     assert received[-1].stop_reason.type == "retries_exhausted"
 
 
-def archive_and_delete(client: Loose, talk: Talk) -> None:
+def archive(client: Loose, talk: Talk) -> None:
     assert client.beta.sessions.archive(talk.session_id).status == "terminated"
     talk.until("session.status_terminated")
+    assert not talk.rest(), "which ends the stream"
+
+
+def delete(client: Loose, talk: Talk) -> None:
     client.beta.sessions.delete(talk.session_id)
-    assert types(talk.rest()) == ["session.deleted"]
+    assert types(talk.rest())[-2:] == ["session.status_terminated", "session.deleted"]
 
 
 # -- optional steps -----------------------------------------------------------------------------------------------

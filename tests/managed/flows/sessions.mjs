@@ -67,9 +67,9 @@ export default async function flow(client, { Anthropic, toFile, saw, repository,
   assert.ok((await all(beta.sessions.list({ agent_id: agent.id }))).some((each) => each.id === session.id));
   await refused(Anthropic.NotFoundError, () => beta.sessions.retrieve("sesn_nobody"));
   assert.ok((await beta.sessions.archive(session.id)).archived_at);
-  assert.equal((await beta.sessions.delete(session.id)).type, "session_deleted");
-  await until("session.deleted");
+  await until("session.status_terminated");
   assert.ok((await arriving.next()).done);
+  assert.equal((await beta.sessions.delete(session.id)).type, "session_deleted");
 }
 
 async function resources(sessions, session_id, file_id) {

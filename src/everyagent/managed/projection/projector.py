@@ -195,7 +195,8 @@ class Projector:
                     self._turns.speak(thread)
                 self._follow_input(data.item)
             case universal.ItemCompleted():
-                self._turns.go_on()
+                if data.item.status != "failed" and data.item.role != "user":  # a crash closes what was open
+                    self._turns.go_on()
                 self._item(data.item)
             case universal.TurnStarted():
                 self._begin(data)

@@ -40,6 +40,7 @@ class Turns:
         self._threads = threads
         self._outcomes = outcomes
         self._done = False
+        self._failure: HeldError | None = None  # of a turn that ended in this frame; the session may end with it
 
     def start(self) -> None:
         self._emitter.state.turn = True
@@ -100,16 +101,15 @@ class Turns:
             return
         state.grants = []
         if failed:
-            shown = error or HeldError(type="unknown_error", message=data.error or "The turn failed.")
-            self._statuses.fail(shown, "exhausted")
+            self._failure = error or HeldError(type="unknown_error", message=data.error or "The turn failed.")
         elif error:
             self._statuses.fail(error, "retrying")
         self._rest(data)
 
     def end_session(self, data: SessionEnded) -> None:
-        self.settle()
         state = self._emitter.state
-        error, state.held = state.held, None
+        error, self._failure, state.held = self._failure or state.held, None, None
+        self.settle()
         self._outcomes.leave("interrupted", "The session ended.")
         if data.reason == "error":
             message = data.message or "The agent ended the session with an error."
@@ -122,7 +122,11 @@ class Turns:
         self._done = True
 
     def settle(self) -> None:
-        """At the end of a frame: idle if the turn is done and nothing is queued."""
+        """At the end of a frame: idle if the turn has failed, or is done and nothing is queued."""
+        failure, self._failure = self._failure, None
+        if failure:
+            self._statuses.fail(failure, "exhausted")
+            self._statuses.rest(Stop(type="retries_exhausted"))
         done, self._done = self._done, False
         if done and not self._emitter.state.queued:
             self._statuses.rest(Stop(type="end_turn"))
@@ -135,6 +139,9 @@ class Turns:
     def _rest(self, data: TurnEnded) -> None:
         state = self._emitter.state
         if state.over_budget or data.stop_reason == "budget":
+            if self._failure:
+                self._statuses.fail(self._failure, "exhausted")
+                self._failure = None
             self._outcomes.leave("failed", "The budget was reached.")
             self._emit_usage()
             self._statuses.rest(Stop(type="budget_reached"))
@@ -142,7 +149,6 @@ class Turns:
         match data.stop_reason:
             case "error":
                 self._outcomes.leave("failed", data.error or "The turn failed.")
-                self._statuses.rest(Stop(type="retries_exhausted"))
             case "refusal":
                 self._outcomes.leave("failed", "The model refused.")
                 self._statuses.rest(Stop(type="refusal"), StopDetails(explanation=data.error))

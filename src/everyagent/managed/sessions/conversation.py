@@ -31,7 +31,7 @@ class Talking:
     def __init__(self, projected: ProjectedSessions, prompts: Prompts) -> None:
         self._projected = projected
         self._prompts = prompts
-        self._streams = Streams(projected)
+        self.streams = Streams(projected)
 
     async def check(self, events: Sequence[ClientEvent]) -> None:
         """Raises for events that no session accepts."""
@@ -98,7 +98,7 @@ class Talking:
         """Streams from now on, or after the event with this SSE id; the position is fixed when this returns."""
         projection = await self._projected.log.projection(session_id)
         after = projection.head if last_event_id is None else _seen(last_event_id, projection.head)
-        return self._streams.open(projection, after, frozenset(asked.event_deltas), thread)
+        return self.streams.open(projection, after, frozenset(asked.event_deltas), thread)
 
 
 def time_bounds(asked: EventListQuery | SessionListQuery) -> tuple[int | None, int | None]:

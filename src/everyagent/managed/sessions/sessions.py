@@ -18,6 +18,7 @@ from everyagent.managed.sessions.conversation import time_bounds
 from everyagent.managed.sessions.creation import SessionCreation
 from everyagent.managed.sessions.presentation import document_of, shown
 from everyagent.managed.sessions.shape import ManagedSession, SessionCreate, SessionListQuery, SessionUpdate, TwoWayPage
+from everyagent.managed.sessions.streams import Streams
 from everyagent.managed.sessions.updates import Changing
 from everyagent.managed.workspace.store import ResourceStore
 from everyagent.model.parts import Object
@@ -33,12 +34,14 @@ class ManagedSessions:
         creating: SessionCreation,
         resources: ResourceStore,
         mounts: Mounts,
+        streams: Streams,
     ) -> None:
         self._sessions = sessions
         self._projected = sessions.projected
         self._creating = creating
         self._resources = resources
         self._mounts = mounts
+        self._streams = streams
 
     async def create(
         self, asked: SessionCreate, receipt: Callable[[ManagedSession], Receipt] | None = None
@@ -112,7 +115,8 @@ class ManagedSessions:
     async def delete(self, session_id: str) -> Deleted:
         _, projection = await self._projected.find(session_id)
         _refuse_if_running(session_id, projection.status, "deleted")
-        await self._sessions.delete(session_id)
+        with self._streams.deleting(session_id):
+            await self._sessions.delete(session_id)
         return Deleted(id=session_id, type="session_deleted")
 
 

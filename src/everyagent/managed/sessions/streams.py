@@ -1,6 +1,7 @@
 """Event streams of managed sessions: stored events on commit, and previews on request."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Generator, Sequence
+from contextlib import contextmanager
 
 import msgspec
 
@@ -10,12 +11,13 @@ from everyagent.log.chunk import EventChunk
 from everyagent.log.log import StoredEvent
 from everyagent.log.projections import SUPERSEDED, ProjectionRecord
 from everyagent.managed.projection.emitter import OnThread
-from everyagent.managed.projection.events import ON_THREAD, SessionDeleted
+from everyagent.managed.projection.events import ON_THREAD, TYPE_NUMBERS, SessionDeleted
 from everyagent.managed.projection.naming import event_id, thread_id
 from everyagent.managed.sessions.presentation import subagents_of
 from everyagent.managed.sessions.previews import Previews
 from everyagent.sessions.projected import ProjectedSessions
 
+_TERMINATED = TYPE_NUMBERS["session.status_terminated"]
 _wrapped = msgspec.json.Decoder(OnThread)
 
 
@@ -24,11 +26,23 @@ class Streams:
 
     def __init__(self, projected: ProjectedSessions) -> None:
         self._projected = projected
+        self._deleting: set[str] = set()
+
+    @contextmanager
+    def deleting(self, session_id: str) -> Generator[None]:
+        """A session that is deleted is terminated first: its streams go on until it is deleted."""
+        self._deleting.add(session_id)
+        try:
+            yield
+        finally:
+            self._deleting.discard(session_id)
 
     def open(
         self, projection: ProjectionRecord, after: int, previews: frozenset[str], thread: str | None
     ) -> AsyncIterator[EventChunk | None]:
-        """Everything after a sequence, then live."""
+        """Everything after a sequence, then live. Ends with the session: terminated, or deleted."""
+        if projection.status == "terminated" and after >= projection.head:
+            return _nothing()
         own = thread is None or thread == thread_id(projection.session_id)
         if not previews:
             return self._plain(projection, after, None if own else thread)
@@ -45,6 +59,8 @@ class Streams:
                 continue
             if wanted := _on_thread(chunk, thread):
                 yield wanted
+            if _terminates(chunk) and projection.session_id not in self._deleting:
+                return
             last = chunk.last
         if deleted := await self._deleted(projection, last):
             yield deleted
@@ -65,6 +81,8 @@ class Streams:
             if pair.projection:
                 if wanted := _on_thread(pair.projection, thread):
                     yield wanted
+                if _terminates(pair.projection) and projection.session_id not in self._deleting:
+                    return
                 last = pair.projection.last
         if deleted := await self._deleted(projection, last):
             yield deleted
@@ -81,6 +99,16 @@ class Streams:
         except EveryagentError:
             return None
         return None
+
+
+async def _nothing() -> AsyncIterator[EventChunk | None]:
+    return
+    yield
+
+
+def _terminates(chunk: EventChunk) -> bool:
+    """Whether the session's last event is in it."""
+    return any(event.type == _TERMINATED for event in chunk.events)
 
 
 def _on_thread(chunk: EventChunk, thread: str | None) -> EventChunk | None:
