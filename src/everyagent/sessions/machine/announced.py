@@ -51,7 +51,7 @@ class AnnouncedCalls:
         self._policies = policies
         self._calls: dict[str, AnnouncedCall] = {}
         self._open: set[str | None] = set()  # messages whose calls are asked
-        self._unseen: list[AnnouncedCall] = []  # made before their items came
+        self._unseen: dict[str, AnnouncedCall] = {}  # made before their items came, by the keys of their asks
 
     def __bool__(self) -> bool:
         """Whether the session has custom tools."""
@@ -65,11 +65,11 @@ class AnnouncedCalls:
             given: Json = msgspec.json.decode(part.arguments)
         except msgspec.DecodeError:
             return
-        made = next((call for call in self._unseen if (call.name, call.input) == (part.name, given)), None)
+        unseen = self._unseen.items()
+        made = next((key for key, call in unseen if (call.name, call.input) == (part.name, given)), None)
         if made:
-            self._unseen.remove(made)
             self._open.add(item.parent_id)
-        call = made or AnnouncedCall(key=new_id("call_"), name=part.name, input=given)
+        call = self._unseen.pop(made) if made else AnnouncedCall(key=new_id("call_"), name=part.name, input=given)
         call.item_id, call.message = item.item_id, item.parent_id
         self._calls[part.call_id] = call
 
@@ -81,20 +81,21 @@ class AnnouncedCalls:
         else:
             call = AnnouncedCall(key=request.tool_id, name=request.name, input=request.input)
             if self and len(self._unseen) < REMEMBERED:
-                self._unseen.append(call)
+                self._unseen[call.key] = call
         call.made = True
         return call
 
     def end(self, call_id: str, pending: Collection[str]) -> str | None:
         """A call has its result. Returns the key of its ask, if that is still `pending`."""
         call = self._calls.pop(call_id, None)
-        if call is None or call.ask_id not in pending:
+        if call is None or (call.made and call.ask_id not in pending):
             return None
-        for id, twin in self._calls.items():  # of two equal calls, the answer to one may be the result of the other
-            if (twin.name, twin.input) == (call.name, call.input) and twin.ask_id and twin.ask_id not in pending:
-                self._calls[id] = call
-                return None
-        return call.key
+        for twins in (self._calls, self._unseen):  # of two equal calls, the answer to one may be the other's result
+            for id, twin in twins.items():
+                if (twin.name, twin.input) == (call.name, call.input) and twin.made and twin.ask_id not in pending:
+                    twins[id] = call
+                    return None
+        return call.key if call.ask_id in pending else None
 
     def open(self) -> None:
         """From now on, the calls of the messages so far are asked."""
