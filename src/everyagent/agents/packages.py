@@ -24,6 +24,7 @@ import msgspec
 from msgspec import Struct
 
 from everyagent.errors import AgentFailed, AgentNotInstalled
+from everyagent.runtime import command
 from everyagent.runtime.environment import scrubbed
 
 FETCH_LIMIT_SECONDS = 600.0
@@ -119,15 +120,9 @@ def version_of(path: Path | str) -> str | None:
     if is_script(path):
         return _package_version(Path(path).resolve())
     try:
-        done = subprocess.run(
-            [path, "--version"],
-            env=scrubbed(os.environ, session={}),
-            capture_output=True,
-            text=True,
-            timeout=VERSION_LIMIT_SECONDS,
-            check=True,
-        )
-    except (OSError, subprocess.SubprocessError):
+        environment = scrubbed(os.environ, session={})
+        done = command.run([str(path), "--version"], environment=environment, limit=VERSION_LIMIT_SECONDS)
+    except (OSError, subprocess.SubprocessError, AgentFailed):
         return None
     words = done.stdout.split()
     return next((word for word in words if word[0].isdigit()), words[0]) if words else None
@@ -171,15 +166,7 @@ def _run_npm(arguments: list[str], wanted: str, directory: Path, scratch: Path) 
     own = {"npm_config_update_notifier": "false", "npm_config_cache": str(scratch / "cache")}
     environment = scrubbed(os.environ, allow=allowed, session=own)
     try:
-        subprocess.run(
-            argv,
-            cwd=directory,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=FETCH_LIMIT_SECONDS,
-            check=True,
-        )
+        command.run(argv, environment=environment, directory=directory, limit=FETCH_LIMIT_SECONDS)
     except subprocess.CalledProcessError as error:
         raise AgentFailed(f"npm could not fetch {wanted}: {_reason(error)}.") from error
     except subprocess.TimeoutExpired:

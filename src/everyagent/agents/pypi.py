@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from everyagent.errors import AgentFailed
+from everyagent.runtime import command
 from everyagent.runtime.environment import scrubbed
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def install(program: "Program", home: Path) -> Path:
     argv = [*uv(), "tool", "install", "--force", "--python", program.python, wanted]
     environment = scrubbed(os.environ, allow=given, session=places)
     try:
-        subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=_LIMIT_SECONDS, check=True)
+        command.run(argv, environment=environment, limit=_LIMIT_SECONDS)
     except subprocess.CalledProcessError as error:
         raise AgentFailed(f"uv could not install {wanted}: {str(error.stderr).strip()[-500:]}") from error
     except subprocess.TimeoutExpired:

@@ -110,7 +110,7 @@ def unavailable_reason() -> str | None:
         return str(error)
     with listener:
         entry = (found_program("nsenter"), f"--user=/proc/self/fd/{user}", f"--net=/proc/self/fd/{net}", "true")
-        entered = subprocess.run(entry, pass_fds=(user, net), capture_output=True, timeout=_LIMIT_SECONDS)
+        entered = subprocess.run(entry, env={}, pass_fds=(user, net), capture_output=True, timeout=_LIMIT_SECONDS)
         os.close(user)
         os.close(net)
     return entered.stderr.decode(errors="replace").strip() if entered.returncode else None
@@ -124,7 +124,8 @@ def _namespaces() -> tuple[int, int, socket.socket]:
     with ours, theirs:
         argv = [sys.executable, "-I", "-S", network_namespace.__file__, str(theirs.fileno())]
         try:
-            made = subprocess.run(argv, pass_fds=[theirs.fileno()], capture_output=True, timeout=_LIMIT_SECONDS)
+            given = [theirs.fileno()]
+            made = subprocess.run(argv, env={}, pass_fds=given, capture_output=True, timeout=_LIMIT_SECONDS)
         except (OSError, subprocess.SubprocessError) as error:
             raise AgentFailed(f"A network namespace could not be created: {error}.") from error
         if made.returncode:

@@ -3,8 +3,10 @@
 `process.py` uses it for agents, `command.py` for programs that run to their end.
 """
 
+import os
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -16,6 +18,9 @@ from everyagent.runtime import wall as walls
 from everyagent.runtime.limits import UNLIMITED, ProcessLimits
 from everyagent.runtime.reaper import Reaper
 from everyagent.runtime.wall import Wall
+
+#: Ends a program that is `bound`, with all its descendants, if its parent process gets it.
+END_SIGNAL = signal.SIGUSR1
 
 
 class Spawned(NamedTuple):
@@ -34,6 +39,7 @@ def spawn(
     wall: Wall | None = None,
     limits: ProcessLimits = UNLIMITED,
     network: socket.socket | None = None,
+    bound: bool = False,
     stdin: int = subprocess.PIPE,
     stdout: int | IO[bytes] = subprocess.PIPE,
     stderr: int | IO[bytes] = subprocess.PIPE,
@@ -41,7 +47,8 @@ def spawn(
     """Start a program in a session of its own; blocking. `environment` is all that it gets. Raises `OSError`.
 
     On Linux, a parent process collects what leaves its parents, so that the whole tree can be ended. Over `network`,
-    a socket arrives that listens in a network namespace for the program's commands; this needs a wall.
+    a socket arrives that listens in a network namespace for the program's commands; this needs a wall. A program that
+    is `bound` ends with the calling thread; this needs Linux, and no wall.
     """
     if shutil.which(argv[0], path=environment.get("PATH")) is None:
         raise FileNotFoundError(argv[0])
@@ -52,6 +59,7 @@ def spawn(
     sockets = [network.fileno()] if network else []
     words += limits.words(walled=wall is not None)
     words += [("network", str(descriptor)) for descriptor in sockets]
+    words += [("bound", str(os.getpid()))] if bound else []
 
     def popen(argv: Sequence[str], descriptors: Sequence[int]) -> subprocess.Popen[bytes]:
         return subprocess.Popen(

@@ -36,6 +36,7 @@ from everyagent.model.sessions import (
     UpdateSession,
 )
 from everyagent.model.tools import CustomTool
+from everyagent.runtime import command
 from everyagent.sessions.creation import Creation, InfoReceipt, with_info
 from everyagent.sessions.history.export import Export, ExportFormat, open_export
 from everyagent.sessions.history.info import info_of
@@ -109,7 +110,8 @@ class Sessions:
         return not self._supervisor.closing and (self.services.node is None or self.services.node.ready)
 
     async def close(self) -> None:
-        """End every agent and every turn. After that, sessions are read-only."""
+        """End every agent, every turn and every installation. After that, sessions are read-only."""
+        command.end_all()
         await self._supervisor.close()
 
     # -- sessions -------------------------------------------------------------------------------------------

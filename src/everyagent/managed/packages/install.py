@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from everyagent.managed.packages import apt, unpacked
 from everyagent.managed.packages.folder_lock import only_one
 from everyagent.managed.packages.subprocesses import Child
 from everyagent.managed.resources.environments.shape import MANAGERS, Packages
+from everyagent.runtime.environment import scrubbed
 
 INSTALL_LIMIT_SECONDS = 900.0
 _ERROR_CHARS = 1000
@@ -113,8 +115,17 @@ def _commands(manager: str, prefix: Path, wanted: Sequence[str]) -> list[list[st
             return []
 
 
+#: Settings of package managers that are passed on from the daemon, besides proxies and certificates. Those that only
+#: publish packages, such as CARGO_REGISTRY_TOKEN, are not.
+_SETTINGS = re.compile(
+    r"(?i:(http|https|no|all)_proxy)|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE|(?i:npm_config_).*|PIP_.*|APT_CONFIG"
+    r"|(CARGO|RUSTUP|GEM)_HOME|RUSTUP_TOOLCHAIN|CARGO_NET_.*|GEM_PATH"
+    r"|GO(ROOT|PATH|PROXY|PRIVATE|SUMDB|NOSUMDB|NOPROXY|FLAGS|CACHE|MODCACHE|TOOLCHAIN|ENV)"
+)
+
+
 def _install_environment(manager: str, prefix: Path) -> dict[str, str]:
-    passed = {name: value for name, value in os.environ.items() if not name.startswith("EVERYAGENT_")}
+    passed = scrubbed(os.environ, allow=[name for name in os.environ if _SETTINGS.fullmatch(name)], session={})
     extra = {
         "apt": {"LC_ALL": "C"},
         "go": {"GOBIN": str(prefix / "bin")},

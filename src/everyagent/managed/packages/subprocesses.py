@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import signal
 import subprocess
 import tempfile
 import threading
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import IO, TypeVar
 
 from everyagent.errors import AgentFailed
+from everyagent.runtime import command
 
 T = TypeVar("T")
 #: In bytes.
@@ -19,7 +19,7 @@ _OUTPUT_BYTES = 16 * 1024 * 1024
 
 
 class Child:
-    """Runs one program at a time, in a new process group."""
+    """Runs one program at a time."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -33,28 +33,19 @@ class Child:
         environment: Mapping[str, str],
         output: IO[bytes],
         limit: float,
-        folder: Path | None,
+        folder: Path,
     ) -> int:
         """Blocking. Returns the exit code; output goes to `output`. Raises `subprocess.TimeoutExpired`."""
         with self._lock:
             if self._over:
                 raise AgentFailed("It was cancelled.")
-            process = self._process = subprocess.Popen(
-                argv,
-                cwd=folder,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
+            process = self._process = command.start(
+                argv, environment=environment, directory=folder, stdout=output, stderr=subprocess.STDOUT
             )
         try:
             return process.wait(limit)
-        except subprocess.TimeoutExpired:
-            _kill(process)
-            process.wait()
-            raise
         finally:
+            command.finish(process, 0)
             self._process = None
 
     def output_of(self, argv: Sequence[str], *, environment: Mapping[str, str], limit: float, folder: Path) -> str:
@@ -72,7 +63,7 @@ class Child:
         with self._lock:
             self._over = True
             if (process := self._process) is not None:
-                _kill(process)
+                command.end(process)
 
 
 async def in_thread(work: Callable[[Child], T]) -> T:
@@ -82,9 +73,3 @@ async def in_thread(work: Callable[[Child], T]) -> T:
     except asyncio.CancelledError:
         child.end()
         raise
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kills the process group, which still exists because the process was not waited for yet."""
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGKILL)

@@ -55,7 +55,7 @@ def clone(resource: RepositoryResource, token: str | None, place: Path, child: C
 
 def _git(argv: list[str], environment: dict[str, str], child: Child) -> None:
     with tempfile.TemporaryFile() as output:
-        code = child.run(argv, environment=environment, output=output, limit=CLONE_LIMIT_SECONDS, folder=None)
+        code = child.run(argv, environment=environment, output=output, limit=CLONE_LIMIT_SECONDS, folder=Path("/"))
         if code:
             output.seek(max(0, output.seek(0, os.SEEK_END) - _ERROR_BYTES))
             raise subprocess.CalledProcessError(code, argv, stderr=output.read().decode("utf-8", "replace"))

@@ -8,6 +8,7 @@
   its value is `PATH//TARGET`. They are applied in order, so a later one covers an earlier one.
 * `cwd`: the working directory. `cgroup`: a `cgroup.procs` file to join. `limit`: `NUMBER=VALUE`, a resource limit.
 * `processes`: the most processes and threads. `size`: the most bytes in each `tmp`. `cpus`: the number of processors.
+* `bound`: the id of the process with whose end, or at whose SIGUSR1, the program ends; only without a wall.
 * `network`: a socket, as the number of its descriptor, over which a listening socket of a network namespace is sent.
 """
 
@@ -20,7 +21,7 @@ from everyagent.runtime.entry.mounts import build
 from everyagent.runtime.entry.privileges import drop_privileges, restrict, unshare
 
 _DEATH_SIGNAL, _DUMPABLE, _SUBREAPER = 1, 4, 36
-_SIGINT, _SIGKILL, _SIGPIPE, _SIGCHLD, _SIGXFSZ = 2, 9, 13, 17, 25
+_SIGINT, _SIGKILL, _SIGUSR1, _SIGPIPE, _SIGCHLD, _SIGXFSZ = 2, 9, 10, 13, 17, 25
 _BLOCK, _UNBLOCK = 0, 1
 _NOT_FOUND = 127
 #: Of -1000 to 1000; other programs have 0.
@@ -35,14 +36,17 @@ def mask_signals(how: int) -> None:
     libc.sigprocmask(how, ctypes.byref((ctypes.c_uint64 * 16)(*[0xFFFFFFFFFFFFFFFF] * 16)), None)
 
 
-def attend(main: int, reap_others: bool) -> int:
+def attend(main: int, reap_others: bool, bound: bool = False) -> int:
     """Reap children and pass interrupts on until `main` has ended; returns its wait status."""
-    awaited = (ctypes.c_uint64 * 16)((1 << (_SIGINT - 1)) | (1 << (_SIGCHLD - 1)))
+    awaited = (ctypes.c_uint64 * 16)((1 << (_SIGINT - 1)) | (1 << (_SIGCHLD - 1)) | (bound << (_SIGUSR1 - 1)))
     number = ctypes.c_int()
     while True:
         libc.sigwait(ctypes.byref(awaited), ctypes.byref(number))
         if number.value == _SIGINT:
             os.kill(main, _SIGINT)
+            continue
+        if number.value == _SIGUSR1:
+            os.kill(main, _SIGKILL)
             continue
         while True:
             try:
@@ -183,12 +187,17 @@ def main() -> None:
     mask_signals(_BLOCK)
     if given["level"] == ["none"]:
         libc.prctl(_SUBREAPER, 1, 0, 0, 0)
+        bound = given.get("bound", ())
+        for parent in bound:
+            libc.prctl(_DEATH_SIGNAL, _SIGUSR1, 0, 0, 0)
+            if os.getppid() != int(parent):
+                os._exit(1)  # the parent died before this process would have noticed it
         child = os.fork()
         if child == 0:
             run(argv, given)
         for fd in (0, 1, 2):
             os.close(fd)
-        status = attend(child, reap_others=True)
+        status = attend(child, reap_others=True, bound=bool(bound))
         kill_children()
         end_like(status)
     given["user"] = [str(os.getuid())]
