@@ -3,7 +3,7 @@
 import hmac
 import socket
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,6 +19,7 @@ from everyagent.log.sqlite.log import SqliteLog
 
 if TYPE_CHECKING:
     from everyagent.log.blob_stores.store import BlobStore
+    from everyagent.log.copy.ends import Source, Target
     from everyagent.log.fanout import OpenBus
     from everyagent.log.postgres.cluster_log import ClusterLog
     from everyagent.log.sql.connection import Connection
@@ -34,7 +35,7 @@ async def open_log(settings: Settings, clock: Clock) -> Log:
     with _explained():
         from everyagent.log.postgres import PostgresLog
 
-        outside = _blob_store(settings)
+        outside = _blob_store(settings.blobs)
         return await PostgresLog.open(settings.store, settings.data_dir / "uploads", clock, outside=outside)
 
 
@@ -50,7 +51,7 @@ async def join_cluster(settings: Settings, clock: Clock, url: str, derived: Call
 
         if settings.bus is not None:
             await _check_bus(settings.bus)
-        outside = _blob_store(settings)
+        outside = _blob_store(settings.blobs)
         log = await ClusterLog.open(settings.store, settings.data_dir / "uploads", clock, outside=outside)
         address = NodeAddress(
             name=socket.gethostname(),
@@ -110,14 +111,14 @@ def _origins(setting: str) -> str:
     return _ORIGINS.format(setting, setting.upper())
 
 
-def _blob_store(settings: Settings) -> "BlobStore | None":
+def _blob_store(address: str | None) -> "BlobStore | None":
     """None: blobs are in the database."""
-    if settings.blobs is None:
+    if address is None:
         return None
-    if not settings.blobs.startswith("s3:"):
+    if not address.startswith("s3:"):
         from everyagent.log.blob_stores.folder import FolderStore
 
-        return FolderStore(Path(settings.blobs))
+        return FolderStore(Path(address))
     try:
         from everyagent.log.blob_stores.s3 import S3Blobs
     except ImportError as error:
@@ -125,7 +126,51 @@ def _blob_store(settings: Settings) -> "BlobStore | None":
             f"Blobs in S3 need one more package ({error}). Install it: pip install 'everyagent[s3]'. "
             f"{_origins('blobs')}"
         ) from error
-    return S3Blobs(settings.blobs)
+    return S3Blobs(address)
+
+
+@contextmanager
+def copy_ends(source: str, target: str, blobs: str | None) -> "Generator[tuple[Source, Target]]":
+    """Both ends of a copy, by their addresses. `blobs` are those of a source in PostgreSQL. Raises `ConfigError`."""
+    for address in (source, target):
+        if not address.startswith(("sqlite:", "postgresql:", "postgres:")):
+            raise ConfigError(
+                f"{address!r} is no address of a log. Use sqlite:FOLDER, with the data folder of a daemon, or "
+                "postgresql://user@host/database."
+            )
+    with ExitStack() as at_the_end:
+        try:
+            read = _copy_source(source, blobs)
+            at_the_end.callback(read.close)
+            written = _copy_target(target)
+            at_the_end.callback(written.close)
+        except ImportError as error:
+            raise ConfigError(
+                f"PostgreSQL needs more packages ({error}). Install them: pip install 'everyagent[postgres]'."
+            ) from error
+        except StoreUnavailable as error:
+            raise ConfigError(error.detail) from error
+        yield read, written
+
+
+def _copy_source(address: str, blobs: str | None) -> "Source":
+    if address.startswith("sqlite:"):
+        from everyagent.log.copy.sqlite_ends import SqliteSource
+
+        return SqliteSource(Path(address.removeprefix("sqlite:")))
+    from everyagent.log.copy.postgres_ends import PostgresSource
+
+    return PostgresSource(address, _blob_store(blobs))
+
+
+def _copy_target(address: str) -> "Target":
+    if address.startswith("sqlite:"):
+        from everyagent.log.copy.sqlite_ends import SqliteTarget
+
+        return SqliteTarget(Path(address.removeprefix("sqlite:")))
+    from everyagent.log.copy.postgres_ends import PostgresTarget
+
+    return PostgresTarget(address)
 
 
 @contextmanager
@@ -150,7 +195,7 @@ def reading(settings: Settings) -> "Generator[tuple[Connection, OpenBlob]]":
         from everyagent.log.postgres.blobs import BlobReader
         from everyagent.log.postgres.database import Database
 
-        database, reader = Database(settings.store), BlobReader(_blob_store(settings), Path(folder))
+        database, reader = Database(settings.store), BlobReader(_blob_store(settings.blobs), Path(folder))
         opened = database.connect()
 
         def open_blob(digest: bytes) -> BinaryIO:

@@ -51,6 +51,9 @@ class Blobs:
     def open(self, digest: bytes) -> BinaryIO:
         return self._path(digest).open("rb")
 
+    def holds(self, digest: bytes) -> bool:
+        return self._path(digest).exists()
+
     def get(self, digest: bytes) -> bytes:
         return self._path(digest).read_bytes()
 

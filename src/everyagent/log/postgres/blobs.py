@@ -34,14 +34,14 @@ class PostgresBlobs:
 
     def put(self, body: bytes) -> bytes:
         digest = hashlib.sha256(body).digest()
-        self._store(digest, io.BytesIO(body))
+        self.store(digest, io.BytesIO(body))
         return digest
 
     def adopt(self, path: Path, digest: bytes) -> None:
         with path.open("rb") as file:
-            self._store(digest, file)
+            self.store(digest, file)
 
-    def _store(self, digest: bytes, file: BinaryIO) -> None:
+    def store(self, digest: bytes, file: BinaryIO) -> None:
         """The row of the contents stays locked, so that no sweep deletes them before a reference is committed."""
         if _is_kept(self._connection, digest):
             return

@@ -18,11 +18,14 @@ Raw: TypeAlias = psycopg.Connection[Row]
 _PARAMETER = re.compile(r"\?(\d*)")
 
 
-class TextDumper(StrDumper):
+def encoded(text: str) -> bytes:
     """PostgreSQL's text has no NUL, and UTF-8 no lone surrogate: each becomes a replacement character."""
+    return text.encode("utf-8", "replace").replace(b"\0", b"\xef\xbf\xbd")
 
+
+class TextDumper(StrDumper):
     def dump(self, obj: str) -> bytes:
-        return obj.encode("utf-8", "replace").replace(b"\0", b"\xef\xbf\xbd")
+        return encoded(obj)
 
 
 class Connection:

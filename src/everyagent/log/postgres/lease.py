@@ -30,8 +30,7 @@ class StoreLease:
         connection.execute("INSERT INTO writers VALUES (?, 0, now())", (self._writer,))
         row = connection.execute("SELECT last_commit FROM feed").fetchone()
         self.last_commit = cast("tuple[int]", row)[0]
-        #: Differs between databases, also if one was copied from the other by a dump.
-        self.identity = _identity(connection) if shared else b""
+        self.identity = identity(connection) if shared else b""
 
     def renew(self) -> Connection:
         """A new connection with the lock, after the old one was lost."""
@@ -83,7 +82,14 @@ class StoreLease:
         connection.execute("SET lock_timeout = '0'")
 
 
-def _identity(connection: Connection) -> bytes:
+def locked_at_once(connection: Connection) -> bool:
+    """Locks a database against daemons, if none uses it."""
+    found = connection.execute("SELECT pg_try_advisory_lock(?::int, hashtext(current_schema()))", (_LOCK,))
+    return found.fetchone() == (True,)
+
+
+def identity(connection: Connection) -> bytes:
+    """Differs between databases, also if one was copied from the other by a dump."""
     row = connection.execute(
         "SELECT system_identifier || '/' || current_database() || '/' || current_schema()::regnamespace::oid "
         "FROM pg_control_system()"

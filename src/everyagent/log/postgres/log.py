@@ -90,6 +90,7 @@ def _open(database: Database, outside: BlobStore | None, folder: Path, shared: b
     try:
         _check_server(connection, database)
         migrate(connection, database.name)
+        _check_whole(connection, database)
         lease = StoreLease(database, connection, shared=shared)
         blob_place.check(connection, database.name, outside)
         return lease
@@ -99,6 +100,14 @@ def _open(database: Database, outside: BlobStore | None, folder: Path, shared: b
     except StoreUnavailable:
         connection.close()
         raise
+
+
+def _check_whole(connection: Connection, database: Database) -> None:
+    if connection.execute("SELECT to_regclass('copied')").fetchone() != (None,):
+        raise StoreUnavailable(
+            f"A copy to the PostgreSQL store {database.name} was begun and not finished. Finish it: "
+            "`everyagent log copy` with the same --from and --to."
+        )
 
 
 def _check_server(connection: Connection, database: Database) -> None:

@@ -12,7 +12,7 @@ _LOCK = 0x65766572
 
 def migrate(connection: Connection, name: str) -> None:
     """`everyagent_schema` holds the number of scripts that have run. A database newer than this code is refused."""
-    scripts = sorted(Path(__file__).parent.glob("*.sql"))
+    scripts = _scripts()
     with connection:
         connection.execute("SELECT pg_advisory_xact_lock(?::int, hashtext(current_schema()))", (_LOCK,))
         connection.execute("CREATE TABLE IF NOT EXISTS everyagent_schema (version bigint NOT NULL)")
@@ -31,3 +31,11 @@ def migrate(connection: Connection, name: str) -> None:
             connection.execute("INSERT INTO everyagent_schema VALUES (?)", (len(scripts),))
         else:
             connection.execute("UPDATE everyagent_schema SET version = ?", (len(scripts),))
+
+
+def known_version() -> int:
+    return len(_scripts())
+
+
+def _scripts() -> list[Path]:
+    return sorted(Path(__file__).parent.glob("*.sql"))

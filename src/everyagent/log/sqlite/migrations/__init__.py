@@ -9,7 +9,7 @@ from everyagent.log.sqlite.connection import Connection
 
 def migrate(connection: Connection) -> None:
     """`PRAGMA user_version` is the number of scripts that have run. A database newer than this code is refused."""
-    scripts = sorted(Path(__file__).parent.glob("*.sql"))
+    scripts = _scripts()
     (version,) = cast("tuple[int]", connection.execute("PRAGMA user_version").fetchone())
     if version > len(scripts):
         raise Unavailable(
@@ -22,3 +22,11 @@ def migrate(connection: Connection) -> None:
         with connection:
             connection.execute(script.read_text("utf-8")).fetchall()
             connection.execute(f"PRAGMA user_version = {number}").fetchall()
+
+
+def known_version() -> int:
+    return len(_scripts())
+
+
+def _scripts() -> list[Path]:
+    return sorted(Path(__file__).parent.glob("*.sql"))

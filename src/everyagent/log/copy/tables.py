@@ -1,0 +1,82 @@
+"""The tables of a log that are copied. Their columns have the same names in every database."""
+
+from typing import Final, NamedTuple
+
+from everyagent.log.projections import PROJECTION
+from everyagent.log.sql.rows import SESSION_COLUMNS, key
+
+END_OF_KEYS: Final = (1 << 63) - 1
+
+
+class Table(NamedTuple):
+    """The first column is a number, and the primary key."""
+
+    name: str
+    columns: tuple[str, ...]
+
+
+class Span(NamedTuple):
+    """The rows of a table whose keys are above `after`, up to `until`."""
+
+    table: Table
+    after: int
+    until: int
+
+
+_EVENTS = Table("events", ("key", "type", "frame", "at", "blob", "body", "crc"))
+_FRAMES = Table("frames", ("key", "direction", "form", "at", "first", "last", "blob", "body"))
+_TEXTS = Table("search", ("key", "text"))
+
+SESSIONS = Table("sessions", SESSION_COLUMNS)
+VIEWS = Table(
+    "views",
+    (
+        *("session", "agent_id", "agent_version", "environment_id", "status", "created_at", "updated_at"),
+        *("archived_at", "head", "hidden", "state", "document"),
+    ),
+)
+RECORDS = Table(
+    "records",
+    (
+        *("number", "kind", "id", "parent", "key", "version", "created_at", "updated_at", "archived_at"),
+        *("body", "secret", "workspace"),
+    ),
+)
+#: Rows are added to these all the time, and nearly never changed.
+GROWING: Final = (
+    Table("commits", ("number", "session", "first", "last")),
+    Table("audit", ("number", "entry", "digest")),
+)
+#: Rows of these change.
+CHANGING: Final = (
+    SESSIONS,
+    VIEWS,
+    Table(
+        "asks",
+        ("number", "session", "ask_id", "kind", "sequence", "asked_at", "request", "answer", "closed_sequence"),
+    ),
+    Table("inputs", ("number", "session", "item_id", "body")),
+    RECORDS,
+)
+#: These have no number: they are replaced as a whole.
+REPLACED: Final = (
+    Table("receipts", ("key", "at", "fingerprint", "status", "headers", "body")),
+    Table("blobs", ("session", "digest")),
+    Table("spending", ("key_id", "usd")),
+    Table("audit_head", ("one", "number", "digest")),
+)
+#: Tables that give out numbers, none of them twice.
+NUMBERED: Final = ("sessions", "asks", "inputs", "records")
+
+
+def spans_of(session: int) -> list[Span]:
+    """Everything of a session that is written once."""
+    return [
+        Span(table, key(number, 0), key(number + 1, 0) - 1)
+        for table, number in (
+            (_EVENTS, session),
+            (_EVENTS, session | PROJECTION),
+            (_FRAMES, session),
+            (_TEXTS, session),
+        )
+    ]
