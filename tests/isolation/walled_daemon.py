@@ -9,7 +9,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -26,13 +26,17 @@ _VICTIM = "everyagent-victim"
 
 
 class WalledDaemon:
-    """`user` is the id of the user that runs the daemon. `base` holds its data and the folders of its sessions."""
+    """`user` is the id of the user that runs the daemon. `base` holds its data and the folders of its sessions.
 
-    def __init__(self, base: Path, user: int, *flags: str) -> None:
+    `environment` is added to that of the daemon.
+    """
+
+    def __init__(self, base: Path, user: int, *flags: str, **environment: str) -> None:
         self.base = base
         self.data = base / "data"
         self.user = user
         self._flags = flags
+        self._environment = environment
         for name in ("work", "other", "home", "home/.ssh", "home/.codex"):
             (base / name).mkdir(parents=True)
         for name in ("other/secret", "home/.ssh/id", "home/.codex/auth.json", "home/.bashrc", "temporary"):
@@ -51,6 +55,7 @@ class WalledDaemon:
             "PYTHONPATH": paths,
             "PYTHONDONTWRITEBYTECODE": "1",
             "PLANTED_API_KEY": PLANTED,
+            **self._environment,
         }
         argv = [
             python,
@@ -97,7 +102,10 @@ class WalledDaemon:
 
     def shell(self, session: str, command: str) -> str:
         """The output of a command that the agent runs; it must succeed."""
-        prompt = f"[tool name=bash command={json.dumps(command)}]"
+        return self.result(session, f"[tool name=bash command={json.dumps(command)}]")
+
+    def result(self, session: str, prompt: str) -> str:
+        """The output of the last tool of a turn."""
         answer = self.call("POST", f"/sessions/{session}/messages/stream", {"message": prompt})
         assert answer.is_success, answer.text
         events = [json.loads(line[5:]) for line in answer.text.splitlines() if line.startswith("data:")]
@@ -111,15 +119,22 @@ class WalledDaemon:
         assert results, answer.text
         return results[-1]
 
-    def attempts(self, directory: Path, names: tuple[str, ...] = (), **fields: object) -> dict[str, str | None]:
-        """The result of each attempt of a new session's shell."""
+    def attempts(
+        self,
+        directory: Path,
+        names: tuple[str, ...] = (),
+        shell: Callable[[str, str], str] | None = None,
+        **fields: object,
+    ) -> dict[str, str | None]:
+        """The result of each attempt in the shell of a new session. `shell` runs a command; by default, mock does."""
         python, _ = interpreter_for(self.user)
         with ExitStack() as around:
             facts = around.enter_context(self._surroundings())
             (directory / "facts.json").write_text(json.dumps(facts | {"number": str(self._sessions + 1)}))
             shutil.copytree(_FOLDER, directory / "tests" / "isolation", dirs_exist_ok=True)
             session = self.session(directory, **fields)
-            output = self.shell(session, f"{python} -S -m tests.isolation.attempts facts.json {' '.join(names)}")
+            command = f"{python} -S -m tests.isolation.attempts facts.json {' '.join(names)}"
+            output = (shell or self.shell)(session, command)
         return json.loads(output)
 
     @contextmanager
