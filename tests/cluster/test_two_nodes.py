@@ -1,9 +1,11 @@
 """Two nodes on one database: any of them answers everything."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -139,6 +141,21 @@ def test_a_managed_session_is_sent_to_streamed_and_deleted_on_another_node(nodes
     there.close()
 
 
+def test_mcp_tools_reach_a_session_of_another_node(nodes: list[NodeProcess], first: Client, tmp_path: Path):
+    first.create("tools", agent="mock", directory=str(tmp_path))
+    first.run_turn("tools", "[text words=1]")
+    asked = tool(nodes[1], "send_message", message="[ask]")
+    assert [ask["kind"] for ask in asked["asks"]] == ["permission"]
+    answered = tool(nodes[1], "answer_ask", ask_id=asked["asks"][0]["ask_id"], reply="once")
+    assert (answered["asks"], answered["stop_reason"]) == ([], "end_turn")
+    running = tool(nodes[1], "send_message", message="[hang]", wait_seconds=0)
+    wait_until(lambda: first.session("tools").status == "running")
+    assert (running["session_id"], tool(nodes[1], "cancel_turn")) == ("tools", {"cancelled": True})
+    assert tool(nodes[1], "wait_for_session")["stop_reason"] == "interrupted"
+    assert tool(nodes[1], "end_session") == {"ended": True}
+    assert first.session("tools").status == "ended"
+
+
 def test_a_forged_forwarded_request_is_refused(nodes: list[NodeProcess]):
     answer = httpx2.get(f"{nodes[0].url}/v1/sessions", headers={"x-everyagent-forwarded": "e30=.00"}, verify=NO_TLS)
     assert answer.status_code == 401
@@ -162,6 +179,16 @@ def test_a_node_with_another_vault_key_is_refused(nodes: list[NodeProcess], stor
         timeout=LIMIT_SECONDS,
     )
     assert (done.returncode, "vault.key" in done.stderr, "Traceback" in done.stderr) == (2, True, False), done.stderr
+
+
+def tool(node: NodeProcess, name: str, **arguments: object) -> dict[str, Any]:
+    """The result of an MCP tool for the session `tools`."""
+    call = {"name": name, "arguments": {"session_id": "tools", **arguments}}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    answer = httpx2.post(f"{node.url}/mcp", json=body, headers=node.headers, verify=NO_TLS, timeout=LIMIT_SECONDS)
+    result = answer.json()["result"]
+    assert not result["isError"], result
+    return json.loads(result["content"][0]["text"])
 
 
 def status_of(client: Client) -> int:

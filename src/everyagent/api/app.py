@@ -80,7 +80,7 @@ class Application:
             openapi=openapi_json,
             schema=schema_json,
             start_limits=StartLimits(),
-            node=forwarder.node if forwarder else None,
+            forwarder=forwarder,
         )
         self._idempotency = Idempotency(sessions)
         self._cors = Cors(settings.origins)

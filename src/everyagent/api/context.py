@@ -14,7 +14,7 @@ from everyagent.model.oidc import OidcSettings
 from everyagent.sessions import Sessions
 
 if TYPE_CHECKING:
-    from everyagent.api.forwarding import ClusterNode
+    from everyagent.api.forwarding import ClusterNode, Forwarder
     from everyagent.managed import Managed
 
 MIB = 1 << 20
@@ -45,7 +45,7 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
 class Context(Struct, frozen=True, kw_only=True):
     """`openapi` and `schema` return the encoded documents, `managed` the Managed Agents services; each is made once.
 
-    `node` is this daemon's part in a cluster, if it has one.
+    `forwarder` and `node` are this daemon's part in a cluster, if it has one.
     """
 
     sessions: Sessions
@@ -56,4 +56,8 @@ class Context(Struct, frozen=True, kw_only=True):
     openapi: Callable[[], bytes]
     schema: Callable[[], bytes]
     start_limits: StartLimits
-    node: "ClusterNode | None" = None
+    forwarder: "Forwarder | None" = None
+
+    @property
+    def node(self) -> "ClusterNode | None":
+        return self.forwarder.node if self.forwarder else None

@@ -144,7 +144,11 @@ class Forwarder:
     async def owner(self, route: Route, path: dict[str, str], scope: Scope) -> OwningNode | None:
         """The other node that has to answer the request."""
         session_id = session_of(route, path, scope)
-        if session_id is None or FORWARDED in scope or self._held(session_id):
+        return None if session_id is None else await self.elsewhere(session_id, scope)
+
+    async def elsewhere(self, session_id: str, scope: Scope) -> OwningNode | None:
+        """The other node that owns a session. None for a forwarded request, which is not passed on again."""
+        if FORWARDED in scope or self._held(session_id):
             return None
         return await self.node.elsewhere(session_id)
 
@@ -180,6 +184,40 @@ class Forwarder:
         )
         return ForwardedAnswer(self, owner, request, sender)
 
+    async def post(self, owner: OwningNode, path: str, body: bytes, principal: Principal) -> httpx2.Response:
+        """The whole answer of another node to JSON, on behalf of a principal. Raises `Unavailable`."""
+        forwarded = Forwarded(
+            target=owner.node_id,
+            at=self.node.database_time(),
+            method="POST",
+            path=path,
+            principal=principal,
+            digest=body_digest(body),
+        )
+        headers = [(HEADER, signed(forwarded, self.node.key).encode()), (b"content-type", b"application/json")]
+        request = self._client.build_request("POST", owner.url.rstrip("/") + path, headers=headers, content=body)
+        answer: httpx2.Response | Unavailable = lost()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self.watch, owner, tasks.cancel_scope)
+            try:
+                answer = await self.send(request)
+                await answer.aread()
+            except httpx2.TransportError:
+                answer = lost()
+            except Unavailable as error:
+                answer = error
+            tasks.cancel_scope.cancel()
+        if isinstance(answer, Unavailable):
+            raise answer
+        return answer
+
+    async def watch(self, owner: OwningNode, answering: anyio.CancelScope) -> None:
+        """Cancels what waits for another node when that one is removed from the cluster."""
+        began = time.monotonic()
+        while self.node.living(owner.node_id, began):
+            await anyio.sleep(_WATCH_SECONDS)
+        answering.cancel()
+
     async def send(self, request: httpx2.Request) -> httpx2.Response:
         if self._client.is_closed:  # this node is stopping
             raise unreachable()
@@ -210,7 +248,7 @@ class ForwardedAnswer:
         failure: Exception | None = lost()
         with Hangup(scope, receive):
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._watch, tasks.cancel_scope)
+                tasks.start_soon(self._forwarder.watch, self._owner, tasks.cancel_scope)
                 try:
                     await self._pass_on(send)
                     failure = None
@@ -231,12 +269,6 @@ class ForwardedAnswer:
             async for piece in answer.aiter_raw():
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
             await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-    async def _watch(self, answering: anyio.CancelScope) -> None:
-        began = time.monotonic()
-        while self._forwarder.node.living(self._owner.node_id, began):
-            await anyio.sleep(_WATCH_SECONDS)
-        answering.cancel()
 
 
 def session_of(route: Route, path: dict[str, str], scope: Scope) -> str | None:

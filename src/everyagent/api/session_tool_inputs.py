@@ -111,6 +111,10 @@ INPUTS: dict[str, type[Input]] = {
 }
 
 
+#: Inputs of tools that only the node that owns the session can run.
+COMMANDS = (SendToSession, AnswerAsk, CancelTurn, EndSession)
+
+
 @cache
 def definitions() -> tuple[CustomTool, ...]:
     """The tools with JSON Schemas of their inputs."""

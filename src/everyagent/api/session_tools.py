@@ -6,15 +6,17 @@ how deep agents can start agents. A key's budget limits their cost.
 
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import anyio
 import msgspec
+from msgspec import Struct
 
 from everyagent.api import session_tool_inputs as inputs
+from everyagent.api.asgi import Scope as AsgiScope
 from everyagent.api.authorization import authorize
 from everyagent.api.context import Context
-from everyagent.api.mcp_server import tool_result
-from everyagent.api.start_limits import StartLimits
+from everyagent.api.mcp_server import RpcCall, tool_result
 from everyagent.api.universal.key_limits import checked_creation
 from everyagent.errors import BadRequest, Conflict, EveryagentError, RateLimited
 from everyagent.model.asks import Answer, PermissionAnswer, QuestionAnswer
@@ -25,6 +27,9 @@ from everyagent.model.parts import Json, ToolCallPart, ToolResultPart
 from everyagent.model.principals import Scope, current
 from everyagent.model.sessions import CreateSession, SendMessage, SessionInfo
 from everyagent.sessions import EventsRequest, Sessions
+
+if TYPE_CHECKING:
+    from everyagent.api.forwarding import OwningNode
 
 #: In the metadata of sessions that were started by these tools.
 STARTED_BY = "everyagent.started_by"
@@ -37,13 +42,19 @@ _OUTCOME = ("turn.started", "turn.ended", "item.completed")
 _READ: tuple[Scope, ...] = ("read",)
 
 
+class _PassedOn(Struct):
+    result: dict[str, object]
+
+
 class SessionTools:
     """The tools for one request, with the rights of its principal."""
 
-    def __init__(self, context: Context, limits: StartLimits) -> None:
+    def __init__(self, context: Context, scope: AsgiScope) -> None:
+        """`scope` is that of the request."""
         self._context = context
+        self._scope = scope
         self._sessions: Sessions = context.sessions
-        self._limits = limits
+        self._limits = context.start_limits
 
     async def call(self, name: str, arguments: Json) -> dict[str, object]:
         """The result of a tool. An error of the daemon is a failed result, which the model can read."""
@@ -52,10 +63,27 @@ class SessionTools:
         except msgspec.ValidationError as error:
             return tool_result(f"The arguments do not fit: {error}.", failed=True)
         try:
+            if isinstance(given, inputs.COMMANDS) and (owner := await self._owner(given.session_id)):
+                return await self._passed_on(owner, name, arguments)
             result = await self._result(given)
         except EveryagentError as error:
             return tool_result(str(error), failed=True)
         return tool_result(msgspec.json.encode(result).decode(), failed=False)
+
+    async def _owner(self, session_id: str) -> "OwningNode | None":
+        """The other node that owns a session."""
+        forwarder = self._context.forwarder
+        return await forwarder.elsewhere(session_id, self._scope) if forwarder else None
+
+    async def _passed_on(self, owner: "OwningNode", name: str, arguments: Json) -> dict[str, object]:
+        """The result of the tool on another node."""
+        assert self._context.forwarder is not None
+        call = RpcCall(jsonrpc="2.0", id=1, method="tools/call", params={"name": name, "arguments": arguments})
+        answer = await self._context.forwarder.post(owner, "/mcp", msgspec.json.encode(call), current())
+        try:
+            return msgspec.json.decode(answer.content, type=_PassedOn).result
+        except msgspec.DecodeError:
+            return tool_result(f"The node of the session refused: {_cut(answer.text)}", failed=True)
 
     async def _result(self, given: inputs.Input) -> object:
         match given:

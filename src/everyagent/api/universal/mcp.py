@@ -1,5 +1,7 @@
 """The MCP server of the daemon: sessions of any agent as tools."""
 
+import hashlib
+
 from everyagent.api import mcp_server, request_decoding
 from everyagent.api.response import Response
 from everyagent.api.routing import Call, Nothing, Routes, Upload
@@ -15,5 +17,7 @@ async def serve_session_tools(call: Call[Nothing, Upload]) -> Response:
     from everyagent.api.session_tools import SessionTools
 
     body = await request_decoding.whole(call.scope, call.receive, call.context.settings.max_body)
-    tools = mcp_server.ToolServer(definitions(), SessionTools(call.context, call.context.start_limits).call)
+    if call.context.forwarder is not None:
+        call.context.forwarder.check_body(call.scope, hashlib.sha256(body).digest())
+    tools = mcp_server.ToolServer(definitions(), SessionTools(call.context, call.scope).call)
     return await mcp_server.respond(tools, body, request_decoding.header(call.scope, b"mcp-protocol-version"))
