@@ -165,12 +165,14 @@ def test_the_actions_of_a_message_are_required_together(
     """Also by agents that make the calls one after the other: Claude Code and Codex."""
     agent, daemon = staged
     with real_model(agent, daemon, tmp_path) as scene:
-        scene.together(*steps, when="Go now")
+        scene.together(*steps, text="I look.", when="Go now")
         scene.say("Done.")
         begin(raw, scene, [ASKING, WEATHER])
         raw.say("Go now")
         first, *_ = loop(raw)
         assert [step_of(use) for use in first] == steps, "one idle event has them all, in the message's order"
+        said = [event["type"] for event in raw.events() if str(event["type"]).startswith("agent.")]
+        assert said[0] == "agent.message", "text before a call comes before it"
         for city in steps:
             assert city.startswith("$") or f"Rain in {city}" in scene.last_input()
 

@@ -2,9 +2,10 @@
 
 from claude_stage import ClaudeSession
 from msgspec.structs import replace
-from tests.scripted.messages_replies import call, calls, say, think
+from tests.scripted.messages_replies import call, calls, say, text_block, think
 
-from everyagent.model.events import ItemDelta, Unparsed
+from everyagent.model.events import ItemCompleted, ItemDelta, Unparsed
+from everyagent.model.items import text_of
 from everyagent.model.parts import FileRefPart, ReasoningPart, ToolCallPart, ToolResultPart
 
 
@@ -67,6 +68,16 @@ def test_parallel_tool_calls_belong_to_the_message_that_made_them(session: Claud
     assert {item.parent_id for item in tools + results} == {asker.item_id}
     files = [part.path for item in results for part in item.content if isinstance(part, FileRefPart)]
     assert sorted(files) == paths  # whichever was done first
+
+
+def test_text_around_a_call_is_in_the_models_order(session: ClaudeSession) -> None:
+    reply = calls(("Bash", {"command": "echo in between", "description": "speak"}), text="I begin.")
+    reply.blocks.append(text_block("I go on."))
+    session.model.script.add(reply, say("Done."))
+    session.create(permissionMode="bypass").turn("Run it")
+    told = [done.item for done in session.all(ItemCompleted) if done.item.role == "assistant"]
+    assert [text_of(item) or item.name for item in told] == ["I begin.", "Bash", "I go on.", "Done."]
+    assert told[1].parent_id == told[0].item_id
 
 
 def test_a_command_result_has_its_output_and_exit_code(session: ClaudeSession) -> None:

@@ -3,7 +3,8 @@
 from opencode_stage import OpencodeSession
 from tests.scripted.chat_replies import run, say, think
 
-from everyagent.model.events import ItemDelta, TurnEnded
+from everyagent.model.events import ItemCompleted, ItemDelta, TurnEnded
+from everyagent.model.items import text_of
 from everyagent.model.parts import ReasoningPart, TextPart
 
 
@@ -37,6 +38,17 @@ def test_reasoning_comes_before_the_text_it_leads_to(session: OpencodeSession) -
     kinds = [delta.kind for delta in session.all(ItemDelta) if delta.native_item_id]
     assert kinds == sorted(kinds)
     assert set(kinds) == {"reasoning", "text"}
+
+
+def test_text_around_a_call_is_in_the_models_order(session: OpencodeSession) -> None:
+    """OpenCode continues the same part after the call."""
+    reply = run("echo in between", text="I begin.")
+    reply.deltas += say("I go on.").deltas
+    session.model.script.add(reply, say("Done."))
+    session.create(permissionMode="bypass").turn("Run it")
+    told = [done.item for done in session.all(ItemCompleted) if done.item.role == "assistant"]
+    assert [text_of(item) or item.name for item in told] == ["I begin.", "bash", "I go on.", "Done."]
+    assert told[1].parent_id == told[0].item_id
 
 
 def test_a_command_runs_and_its_output_is_streamed(session: OpencodeSession) -> None:

@@ -38,9 +38,12 @@ _todos = msgspec.json.Decoder(wire.TodoInput)
 
 
 class StreamedMessage:
-    """A message that is being streamed: which block became which part, or which call."""
+    """A message that is being streamed: which block became which part, or which call.
 
-    __slots__ = ("aborted", "block", "calls", "key", "model", "native", "parts", "places", "tokens")
+    `told`: its item is complete, because a call followed its text. Text after that is another item.
+    """
+
+    __slots__ = ("aborted", "block", "calls", "key", "model", "native", "parts", "places", "tokens", "told")
 
     def __init__(self, key: str, native: str) -> None:
         self.key = key
@@ -52,6 +55,12 @@ class StreamedMessage:
         self.calls: dict[int, tuple[str, str]] = {}  # key and native id
         self.block = 0
         self.aborted = False
+        self.told = False
+
+    def go_on(self, key: str) -> None:
+        """Text follows a call: it becomes another item."""
+        self.key, self.told = key, False
+        self.parts, self.places = [], {}
 
     def begin(self, index: int) -> int:
         self.block = index
@@ -135,17 +144,31 @@ class ClaudeMessages:
         voice, block = self._voices.get(speaker), event.content_block
         if voice is None or block is None:
             return ()
+        task = self._task(speaker)
         if not block.type.endswith("tool_use"):
+            again: Sequence[Draft] = ()
+            if voice.told:
+                voice.go_on(self.keys.begin(voice.native))
+                again = (ItemStarted(item=items.message(voice.key, native=voice.native, subagent=task)),)
             voice.begin(event.index)
-            return ()
+            return again
         voice.block = event.index
         key = self.keys.begin(block.id)
         voice.calls[event.index] = key, block.id
-        return (ItemStarted(item=_called(key, block, "", voice.key, self._task(speaker), "in_progress")),)
+        call = ItemStarted(item=_called(key, block, "", voice.key, task, "in_progress"))
+        return (*self._tell(voice, task), call)
+
+    def _tell(self, voice: StreamedMessage, task: str | None) -> Sequence[Draft]:
+        """Completes the text before a call, so that it comes first."""
+        if voice.told or not voice.parts or None in voice.parts:
+            return ()
+        voice.told = True
+        item = items.message(voice.key, native=voice.native, subagent=task, content=voice.content(), status="completed")
+        return (ItemCompleted(item=item),)
 
     def _end(self, speaker: str | None, why: str | None) -> Sequence[Draft]:
         voice = self._voices.pop(speaker, None)
-        if voice is None:
+        if voice is None or voice.told:
             return ()
         why = _INTERRUPTED if voice.aborted else why
         item = items.message(

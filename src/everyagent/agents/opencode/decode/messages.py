@@ -24,32 +24,38 @@ REMEMBERED = 8192
 
 
 class MessagePart:
-    """A text or reasoning of a message, `length` of which is drafted. `torn`: deltas were missed, so the rest is
-    drafted when the part is complete.
+    """A text or reasoning of a message, `length` of which is drafted, in this item from `start` on. `torn`: deltas were
+    missed, so the rest is drafted when the part is complete.
     """
 
-    __slots__ = ("index", "item", "kind", "length", "message", "text", "torn")
+    __slots__ = ("index", "item", "kind", "length", "message", "start", "text", "torn")
 
     def __init__(self, item: str, message: str, index: int, kind: DeltaKind) -> None:
         self.item = item
         self.message = message
         self.index = index
         self.kind: DeltaKind = kind
-        self.length = 0
+        self.length = self.start = 0
         self.text: str | None = None
         self.torn = False
+
+    @property
+    def is_whole(self) -> bool:
+        """All of it so far is drafted."""
+        return self.length > 0 and not self.torn
 
 
 class OpenMessageItem:
     """A message of the model, as the item `key`, until it is complete.
 
     `stepped`: the model's step has ended; its usage is in `responses`. `over`: OpenCode has ended the message,
-    with `failure` if it failed.
+    with `failure` if it failed. `told`: the item is complete, because a call followed its text; text after that is
+    another item.
     """
 
     __slots__ = (
         *("failure", "key", "message", "model", "name", "over", "pieces", "responses", "session", "stepped"),
-        "subagent",
+        *("subagent", "told"),
     )
 
     def __init__(self, key: str, message: str, session: str, subagent: str | None, name: str | None) -> None:
@@ -64,6 +70,13 @@ class OpenMessageItem:
         self.stepped = False
         self.over = False
         self.failure: str | None = None
+        self.told = False
+
+    def go_on(self, key: str, pieces: list[MessagePart]) -> None:
+        """Text follows a call: it becomes another item."""
+        self.key, self.told, self.pieces = key, False, pieces
+        for piece in pieces:
+            piece.item, piece.index, piece.start = key, 0, piece.length
 
     def item(self) -> Item:
         return items.message(self.key, native=self.message, subagent=self.subagent, name=self.name)
@@ -126,7 +139,8 @@ class SessionMessages:
 
     def _complete(self, item: OpenMessageItem) -> Iterator[Draft]:
         self._end(item.message)
-        yield ItemCompleted(item=item.ended(item.failure))
+        if not item.told:
+            yield ItemCompleted(item=item.ended(item.failure))
         yield from item.responses
 
     def _begin(self, message: str, session: str, name: str | None = None, key: str | None = None) -> OpenMessageItem:
@@ -164,6 +178,7 @@ class SessionMessages:
             return
         piece.text = part.text
         if len(part.text) > piece.length:
+            self._resume(piece)
             rest, piece.length = part.text[piece.length :], len(part.text)
             yield _delta(piece, rest)
 
@@ -189,7 +204,14 @@ class SessionMessages:
             return
         stub, item = self._open_item(part)
         yield from stub
+        yield from self._tell(item)
         yield from self.calls.update(part, item.key, item.subagent)
+
+    def _tell(self, item: OpenMessageItem) -> Iterator[Draft]:
+        """Completes the text before a call, so that it comes first. OpenCode may end its part much later."""
+        if not item.told and item.pieces and all(piece.text is not None or piece.is_whole for piece in item.pieces):
+            item.told = True
+            yield ItemCompleted(item=item.ended(None))
 
     def step_finished(self, part: OpencodePart) -> Iterator[Draft]:
         """Reports a step's usage after its message."""
@@ -231,8 +253,16 @@ class SessionMessages:
             return self._unannounced(delta, session)
         if piece.torn or piece.text is not None:
             return ()
+        self._resume(piece)
         piece.length += len(delta.delta)
         return (_delta(piece, delta.delta),)
+
+    def _resume(self, piece: MessagePart) -> None:
+        """A part grows after its item was completed."""
+        item = self._items.get(piece.message)
+        if item and item.told and piece in item.pieces:
+            self._restarts += 1
+            item.go_on(f"{item.message} {self._restarts}", [piece])
 
     def _unannounced(self, delta: OpencodeDelta, session: str) -> Sequence[Draft]:
         part = OpencodePart(type="text", id=delta.part, message=delta.message, session=session)
@@ -252,6 +282,9 @@ class SessionMessages:
     def _piece(self, part: OpencodePart, item: OpenMessageItem) -> MessagePart:
         piece = self._pieces.get(part.id)
         if piece is None:
+            if item.told:
+                self._restarts += 1
+                item.go_on(f"{item.message} {self._restarts}", [])
             kind: DeltaKind = "reasoning" if part.type == "reasoning" else "text"
             piece = self._pieces[part.id] = MessagePart(item.key, part.message, len(item.pieces), kind)
             item.pieces.append(piece)
@@ -262,7 +295,7 @@ class SessionMessages:
     def starts_over(self, session: str, why: str) -> Iterator[Draft]:
         """The model's stream was cut: the model repeats its text, in the same message."""
         for item in [each for each in self._items.values() if each.session == session]:
-            if not any(piece.length for piece in item.pieces):
+            if item.told or not any(piece.length for piece in item.pieces):
                 continue
             self._restarts += 1
             self._end(item.message)
@@ -284,7 +317,8 @@ class SessionMessages:
                 yield from self._complete(item)
             else:
                 self._end(item.message)
-                yield Synthetic(ItemCompleted(item=item.ended(why)))
+                if not item.told:
+                    yield Synthetic(ItemCompleted(item=item.ended(why)))
                 yield from item.responses
 
     # -- sub-agents ---------------------------------------------------------------------------------------------
@@ -299,7 +333,7 @@ class SessionMessages:
 
 
 def _content(piece: MessagePart) -> ContentPart:
-    text = piece.text or ""
+    text = (piece.text or "")[piece.start :]
     return TextPart(text=text) if piece.kind == "text" else ReasoningPart(text=text, visibility="public")
 
 
