@@ -15,6 +15,7 @@ from tests.managed.real_models import real_model
 from tests.managed.test_managed_on_real_agents import SURROUNDINGS
 from tests.waiting import LIMIT_SECONDS, wait_until
 
+from everyagent.agents.opencode.driver.server import PASSWORD_VARIABLE
 from everyagent.model.events import TurnEnded
 from everyagent.testing.daemon import NO_TLS, DaemonProcess
 
@@ -60,6 +61,19 @@ def command_lines() -> bytes:
     return b"\n".join(lines)
 
 
+def server_passwords() -> set[bytes]:
+    """The passwords that daemons gave to the servers of OpenCode on this machine."""
+    found = set[bytes]()
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            variables = path.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        name = PASSWORD_VARIABLE.encode() + b"="
+        found |= {each.removeprefix(name) for each in variables if each.startswith(name)}
+    return found
+
+
 @pytest.fixture(params=AGENTS)
 def staged(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[tuple[str, DaemonProcess]]:
     with daemon_of(tmp_path, **SURROUNDINGS[request.param](tmp_path)) as daemon:
@@ -103,11 +117,12 @@ def test_no_secret_is_stored_or_printed(staged: tuple[str, DaemonProcess], tmp_p
         assert created.is_success, created.text
         path = f"/v1/sessions/{created.json()['sessionId']}"
         client.post(f"{path}/messages", json={"message": f"Print them. One is {SECRETS[3]}."})
-        seen = command_lines()
+        seen, passwords = command_lines(), set[bytes]()
 
         def ended() -> list[object]:
             nonlocal seen
             seen += command_lines()
+            passwords.update(server_passwords() if agent == "opencode" else ())
             return client.get(f"{path}/events", params={"types": TurnEnded.type}).json()["events"]
 
         assert wait_until(ended)
@@ -115,13 +130,17 @@ def test_no_secret_is_stored_or_printed(staged: tuple[str, DaemonProcess], tmp_p
         frames = client.get(f"{path}/frames", params={"limit": 1000}).content
         exports = b"".join(client.get(f"{path}/export?format={each}").content for each in ("md", "html", "jsonl"))
         assert events.count(b"[secret LEAK_") >= 14, events
+        assert passwords or agent != "opencode"
         for found in (events, frames, exports, seen):
             assert leaks(found) == []
+            assert not any(password in found for password in passwords)
         stored = {file: file.read_bytes() for file in daemon.data_dir.rglob("*") if file.is_file()}
         scratch = daemon.data_dir / "scratch"
         assert {file: leaks(data) for file, data in stored.items() if scratch not in file.parents and leaks(data)} == {}
         client.post(f"{path}/terminate")
     daemon.stop()
     assert leaks(daemon.output().encode()) == []
-    left = {file: leaks(file.read_bytes()) for file in daemon.data_dir.rglob("*") if file.is_file()}
-    assert {file: found for file, found in left.items() if found} == {}
+    left = {file: file.read_bytes() for file in daemon.data_dir.rglob("*") if file.is_file()}
+    assert {file: found for file, data in left.items() if (found := leaks(data))} == {}
+    left[Path("output")] = daemon.output().encode()
+    assert [file for file, data in left.items() if any(password in data for password in passwords)] == []
