@@ -18,6 +18,7 @@ from bench import (
     flood,
     growth,
     inspector,
+    isolation,
     latency,
     listing,
     managed,
@@ -48,6 +49,7 @@ MEASUREMENTS: dict[str, Callable[[Plan], list[Figure]]] = {
     "opencode": opencode.measure,
     "amp": amp.measure,
     "inspector": inspector.measure,
+    "isolation": isolation.measure,
 }
 
 
