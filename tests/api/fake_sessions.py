@@ -314,7 +314,7 @@ class FakeSessions:
         info = await self._at(session_id, after, types)
         return self._tail(chunks(self.bodies[session_id], after), ends=info.ended)
 
-    async def feed(self, *, after: str | None, types: Sequence[str]) -> AsyncIterator[EventChunk | None]:
+    async def feed(self, *, after: str | None, types: Sequence[str], raw: bool) -> AsyncIterator[EventChunk | None]:
         if after is not None and not after.replace(".", "", 1).isdecimal():
             raise BadRequest("That is no position.", field="Last-Event-ID")
         check_types(types)

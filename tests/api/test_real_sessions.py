@@ -14,6 +14,7 @@ import pytest
 
 from everyagent.api.app import create_app
 from everyagent.api.context import ApiSettings
+from everyagent.client import AnyEvent
 from everyagent.config import Settings
 from everyagent.daemon import LazyManaged, sessions_of
 from everyagent.model.decoding import decode_event
@@ -51,6 +52,29 @@ async def turn(client: httpx2.AsyncClient, message: str) -> list[bytes]:
     response = await client.post("/v1/sessions/mine/messages/stream", json={"message": message})
     assert response.status_code == 200, response.text
     return [line.removeprefix(b"data: ") for line in response.content.split(b"\n") if line.startswith(b"data: ")]
+
+
+async def test_the_stream_of_all_sessions_has_raw_frames(client: httpx2.AsyncClient) -> None:
+    url = "/v1/events/sse?include_raw=true&types=item.completed"
+    found: list[AnyEvent] = []
+    async with client.stream("GET", url) as feed, anyio.create_task_group() as tasks:
+        tasks.start_soon(turn, client, "[hello]")
+        lines = feed.aiter_lines()
+        found += [decode_event(line.removeprefix("data: ").encode()) async for line in _first(lines, 2)]
+    assert [event.type for event in found] == ["item.completed", "item.completed"]
+    page = await client.get("/v1/sessions/mine/events?include_raw=true&types=item.completed")
+    stored = msgspec.json.decode(page.content)["events"]
+    assert [event.raw for event in found] == [event["raw"] for event in stored[:2]]
+    assert all(event.raw for event in found)
+
+
+async def _first(lines: AsyncIterator[str], count: int) -> AsyncIterator[str]:
+    async for line in lines:
+        if line.startswith("data: "):
+            yield line
+            count -= 1
+        if not count:
+            return
 
 
 async def test_a_turn_is_the_same_bytes_in_every_stream_and_page(client: httpx2.AsyncClient) -> None:

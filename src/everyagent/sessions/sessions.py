@@ -279,8 +279,8 @@ class Sessions:
         record = await self._at(session_id, after)
         return self._tails.session(record.number, after, type_numbers(types), raw=raw)
 
-    async def feed(self, *, after: str | None, types: Sequence[str]) -> AsyncIterator[EventChunk | None]:
-        return self._tails.feed(feed_position(after), type_numbers(types))
+    async def feed(self, *, after: str | None, types: Sequence[str], raw: bool) -> AsyncIterator[EventChunk | None]:
+        return self._tails.feed(feed_position(after), type_numbers(types), raw=raw)
 
     async def search(self, text: str, *, session_id: str | None, limit: int) -> "list[SearchHit]":
         session = (await self._log.session(session_id)).number if session_id else None

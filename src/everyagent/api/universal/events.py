@@ -44,6 +44,7 @@ class TailQuery(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class FeedQuery(Struct, frozen=True, kw_only=True, rename="camel"):
+    include_raw: bool = False
     types: list[EventType] = []
 
 
@@ -104,7 +105,7 @@ async def tail_events(call: Call[TailQuery, Nothing]) -> EventStream | NoContent
 async def feed_events(call: Call[FeedQuery, Nothing]) -> EventStream:
     """Stream the events of all sessions, from now on or after the `Last-Event-ID` header."""
     after = header(call.scope, b"last-event-id") or None
-    chunks = await call.sessions.feed(after=after, types=call.query.types)
+    chunks = await call.sessions.feed(after=after, types=call.query.types, raw=call.query.include_raw)
     return EventStream(chunks, call.context.readers, feed_frames)
 
 

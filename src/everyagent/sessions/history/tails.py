@@ -98,13 +98,13 @@ class Tails:
             if over:
                 return
 
-    def feed(self, after: FeedPosition | None, types: frozenset[int]) -> AsyncIterator[EventChunk | None]:
+    def feed(self, after: FeedPosition | None, types: frozenset[int], *, raw: bool) -> AsyncIterator[EventChunk | None]:
         """All sessions, in commit order."""
-        if not types:
+        if not raw and not types:
             return _SelectedTail(self._log.feed(after), None)
 
         async def selected(chunk: EventChunk) -> EventChunk | None:
-            wanted = [event for event in chunk.events if event.type in types]
+            wanted = [event for event in await self._events(chunk, raw) if not types or event.type in types]
             return EventChunk(chunk.session, wanted, chunk.commit) if wanted else None
 
         return _SelectedTail(self._log.feed(after), selected)
