@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Generator
 from pathlib import Path
 
+import httpx2
 import psutil
 import pytest
 from tests.waiting import LIMIT_SECONDS, wait_until
@@ -45,6 +46,12 @@ def test_a_cluster_starts_works_and_leaves_nothing(folder: Path, tmp_path: Path)
             bus = there.cluster().bus
             assert bus is not None
             assert (bus.kind, bus.connected) == ("nats", True)
+        headers, (place,) = {"authorization": f"Bearer {token}"}, re.findall(r"s3://\S+", printed())
+        parts = psutil.Process(process.pid).children()
+        assert sum(["--blobs", place] == part.cmdline()[-2:] for part in parts) == 3
+        made = httpx2.post(f"{first}/anthropic/v1/files", headers=headers, files={"file": ("a", b"content" * 50_000)})
+        listed = httpx2.get(f"{second}/anthropic/v1/files/{made.json()['id']}", headers=headers)
+        assert listed.json()["size_bytes"] == 350_000, made.text
         process.send_signal(signal.SIGINT)
         assert process.wait(LIMIT_SECONDS) == 0, printed()
     finally:

@@ -10,11 +10,12 @@ from pathlib import Path
 from everyagent.dev_cluster.nats import NatsServer
 from everyagent.dev_cluster.node import DevNode
 from everyagent.dev_cluster.postgres import PostgresServer
+from everyagent.dev_cluster.s3 import S3Server
 from everyagent.dev_cluster.server import Server
 
 NODES = 3
 #: In the order of their start.
-SERVERS: tuple[Callable[[Path], Server], ...] = (PostgresServer, NatsServer)
+SERVERS: tuple[Callable[[Path], Server], ...] = (PostgresServer, NatsServer, S3Server)
 
 
 class DevCluster:
@@ -52,10 +53,12 @@ def _nodes(
 ) -> tuple[list[DevNode], str]:
     token, nodes = secrets.token_hex(16), list[DevNode]()
     flags = [flag for server in servers for flag in server.flags]
+    environment = dict(pair for server in servers for pair in server.environment.items())
+    environment["EVERYAGENT_TOKEN"] = token
     at_the_end.callback(_end, nodes)
     for number in range(1, NODES + 1):
         starting(f"node {number}")
-        node = DevNode(number, folder / f"node{number}", flags, token)
+        node = DevNode(number, folder / f"node{number}", flags, environment)
         if nodes:
             shutil.copy(nodes[0].data_dir / "vault.key", node.data_dir)
         nodes.append(node)

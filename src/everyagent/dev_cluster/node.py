@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from everyagent.config import default_data_dir
@@ -18,13 +18,13 @@ _ADDRESS = re.compile(r"everyagent listens on (http://\S+)")
 class DevNode:
     """Started on a free port. `folder` is made, and is its own."""
 
-    def __init__(self, number: int, folder: Path, flags: Sequence[str], token: str) -> None:
+    def __init__(self, number: int, folder: Path, flags: Sequence[str], environment: Mapping[str, str]) -> None:
         self.number = number
         self.data_dir = folder / "data"
         self.url = ""
         self._output = folder / "log"
         self._flags = flags
-        self._token = token
+        self._environment = environment
         self._process: subprocess.Popen[bytes] | None = None
         self.data_dir.mkdir(mode=0o700, parents=True)
         installed = default_data_dir() / "agents"
@@ -41,11 +41,12 @@ class DevNode:
         return None if self._process is None else self._process.poll()
 
     def start(self) -> None:
-        ours = {"EVERYAGENT_TOKEN": self._token}
         theirs = {name: value for name, value in os.environ.items() if not name.startswith("EVERYAGENT_")}
         flags = ["--cluster", "--host", "127.0.0.1", "--port", "0", "--data-dir", str(self.data_dir), *self._flags]
         self._process = spawned(
-            [sys.executable, "-m", "everyagent", "serve", *flags], self._output, environment=theirs | ours
+            [sys.executable, "-m", "everyagent", "serve", *flags],
+            self._output,
+            environment={**theirs, **self._environment},
         )
         deadline = time.monotonic() + LIMIT
         while (found := _ADDRESS.search(self._output.read_text(errors="replace"))) is None:

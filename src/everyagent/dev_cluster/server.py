@@ -10,7 +10,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from everyagent.runtime.ports import free_port
 
@@ -37,10 +37,11 @@ class Account(NamedTuple):
 class Server(ABC):
     """A program with a port. It may be stopped or killed, and started again on the same port.
 
-    `title` is for people, `flags` are those of `everyagent serve` that make it use the server.
+    `title` is for people, `flags` and `environment` are those of `everyagent serve` that make it use the server.
     """
 
     title: str
+    environment: ClassVar[Mapping[str, str]] = {}
     account: Account | None = None
     #: Sent to it when this process dies.
     death: signal.Signals = signal.SIGTERM
