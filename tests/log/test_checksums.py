@@ -17,7 +17,8 @@ from everyagent.log.blobs import INLINE_BYTES, Blobs
 from everyagent.log.intact_events import intact_events
 from everyagent.log.log import Append, EventQuery, FeedPosition, Log, NewFrame, SessionRecord
 from everyagent.log.postgres import PostgresLog
-from everyagent.log.sql.spans import PageShape
+from everyagent.log.sql.checksums import CHECKED_SECONDS, RecentChecks
+from everyagent.log.sql.spans import PageShape, Span
 from everyagent.log.sqlite import SqliteLog
 from everyagent.log.sqlite.database import Database
 from everyagent.log.sqlite.pages import joined_page, page, read_page, span
@@ -165,7 +166,7 @@ async def test_no_flipped_bit_of_the_file_is_served(tmp_path: Path) -> None:
                 asked = msgspec.structs.replace(query, after=after)
                 try:
                     found = page(reader, blobs, asked).events
-                    body = joined_page(reader, blobs, "one", asked, projection=False)
+                    body = joined_page(reader, blobs, RecentChecks(), "one", asked, projection=False)
                     replayed = read_page(reader, blobs, span(reader, asked), PageShape(size=8000)).events
                 except (EveryagentError, apsw.Error) as error:
                     refused += 1
@@ -202,3 +203,20 @@ async def test_a_deleted_database_is_noticed_and_nothing_more_is_written(tmp_pat
         assert sequences(await whole(log, session.number)) == list(range(1, head + 1))
     finally:
         await log.close()
+
+
+def test_a_page_that_was_checked_is_checked_again_after_a_while():
+    now = [0.0]
+    checks, page = RecentChecks(lambda: now[0]), Span(0, 100)
+    assert page not in checks
+    checks.add(page)
+    assert (page in checks, Span(0, 101) in checks) == (True, False)
+    now[0] = CHECKED_SECONDS
+    assert page not in checks
+
+
+def test_few_checked_pages_are_remembered():
+    checks = RecentChecks()
+    for high in range(10_000):
+        checks.add(Span(0, high))
+    assert sum(Span(0, high) in checks for high in range(10_000)) <= 1_000

@@ -46,3 +46,12 @@ def test_ids_made_by_several_threads_differ():
         made = list(threads.map(make, range(8)))
     assert len({each for ids in made for each in ids}) == 8 * 5000
     assert all(ids == sorted(ids) for ids in made)
+
+
+def test_a_series_has_ids_of_the_usual_form_between_those_before_and_after():
+    maker = IdMaker()
+    series = maker.series("evt_")
+    made = [series.new(), maker.new("evt_"), series.new()]
+    assert len({*made}) == 3
+    assert {len(each) for each in made} == {30}
+    assert made[0] < made[2]

@@ -1,5 +1,6 @@
 """The entry point of the CLI. Turns expected failures into a message and an exit code."""
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -37,6 +38,7 @@ def run(words: Sequence[str]) -> int:
 
 def _run(words: list[str]) -> int:
     if words[:1] in (["serve"], ["server"]):
+        gc.disable()  # imports leave little garbage; `memory_tuning.tune` collects it and enables it again
         from everyagent.cli.daemon_start import plain_options, start
 
         if (options := plain_options(words[1:])) is not None:

@@ -3,7 +3,9 @@
 import secrets
 import threading
 import time
+from collections.abc import Callable
 from itertools import count
+from typing import NamedTuple
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
@@ -14,6 +16,17 @@ def _base32(number: int, width: int) -> str:
         digits.append(_ALPHABET[number & 31])
         number >>= 5
     return "".join(reversed(digits))
+
+
+class IdSeries(NamedTuple):
+    """Ids that begin and end alike: `start`, six hexadecimal digits of `number()`, `end`."""
+
+    start: str
+    number: Callable[[], int]
+    end: str
+
+    def new(self) -> str:
+        return f"{self.start}{self.number():06x}{self.end}"
 
 
 class IdMaker:
@@ -29,13 +42,19 @@ class IdMaker:
 
     def new(self, prefix: str) -> str:
         """A new id. Prefixes: `evt_` `itm_` `sess_` `turn_` `perm_` `ques_` `tool_` `req_`."""
+        return self.series(prefix).new()
+
+    def series(self, prefix: str) -> IdSeries:
+        """Many ids with the time of this call."""
         millis = time.time_ns() // 1_000_000
         if millis > self._millisecond[0]:
             with self._lock:
                 if millis > self._millisecond[0]:
                     self._millisecond = (millis, _base32(millis, 10), count().__next__)
         _, head, number = self._millisecond
-        return f"{prefix}{head}{number():06x}{self._suffix}"
+        return IdSeries(prefix + head, number, self._suffix)
 
 
-new_id = IdMaker().new
+_maker = IdMaker()
+new_id = _maker.new
+id_series = _maker.series

@@ -54,16 +54,19 @@ class MockConversation:
 
     def _decode(self, line: Line) -> DecodedFrame:
         decoded = decode(line)
-        match decoded.drafts:
-            case [ItemCompleted(item=Item(kind="tool_call", name="task", item_id=call))]:
+        for draft in decoded.drafts:
+            if type(draft) is ItemCompleted and draft.item.name == "task":
+                self._follow_subagent(draft.item)
+        return decoded
+
+    def _follow_subagent(self, item: Item) -> None:
+        match item:
+            case Item(kind="tool_call", item_id=call):
                 self._helped.add(call)
-            case [
-                ItemCompleted(item=Item(kind="tool_result", name="task", content=[ToolResultPart(call_id=call), *_]))
-            ]:
+            case Item(kind="tool_result", content=[ToolResultPart(call_id=call), *_]):
                 self._helped.discard(call)
             case _:
-                pass
-        return decoded
+                return
 
 
 def _ended(exit: Exit | None) -> ProcessEnd:

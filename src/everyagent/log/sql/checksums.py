@@ -1,6 +1,7 @@
 """Checksums of stored bodies: finds those that are not what was committed."""
 
 import hashlib
+import time
 from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar, cast
 from zlib import crc32
@@ -10,8 +11,13 @@ from everyagent.log.projections import PROJECTION
 from everyagent.log.sql.connection import Connection
 from everyagent.log.sql.jobs import Readers
 from everyagent.log.sql.rows import NUMBER_BITS, NUMBER_MASK, no_such_session
+from everyagent.log.sql.spans import Span
 from everyagent.logs import get_logger
 
+#: A page is not checked again for this long.
+CHECKED_SECONDS = 10.0
+#: Pages that are remembered as checked.
+_REMEMBERED = 1_000
 #: Damaged records that are counted one by one.
 _COUNTED = 10_000
 
@@ -61,6 +67,25 @@ def _session_id(connection: Connection, session: int) -> str:
     if row is None:  # deleted while it was read
         raise no_such_session(session & ~PROJECTION)
     return cast("str", row[0])
+
+
+class RecentChecks:
+    """Pages that were found intact a moment ago, so that one which is polled is not checked at every request.
+
+    Used by several threads: each call is one operation of a dict.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._until: dict[Span, float] = {}
+
+    def __contains__(self, span: Span) -> bool:
+        return self._until.get(span, 0.0) > self._clock()
+
+    def add(self, span: Span) -> None:
+        if len(self._until) >= _REMEMBERED:
+            self._until.clear()
+        self._until[span] = self._clock() + CHECKED_SECONDS
 
 
 class CheckedReaders(Generic[C]):

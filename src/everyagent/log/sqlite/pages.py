@@ -16,7 +16,7 @@ from everyagent.log.blobs import Blobs
 from everyagent.log.letter_case import glob
 from everyagent.log.log import EventPage, EventQuery, JoinedPage, Order, StoredEvent
 from everyagent.log.sql.checked_pages import columns, page_of
-from everyagent.log.sql.checksums import all_intact, damaged_event
+from everyagent.log.sql.checksums import RecentChecks, all_intact, damaged_event
 from everyagent.log.sql.rows import FORMS, NUMBER_MASK, key
 from everyagent.log.sql.spans import SHOWN, PageShape, Span, head_by_id, span_of, with_raw
 from everyagent.log.sqlite.connection import Connection, Row
@@ -43,12 +43,18 @@ def read_page(connection: Connection, blobs: Blobs, span: Span, shape: PageShape
 
 
 def joined_page(
-    connection: Connection, blobs: Blobs, session_id: str, query: EventQuery, *, projection: bool
+    connection: Connection,
+    blobs: Blobs,
+    checks: RecentChecks,
+    session_id: str,
+    query: EventQuery,
+    *,
+    projection: bool,
 ) -> JoinedPage:
     session, head, hidden = head_by_id(connection, session_id, projection=projection)
     query = msgspec.structs.replace(query, session=session, types=query.types or (SHOWN if hidden else frozenset()))
     if query == EventQuery(session=session, after=query.after, limit=query.limit):
-        unfiltered = _unfiltered(connection, query, head)
+        unfiltered = _unfiltered(connection, checks, query, head)
         if unfiltered is not None:
             return unfiltered
     events, more = page(connection, blobs, query)
@@ -56,25 +62,29 @@ def joined_page(
     return JoinedPage(b",".join([event.body for event in events]), more, head, last)
 
 
-def _unfiltered(connection: Connection, query: EventQuery, head: int) -> JoinedPage | None:
+def _unfiltered(connection: Connection, checks: RecentChecks, query: EventQuery, head: int) -> JoinedPage | None:
     """Every event after a sequence: sequences have no gap, so their number is known, and SQLite can join them."""
     last = min(head, query.after + query.limit)
     count = last - query.after
     if query.after < 0 or count <= 0:
         return JoinedPage(b"", False, head, 0)
     span = Span(key(query.session, query.after), key(query.session, last) + 1)
-    row = _one_row(connection, _BODIES, span, PageShape())
+    known = span in checks
+    row = _one_row(connection, _BODIES if known else _CHECKED_BODIES, span, PageShape())
     if row is None or row[0] != count:
         return None
-    _, checked, total, bodies = cast("tuple[int, int, int | None, bytes]", row)
-    if not all_intact(bodies.split(b"\n"), checked, total):
-        return None
-    return JoinedPage(bodies.replace(b"\n", b","), last < head, head, last)
+    bodies = cast("bytes", row[1])
+    if not known:
+        if not all_intact(bodies.split(b"\n"), *cast("tuple[int, int | None]", row[2:])):
+            return None
+        checks.add(span)
+        bodies = bodies.replace(b"\n", b",")
+    return JoinedPage(bodies, last < head, head, last)
 
 
-_CHECKED_BODIES = "count(crc), sum(crc), CAST(group_concat(body, x'0a') AS BLOB)"
-#: Aggregates over the span's `key`, `type`, `body` and `crc`, or over the last two alone.
-_BODIES = f"count(body), {_CHECKED_BODIES}"
+#: Aggregates over the `body` and `crc` of a span.
+_BODIES = "count(body), CAST(group_concat(body, ',') AS BLOB)"
+_CHECKED_BODIES = "count(body), CAST(group_concat(body, x'0a') AS BLOB), count(crc), sum(crc)"
 
 
 def _joined(connection: Connection, span: Span, shape: PageShape) -> list[StoredEvent] | None:
@@ -84,8 +94,8 @@ def _joined(connection: Connection, span: Span, shape: PageShape) -> list[Stored
     row = _one_row(connection, _JOINED[ascending, filtered], span, shape)
     if row is None:
         return None
-    count, edge, width, sequences, types, checked, total, bodies, *frames = cast(
-        "tuple[int, int, int, str, bytes, int, int | None, bytes | None]", row
+    count, edge, width, sequences, types, _, bodies, checked, total, *frames = cast(
+        "tuple[int, int, int, str, bytes, int, bytes | None, int, int | None]", row
     )
     if not filtered and count != min(span.high - span.low - 1, span.limit or count):
         return None
@@ -153,7 +163,7 @@ def _one_by_one(connection: Connection, span: Span, shape: PageShape) -> Generat
 
 @cache
 def _one_row_sql(aggregates: str, used: int, order: Order, *, raw: bool) -> str:
-    selected = "body, crc" if aggregates is _BODIES else "events.key, type, events.body, events.crc"
+    selected = "events.key, type, events.body, events.crc" if aggregates in _JOINED.values() else "body, crc"
     if raw:
         selected, aggregates = f"{selected}, {_FRAME}", f"{aggregates}, {_FRAMES}"
     return f"SELECT {aggregates} FROM ({_rows_sql(selected, used, order, raw=raw)})"

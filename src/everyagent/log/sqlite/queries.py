@@ -2,6 +2,7 @@
 
 from everyagent.log.blobs import Blobs
 from everyagent.log.log import EventPage, EventQuery, JoinedPage
+from everyagent.log.sql.checksums import RecentChecks
 from everyagent.log.sql.spans import PageShape, Span
 from everyagent.log.sqlite import pages
 from everyagent.log.sqlite.connection import Connection
@@ -14,6 +15,7 @@ class SqliteQueries:
 
     def __init__(self, blobs: Blobs) -> None:
         self._blobs = blobs
+        self._checks = RecentChecks()
 
     def page(self, connection: Connection, query: EventQuery) -> EventPage:
         return pages.page(connection, self._blobs, query)
@@ -21,7 +23,7 @@ class SqliteQueries:
     def joined_page(
         self, connection: Connection, session_id: str, query: EventQuery, *, projection: bool
     ) -> JoinedPage:
-        return pages.joined_page(connection, self._blobs, session_id, query, projection=projection)
+        return pages.joined_page(connection, self._blobs, self._checks, session_id, query, projection=projection)
 
     def read_page(self, connection: Connection, span: Span, shape: PageShape) -> EventPage:
         return pages.read_page(connection, self._blobs, span, shape)

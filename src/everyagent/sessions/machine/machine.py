@@ -265,13 +265,16 @@ class Machine:
         state, transaction, sequencer, turn = self.state, decision.transaction, self.state.sequencer, self.state.turn
         if state.ended:
             return
+        quick = transaction.quick
         for received in self.state.mask.received(frames):
-            frame = received.frame
-            transaction.begin_frame(frame.direction, frame.body, frame.form)
-            for draft in received.drafts:
-                if type(draft) is ItemDelta and turn and turn.responded:  # nearly all drafts of a busy agent
-                    transaction.emit(sequencer.apply(draft))
+            frame, drafts = received.frame, received.drafts
+            if quick and len(drafts) == 1 and turn and turn.responded:  # nearly all frames of a busy agent
+                only = drafts[0]
+                if type(only) is ItemDelta and (delta := sequencer.grown(only)):
+                    transaction.add_delta(frame, delta)
                     continue
+            transaction.begin_frame(frame.direction, frame.body, frame.form)
+            for draft in drafts:
                 if isinstance(draft, NativeSession):
                     transaction.set_native_session(draft.id)
                     if draft.started:

@@ -208,32 +208,34 @@ class Sequencer:
         self._open[key] = OpenItem(universal)
         yield Emission(ItemStarted(item=universal), synthetic)
 
+    def grown(self, delta: ItemDelta) -> ItemDelta | None:
+        """The delta with its item's universal id; None if its item is not open, or cannot grow any more."""
+        opened = self._open.get(delta.item_id)
+        if opened is None or opened.chars > MAX_ITEM_CHARS:
+            return None
+        opened.grow(delta)
+        return ItemDelta(
+            item_id=opened.item.item_id,
+            native_item_id=delta.native_item_id,
+            delta=delta.delta,
+            content_index=delta.content_index,
+            kind=delta.kind,
+        )
+
     def _delta(self, delta: ItemDelta, synthetic: bool) -> Emissions:
+        if grown := self.grown(delta):
+            return (Emission(grown, synthetic),)
         key = delta.item_id
         opened = self._open.get(key)
-        before: list[Emission] = []
         if opened is None:
             if key in self._items:
                 return ()
-            before += self._start(_stub(delta), True)
-            opened = self._open[key]
-        elif opened.chars > MAX_ITEM_CHARS:
-            before += self._fail(key, "This item grew beyond 64 MiB; it goes on in the next one.")
+            before = [*self._start(_stub(delta), True)]
+        else:
+            before = [*self._fail(key, "This item grew beyond 64 MiB; it goes on in the next one.")]
             del self._items[key]
             before += self._start(replace(opened.item, item_id=key, content=[]), True)
-            opened = self._open[key]
-        opened.grow(delta)
-        emissions = Emission(
-            ItemDelta(
-                item_id=opened.item.item_id,
-                native_item_id=delta.native_item_id,
-                delta=delta.delta,
-                content_index=delta.content_index,
-                kind=delta.kind,
-            ),
-            synthetic,
-        )
-        return [*before, emissions] if before else (emissions,)
+        return [*before, *self._delta(delta, synthetic)]
 
     def _complete(self, item: Item, synthetic: bool) -> Iterator[Emission]:
         key = item.item_id
