@@ -13,7 +13,7 @@ from everyagent.managed.resources.agents.shape import AgentCreate, AgentUpdate, 
 from everyagent.managed.resources.agents.tools import AgentToolset, McpToolset
 from everyagent.managed.resources.environments.shape import EnvironmentCreate
 from everyagent.managed.sessions.shape import SessionAgentUpdate, SessionCreate, SessionUpdate
-from everyagent.model.sessions import UpdateSession
+from everyagent.model.sessions import SendMessage, UpdateSession
 from tests.managed import services
 
 MANY = 12
@@ -50,6 +50,13 @@ async def test_no_concurrent_update_through_the_universal_api_is_lost(on: Manage
     session = await on.managed_sessions.retrieve(session_id)
     assert len(session.metadata) == MANY + 1
     assert session.title == "Both"
+
+
+async def test_a_session_is_called_by_its_first_message_until_it_has_a_title(on: Managed) -> None:
+    session_id = await new_session(on)
+    await on.sessions.send(session_id, SendMessage(message="Mend the login page"))
+    assert (await on.managed_sessions.retrieve(session_id)).title == "Mend the login page"
+    assert (await on.managed_sessions.update(session_id, SessionUpdate(title="Login"))).title == "Login"
 
 
 @pytest.mark.parametrize(

@@ -54,3 +54,9 @@ export function plural(number: number, word: string): string {
 export function titled(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
+
+/** The part of a session's id that differs from those of other sessions: ids of one run of the daemon end alike. */
+export function shortId(id: string): string {
+  const made = /^sess_.{4}(.{6})(.{6}).{10}$/.exec(id);
+  return made ? `${made[1]}${made[2]!.replace(/^0+/, "")}` : id;
+}

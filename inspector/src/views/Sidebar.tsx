@@ -11,7 +11,7 @@ import { filter, hits, loaded, loadSessions, nextPage, search, sorted } from "..
 import { overlay } from "../state/shown";
 import { href, openId, route, sessionHref } from "../state/route";
 import { nextTheme, theme } from "../state/theme";
-import { ago, basename, money } from "../text/format";
+import { ago, basename, money, shortId } from "../text/format";
 import { Icon } from "../parts/Icon";
 import { STATUS_WORDS, StatusDot } from "../parts/Status";
 import { useVirtual } from "../parts/virtual";
@@ -186,7 +186,7 @@ function SessionList() {
 }
 
 export function titleOf(session: Session): string {
-  return session.title || (session.directory ? `${basename(session.directory)} · ${session.sessionId.slice(-6)}` : session.sessionId);
+  return session.title || (session.directory ? `${basename(session.directory)} · ${shortId(session.sessionId)}` : session.sessionId);
 }
 
 function Row({ session, start }: { session: Session; start: number }) {

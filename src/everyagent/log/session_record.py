@@ -13,7 +13,7 @@ class SessionRecord(Struct, frozen=True, kw_only=True):
 
     `config` is encoded JSON that the log does not read; `secrets` is encrypted. `open_turn` is the sequence of the
     `turn.started` that has no `turn.ended` yet, or 0. `live`: a process was started for the session. `workspace`
-    never changes.
+    never changes. `topic` is the beginning of the first message.
     """
 
     number: int
@@ -42,6 +42,12 @@ class SessionRecord(Struct, frozen=True, kw_only=True):
     pending_asks: int = 0
     queued_inputs: int = 0
     workspace: str = DEFAULT_WORKSPACE
+    topic: str | None = None
+
+    @property
+    def shown_title(self) -> str | None:
+        """Its title, or what it is called until somebody sets one."""
+        return self.topic if self.title is None else self.title
 
 
 class SessionChanges(Struct, frozen=True, kw_only=True):
@@ -60,6 +66,7 @@ class SessionChanges(Struct, frozen=True, kw_only=True):
     open_turn: int | UnsetType = UNSET
     live: bool | UnsetType = UNSET
     config: bytes | UnsetType = UNSET
+    topic: str | UnsetType = UNSET
 
     def applied_to(self, record: SessionRecord) -> SessionRecord:
         given = {name: value for name in self.__struct_fields__ if (value := getattr(self, name)) is not UNSET}

@@ -144,7 +144,7 @@ class Creation:
         record = self._record(_checked_id(request.session_id), agent, choice, config, secrets)
         masker = self._launcher.masker(secrets, config)
         title = origin.title if request.title is None else masker.mask_text(request.title)
-        record = replace(record, title=title, metadata=origin.metadata)
+        record = replace(record, title=title, topic=origin.topic, metadata=origin.metadata)
         metadata = _started(agent, choice)
         metadata["forked_from"] = {"session_id": session_id, "sequence": cut}
         cause = msgspec.json.encode({"request": "fork", "session_id": session_id, "sequence": cut})

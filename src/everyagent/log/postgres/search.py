@@ -22,7 +22,7 @@ def find_text(
         return []
     low, high = (0, _END_OF_KEYS) if session is None else (key(session, 0), key(session + 1, 0))
     rows = connection.execute(
-        "SELECT session_id, found.key & 4294967295, at, title, agent, text FROM ("
+        "SELECT session_id, found.key & 4294967295, at, coalesce(title, topic), agent, text FROM ("
         "  SELECT search.key, text, ts_rank(words, ?1::tsquery, 1) AS rank FROM search"
         "  WHERE words @@ ?1::tsquery AND search.key > ?2 AND search.key < ?3 "
         f"{_IN_WORKSPACE if workspace is not None else ''}ORDER BY rank DESC, search.key LIMIT ?4"

@@ -21,7 +21,7 @@ def find_text(
         return []
     low, high = (0, _END_OF_KEYS) if session is None else (key(session, 0), key(session + 1, 0))
     rows = connection.execute(
-        "SELECT session_id, found.rowid & 4294967295, at, title, agent, snippet FROM ("
+        "SELECT session_id, found.rowid & 4294967295, at, coalesce(title, topic), agent, snippet FROM ("
         "  SELECT rowid, rank, snippet(search, 0, '', '', '…', ?5) AS snippet FROM search"
         "  WHERE search MATCH ?1 AND rowid > ?2 AND rowid < ?3 "
         f"{_IN_WORKSPACE if workspace is not None else ''}ORDER BY rank LIMIT ?4"

@@ -115,7 +115,7 @@ class OutcomeJudge:
                 env=(await self._credentials.given_by(document.vault_ids)).env,
                 permission_mode=_MODE if careful else None,
                 allowed_hosts=config_of(record).allowed_hosts,
-                title=f"Judges {record.title or record.session_id}",
+                title=f"Judges {record.shown_title or record.session_id}",
                 metadata={JUDGES: record.session_id},
             ),
         )

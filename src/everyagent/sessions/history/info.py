@@ -21,7 +21,7 @@ def info_of(record: SessionRecord) -> SessionInfo:
         created_at=record.created_at // 1000,
         updated_at=record.updated_at // 1000,
         directory=config.directory,
-        title=record.title,
+        title=record.shown_title,
         metadata=record.metadata,
         env=config.env,
         mcp=config.mcp,

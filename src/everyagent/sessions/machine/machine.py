@@ -24,6 +24,7 @@ from everyagent.sessions.machine.messages import (
     entries_of,
     joined_prompt,
     prompt_of,
+    topic_of,
     user_item,
 )
 from everyagent.sessions.machine.projection import Projection
@@ -227,6 +228,8 @@ class Machine:
         emissions = sequencer.start_turn(users, echo=self._capabilities.message_echo)
         self.state.turn = turn = ActiveTurn(sequencer.turn_id, joined_prompt(entries), announced_in(self.state.record))
         decision.transaction.emit(emissions)
+        if self.state.record.topic is None and (topic := topic_of(entries)):
+            decision.transaction.change(topic=self.state.mask.masker.mask_text(topic))
         settle(self.state, decision)
         decision.effects.append(effects.PromptAgent(turn))
 

@@ -14,6 +14,9 @@ from everyagent.model.parts import ContentPart, FileRefPart, ImagePart, TextPart
 from everyagent.model.principals import EventActor
 from everyagent.model.sessions import Attachment, QueuedMessage, SendMessage
 
+#: The length of a session's topic.
+TOPIC_CHARS = 80
+
 
 class InputMessage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A message, and the id of the item that it becomes. `name` is set if the daemon wrote it."""
@@ -81,6 +84,12 @@ def joined_prompt(entries: Sequence[InputMessage]) -> Prompt:
         text="\n\n".join(entry.message.message for entry in entries),
         attachments=[attachment for entry in entries for attachment in entry.message.attachments],
     )
+
+
+def topic_of(entries: Sequence[InputMessage]) -> str:
+    """What a session is called by its first messages: their beginning, on one line. Empty if they have no text."""
+    text = " ".join(" ".join(entry.message.message[: 10 * TOPIC_CHARS] for entry in entries).split())
+    return text if len(text) <= TOPIC_CHARS else f"{text[: TOPIC_CHARS - 1].rstrip()}…"
 
 
 def user_item(entry: InputMessage) -> Item:
