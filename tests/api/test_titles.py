@@ -41,10 +41,15 @@ async def test_it_is_shown_in_lists_searches_exports_and_forks(client: httpx2.As
 
 @pytest.mark.parametrize(
     ("message", "called"),
-    [("x" * 80, "x" * 80), ("word " * 30, f"{'word ' * 15}word…"), ("y" * 100_000, "y" * 79 + "…")],
-    ids=["short", "words", "long"],
+    [
+        ("x" * 80, "x" * 80),
+        ("word " * 30, f"{'word ' * 15}word…"),
+        ("y" * 100_000, "y" * 79 + "…"),
+        ("\0one\x1b[2Jtwo\u202e", "one [2Jtwo"),
+    ],
+    ids=["short", "words", "long", "control characters"],
 )
-async def test_a_long_message_is_cut(client: httpx2.AsyncClient, message: str, called: str):
+async def test_a_title_is_a_short_line(client: httpx2.AsyncClient, message: str, called: str):
     await client.post("/v1/sessions/mine/messages", json={"message": message})
     assert await title(client) == called
 

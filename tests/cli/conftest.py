@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from command_line import COMMAND, Cli, Daemon, Golden, Outcome, environment
 
+from everyagent import logs
 from everyagent.cli import main, output
 from everyagent.client import Client
 
@@ -60,6 +61,8 @@ def _cli(data_dir: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureF
             code = main.run(words)
         except SystemExit as end:
             code = int(end.code or 0)
+        finally:
+            logs.set_up("auto")  # a command that runs a daemon of its own logs less; other tests run in this process
         said = capfd.readouterr()
         return Outcome(code, said.out, said.err)
 

@@ -39,10 +39,13 @@ def run(words: Sequence[str]) -> int:
 def _run(words: list[str]) -> int:
     if words[:1] in (["serve"], ["server"]):
         gc.disable()  # imports leave little garbage; `memory_tuning.tune` collects it and enables it again
-        from everyagent.cli.daemon_start import plain_options, start
+        try:
+            from everyagent.cli.daemon_start import plain_options, start
 
-        if (options := plain_options(words[1:])) is not None:
-            return start(options)
+            if (options := plain_options(words[1:])) is not None:
+                return start(options)
+        finally:
+            gc.enable()
     from cyclopts import CycloptsError
 
     from everyagent.cli.app import app, help_for

@@ -88,7 +88,8 @@ def joined_prompt(entries: Sequence[InputMessage]) -> Prompt:
 
 def topic_of(entries: Sequence[InputMessage]) -> str:
     """What a session is called by its first messages: their beginning, on one line. Empty if they have no text."""
-    text = " ".join(" ".join(entry.message.message[: 10 * TOPIC_CHARS] for entry in entries).split())
+    begun = " ".join(entry.message.message[: 10 * TOPIC_CHARS] for entry in entries)
+    text = " ".join("".join(each if each.isprintable() else " " for each in begun).split())
     return text if len(text) <= TOPIC_CHARS else f"{text[: TOPIC_CHARS - 1].rstrip()}…"
 
 
