@@ -261,19 +261,16 @@ class Actor:
         done.result()
 
     def _append(self, decision: Decision, append: Append) -> "asyncio.Future[None]":
-        transaction, counts, agent = decision.transaction, self._context.counts, self.record.agent
-        counts.events[agent] += len(append.events)
-        for turn in transaction.ended_turns:
-            counts.turns[agent, turn.stop_reason] += 1
-        if transaction.unparsed:
-            counts.unknown_frames[agent] += transaction.unparsed
-            counts.unknown_samples[agent].extend(transaction.samples)
+        self._context.counts.count(self.record.agent, decision.transaction)
         return self._context.append(append, decision, self.machine.state.mask)
 
     def _committed(self, decision: Decision, size: int, done: "asyncio.Future[None]") -> None:
         self._backlog.remove(size)
         error = None if done.cancelled() else done.exception()
-        self.lose(error) if isinstance(error, Exception) else self._carry_out(decision)
+        if isinstance(error, Exception):
+            self.lose(error)
+        else:
+            self._carry_out(decision)
 
     def lose(self, error: Exception) -> None:
         """Memory and log differ now, so nothing more is decided."""

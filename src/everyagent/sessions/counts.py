@@ -1,9 +1,13 @@
 """Counters since the daemon started, for `/metrics` and `/v1/agents`."""
 
 from collections import Counter, defaultdict, deque
+from typing import TYPE_CHECKING
 
 from everyagent.model.principals import current
 from everyagent.model.sessions import UnknownFrame
+
+if TYPE_CHECKING:
+    from everyagent.sessions.machine.transaction import Transaction
 
 #: The number of an agent's newest unknown frames that are kept as samples.
 SAMPLES = 10
@@ -35,6 +39,15 @@ class Counts:
         self.deaths: Counter[str] = Counter()
         self.unknown_frames: Counter[str] = Counter()
         self.unknown_samples: defaultdict[str, deque[UnknownFrame]] = defaultdict(lambda: deque(maxlen=SAMPLES))
+
+    def count(self, agent: str, transaction: "Transaction") -> None:
+        """A transaction of a session of this agent."""
+        self.events[agent] += len(transaction.events)
+        for turn in transaction.ended_turns:
+            self.turns[agent, turn.stop_reason] += 1
+        if transaction.unparsed:
+            self.unknown_frames[agent] += transaction.unparsed
+            self.unknown_samples[agent].extend(transaction.samples)
 
     def add(self, other: "Counts") -> None:
         self.events += other.events

@@ -15,13 +15,13 @@ from everyagent.log.postgres.connection import Connection
 from everyagent.log.postgres.database import Database
 from everyagent.log.postgres.readers import ReaderThreads
 from everyagent.log.records import Change, Insert, Record, Uploaded
-from everyagent.log.sql.jobs import JobWriter
+from everyagent.log.sql.job_thread import JobThread
 from everyagent.log.sql.records_store import SqlRecords
 
 
 class PostgresRecords(SqlRecords):
     def __init__(
-        self, writer: JobWriter, readers: ReaderThreads, database: Database, reader: BlobReader, folder: Path
+        self, writer: JobThread, readers: ReaderThreads, database: Database, reader: BlobReader, folder: Path
     ) -> None:
         super().__init__(writer, readers, partial(blobs.draft, folder))
         self._threads = readers

@@ -4,13 +4,10 @@ Jobs that arrive during a commit share the next transaction. A commit whose answ
 every group leaves its number in `writers`, and the next connection reads there whether it was committed.
 """
 
-import asyncio
-import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from queue import Empty, SimpleQueue
-from typing import NamedTuple, TypeVar, cast
+from typing import NamedTuple
 
 import psycopg
 
@@ -23,16 +20,14 @@ from everyagent.log.postgres.group import PostgresGroup
 from everyagent.log.postgres.housekeeping import Housekeeping
 from everyagent.log.postgres.lease import StoreLease
 from everyagent.log.postgres.partitions import Partitions
-from everyagent.log.projections import PROJECTION
 from everyagent.log.retries import Retries
-from everyagent.log.sql.jobs import Commit, Job, Work, closed
+from everyagent.log.sql.job_thread import JobThread, forgotten_by, outcomes_of
+from everyagent.log.sql.jobs import Commit, Job
 
 #: The pause between attempts to reach a store that is away, or to write to one whose disk is full.
 RETRY_SECONDS = 0.25
 #: How long a caller waits to learn what became of a commit whose answer was lost.
 DOUBT_SECONDS = 5.0
-
-T = TypeVar("T")
 
 
 class Doubt(NamedTuple):
@@ -44,9 +39,7 @@ class Doubt(NamedTuple):
     since: float
 
 
-class Writer:
-    """`committed` is called on the event loop, once per commit."""
-
+class Writer(JobThread):
     def __init__(
         self,
         database: Database,
@@ -57,15 +50,11 @@ class Writer:
         sweeps: bool,
     ) -> None:
         """`sweeps` is that of `Housekeeping`."""
-        self.full = False
+        super().__init__(committed)
         self._database = database
         self._lease = lease
         self._connection: Connection | None = lease.connection
         self._clock = clock
-        self._committed = committed
-        self._loop = asyncio.get_running_loop()
-        self._queue: SimpleQueue[Job | None] = SimpleQueue()
-        self._stopping = False
         self._away = False
         self._number = 0
         self._doubt: Doubt | None = None
@@ -73,63 +62,21 @@ class Writer:
         self._housekeeping = Housekeeping(clock, sweeps=sweeps)
         self._commits = Retries("writing to the PostgreSQL store")
         self.last_commit = lease.last_commit
-        self._thread = threading.Thread(target=self._run, name="log-writer", daemon=True)
         self._thread.start()
-
-    def submit(self, work: Work[T], *, session: int = 0, patient: bool = False) -> asyncio.Future[T]:
-        future = self._loop.create_future()
-        if self._stopping:
-            future.set_exception(closed())
-        else:
-            self._queue.put(Job(work, future, session, patient))
-        return cast("asyncio.Future[T]", future)
-
-    def stop(self) -> None:
-        self._stopping = True
-        self._queue.put(None)
 
     def join(self) -> None:
         self._thread.join()
         if self._connection is not None:
             self._lease.release(self._connection)
 
-    def _run(self) -> None:
-        held: list[Job] = []
-        stopped = False
-        try:
-            while not stopped:
-                arrived, stopped = self._take()
-                held = self._commit(held + self._admit(held, arrived))
-                if not arrived and not held and self._connection is not None:
-                    self._housekeeping.step(self._connection)
-        finally:
-            # However the thread ended, no job may wait for a commit that will not come.
-            self._stopping = True
-            held += self._doubt.jobs if self._doubt else []
-            while not self._queue.empty():
-                job = self._queue.get()
-                held += [job] if job is not None else []
-            self._post(Commit([(job.future, closed()) for job in held]))
-
-    def _take(self) -> tuple[list[Job], bool]:
-        """All waiting jobs, and whether the writer stops after them. Waits for a job if there is nothing to do."""
-        jobs: list[Job] = []
-        try:
-            job = self._queue.get(timeout=self._pause())
-            while job is not None:
-                jobs.append(job)
-                job = self._queue.get_nowait()
-        except Empty:
-            return jobs, False
-        return jobs, True
+    def _unresolved(self) -> Sequence[Job]:
+        return self._doubt.jobs if self._doubt else ()
 
     def _pause(self) -> float | None:
-        """Seconds until there is something to do without a new job; None for never."""
         return RETRY_SECONDS if self.full or self._away or self._doubt else self._housekeeping.due
 
     def _admit(self, held: Sequence[Job], arrived: list[Job]) -> list[Job]:
-        """Without jobs that must not wait behind a held append of the same session: these fail at once."""
-        sessions = {job.session for job in held} | {job.session for job in (self._doubt.jobs if self._doubt else ())}
+        sessions = {job.session for job in (*held, *self._unresolved())}
         sessions.discard(0)
         refused = [job for job in arrived if not job.patient and job.session in sessions]
         if refused:
@@ -138,7 +85,6 @@ class Writer:
         return [job for job in arrived if job.patient or job.session not in sessions]
 
     def _commit(self, jobs: list[Job]) -> list[Job]:
-        """Commits jobs. Returns those that must wait until the store can be written to."""
         if not (jobs or self.full or self._away or self._doubt):
             return []
         try:
@@ -149,6 +95,10 @@ class Writer:
                 return self._hold(jobs, error)
             return self._one_by_one(jobs)
         return []
+
+    def _tidy(self, *, idle: bool) -> None:
+        if idle and self._connection is not None:
+            self._housekeeping.step(self._connection)
 
     def _one_by_one(self, jobs: list[Job]) -> list[Job]:
         """Commits jobs one at a time after a failure, so that only faulty jobs fail."""
@@ -241,16 +191,10 @@ class Writer:
         self._number += 1
         self._lease.begin(connection)
         group = PostgresGroup(connection, PostgresBlobs(connection), self._clock, self._partitions)
-        outcomes: list[tuple[asyncio.Future[object], object]] = []
-        for job in jobs:
-            try:
-                outcomes.append((job.future, job.work(group)))
-            except EveryagentError as refusal:
-                outcomes.append((job.future, refusal))
+        outcomes = outcomes_of(jobs, group)
         self._lease.mark(connection, self._number)
         chunks = group.finish()
-        projections = [session | PROJECTION for session in group.deleted]
-        commit = Commit(outcomes, chunks, [*group.deleted, *projections, *group.rewritten])
+        commit = Commit(outcomes, chunks, forgotten_by(group))
         try:
             connection.commit()
         except psycopg.Error:
@@ -264,10 +208,6 @@ class Writer:
     def _publish(self, commit: Commit) -> None:
         self.last_commit = max([self.last_commit, *(chunk.commit for chunk in commit.chunks)])
         self._post(commit)
-
-    def _post(self, commit: Commit) -> None:
-        if commit.outcomes:
-            self._loop.call_soon_threadsafe(self._committed, commit)
 
 
 def _answered(doubt: Doubt) -> bool:

@@ -7,11 +7,12 @@ import msgspec
 
 from everyagent.log.audit import START, AuditEntry, AuditHead, AuditQuery, AuditRecord, chained
 from everyagent.log.sql.connection import Connection, Value
-from everyagent.log.sql.jobs import JobWriter, Readers
+from everyagent.log.sql.job_thread import JobThread
+from everyagent.log.sql.jobs import Readers
 
 
 class SqlAuditTrail:
-    def __init__(self, writer: JobWriter, readers: Readers[Connection]) -> None:
+    def __init__(self, writer: JobThread, readers: Readers[Connection]) -> None:
         self._writer = writer
         self._readers = readers
 

@@ -31,23 +31,6 @@ class Commit(NamedTuple):
     forgotten: Sequence[int] = ()
 
 
-class JobWriter(Protocol):
-    """A thread that commits all jobs that arrived during its last commit as one transaction."""
-
-    last_commit: int
-
-    @property
-    def full(self) -> bool: ...
-    def submit(self, work: Work[T], *, session: int = 0, patient: bool = False) -> asyncio.Future[T]: ...
-    def stop(self) -> None:
-        """Refuses new jobs. Jobs submitted before are still committed, if they can be."""
-        ...
-
-    def join(self) -> None:
-        """Waits for the end of the thread, after `stop`."""
-        ...
-
-
 class Readers(Protocol[C_co]):
     """Threads that read, each with a connection."""
 

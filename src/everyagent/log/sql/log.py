@@ -32,7 +32,8 @@ from everyagent.log.sql.audit import SqlAuditTrail
 from everyagent.log.sql.checksums import CheckedReaders
 from everyagent.log.sql.connection import Connection
 from everyagent.log.sql.frames import frame_page
-from everyagent.log.sql.jobs import Commit, JobWriter, Readers
+from everyagent.log.sql.job_thread import JobThread
+from everyagent.log.sql.jobs import Commit, Readers
 from everyagent.log.sql.records_store import SqlRecords
 from everyagent.log.sql.replay import PageReader, SqlStorage
 from everyagent.log.sql.scans import Scans
@@ -43,7 +44,7 @@ RECENT_BYTES = 16 << 20
 HEARTBEAT_SECONDS = 10.0
 
 C = TypeVar("C", bound=Connection)
-W = TypeVar("W", bound=JobWriter)
+W = TypeVar("W", bound=JobThread)
 C_contra = TypeVar("C_contra", bound=Connection, contravariant=True)
 
 

@@ -14,11 +14,12 @@ from everyagent.log.audit import AuditEntry
 from everyagent.log.records import Change, Record, RecordQuery, Uploaded
 from everyagent.log.sql import records
 from everyagent.log.sql.connection import Connection
-from everyagent.log.sql.jobs import JobWriter, Readers
+from everyagent.log.sql.job_thread import JobThread
+from everyagent.log.sql.jobs import Readers
 
 
 class SqlRecords(ABC):
-    def __init__(self, writer: JobWriter, readers: Readers[Connection], draft: Callable[[], Path]) -> None:
+    def __init__(self, writer: JobThread, readers: Readers[Connection], draft: Callable[[], Path]) -> None:
         """`draft` is a new path for an upload."""
         self._writer = writer
         self._readers = readers

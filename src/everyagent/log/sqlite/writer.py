@@ -1,22 +1,19 @@
-"""The writer thread: group commit of all jobs that arrived during the last commit, without timer or batch size."""
+"""The writer thread on SQLite: group commit, full disks, damage, checkpoints and housekeeping."""
 
-import asyncio
-import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from queue import Empty, SimpleQueue
-from typing import TypeVar, cast
+from typing import cast
 
 import apsw
 
 from everyagent.clock import Clock
-from everyagent.errors import CommitFailed, EveryagentError, StorageFull
+from everyagent.errors import CommitFailed, StorageFull
 from everyagent.log.blobs import Blobs
-from everyagent.log.projections import PROJECTION
 from everyagent.log.retries import Retries
 from everyagent.log.sql import receipts
-from everyagent.log.sql.jobs import Commit, Job, Work, closed
+from everyagent.log.sql.job_thread import JobThread, forgotten_by, outcomes_of
+from everyagent.log.sql.jobs import Commit, Job
 from everyagent.log.sqlite.checkpoint import LARGE_PAGES, Checkpointer
 from everyagent.log.sqlite.connection import Connection
 from everyagent.log.sqlite.database import FULL, commit_failure, is_full
@@ -32,12 +29,8 @@ REPAIR_PAUSE_SECONDS = 60.0
 LOOK_SECONDS = 0.25
 PRUNE_MICROS = 600 * 1_000_000
 
-T = TypeVar("T")
 
-
-class Writer:
-    """`committed` is called on the event loop, once per commit."""
-
+class Writer(JobThread):
     def __init__(
         self,
         connection: Connection,
@@ -47,16 +40,12 @@ class Writer:
         committed: Callable[[Commit], None],
         files: OpenedFiles | None = None,
     ) -> None:
-        self.full = False
+        super().__init__(committed)
         self._connection = connection
         self._blobs = blobs
         self._clock = clock
         self._checkpointer = checkpointer
-        self._committed = committed
         self._files = files
-        self._loop = asyncio.get_running_loop()
-        self._queue: SimpleQueue[Job | None] = SimpleQueue()
-        self._stopping = False
         self._debris = True
         self._deletion = Deletion()
         self._orphans: set[bytes] = set()
@@ -69,62 +58,18 @@ class Writer:
         row = connection.execute("SELECT coalesce(max(number), 0) FROM commits").fetchone()
         self.last_commit = cast("tuple[int]", row)[0]
         connection.set_wal_hook(self._on_wal)
-        self._thread = threading.Thread(target=self._run, name="log-writer", daemon=True)
         self._thread.start()
-
-    def submit(self, work: Work[T], *, session: int = 0, patient: bool = False) -> asyncio.Future[T]:
-        future = self._loop.create_future()
-        if self._stopping:
-            future.set_exception(closed())
-        else:
-            self._queue.put(Job(work, future, session, patient))
-        return cast("asyncio.Future[T]", future)
-
-    def stop(self) -> None:
-        """Refuses new jobs. Jobs submitted before are still committed, if the disk has room."""
-        self._stopping = True
-        self._queue.put(None)
 
     def join(self) -> None:
         self._thread.join()
         self._connection.close()
 
-    def _run(self) -> None:
-        held: list[Job] = []
-        stopped = False
-        try:
-            while not stopped:
-                arrived, stopped = self._take()
-                held = self._commit(held + self._admit(held, arrived))
-                self._tidy(idle=not arrived)
-        finally:
-            # However the thread ended, no job may wait for a commit that will not come.
-            self._stopping = True
-            while not self._queue.empty():
-                job = self._queue.get()
-                held += [job] if job is not None else []
-            self._post(Commit([(job.future, closed()) for job in held]))
-
-    def _take(self) -> tuple[list[Job], bool]:
-        """All waiting jobs, and whether the writer stops after them. Waits for a job if there is nothing to do."""
-        jobs: list[Job] = []
-        try:
-            job = self._queue.get(timeout=self._pause())
-            while job is not None:
-                jobs.append(job)
-                job = self._queue.get_nowait()
-        except Empty:
-            return jobs, False
-        return jobs, True
-
     def _pause(self) -> float | None:
-        """Seconds until there is something to do without a new job; None for never."""
         if self.full:
             return RETRY_SECONDS
         return self._housekeeping.due if self._debris or self._housekeeping.failing else None
 
     def _admit(self, held: Sequence[Job], arrived: list[Job]) -> list[Job]:
-        """Without jobs that must not wait for room behind a held append of the same session: these fail at once."""
         sessions = {job.session for job in held}
         if not sessions:
             return arrived
@@ -133,7 +78,7 @@ class Writer:
         return [job for job in arrived if job.patient or job.session not in sessions]
 
     def _commit(self, jobs: list[Job]) -> list[Job]:
-        """Commits jobs. Returns those that must wait until the disk has room."""
+        """Those that are held wait for room on the disk."""
         if not jobs and not self.full:
             return []
         if lost := self._lost():
@@ -192,12 +137,7 @@ class Writer:
         connection = self._connection
         group = SqliteGroup(connection, self._blobs, self._clock, self.last_commit)
         connection.execute("BEGIN IMMEDIATE")
-        outcomes: list[tuple[asyncio.Future[object], object]] = []
-        for job in jobs:
-            try:
-                outcomes.append((job.future, job.work(group)))
-            except EveryagentError as refusal:
-                outcomes.append((job.future, refusal))
+        outcomes = outcomes_of(jobs, group)
         if self.full:
             connection.execute("UPDATE room SET tries = tries + 1")
         chunks = group.finish()
@@ -205,8 +145,7 @@ class Writer:
         self._commits.succeeded()
         self.full = False
         self.last_commit = group.last_commit
-        projections = [session | PROJECTION for session in group.deleted]
-        self._post(Commit(outcomes, chunks, [*group.deleted, *projections, *group.rewritten]))
+        self._post(Commit(outcomes, chunks, forgotten_by(group)))
         self._orphans |= group.orphans
         self._debris = self._debris or bool(group.deleted)
 
@@ -230,10 +169,6 @@ class Writer:
             self._roll_back(failure)
             return False
 
-    def _post(self, commit: Commit) -> None:
-        if commit.outcomes:
-            self._loop.call_soon_threadsafe(self._committed, commit)
-
     def _remove_orphans(self) -> None:
         """A file that cannot be removed stays until the next start, when all unused blobs are removed."""
         while self._orphans:
@@ -246,7 +181,7 @@ class Writer:
         return apsw.SQLITE_OK
 
     def _tidy(self, *, idle: bool) -> None:
-        """Housekeeping that may fail: it is tried again, after a pause."""
+        """What fails is tried again, after a pause."""
         if not self._checkpointer.working and self._checkpointer.worthwhile(self._wal_pages):
             if self._wal_pages >= LARGE_PAGES:
                 self._checkpointer.move(self._connection)
