@@ -61,7 +61,14 @@ function AgentCard({ agent }: { agent: Agent }) {
         )}
         <div>
           <dt>Login</dt>
-          <dd>{agent.login ?? (agent.credentialsAvailable ? "not needed" : "none found")}</dd>
+          <dd>
+            {agent.login ?? (agent.credentialsAvailable ? "not needed" : "none found")}
+            {agent.installed && !agent.credentialsAvailable && agent.loginCommand && (
+              <>
+                . Run <code>{agent.loginCommand}</code>
+              </>
+            )}
+          </dd>
         </div>
         {(agent.installed || agent.unknownFrames > 0) && (
           <div>

@@ -1,5 +1,7 @@
-"""`everyagent agents`: lists, installs, adds and checks agents."""
+"""`everyagent agents`: lists, installs, logs in, adds and checks agents."""
 
+import subprocess
+from pathlib import Path
 from typing import Annotated
 
 import anyio
@@ -14,7 +16,7 @@ from everyagent.client.calls.agents import AgentSummary
 from everyagent.config import ConfigError, add_own_agent
 from everyagent.model.agents import OwnAgent
 
-app = App(name="agents", help="List, install, add and check coding agents.", help_epilogue=EPILOGUE)
+app = App(name="agents", help="List, install, log in, add and check coding agents.", help_epilogue=EPILOGUE)
 
 
 @app.command(name="list")
@@ -47,6 +49,42 @@ def install(
     infos = anyio.run(_install, options, agents, reinstall, backend_options={"use_uvloop": True})
     if options.json:
         print_json(infos)
+
+
+@app.command
+def login(
+    name: str,
+    /,
+    *arguments: Annotated[str, Parameter(allow_leading_hyphen=True)],
+    options: DaemonOptions = DEFAULT_OPTIONS,
+) -> int:
+    """Log in to an agent: runs the login of its own program in this terminal. Run it as the user the daemon runs as.
+
+    Example: everyagent agents login codex -- --with-api-key
+
+    Parameters
+    ----------
+    name
+        The agent to log in to.
+    arguments
+        More arguments for the program's own command, after `--`.
+    """
+    from everyagent.agents import packages
+    from everyagent.agents.logins import LOGIN_ARGUMENTS
+
+    infos = anyio.run(_infos, options, backend_options={"use_uvloop": True})
+    info = next((each for each in infos if each.id == name), None)
+    if info is None:
+        there = ", ".join(each.id for each in infos)
+        raise CliFailure(f"There is no agent {name!r}. There is: {there}.", ExitCode.NOT_FOUND)
+    if name not in LOGIN_ARGUMENTS:
+        raise CliFailure(f"{info.title or name} needs no login of everyagent's.")
+    if not info.installed or not info.path:
+        raise CliFailure(f"{info.title} is not installed. Run `everyagent agents install {name}` first.")
+    if not Path(info.path).exists():
+        raise CliFailure(f"There is no {info.path} here. Log in on the machine on which the daemon runs.")
+    start = [packages.node(20), info.path] if packages.is_script(info.path) else [info.path]
+    return subprocess.run([*start, *LOGIN_ARGUMENTS[name], *arguments], check=False).returncode
 
 
 @app.command

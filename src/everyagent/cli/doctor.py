@@ -117,7 +117,7 @@ def _agent(agent: AgentSummary) -> Finding:
     if agent.problem:
         return Finding("bad", agent.id, f"{found}: {agent.problem}".lstrip(": "))
     if not agent.credentials_available:
-        return Finding("note", agent.id, f"{found}, not logged in", f"log in with {agent.id}'s own command")
+        return Finding("note", agent.id, f"{found}, not logged in", agent.login_command or "see its documentation")
     if agent.tested_version and agent.version != agent.tested_version:
         advice = f"everyagent agents install {agent.id} --reinstall"
         return Finding("note", agent.id, f"{found}; tested with {agent.tested_version}", advice)

@@ -27,7 +27,8 @@ CANCELLED = "User cancelled"
 #: Messages for a thread that cannot be continued: it is gone, or archived.
 _LOST = ("is archived and cannot be continued", "does not exist.")
 REMEDY = (
-    "Log in by running `amp login` as the user the daemon runs as, or give the session or the daemon an AMP_API_KEY."
+    "Run `everyagent agents login amp` as the user the daemon runs as, or give the session or the daemon "
+    "an AMP_API_KEY."
 )
 NO_LOGIN = f"Amp is not logged in. {REMEDY}"
 

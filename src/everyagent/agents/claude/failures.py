@@ -25,7 +25,7 @@ _BY_STATUS: dict[int, ErrorCode] = {
     529: "overloaded",
 }
 REMEDY = (
-    "Log in by running `claude` and `/login` as the user the daemon runs as, or give the session or the daemon "
+    "Run `everyagent agents login claude` as the user the daemon runs as, or give the session or the daemon "
     "an ANTHROPIC_API_KEY."
 )
 

@@ -28,6 +28,7 @@ class AgentSummary(Struct, frozen=True, kw_only=True, rename="camel"):
     unknown_frames: int = 0
     isolation: str | None = None
     isolations: list[str] = []
+    login_command: str | None = None
 
 
 class AgentSummaries(Struct, frozen=True, kw_only=True):

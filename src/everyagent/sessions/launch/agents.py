@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everyagent.agents.adapter import Adapter, AgentState, Capabilities, Catalog
+from everyagent.agents.logins import login_command
 from everyagent.errors import UnknownAgent, UnsupportedChoice
 from everyagent.logs import get_logger
 from everyagent.model.isolation import Isolation
@@ -35,7 +36,7 @@ class AgentInfo(Struct, frozen=True, kw_only=True, rename="camel"):
     """An agent and its state. `unknownFrames` counts its frames of unknown type since the daemon started.
 
     `isolation` is the level of its sessions that name none, null if the server's default is not available;
-    `isolations` are the levels that a session can have.
+    `isolations` are the levels that a session can have. `loginCommand` logs in, in a terminal of the daemon's machine.
     """
 
     id: str
@@ -52,6 +53,7 @@ class AgentInfo(Struct, frozen=True, kw_only=True, rename="camel"):
     installation: Installing
     isolation: Isolation | None = None
     isolations: list[Isolation] = []
+    login_command: str | None = None
 
 
 class Agents:
@@ -125,6 +127,7 @@ class Agents:
             tested_version=state.tested_version,
             path=state.path,
             login=state.login,
+            login_command=login_command(adapter.name),
             problem=state.problem,
             capabilities=capabilities,
             unknown_frames=self.counts.unknown_frames[adapter.name],

@@ -9,7 +9,7 @@ PROFILE = Profile(
     command="cline",
     arguments=("--acp",),
     logins=(".cline/data/settings/providers.json",),
-    login_hint="Run `cline auth` in a terminal and sign in.",
+    login_hint="Run `everyagent agents login cline`.",
     native_homes=(".cline",),
     gaps=(
         "Tested up to its login only. Over ACP it wants an account of Cline or ChatGPT: a provider's API key is not "

@@ -10,7 +10,7 @@ PROFILE = Profile(
     arguments=("exec", "--output-format", "acp"),
     prefixes=("FACTORY_",),
     keys=("FACTORY_API_KEY",),
-    login_hint="Set FACTORY_API_KEY, or run `droid` in a terminal and log in.",
+    login_hint="Set FACTORY_API_KEY, or run `everyagent agents login droid`.",
     native_homes=(".factory",),
     gaps=("Tested up to its login only.",),
 )

@@ -18,7 +18,9 @@ PROFILE = Profile(
     prefixes=("KIMI_", "MOONSHOT_"),
     keys=("KIMI_MODEL_API_KEY", "KIMI_API_KEY", "MOONSHOT_API_KEY"),
     logins=(".kimi-code/credentials.json", ".kimi/credentials"),
-    login_hint="Run `kimi login` in a terminal, or set KIMI_MODEL_BASE_URL, KIMI_MODEL_API_KEY and KIMI_MODEL_NAME.",
+    login_hint=(
+        "Run `everyagent agents login kimi`, or set KIMI_MODEL_BASE_URL, KIMI_MODEL_API_KEY and KIMI_MODEL_NAME."
+    ),
     native_homes=(".kimi-code", ".kimi"),
     model_variable="KIMI_MODEL_NAME",
     modes={"default": "default", "plan": "plan", "acceptEdits": "default", "bypass": "yolo"},

@@ -7,7 +7,7 @@ from everyagent.agents.codex.protocol.wire import TurnFailure
 from everyagent.model.events import Error, ErrorCode, Retry, StopReason
 from everyagent.model.parts import Json
 
-REMEDY = "Log in by running `codex login` as the user the daemon runs as, or give the session an OPENAI_API_KEY."
+REMEDY = "Run `everyagent agents login codex` as the user the daemon runs as, or give the session an OPENAI_API_KEY."
 _BY_NAME: dict[str, ErrorCode] = {
     "contextWindowExceeded": "context_exceeded",
     "sessionBudgetExceeded": "rate_limited",

@@ -9,7 +9,7 @@ from everyagent.model.parts import Json
 RETRY_LIMIT = 5
 WAIT_LIMIT_MS = 15 * 60 * 1000
 ABORTED = "MessageAbortedError"
-REMEDY = "Log in by running `opencode auth login` as the user the daemon runs as, or give the session a key."
+REMEDY = "Run `everyagent agents login opencode` as the user the daemon runs as, or give the session a key."
 
 _BY_NAME: dict[str, ErrorCode] = {
     "ProviderAuthError": "auth",
