@@ -9,7 +9,10 @@ import pytest
 from command_line import COMMAND, Cli, Daemon, Golden, environment
 from pseudo_terminal import PseudoTerminal
 
+from everyagent.cli import session_flags
 from everyagent.client import Client
+from everyagent.model.events import ItemCompleted
+from everyagent.model.tools import McpLocal, McpRemote
 
 
 def test_messages_go_to_stdout_and_everything_else_to_stderr(cli: Cli, golden: Golden):
@@ -41,6 +44,50 @@ def test_a_named_session_is_continued(cli: Cli, client: Client, tmp_path: Path):
     assert info.directory == str(tmp_path)
     assert len([e for e in client.events("goes-on", follow=False) if e.type == "turn.ended"]) == 2
     assert cli("run", "other", "[hello]", "--session", "goes-on").code == 2
+
+
+def test_a_session_gets_its_environment_servers_title_and_files(
+    cli: Cli, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("FROM_HERE", "value")
+    (tmp_path / "picture.png").write_bytes(b"\x89PNG")
+    (tmp_path / "notes.txt").write_text("words")
+    words = ("--env", "FROM_HERE", "--env", "GIVEN=a=b", "--mcp", "docs=http://127.0.0.1:9/mcp")
+    words += ("--mcp", "files=my-server --root 'a b'", "--title", "A title")
+    words += ("--attach", str(tmp_path / "picture.png"), "--attach", str(tmp_path / "notes.txt"))
+    outcome = cli("run", "mock", "[hello] [tool command='echo $FROM_HERE $GIVEN']", "--session", "with-flags", *words)
+    assert outcome.code == 0, outcome.err
+    assert "value a=b" in outcome.err
+    info = client.session("with-flags")
+    assert (info.title, sorted(info.env)) == ("A title", ["FROM_HERE", "GIVEN"])
+    assert session_flags.mcp_servers(["files=my-server --root 'a b'", "docs=http://127.0.0.1:9/mcp"]) == {
+        "files": McpLocal(command=["my-server", "--root", "a b"]),
+        "docs": McpRemote(url="http://127.0.0.1:9/mcp"),
+    }
+    assert sorted(info.mcp) == ["docs", "files"]
+    (user,) = [
+        event.data.item
+        for event in client.events("with-flags", follow=False)
+        if isinstance(event.data, ItemCompleted) and event.data.item.role == "user"
+    ]
+    assert [type(part).__name__ for part in user.content] == ["TextPart", "ImagePart", "FileRefPart"]
+    again = cli("run", "mock", "[hello]", "--session", "with-flags", "--env", "MORE=1")
+    assert (again.code, "are for a new one" in again.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("--env", "NOT_SET_ANYWHERE"), "write NAME=VALUE"),
+        (("--env", "=value"), "write NAME=VALUE"),
+        (("--mcp", "docs"), "write NAME=URL"),
+        (("--mcp", "docs='open"), "No closing quotation"),
+        (("--attach", "/no/such/file"), "--attach /no/such/file: No such file or directory."),
+    ],
+)
+def test_a_flag_that_is_wrong_is_explained(cli: Cli, words: tuple[str, ...], reason: str):
+    outcome = cli("run", "mock", "[hello]", *words)
+    assert (outcome.code, reason in outcome.err) == (2, True), outcome.err
 
 
 @pytest.mark.parametrize(

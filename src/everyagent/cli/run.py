@@ -12,6 +12,7 @@ from everyagent.cli.daemon_connection import connect
 from everyagent.cli.daemon_options import DEFAULT_OPTIONS, DaemonOptions
 from everyagent.cli.exit_codes import CliFailure, ExitCode
 from everyagent.cli.policy_flags import tool_policies
+from everyagent.cli.session_flags import attachments, environment, mcp_servers
 from everyagent.cli.terminal_turn import TerminalTurn
 from everyagent.client import ApiError, AsyncClient
 from everyagent.model.isolation import IsolationChoice
@@ -35,6 +36,10 @@ def run(
     isolation: IsolationChoice | None = None,
     offline: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     directory: Annotated[Path | None, Parameter(name=["--directory", "-C"])] = None,
+    env: Names = (),
+    mcp: Names = (),
+    attach: Annotated[tuple[Path, ...], Parameter(negative=(), show_default=False)] = (),
+    title: str | None = None,
     session: str | None = None,
     keep: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     options: DaemonOptions = DEFAULT_OPTIONS,
@@ -71,6 +76,14 @@ def run(
         What separates the agent from this machine: auto, none or namespace. [default: the daemon's]
     directory
         The agent's working directory. [default: the current directory]
+    env
+        A variable of the agent's environment: NAME=VALUE, or NAME for its value here. Can be given several times.
+    mcp
+        An MCP server for the agent: NAME=URL, or NAME='COMMAND ARGUMENTS'. Can be given several times.
+    attach
+        A file or image to send with the prompt. Can be given several times.
+    title
+        A title for the session. [default: the beginning of the prompt]
     session
         Continue this session, or create it with this id. It stays open afterwards.
     keep
@@ -79,13 +92,14 @@ def run(
     text = sys.stdin.read() if prompt == "-" else prompt
     if not text.strip():
         raise CliFailure("The prompt is empty.", ExitCode.USAGE)
+    variables, servers, files = environment(env), mcp_servers(mcp), attachments(attach)
 
     async def run_task() -> int:
         async with connect(options) as connection:
             session_id, created = await find_or_create(connection.client)
             turn = TerminalTurn(connection, session_id, json=options.json)
             try:
-                return await turn.run(text)
+                return await turn.run(text, files)
             finally:
                 with anyio.CancelScope(shield=True), anyio.move_on_after(10):
                     if created and not keep and session is None and not turn.waiting_elsewhere:
@@ -102,6 +116,11 @@ def run(
             else:
                 if known.agent != agent:
                     raise CliFailure(f"Session {session} belongs to {known.agent}, not to {agent}.", ExitCode.USAGE)
+                if variables or servers or title is not None:
+                    raise CliFailure(
+                        f"There is a session {session} already: --env, --mcp and --title are for a new one.",
+                        ExitCode.USAGE,
+                    )
                 return session, False
         info = await client.create(
             session,
@@ -114,6 +133,9 @@ def run(
             allowed_hosts=list(allow_host) if allow_host or offline else None,
             isolation=isolation,
             lifetime="open" if keep or session is not None else "turn",
+            env=variables,
+            mcp=servers,
+            title=title,
             directory=str((directory or Path(os.getcwd())).resolve()),
         )
         return info.session_id, True

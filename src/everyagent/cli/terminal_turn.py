@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import aclosing
 
 import anyio
@@ -27,6 +28,7 @@ from everyagent.model.events import (
     ToolResolved,
     TurnEnded,
 )
+from everyagent.model.sessions import Attachment
 
 
 class TerminalTurn:
@@ -42,7 +44,7 @@ class TerminalTurn:
         self._prompts: dict[str, anyio.CancelScope] = {}
         self._settled: set[str] = set()
 
-    async def run(self, text: str) -> ExitCode:
+    async def run(self, text: str, attachments: Sequence[Attachment] = ()) -> ExitCode:
         asks, to_answer = anyio.create_memory_object_stream[tuple[str, Ask]](1000)
         async with asks, to_answer, anyio.create_task_group() as group:
 
@@ -54,7 +56,7 @@ class TerminalTurn:
             if self._interactive:
                 group.start_soon(self._answer_all, to_answer)
             began = time.monotonic()
-            stream = self._client.stream_turn(self._session_id, text)
+            stream = self._client.stream_turn(self._session_id, text, attachments=attachments)
             async with aclosing(stream):
                 async for event in stream:
                     self._show(event)
