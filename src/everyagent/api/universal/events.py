@@ -22,8 +22,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class EventsQuery(Struct, frozen=True, kw_only=True, rename="camel"):
-    """`since` is inclusive, `until` exclusive. In descending order, `offset` is the last sequence of the page before.
+    """`since` is inclusive, `until` exclusive; both are RFC 3339 with a zone, or seconds since 1970.
 
+    In descending order, `offset` is the last sequence of the page before.
     `text` selects events whose JSON contains it, ignoring case; events over 256 KiB are skipped then.
     """
 
