@@ -155,7 +155,7 @@ def test_an_invalid_key_is_reported_and_not_retried(session: AmpSession) -> None
     (error,) = session.all(Error)
     assert error.code == "auth"
     assert "Invalid or missing API key" in error.message
-    assert "amp login" in error.message
+    assert "agents login amp" in error.message
 
 
 def test_an_unreachable_server_is_retried_and_reported_and_used_again_later(session: AmpSession) -> None:

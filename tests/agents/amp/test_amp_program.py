@@ -142,7 +142,7 @@ def test_the_hook_rejects_if_the_daemon_is_unreachable(tmp_path: Path) -> None:
 @pytest.mark.parametrize("extra", [{}, {"XDG_DATA_HOME": "data"}])
 def test_a_session_without_a_login_is_refused(tmp_path: Path, extra: dict[str, str]) -> None:
     environment = {"HOME": str(tmp_path), **{name: str(tmp_path / value) for name, value in extra.items()}}
-    with pytest.raises(AgentNotLoggedIn, match="amp login"):
+    with pytest.raises(AgentNotLoggedIn, match="agents login amp"):
         launching.prepare(launch(tmp_path), environment, "default", UNRESTRICTED, DOOR)
     stored = tmp_path / extra.get("XDG_DATA_HOME", ".local/share") / "amp"
     stored.mkdir(parents=True)

@@ -61,7 +61,7 @@ def test_a_missing_key_is_reported_with_a_remedy(session: CodexSession) -> None:
     session.create(env={"SCRIPTED_KEY": ""})
     assert session.turn("Hello").stop_reason == "error"
     last = session.all(Error)[-1]
-    assert (last.code, "codex login" in last.message) == ("auth", True)
+    assert (last.code, "agents login codex" in last.message) == ("auth", True)
 
 
 def test_a_configuration_that_codex_refuses_is_reported_with_its_message(session: CodexSession) -> None:
