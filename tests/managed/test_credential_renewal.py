@@ -1,6 +1,7 @@
 """Renewal of OAuth credentials with single-use refresh tokens."""
 
 from datetime import UTC, datetime
+from operator import attrgetter
 from pathlib import Path
 
 import anyio
@@ -14,6 +15,7 @@ from everyagent.managed.resources.vaults.shape import (
     CredentialCreate,
     CredentialUpdate,
     NoneAuthParams,
+    Oauth,
     OauthCreate,
     Refresh,
     RefreshOutcome,
@@ -24,6 +26,7 @@ from everyagent.managed.resources.vaults.shape import (
 from tests.managed import services
 
 SERVER = "https://mcp.example.com/mcp"
+CALLERS = 6
 
 
 class TokenEndpoint:
@@ -85,10 +88,25 @@ async def test_concurrent_sessions_share_a_failed_renewal(tmp_path: Path, monkey
     async with services.managed(tmp_path) as on:
         endpoint = TokenEndpoint(on)
         endpoint.newest = 7  # it refuses the stored token
-        monkeypatch.setattr(oauth, "renew", endpoint.renew)
+        ends_soon = attrgetter("_ends_soon")(on.credentials)
+        arrived: list[Oauth] = []
+        everybody = anyio.Event()
+
+        def arrive(auth: Oauth) -> bool:
+            arrived.append(auth)
+            if len(arrived) == CALLERS:
+                everybody.set()
+            return ends_soon(auth)
+
+        async def renew(refresh: Refresh, secrets: Secrets) -> tuple[RefreshOutcome, oauth.OauthTokens | None]:
+            await everybody.wait()  # a caller that comes later tries anew
+            return await endpoint.renew(refresh, secrets)
+
+        monkeypatch.setattr(on.credentials, "_ends_soon", arrive)
+        monkeypatch.setattr(oauth, "renew", renew)
         credential = await expired(on)
         async with anyio.create_task_group() as tasks:
-            for _ in range(6):
+            for _ in range(CALLERS):
                 tasks.start_soon(on.credentials.given_by, [credential.vault_id])
         assert endpoint.refused == 1
 
