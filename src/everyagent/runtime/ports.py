@@ -3,8 +3,8 @@
 import secrets
 import socket
 
-#: Below those that the kernel gives to clients, from 32,768 on.
-_PORTS = range(10_000, 22_000)
+#: Below those that the kernel gives to clients, from 32,768 on. None of them is 10,000 above another.
+_PORTS = range(10_000, 20_000)
 
 
 def free_port() -> int:
