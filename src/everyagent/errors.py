@@ -6,6 +6,7 @@ EveryagentError 500           a fault of the daemon
 │   ├── UnsupportedChoice     the agent has no such mode, model, variant or capability
 │   └── OffsetOutOfRange      the position is outside the session's log
 ├── Unauthorized 401          the token is missing or wrong
+│   └── SignatureInvalid      the request's signature is missing, wrong or too old
 ├── BudgetExceeded 402        the API key has used up its budget
 ├── Forbidden 403             the Host, Origin or path is not allowed
 │   └── ScopeMissing          the API key does not have the scope
@@ -88,6 +89,9 @@ class OffsetOutOfRange(BadRequest, code="offset_out_of_range"): ...
 
 
 class Unauthorized(EveryagentError, code="token_invalid", status=401): ...
+
+
+class SignatureInvalid(Unauthorized, code="signature_invalid"): ...
 
 
 class BudgetExceeded(EveryagentError, code="budget_exceeded", status=402): ...
