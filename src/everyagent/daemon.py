@@ -4,11 +4,10 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import anyio
@@ -17,7 +16,7 @@ from anyio import to_thread
 from msgspec import Struct, convert
 
 from everyagent.access.keyring import Keyring
-from everyagent.agents.adapter import Adapter, AgentState, Launch
+from everyagent.agents.adapter import Adapter, AgentState
 from everyagent.agents.registry import known_adapters
 from everyagent.api.app import create_app
 from everyagent.api.connection_limits import ConnectionLimits
@@ -26,13 +25,9 @@ from everyagent.api.owner_token import OwnerToken
 from everyagent.api.server import listen, serve
 from everyagent.clock import Clock, SystemClock
 from everyagent.config import TOKEN_FILE, Settings, agent_limits, ensure_token, is_loopback, read_prices
-from everyagent.errors import OwnedElsewhere
-from everyagent.log.log import Charge, Log, SessionRecord
-from everyagent.log.projections import ProjectionQuery, ProjectionRecord
-from everyagent.log.records import Record, RecordQuery
+from everyagent.lazy_managed import LazyManaged
+from everyagent.log.log import Charge
 from everyagent.log.workspace_log import WorkspaceLog
-from everyagent.logs import get_logger
-from everyagent.model.principals import acting_in
 from everyagent.own_agents import OwnAgents
 from everyagent.private_files import private_folder
 from everyagent.runtime.memory_tuning import tune
@@ -45,7 +40,6 @@ from everyagent.sessions.launch.launcher import Launcher
 from everyagent.sessions.launch.scratch import ScratchFolders
 from everyagent.sessions.limits import Limits
 from everyagent.sessions.machine.inputs import budget_batch
-from everyagent.sessions.machine.projection import Projection, Projections
 from everyagent.sessions.services import Services
 from everyagent.sessions.supervisor import Supervisor
 from everyagent.store import join_cluster, open_log
@@ -53,18 +47,9 @@ from everyagent.vault_key import open_vault
 
 if TYPE_CHECKING:
     from everyagent.api.forwarding import Forwarder
-    from everyagent.managed.managed import Managed
 
-T = TypeVar("T")
-#: Those of the sessions with these ids that no living node owns.
-WithoutOwner: TypeAlias = Callable[[Iterable[str]], Awaitable[set[str]]]
-#: The maximum number of records of each kind that crash recovery handles.
-_RECOVERED = 10_000
 #: How often the token file is looked at.
 _TOKEN_SECONDS = 0.5
-logger = get_logger(__name__)
-#: The prefix of the ids of managed sessions.
-_MANAGED = "sesn_"
 
 
 class RunningDaemon(Struct, frozen=True, kw_only=True):
@@ -72,85 +57,6 @@ class RunningDaemon(Struct, frozen=True, kw_only=True):
 
     url: str
     token: str | None
-
-
-class Unfinished(NamedTuple):
-    """What a dead daemon left unfinished in managed sessions."""
-
-    running: Sequence[ProjectionRecord]
-    beginnings: Sequence[Record]
-    memory: Sequence[Record]
-
-
-class LazyManaged:
-    """The `Managed` services of a daemon, shared by the API and the session projections; loaded at the first use."""
-
-    sessions: Sessions
-
-    @cached_property
-    def managed(self) -> "Managed":
-        from everyagent.managed.managed import Managed
-
-        return Managed(self.sessions)
-
-    @cached_property
-    def _projections(self) -> Projections:
-        from everyagent.managed.sessions.session_setup import ManagedProjections
-
-        return ManagedProjections(self.managed)
-
-    async def open(self, record: SessionRecord) -> Projection | None:
-        return await self._projections.open(record) if record.session_id.startswith(_MANAGED) else None
-
-    async def launch(self, record: SessionRecord, launch: Launch) -> Launch:
-        return await self._projections.launch(record, launch)
-
-    async def turn_begins(self, projection: Projection, session_id: str) -> None:
-        await self._projections.turn_begins(projection, session_id)
-
-    async def turn_over(self, session_id: str) -> None:
-        await self._projections.turn_over(session_id)
-
-    async def going(self, session_id: str) -> None:
-        if session_id.startswith(_MANAGED):
-            await self._projections.going(session_id)
-
-    async def unfinished(self, log: Log, without_owner: WithoutOwner | None = None) -> "Unfinished":
-        """What an earlier daemon left unfinished. In a cluster, only of sessions that no living node owns."""
-        running = await log.projections(ProjectionQuery(statuses=["running"], limit=_RECOVERED))
-        beginnings = await log.records.page(RecordQuery(kind="session_beginning", order="asc", limit=_RECOVERED))
-        memory = await log.records.page(RecordQuery(kind="open_session_memory", order="asc", limit=_RECOVERED))
-        if without_owner is not None:
-            named = [projection.session_id for projection in running]
-            named += [record.id.removeprefix("begin_") for record in beginnings]
-            named += [record.key or "" for record in memory]
-            left = await without_owner(named) if named else set[str]()
-            running = [each for each in running if each.session_id in left]
-            beginnings = [each for each in beginnings if each.id.removeprefix("begin_") in left]
-            memory = [each for each in memory if each.key in left]
-        return Unfinished(running, beginnings, memory)
-
-    def recover(self, left: "Unfinished", tasks: anyio.abc.TaskGroup) -> None:
-        """Continue outcome grading, session creation and memory commits."""
-        for projection in left.running:
-            tasks.start_soon(self._guarded, self._turn_over, projection)
-        if left.beginnings:
-            tasks.start_soon(self._guarded, self.managed.initial_events.recover, left.beginnings)
-        if left.memory:
-            tasks.start_soon(self._guarded, self.managed.mounts.recover, left.memory)
-
-    async def _turn_over(self, projection: ProjectionRecord) -> None:
-        with acting_in(projection.workspace):
-            await self.turn_over(projection.session_id)
-
-    async def _guarded(self, function: Callable[[T], Awaitable[None]], what: T) -> None:
-        """Log a failed recovery, so that the others continue."""
-        try:
-            await function(what)
-        except OwnedElsewhere:
-            logger.info("another node continues what a dead one left unfinished")
-        except Exception:
-            logger.exception("crash recovery failed", what=what)
 
 
 @asynccontextmanager

@@ -13,7 +13,8 @@ from everyagent.access.keyring import Keyring
 from everyagent.api.app import Application, create_app
 from everyagent.api.context import ApiSettings
 from everyagent.config import Settings
-from everyagent.daemon import LazyManaged, sessions_of
+from everyagent.daemon import sessions_of
+from everyagent.lazy_managed import LazyManaged
 from everyagent.sessions.limits import Limits
 from tests.api.served import TOKEN, serve_anywhere
 from tests.waiting import LIMIT_SECONDS

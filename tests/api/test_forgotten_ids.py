@@ -12,8 +12,9 @@ import pytest
 from everyagent.api.app import create_app
 from everyagent.api.context import ApiSettings
 from everyagent.config import Settings
-from everyagent.daemon import LazyManaged, sessions_of
+from everyagent.daemon import sessions_of
 from everyagent.errors import SessionNotFound
+from everyagent.lazy_managed import LazyManaged
 from everyagent.model.ids import new_id
 from everyagent.sessions.limits import Limits
 from everyagent.sessions.sessions import Sessions

@@ -11,7 +11,8 @@ import pytest
 from everyagent.api.app import create_app
 from everyagent.api.context import ApiSettings
 from everyagent.config import Settings
-from everyagent.daemon import LazyManaged, sessions_of
+from everyagent.daemon import sessions_of
+from everyagent.lazy_managed import LazyManaged
 from everyagent.log.log import Append
 from everyagent.log.sqlite.log import SqliteLog
 from everyagent.model.decoding import decode_event

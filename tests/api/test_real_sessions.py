@@ -16,7 +16,8 @@ from everyagent.api.app import create_app
 from everyagent.api.context import ApiSettings
 from everyagent.client import AnyEvent
 from everyagent.config import Settings
-from everyagent.daemon import LazyManaged, sessions_of
+from everyagent.daemon import sessions_of
+from everyagent.lazy_managed import LazyManaged
 from everyagent.model.decoding import decode_event
 from everyagent.model.events import ItemCompleted, TurnEnded
 from everyagent.model.parts import FileRefPart

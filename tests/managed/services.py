@@ -6,7 +6,8 @@ from pathlib import Path
 
 from everyagent.clock import Clock, SystemClock
 from everyagent.config import Settings
-from everyagent.daemon import LazyManaged, sessions_of
+from everyagent.daemon import sessions_of
+from everyagent.lazy_managed import LazyManaged
 from everyagent.managed import Managed
 from everyagent.managed.resources.agents.shape import AgentCreate, McpServer, SessionAgent, SkillParams
 from everyagent.managed.resources.agents.tools import McpToolset

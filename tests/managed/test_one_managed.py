@@ -10,7 +10,8 @@ from everyagent import managed
 from everyagent.api.app import create_app
 from everyagent.api.context import ApiSettings
 from everyagent.config import Settings
-from everyagent.daemon import LazyManaged, sessions_of
+from everyagent.daemon import sessions_of
+from everyagent.lazy_managed import LazyManaged
 from everyagent.managed.managed import Managed
 from everyagent.sessions.limits import Limits
 
