@@ -9,6 +9,7 @@ from pathlib import Path
 from everyagent.client import Client
 from everyagent.runtime.ports import free_port
 from everyagent.testing.daemon import TOKEN, DaemonProcess
+from tests.pausing import pause
 
 
 class NodeProcess(DaemonProcess):
@@ -21,7 +22,8 @@ class NodeProcess(DaemonProcess):
         )
 
     def pause(self) -> None:
-        self._signal(signal.SIGSTOP)
+        assert self._process
+        pause(self._process.pid)
 
     def resume(self) -> None:
         self._signal(signal.SIGCONT)

@@ -16,6 +16,7 @@ from everyagent.log.nats_bus import check
 from everyagent.testing.daemon import TOKEN
 from tests.cluster.nodes import NodeProcess, client, cluster
 from tests.cluster.watched_nats import WatchedNats
+from tests.pausing import pause
 from tests.postgres.server import PostgresServer
 from tests.waiting import LIMIT_SECONDS, wait_until
 
@@ -102,7 +103,10 @@ def test_readers_miss_nothing_while_nats_is_away(
     first.run_turn(session_id, "[text words=5]")
     reader.turn()
     assert nats.process is not None
-    nats.process.send_signal(signal.SIGKILL if kind == "kill" else signal.SIGSTOP)
+    if kind == "kill":
+        nats.process.kill()
+    else:
+        pause(nats.process.pid)
     second.run_turn(session_id, "[text words=5]")
     reader.turn()
     wait_until(lambda: not connected(first) and not connected(second))

@@ -13,6 +13,7 @@ import psycopg
 
 from everyagent.dev_cluster import postgres
 from everyagent.dev_cluster.server import LIMIT
+from tests.pausing import pause
 
 
 class PostgresServer(postgres.PostgresServer):
@@ -28,7 +29,7 @@ class PostgresServer(postgres.PostgresServer):
     def kill(self) -> None:
         """kill -9 of the whole server. Its processes are in sessions of their own."""
         assert self.process is not None
-        self.process.send_signal(signal.SIGSTOP)  # no child is made that would outlive it
+        pause(self.process.pid)  # no child is made that would outlive it
         children = psutil.Process(self.process.pid).children(recursive=True)
         self.process.kill()
         for child in children:

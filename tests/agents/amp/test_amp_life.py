@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from amp_stage import KEY, AmpSession
 from tests.agents.stage import daemon_of
+from tests.pausing import pause
 from tests.scripted.amp_replies import Reply, call, fail, say
 from tests.scripted.amp_server import BAD_KEY, AmpServer
 
@@ -68,7 +69,7 @@ def test_the_process_is_killed_if_the_turn_does_not_stop(session: AmpSession) ->
     session.create().turn("Remember seven")
     session.send("Talk long")
     session.until(lambda: "Talk long" in session.thread_text() or None)
-    os.kill(agent_pid(session), signal.SIGSTOP)
+    pause(agent_pid(session))
     session.cancel()
     assert session.next(TurnEnded, 2).stop_reason == "interrupted"
     reply.release.set()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from claude_stage import ClaudeSession
 from tests.agents.stage import daemon_of
+from tests.pausing import pause
 from tests.scripted.messages_replies import call, say
 from tests.scripted.messages_server import MessagesServer
 
@@ -147,7 +148,7 @@ def test_the_process_is_killed_if_the_turn_does_not_stop(session: ClaudeSession)
     session.create().turn("Remember seven")
     session.send("Talk long")
     session.until_output("word")
-    os.kill(agent_pid(session), signal.SIGSTOP)
+    pause(agent_pid(session))
     session.cancel()
     assert session.next(TurnEnded, 2).stop_reason == "interrupted"
     assert session.turn("Which number?").stop_reason == "end_turn"

@@ -1,13 +1,12 @@
 """Interrupts of the real program, at each stage of a turn; what hears none is ended."""
 
-import os
-import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from codex_stage import CodexSession
+from tests.pausing import pause
 from tests.scripted.responses_replies import Response, call, fail, patch, run, say, think
 
 from everyagent.model.events import (
@@ -147,7 +146,7 @@ def test_a_turn_that_does_not_hear_the_interrupt_is_ended_with_the_process(sessi
     session.create().turn("Remember seven")
     session.send("Talk long")
     session.until_output("word")
-    os.kill(session.app_server(), signal.SIGSTOP)
+    pause(session.app_server())
     session.cancel()
     session.cancel()
     assert session.next(TurnEnded, 2).stop_reason == "interrupted"
@@ -161,7 +160,7 @@ def test_the_end_of_a_shared_process_is_reported_to_the_others(session: CodexSes
     other.turn("Hello")
     session.create().send("Talk long")
     session.until_output("word")
-    os.kill(session.app_server(), signal.SIGSTOP)
+    pause(session.app_server())
     session.cancel()
     assert session.next(TurnEnded).stop_reason == "interrupted"
     other.until(other.errors)

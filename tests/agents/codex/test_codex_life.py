@@ -5,6 +5,7 @@ import signal
 from pathlib import Path
 
 from codex_stage import CodexSession
+from tests.pausing import pause
 from tests.scripted.responses_replies import run, say
 
 from everyagent.model.events import (
@@ -178,7 +179,7 @@ def test_an_app_server_that_does_not_answer_is_ended_and_reported_to_the_others(
     session.create().turn("Hello")
     other = session.another().create()
     other.turn("Hello")
-    os.kill(session.app_server(), signal.SIGSTOP)
+    pause(session.app_server())
     other.terminate()
     session.until(lambda: session.all(Error))
     assert session.all(Error)[-1].code == "agent_crashed"

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from opencode_stage import OpencodeSession
 from tests.agents.stage import daemon_of
+from tests.pausing import pause
 from tests.scripted.chat_replies import call, fail, run, say
 from tests.scripted.chat_server import ChatServer
 
@@ -360,7 +361,7 @@ def test_a_server_that_does_not_answer_is_ended_and_reported_to_the_others(alone
     other = alone.another().create()
     other.send("Talk long")
     other.until_output("word")
-    os.kill(alone.server(), signal.SIGSTOP)
+    pause(alone.server())
     other.terminate()
     alone.until(alone.errors)
     assert alone.errors()[-1].code == "agent_crashed"
