@@ -1,7 +1,7 @@
 """Throughput from native lines over the commit to one SSE reader, with the daemon on one core."""
 
 from bench.figure import Figure, Standard, Unmeasured
-from bench.machine import load_average
+from bench.machine import load_average, peak_bytes
 from bench.plan import Plan
 from bench.readers import Readers, reading
 from bench.served import Busy, Served, served
@@ -22,17 +22,19 @@ class Flooded:
         limit: float,
         *,
         reader: Served | None = None,
+        types: str = "",
     ) -> None:
-        """`reader` is another node at which it is read."""
+        """`reader` is another node at which it is read. `types` is the readers' filter."""
         head = daemon.warm(session_id)
-        with reading(reader or daemon, session_id, head, readers) as opened:
+        with reading(reader or daemon, session_id, head, readers, types) as opened:
             self.busy = Busy(daemon)
             daemon.client.send(session_id, f"[flood events={events} size={SIZE}]")
             self.bytes = opened.drain(limit)
             self.busy.stop()
         self.seconds = self.busy.seconds
+        self.peak = peak_bytes(daemon.pid)
         self.events = daemon.idle(session_id) - head
-        self.deliveries = _checked(opened, self.events)
+        self.deliveries = _checked(opened, daemon.events(session_id, head, types) if types else self.events)
         daemon.client.terminate(session_id)
 
 

@@ -64,8 +64,17 @@ def core_seconds(core: int) -> float:
 
 
 def resident_bytes(pid: int) -> int:
+    return _status_bytes(pid, "VmRSS:")
+
+
+def peak_bytes(pid: int) -> int:
+    """The most resident memory that a process had since its start."""
+    return _status_bytes(pid, "VmHWM:")
+
+
+def _status_bytes(pid: int, name: str) -> int:
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
+        if line.startswith(name):
             return int(line.split()[1]) * 1024
     raise ProcessLookupError(pid)
 

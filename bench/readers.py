@@ -87,8 +87,10 @@ class Readers:
 
 
 @contextmanager
-def reading(served: Served, session_id: str, offset: int, count: int) -> Generator[Readers]:
-    readers = Readers(served, f"/v1/sessions/{session_id}/events/sse?offset={offset}")
+def reading(served: Served, session_id: str, offset: int, count: int, types: str = "") -> Generator[Readers]:
+    """`types` is the readers' filter."""
+    chosen = f"&types={types}" if types else ""
+    readers = Readers(served, f"/v1/sessions/{session_id}/events/sse?offset={offset}{chosen}")
     try:
         readers.open(count)
         yield readers

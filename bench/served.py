@@ -57,6 +57,11 @@ class Served:
             time.sleep(0.02)
         raise Unmeasured(f"the session {session_id} was still at work after {limit:.0f} s")
 
+    def events(self, session_id: str, after: int, types: str) -> int:
+        """How many events of these types follow a position."""
+        wanted = types.split(",")
+        return len(list(self.client.events(session_id, offset=after, types=wanted, follow=False)))
+
     def cpu(self) -> float:
         """CPU seconds of the daemon, without its agents."""
         return cpu_seconds(self.pid)

@@ -7,6 +7,9 @@ from everyagent.log.log import StoredEvent
 
 T = TypeVar("T")
 
+#: As many derived values are kept with a chunk: readers with other filters than the first ones make their own.
+KEPT_VALUES = 4
+
 
 class EventChunk:
     """`first` and `last` are sequences; `size` is the length of all bodies.
@@ -27,7 +30,7 @@ class EventChunk:
         self._derived: dict[object, object] | None = None  # most chunks are never read
 
     def derived(self, make: Callable[["EventChunk"], T], join: Callable[[list[T]], T]) -> T:
-        """`make(chunk)`, called once for all readers and kept with the chunk.
+        """`make(chunk)`, called once for all readers and kept with the chunk, up to `KEPT_VALUES`.
 
         A chunk that was joined from others joins what they have, so `join` over consecutive chunks must be the same
         as `make` of the whole.
@@ -39,7 +42,8 @@ class EventChunk:
             return known[make]  # pyright: ignore[reportReturnType]
         pieces, self._pieces = self._pieces, ()  # kept only until they are used: a slow reader may hold a chunk long
         found = join([piece.derived(make, join) for piece in pieces]) if pieces else make(self)
-        known[make] = found
+        if len(known) < KEPT_VALUES:
+            known[make] = found
         return found
 
     def split(self, size: int) -> Sequence["EventChunk"]:

@@ -4,6 +4,7 @@ None is a heartbeat: there was no event for a while.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -59,6 +60,22 @@ class _SelectedTail(AsyncIterator[EventChunk | None]):
         raise StopAsyncIteration
 
 
+@lru_cache(32)
+def _selection(types: frozenset[int]) -> Callable[[EventChunk], EventChunk | None]:
+    """One function for all readers with the same filter: they share what is derived from a chunk with it."""
+
+    def selection(chunk: EventChunk) -> EventChunk | None:
+        wanted = [event for event in chunk.events if event.type in types]
+        return EventChunk(chunk.session, wanted, chunk.commit) if wanted else None
+
+    return selection
+
+
+def _joined(selections: list[EventChunk | None]) -> EventChunk | None:
+    found = [selection for selection in selections if selection is not None]
+    return EventChunk.joined(found) if len(found) > 1 else (found[0] if found else None)
+
+
 class Tails:
     def __init__(self, log: Log) -> None:
         self._log = log
@@ -67,14 +84,7 @@ class Tails:
         self, session: int, after: int, types: frozenset[int], *, raw: bool
     ) -> AsyncIterator[EventChunk | None]:
         """Everything after `after`, then live; ends after `session.ended`."""
-        if not raw and not types:
-            return _SelectedTail(self._log.tail(session, after), None, _ENDED)
-
-        async def selected(chunk: EventChunk) -> EventChunk | None:
-            wanted = [event for event in await self._events(chunk, raw) if not types or event.type in types]
-            return EventChunk(session, wanted) if wanted else None
-
-        return _SelectedTail(self._log.tail(session, after), selected, _ENDED)
+        return _SelectedTail(self._log.tail(session, after), self._selected(types, raw), _ENDED)
 
     async def turn(self, session: int, after: int, item_id: str, *, raw: bool) -> AsyncIterator[EventChunk | None]:
         """The turn that takes the message `item_id`, from its start to its end."""
@@ -100,14 +110,23 @@ class Tails:
 
     def feed(self, after: FeedPosition | None, types: frozenset[int], *, raw: bool) -> AsyncIterator[EventChunk | None]:
         """All sessions, in commit order."""
+        return _SelectedTail(self._log.feed(after), self._selected(types, raw))
+
+    def _selected(
+        self, types: frozenset[int], raw: bool
+    ) -> Callable[[EventChunk], Awaitable[EventChunk | None]] | None:
+        """Selects from a chunk. None if a reader gets all of it."""
         if not raw and not types:
-            return _SelectedTail(self._log.feed(after), None)
+            return None
+        selection = _selection(types)
 
         async def selected(chunk: EventChunk) -> EventChunk | None:
+            if not raw:
+                return chunk.derived(selection, _joined)
             wanted = [event for event in await self._events(chunk, raw) if not types or event.type in types]
             return EventChunk(chunk.session, wanted, chunk.commit) if wanted else None
 
-        return _SelectedTail(self._log.feed(after), selected)
+        return selected
 
     async def _events(self, chunk: EventChunk, raw: bool) -> Sequence[StoredEvent]:
         if not raw:
