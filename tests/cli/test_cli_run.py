@@ -157,6 +157,7 @@ def terminal(tmp_path: Path):
 def test_a_permission_is_prompted_for_and_granted(terminal: PseudoTerminal):
     terminal.start("run", "mock", "[ask]")
     terminal.wait_for("wants to run: echo permitted")
+    terminal.wait_for("always allows: every call of bash")
     terminal.wait_for("[n] no >")
     terminal.type("maybe")
     terminal.wait_for("[n] no >", times=2)
@@ -166,8 +167,9 @@ def test_a_permission_is_prompted_for_and_granted(terminal: PseudoTerminal):
 
 
 def test_a_permission_is_rejected_with_a_reason(terminal: PseudoTerminal):
-    terminal.start("run", "mock", "[ask]")
+    terminal.start("run", "mock", r'[ask command="echo one #\nrm -rf two"]')
     terminal.wait_for("[n] no >")
+    assert "bash wants to run:\r\n    echo one #\r\n    rm -rf two\r\n" in terminal.seen
     terminal.type("n")
     terminal.wait_for("why? >")
     terminal.type("too risky")

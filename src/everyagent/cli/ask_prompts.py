@@ -6,6 +6,7 @@ from rich.text import Text
 
 from everyagent.cli.ask_text import compact
 from everyagent.cli.output import err
+from everyagent.cli.permission_text import always_allows, request_text
 from everyagent.cli.terminal import TerminalLines
 from everyagent.client.turn import Answer, Ask
 from everyagent.model.asks import PermissionAnswer, Question, QuestionAnswer, ToolAnswer
@@ -27,8 +28,11 @@ async def answer(ask: Ask, lines: TerminalLines) -> Answer:
 
 async def _permission(ask: PermissionRequested, lines: TerminalLines) -> PermissionAnswer:
     """Ctrl-D rejects."""
-    _print(f"{ask.tool or ask.action} wants to run: {compact(ask.input, 2000)}")
-    always = "  [a] always" if not ask.options or "always" in ask.options else ""
+    err().print(request_text(ask))
+    always = ""
+    if not ask.options or "always" in ask.options:
+        always = "  [a] always"
+        err().print(Text(f"  always allows: {always_allows(ask)}", style="dim"))
     while True:
         match (await _line(f"  [y] once{always}  [n] no > ", lines) or "n").lower():
             case "y" | "yes" | "once":
