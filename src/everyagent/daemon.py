@@ -94,7 +94,7 @@ async def sessions_of(
             isolation = IsolationPolicy(default=settings.isolation, floor=settings.min_isolation)
             agents = Agents(
                 known,
-                fetched=lambda agent: _fetched(settings.data_dir / "agents" / agent),
+                folder=settings.data_dir / "agents",
                 added=OwnAgents(settings, {each.name for each in known}, tasks, reaper).added,
                 isolation=isolation,
             )
@@ -275,12 +275,6 @@ async def _watch_token(owner: OwnerToken) -> None:
 
 async def _report_agents(sessions: Sessions, found: Callable[[Mapping[str, AgentState], str], None]) -> None:
     found(await sessions.agents.states(), await sessions.agents.isolation.described())
-
-
-def _fetched(folder: Path) -> int:
-    from everyagent.agents.packages import fetched  # loaded when needed: most daemons never install an agent
-
-    return fetched(folder)
 
 
 async def _until_signalled(serving: anyio.CancelScope) -> None:

@@ -1,9 +1,12 @@
 """Runs the CLI in a pseudo terminal, reads its output and types input."""
 
+import fcntl
 import os
 import pty
 import select
 import signal
+import struct
+import termios
 import time
 from types import TracebackType
 from typing import Self
@@ -13,9 +16,10 @@ from tests.waiting import LIMIT_SECONDS
 
 
 class PseudoTerminal:
-    def __init__(self, environment: dict[str, str]) -> None:
+    def __init__(self, environment: dict[str, str], columns: int = 80) -> None:
         self.seen = ""
         self._environment = environment
+        self._columns = columns
         self._pid = 0
         self._terminal = -1
 
@@ -34,6 +38,7 @@ class PseudoTerminal:
     def start(self, *words: str) -> None:
         self._pid, self._terminal = pty.fork()
         if self._pid == 0:
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 40, self._columns, 0, 0))
             os.execve(COMMAND[0], [*COMMAND, *words], self._environment)
 
     def wait_for(self, text: str, times: int = 1) -> None:

@@ -1,11 +1,17 @@
 """What a newcomer meets: wrong tokens, wrong folders, agents that are not there, an editor that leaves at once."""
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
 from command_line import COMMAND, Cli, Daemon, environment
+from pseudo_terminal import PseudoTerminal
+from tests.agents.amp.amp_stage import amp_binary
+from tests.inspector.package_registry import PackageRegistry
 
+from everyagent.agents.amp import program
 from everyagent.cli.exit_codes import ExitCode
 from everyagent.client import Client
 from everyagent.model.events import Error
@@ -59,3 +65,73 @@ def test_a_session_is_shown_with_its_isolation_lifetime_and_limits(cli: Cli, cli
         for line in cli("sessions", "show", session.session_id).out.splitlines()
     }
     assert (shown["isolation"], shown["lifetime"], shown["limits"]) == ("none", "process", "processes 64")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "sessions terminate",
+        "sessions delete",
+        "sessions",
+        "agents",
+        "vault",
+        "agents install",
+        "search",
+        "sessions list --limit 0",
+        "frob",
+        "sessions frob",
+    ],
+)
+def test_wrong_usage_is_exit_code_2_with_a_way_on(cli: Cli, words: str) -> None:
+    outcome = cli(*words.split())
+    assert (outcome.code, outcome.out) == (ExitCode.USAGE, "")
+    assert "everyagent" in outcome.err or "--limit" in outcome.err
+
+
+def test_narrow_terminals_keep_ids_and_titles(daemon: Daemon, client: Client) -> None:
+    session = client.create(agent="mock", title="A title of some length, longer than what is left").session_id
+    with PseudoTerminal(environment(daemon.data_dir) | {"NO_COLOR": "1"}, columns=60) as terminal:
+        terminal.start("sessions", "list")
+        assert terminal.end() == 0
+    (line,) = [line for line in terminal.seen.splitlines() if session in line]
+    assert "A title of some" in line
+    assert line.endswith("…")
+    assert len(line) <= 60
+
+
+def test_doctor_names_the_session_whose_frames_are_unknown(cli: Cli, client: Client) -> None:
+    session = client.create(agent="mock").session_id
+    client.run_turn(session, "[unparsed]")
+    assert f"→ everyagent sessions export {session} --format case" in cli("doctor").out
+
+
+def test_the_check_of_the_mock_passes(cli: Cli) -> None:
+    outcome = cli("agents", "check", "mock")
+    assert (outcome.code, "NO" in outcome.out) == (0, False), outcome.out
+    assert {"permissions", "exit"} <= set(outcome.out.split())
+
+
+def test_an_installation_shows_its_bytes_and_then_its_size(tmp_path: Path) -> None:
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name in ("npm", "node"):
+        if found := shutil.which(name):
+            (tools / name).symlink_to(found)
+    with PackageRegistry(program.pinned(), tmp_path) as registry:
+        registry.serve(Path(amp_binary()))
+        given = environment(tmp_path / "data") | {
+            "NO_COLOR": "1",
+            "EVERYAGENT_PORT": "9",
+            "PATH": str(tools),
+            "HOME": str(tmp_path),
+            "npm_config_registry": registry.url,
+            "npm_config_noproxy": "127.0.0.1",
+            program.BINARY_VARIABLE: "",
+        }
+        with PseudoTerminal(given) as terminal:
+            terminal.start("agents", "install", "amp")
+            terminal.wait_for(" MB")
+            registry.go_on.set()
+            assert terminal.end() == 0
+    assert "Installed amp (1" in terminal.seen
+    assert " MB)." in terminal.seen

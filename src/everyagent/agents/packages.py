@@ -16,7 +16,7 @@ import sys
 import tarfile
 import tempfile
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -109,7 +109,17 @@ def _unpack(program: Program, archive: Path, scratch: Path, home: Path) -> Path:
 
 def fetched(folder: Path) -> int:
     """The number of bytes fetched so far by an installation into this folder."""
-    return sum(path.stat().st_size for path in folder.glob(f"{_SCRATCH}*/**/*") if path.is_file())
+    return sum(map(size, folder.glob(f"{_SCRATCH}*")))
+
+
+def size(folder: Path) -> int:
+    """The bytes of all files in a folder. Files may disappear meanwhile."""
+    total = 0
+    for where, _, names in os.walk(folder):
+        for name in names:
+            with suppress(FileNotFoundError):
+                total += os.lstat(os.path.join(where, name)).st_size
+    return total
 
 
 def version_of(path: Path | str) -> str | None:

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from everyagent.cli.daemon_connection import connect_without_sessions
 from everyagent.cli.daemon_options import DaemonOptions
+from everyagent.cli.output import one_line
 from everyagent.cli.progress import waiting
 from everyagent.client import AsyncClient
 from everyagent.client.event_codec import AnyEvent
@@ -27,13 +28,27 @@ from everyagent.model.events import (
 from everyagent.model.parts import FileRefPart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
 
 _FILE = "everyagent-check.txt"
-_WORK = (
-    f"Run a shell command that writes the word ready into the file {_FILE} in this folder. Then say that it is done."
-)
-_RECALL = "What is the name of the file that you wrote? Answer with the name alone."
-_LONG = "Count from 1 to 1000, one number a line, without any tool."
 #: The time that each step may take.
 STEP_LIMIT = 180.0
+
+
+class CheckPrompts(Struct, frozen=True):
+    """The prompts of a check. The answer to `recall` has the text `recalled` if the agent knows the first turn."""
+
+    work: str
+    recall: str
+    recalled: str
+    long: str
+
+
+_PROMPTS = CheckPrompts(
+    f"Run a shell command that writes the word ready into the file {_FILE} in this folder. Then say that it is done.",
+    "What is the name of the file that you wrote? Answer with the name alone.",
+    _FILE,
+    "Count from 1 to 1000, one number a line, without any tool.",
+)
+#: The mock has no model: it is given directives.
+_MOCK_PROMPTS = CheckPrompts(f'[ask command="echo ready | tee {_FILE}"]', "[whoami]", "turn: 2", "[slow]")
 
 
 class Coverage(Struct, frozen=True):
@@ -52,33 +67,34 @@ async def check(options: DaemonOptions, agent: str) -> list[Coverage]:
             created = await client.create(agent=agent, directory=folder)
             session = created.session_id
             try:
-                return await _checked(client, session, Path(folder))
+                prompts = _MOCK_PROMPTS if agent == "mock" else _PROMPTS
+                return await _checked(client, session, prompts, Path(folder))
             finally:
                 await client.terminate(session)
 
 
-async def _checked(client: AsyncClient, session: str, folder: Path) -> list[Coverage]:
+async def _checked(client: AsyncClient, session: str, prompts: CheckPrompts, folder: Path) -> list[Coverage]:
     with waiting("A turn with a command"), anyio.fail_after(STEP_LIMIT):
-        work = await client.run_turn(session, _WORK, answer=_agree)
+        work = await client.run_turn(session, prompts.work, answer=_agree)
     if work.stop_reason == "error":
         return [Coverage("a turn ends", False, work.error or ""), *await _events(client, session)]
     with waiting("A second turn"), anyio.fail_after(STEP_LIMIT):
-        recall = await client.run_turn(session, _RECALL, answer=_agree)
-    stopped = await _stopped(client, session)
+        recall = await client.run_turn(session, prompts.recall, answer=_agree)
+    stopped = await _stopped(client, session, prompts.long)
     return [
         Coverage("a turn ends", True, work.stop_reason),
         Coverage("its work is done", (folder / _FILE).exists(), _FILE),
-        Coverage("a second turn knows the first", _FILE in recall.text, recall.text[:60]),
+        Coverage("a second turn knows the first", prompts.recalled in recall.text, one_line(recall.text, 60)),
         Coverage("a cancelled turn ends", stopped == "interrupted", stopped or "it ended by itself"),
         *await _events(client, session),
     ]
 
 
-async def _stopped(client: AsyncClient, session: str) -> str:
+async def _stopped(client: AsyncClient, session: str, long: str) -> str:
     """The reason with which a turn ends that is cancelled at its first event."""
     reason = ""
     with waiting("A turn that is cancelled"), anyio.fail_after(STEP_LIMIT):
-        async with aclosing(client.stream_turn(session, _LONG)) as stream:
+        async with aclosing(client.stream_turn(session, long)) as stream:
             cancelled = False
             async for event in stream:
                 if isinstance(event.data, ItemDelta) and not cancelled and event.source == "agent":

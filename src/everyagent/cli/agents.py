@@ -1,20 +1,26 @@
 """`everyagent agents`: lists, installs, logs in, adds and checks agents."""
 
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import anyio
 from cyclopts import App, Parameter
+from rich import filesize
 
 from everyagent.cli.daemon_connection import connect_without_sessions
 from everyagent.cli.daemon_options import DEFAULT_OPTIONS, DaemonOptions
 from everyagent.cli.exit_codes import EPILOGUE, CliFailure, ExitCode
 from everyagent.cli.output import print_json, print_table, say
-from everyagent.cli.progress import waiting
+from everyagent.cli.progress import downloading
+from everyagent.client import AsyncClient
 from everyagent.client.calls.agents import AgentSummary
 from everyagent.config import ConfigError, add_own_agent
 from everyagent.model.agents import OwnAgent
+
+#: The time between two looks at the progress of an installation.
+PROGRESS_SECONDS = 0.5
 
 app = App(name="agents", help="List, install, log in, add and check coding agents.", help_epilogue=EPILOGUE)
 
@@ -26,7 +32,7 @@ def list_agents(*, options: DaemonOptions = DEFAULT_OPTIONS) -> None:
     if options.json:
         print_json(infos)
         return
-    print_table(("AGENT", "INSTALLED", "VERSION", "TESTED WITH", "LOGIN", "PROBLEM"), [_row(info) for info in infos])
+    print_table(("AGENT", "INSTALLED", "LOGIN", "VERSION", "TESTED WITH", "PROBLEM"), [_row(info) for info in infos])
 
 
 @app.command
@@ -146,10 +152,21 @@ async def _infos(options: DaemonOptions) -> list[AgentSummary]:
 async def _install(options: DaemonOptions, agents: tuple[str, ...], reinstall: bool) -> list[AgentSummary]:
     async with connect_without_sessions(options) as connection:
         for agent in agents:
-            with waiting(f"Installing {agent}"):
-                await connection.client.install(agent, reinstall=reinstall)
-            say(f"Installed {agent}.")
+            client = connection.client
+            with downloading(f"Installing {agent}") as show:
+                async with anyio.create_task_group() as group:
+                    group.start_soon(_watch, client, agent, show)
+                    await client.install(agent, reinstall=reinstall)
+                    group.cancel_scope.cancel()
+            done = await client.installation(agent)
+            say(f"Installed {agent} ({filesize.decimal(done.bytes)}).")
         return [info for info in await connection.client.agents() if info.id in agents]
+
+
+async def _watch(client: AsyncClient, agent: str, show: Callable[[int], None]) -> None:
+    while True:
+        await anyio.sleep(PROGRESS_SECONDS)
+        show((await client.installation(agent)).bytes)
 
 
 def _row(info: AgentSummary) -> tuple[str, ...]:
@@ -157,8 +174,8 @@ def _row(info: AgentSummary) -> tuple[str, ...]:
     return (
         info.id,
         "yes" if info.installed else "no",
+        login if info.installed else "",
         info.version or "",
         info.tested_version or "",
-        login if info.installed else "",
         info.problem or "",
     )

@@ -61,6 +61,16 @@ app.command("everyagent.cli.vault:app", name="vault", help="Manage the key that 
 app.command("everyagent.cli.completion:completion", name="completion", help="Print or install shell completion.")
 
 
+def lacks_command(words: list[str]) -> bool:
+    """Whether the words name a group of commands, but none of them. `everyagent` alone asks for help."""
+    level = app
+    for word in words:
+        if word.startswith("-") or word not in level:
+            return False
+        level = level[word]
+    return bool(words) and level.default_command is None
+
+
 def help_for(words: list[str]) -> str:
     """The `--help` command line of the innermost command that these words name."""
     known = ["everyagent"]

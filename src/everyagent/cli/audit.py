@@ -4,6 +4,7 @@ from typing import Annotated
 
 import anyio
 from cyclopts import App, Parameter
+from cyclopts.validators import Number
 
 from everyagent.cli.daemon_connection import connect
 from everyagent.cli.daemon_options import DEFAULT_OPTIONS, DaemonOptions
@@ -19,7 +20,7 @@ def audit(
     *,
     session: str | None = None,
     key: str | None = None,
-    limit: Annotated[int, Parameter(name=["--limit", "-n"])] = 100,
+    limit: Annotated[int, Parameter(name=["--limit", "-n"], validator=Number(gte=1))] = 100,
     options: DaemonOptions = DEFAULT_OPTIONS,
 ) -> None:
     """Show who did what, newest first.

@@ -17,6 +17,7 @@ from everyagent.client import ApiError, ClientError
 from everyagent.client.calls.agents import AgentSummary
 from everyagent.config import origins
 from everyagent.model.responses import Health
+from everyagent.model.sessions import UnknownFrame
 
 _MARKS: dict[Literal["ok", "note", "bad"], tuple[str, str]] = {
     "ok": ("✓", "green"),
@@ -26,12 +27,16 @@ _MARKS: dict[Literal["ok", "note", "bad"], tuple[str, str]] = {
 
 
 class DaemonReport(Struct, frozen=True):
-    """`url` is None if no daemon runs, or `refused` our token, and an embedded one was asked."""
+    """`url` is None if no daemon runs, or `refused` our token, and an embedded one was asked.
+
+    `unknown` is an agent's newest frame that could not be decoded.
+    """
 
     url: str | None
     refused: str | None
     health: Health
     agents: list[AgentSummary]
+    unknown: dict[str, UnknownFrame]
 
 
 def doctor(*, options: DaemonOptions = DEFAULT_OPTIONS) -> int:
@@ -43,7 +48,7 @@ def doctor(*, options: DaemonOptions = DEFAULT_OPTIONS) -> int:
         *doctor_checks.settings(origins({"data_dir": options.data_dir, "token": options.token})),
         *_daemon(report),
         *_isolation(report.agents),
-        *_agents(report.agents),
+        *_agents(report),
     ]
     if options.json:
         print_json(findings)
@@ -60,7 +65,9 @@ async def _ask(options: DaemonOptions) -> DaemonReport:
     async with connect_without_sessions(options) as connection:
         health, agents = await connection.client.health(), await connection.client.agents()
         refused = await _refusing(options) if connection.embedded else None
-        return DaemonReport(None if connection.embedded else connection.client.url, refused, health, agents)
+        frames = [(each.id, await connection.client.unknown_frames(each.id)) for each in agents if each.unknown_frames]
+        unknown = {agent: found[0] for agent, found in frames if found}
+        return DaemonReport(None if connection.embedded else connection.client.url, refused, health, agents, unknown)
 
 
 async def _refusing(options: DaemonOptions) -> str | None:
@@ -100,12 +107,12 @@ def _isolation(agents: list[AgentSummary]) -> Iterator[Finding]:
         yield Finding("ok", "isolation", level)
 
 
-def _agents(agents: list[AgentSummary]) -> Iterator[Finding]:
-    for agent in agents:
+def _agents(report: DaemonReport) -> Iterator[Finding]:
+    for agent in report.agents:
         yield _agent(agent)
-        if agent.unknown_frames:
-            found = f"{agent.unknown_frames} unknown frames since the daemon started"
-            yield Finding("note", agent.id, found, "everyagent sessions export SESSION --format case")
+        if frame := report.unknown.get(agent.id):
+            found = f"{agent.unknown_frames} unknown frames since the daemon started; the newest: {frame.error}"
+            yield Finding("note", agent.id, found, f"everyagent sessions export {frame.session_id} --format case")
 
 
 def _agent(agent: AgentSummary) -> Finding:

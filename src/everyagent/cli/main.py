@@ -48,8 +48,10 @@ def _run(words: list[str]) -> int:
             gc.enable()
     from cyclopts import CycloptsError
 
-    from everyagent.cli.app import app, help_for
+    from everyagent.cli.app import app, help_for, lacks_command
 
+    if lacks_command(words):
+        raise CliFailure(f"`everyagent {' '.join(words)}` needs a command.\nSee `{help_for(words)}`.", ExitCode.USAGE)
     try:
         result = app(words, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 import msgspec
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.table import Table
@@ -16,6 +17,8 @@ from everyagent.terminal_text import visible, visible_json
 
 #: Used where no terminal is attached, so that nothing is wrapped or cut.
 _UNWRAPPED_WIDTH = 10_000
+#: The last column of a table, which tells most, gets at least so much of a narrow terminal.
+_LAST_COLUMN = 20
 
 
 @cache
@@ -76,13 +79,33 @@ def write_text(text: str) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> None:
-    """Print columns two spaces apart, without rules, so that `awk` can split them."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for column in columns:
-        table.add_column(column, overflow="ellipsis", no_wrap=True)
-    for row in rows:
-        table.add_row(*row)
-    _print_unpadded(table)
+    """Print columns two spaces apart, without rules, so that `awk` can split them.
+
+    On a narrow terminal the first column, which has the ids, stays whole: columns before the last are left out, from
+    the right, and the last is cut.
+    """
+    cells = [[Text(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
+    widths = [max([cell_len(name), *(row[number].cell_len for row in cells)]) for number, name in enumerate(columns)]
+    console = out()
+    *shown, last = _fitting(widths, console.width)
+    left = max(1, console.width - sum(widths[number] + 2 for number in shown))
+    for row in [[Text(name, style="bold") for name in columns], *cells]:
+        line = Text()
+        for number in shown:
+            row[number].truncate(widths[number] + 2, pad=True)
+            line.append_text(row[number])
+        row[last].truncate(left, overflow="ellipsis")
+        line.append_text(row[last])
+        line.rstrip()
+        console.print(line, soft_wrap=True)
+
+
+def _fitting(widths: Sequence[int], width: int) -> list[int]:
+    """The numbers of the columns that are shown."""
+    *shown, last = range(len(widths))
+    while len(shown) > 1 and sum(widths[each] + 2 for each in shown) + min(widths[last], _LAST_COLUMN) > width:
+        shown.pop()
+    return [*shown, last]
 
 
 def print_facts(facts: Iterable[tuple[str, str | Text]]) -> None:

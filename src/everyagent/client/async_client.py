@@ -95,6 +95,8 @@ class AsyncClient:
     modes = _Method(calls.modes)
     agent_tools = _Method(calls.agent_tools)
     install = _Method(calls.install)
+    installation = _Method(calls.installation)
+    unknown_frames = _Method(calls.unknown_frames)
 
     sessions = _Method(calls.sessions)
     session = _Method(calls.session)

@@ -24,7 +24,9 @@ def delete(
     yes
         Do not ask for confirmation.
     """
-    if sessions and not yes:
+    if not sessions:
+        raise CliFailure("No session named. `everyagent sessions list` shows them.", ExitCode.USAGE)
+    if not yes:
         _confirm(sessions)
     with options.client() as client:
         for session in sessions:
@@ -32,7 +34,7 @@ def delete(
     if options.json:
         print_json({"deleted": sessions})
     else:
-        say(f"Deleted: {', '.join(sessions)}." if sessions else "No session named, nothing deleted.")
+        say(f"Deleted: {', '.join(sessions)}.")
 
 
 def _confirm(sessions: tuple[str, ...]) -> None:

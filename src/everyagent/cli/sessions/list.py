@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from everyagent.cli.daemon_options import DEFAULT_OPTIONS, DaemonOptions
 from everyagent.cli.output import age, one_line, print_json, print_table, say
@@ -17,7 +18,7 @@ def list_sessions(
     *,
     status: SessionStatus | None = None,
     agent: str | None = None,
-    limit: Annotated[int, Parameter(name=["--limit", "-n"])] = 50,
+    limit: Annotated[int, Parameter(name=["--limit", "-n"], validator=Number(gte=1))] = 50,
     options: DaemonOptions = DEFAULT_OPTIONS,
 ) -> None:
     """List sessions, newest first.

@@ -6,10 +6,12 @@ from everyagent.client.calls.agents import (
     cluster,
     health,
     install,
+    installation,
     metrics,
     models,
     modes,
     openapi,
+    unknown_frames,
 )
 from everyagent.client.calls.asks import answer, asks, reject_question, reply_permission, reply_question, reply_tool
 from everyagent.client.calls.events import DecodedEvents, ExportFormat, event_page, export, feed, frames, tail
@@ -60,6 +62,7 @@ __all__ = [
     "frames",
     "health",
     "install",
+    "installation",
     "keys",
     "list_files",
     "make_directory",
@@ -82,6 +85,7 @@ __all__ = [
     "stat_file",
     "tail",
     "terminate",
+    "unknown_frames",
     "update",
     "upload",
     "verify_audit",

@@ -5,6 +5,7 @@ from msgspec import Struct
 from everyagent.client.call import ApiCall, ApiResponse, decoded, get, nothing, path, post
 from everyagent.model.parts import Json
 from everyagent.model.responses import ClusterStatus, Health, ModeList, ModelList, ToolList
+from everyagent.model.sessions import UnknownFrame
 
 OpenApi = dict[str, Json]
 
@@ -31,6 +32,19 @@ class AgentSummary(Struct, frozen=True, kw_only=True, rename="camel"):
     login_command: str | None = None
 
 
+class Installation(Struct, frozen=True, kw_only=True):
+    """The latest installation of an agent since the daemon started. `bytes` were written so far."""
+
+    state: str
+    bytes: int = 0
+    seconds: float = 0.0
+    error: str | None = None
+
+
+class UnknownFrames(Struct, frozen=True):
+    frames: list[UnknownFrame]
+
+
 class AgentSummaries(Struct, frozen=True, kw_only=True):
     agents: list[AgentSummary]
 
@@ -41,6 +55,8 @@ _agents = decoded(AgentSummaries)
 _models = decoded(ModelList)
 _modes = decoded(ModeList)
 _tools = decoded(ToolList)
+_installation = decoded(Installation)
+_unknown = decoded(UnknownFrames)
 _openapi = decoded(OpenApi)
 
 
@@ -85,6 +101,16 @@ def agent_tools(agent: str) -> ApiCall[ToolList]:
 def install(agent: str, *, reinstall: bool = False) -> ApiCall[None]:
     """Install the tested version of an agent. Returns when it is installed."""
     return post(path("agents", agent, "install"), nothing, {"reinstall": reinstall}, timeout=INSTALL_TIMEOUT)
+
+
+def installation(agent: str) -> ApiCall[Installation]:
+    """The progress of an agent's installation."""
+    return get(path("agents", agent, "install"), _installation)
+
+
+def unknown_frames(agent: str) -> ApiCall[list[UnknownFrame]]:
+    """The newest frames of an agent that could not be decoded since the daemon started."""
+    return get(path("agents", agent, "unknown-frames"), lambda response: _unknown(response).frames)
 
 
 def _agent_list(response: ApiResponse) -> list[AgentSummary]:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Literal
 
 from anyio import to_thread
@@ -23,7 +24,7 @@ logger = get_logger(__name__)
 class Installing(Struct, frozen=True, kw_only=True):
     """The latest installation of an agent since the daemon started.
 
-    `bytes` were downloaded so far; the total is unknown.
+    `bytes` were downloaded so far; the total is unknown. When it is done, they are the size of the agent's folder.
     """
 
     state: Literal["idle", "running", "done", "failed"] = "idle"
@@ -57,7 +58,7 @@ class AgentInfo(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Agents:
-    """`fetched` returns the bytes of an agent that were downloaded while it is being installed.
+    """Agents are installed in `folder`, each in a folder of its name.
 
     `added` returns the adapters of agents that were added to the settings since its last call.
     """
@@ -65,12 +66,12 @@ class Agents:
     def __init__(
         self,
         adapters: Sequence[Adapter],
-        fetched: Callable[[str], int] = lambda _: 0,
+        folder: Path | None = None,
         added: Callable[[], Sequence[Adapter]] = lambda: (),
         isolation: IsolationPolicy | None = None,
     ) -> None:
         self._adapters = {adapter.name: adapter for adapter in adapters}
-        self._fetched = fetched
+        self._folder = folder
         self._added = added
         self.isolation = isolation or IsolationPolicy()
         self._installing: dict[str, Installing] = {}
@@ -150,19 +151,27 @@ class Agents:
                 state="failed", seconds=self._seconds(agent), error=str(error) or "It was stopped."
             )
             raise
-        self._installing[agent] = Installing(state="done", seconds=self._seconds(agent))
+        size = await self._bytes(agent, installed=True)
+        self._installing[agent] = Installing(state="done", bytes=size, seconds=self._seconds(agent))
 
     async def installing(self, agent: str) -> Installing:
         self.adapter(agent)
         latest = self._installing.get(agent, Installing())
         if latest.state != "running":
             return latest
-        return replace(latest, bytes=await to_thread.run_sync(self._fetched, agent), seconds=self._seconds(agent))
+        return replace(latest, bytes=await self._bytes(agent, installed=False), seconds=self._seconds(agent))
 
     def unknown_frames(self, agent: str) -> list[UnknownFrame]:
         """Samples of the agent's frames of unknown type, newest first."""
         self.adapter(agent)
         return list(reversed(self.counts.unknown_samples[agent]))
+
+    async def _bytes(self, agent: str, *, installed: bool) -> int:
+        from everyagent.agents import packages  # loaded when needed: most daemons never install an agent
+
+        if self._folder is None:
+            return 0
+        return await to_thread.run_sync(packages.size if installed else packages.fetched, self._folder / agent)
 
     def _seconds(self, agent: str) -> float:
         return round(time.monotonic() - self._begun[agent], 3)
