@@ -1,4 +1,4 @@
-# make serve · make test · make check · make bench · make torture · make inspector · make generate
+# make serve · make test · make check · make bench · make bench-peers · make torture · make inspector · make generate
 # Each does its own set-up: a .venv, pinned by the lock files. Only Python 3.11+ and make are needed.
 
 PYTHON ?= python3
@@ -7,7 +7,7 @@ ARGS ?=
 
 INSPECTOR := $(shell find inspector -path '*/node_modules' -prune -o -type f -print)
 
-.PHONY: serve inspector test check format generate bench torture lock clean
+.PHONY: serve inspector test check format generate bench bench-peers torture lock clean
 
 serve: .venv/.ready
 	@$(MAKE) --no-print-directory inspector || echo "It is served without the inspector; 'make inspector' tries again."
@@ -36,6 +36,10 @@ generate: .venv/.ready-dev
 # Figures, with ratios. Needs two quiet cores; takes some minutes.
 bench: .venv/.ready-dev .venv/.inspector
 	@$(BIN)/python -m bench $(ARGS)
+
+# The same work by everyagent and by its nearest peer, which is fetched from npm.
+bench-peers: .venv/.ready-dev
+	@$(BIN)/python -m bench peers $(ARGS)
 
 # Injects faults and checks what must hold (hours; ARGS="kills" runs one row). Writes torture-report.md.
 torture: .venv/.ready-dev

@@ -24,6 +24,7 @@ from bench import (
     managed,
     memory,
     opencode,
+    peers,
     start,
 )
 from bench.figure import Figure, Unmeasured
@@ -51,6 +52,8 @@ MEASUREMENTS: dict[str, Callable[[Plan], list[Figure]]] = {
     "inspector": inspector.measure,
     "isolation": isolation.measure,
 }
+#: Measured only if it is named: it fetches another program.
+ON_REQUEST: dict[str, Callable[[Plan], list[Figure]]] = {"peers": peers.measure}
 
 
 def main() -> int:
@@ -68,7 +71,7 @@ def main() -> int:
     for name in asked.names or MEASUREMENTS:
         with progress.status(f"measuring {name}"):
             try:
-                figures += MEASUREMENTS[name](plan)
+                figures += (MEASUREMENTS | ON_REQUEST)[name](plan)
             except (Unmeasured, ClientError, OSError) as failure:
                 failures[name] = str(failure)
     if asked.json:
@@ -88,15 +91,17 @@ class _Arguments(argparse.Namespace):
 
 def _arguments() -> _Arguments:
     parser = argparse.ArgumentParser("python -m bench", description="What is fast, what is small, and by how much.")
-    parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(MEASUREMENTS)}; all, if none is given")
+    parser.add_argument(
+        "names", nargs="*", metavar="name", help=f"of {', '.join(MEASUREMENTS)}; all, if none is given; or peers"
+    )
     parser.add_argument("--quick", action="store_true", help="smaller and fewer runs: under two minutes in all")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
     parser.add_argument("--events", type=int, help="how far the log grows (10_000_000; --quick: 1_000_000)")
     parser.add_argument("--repeats", type=int, help="how often each figure is taken (5; --quick: 3)")
     asked = parser.parse_args(namespace=_Arguments())
     for name in asked.names:
-        if name not in MEASUREMENTS:
-            parser.error(f"there is no measurement {name!r}; there are {', '.join(MEASUREMENTS)}")
+        if name not in MEASUREMENTS | ON_REQUEST:
+            parser.error(f"there is no measurement {name!r}; there are {', '.join(MEASUREMENTS | ON_REQUEST)}")
     return asked
 
 

@@ -20,20 +20,40 @@ def folder() -> Generator[Path]:
         yield Path(path)
 
 
-class Served:
-    """A running daemon and its client."""
+class Server:
+    """A running process that serves HTTP."""
 
-    def __init__(self, process: DaemonProcess, client: Client, directory: Path) -> None:
-        self.pid = process.pid
-        self.client = client
-        self.folder = directory
-        parts = urlsplit(process.url)
+    def __init__(self, pid: int, url: str) -> None:
+        self.pid = pid
+        parts = urlsplit(url)
         self.address = (parts.hostname or "", parts.port or 0)
 
     def get(self, path: str) -> bytes:
         """The bytes of a request."""
         host, port = self.address
         return f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nAuthorization: Bearer {TOKEN}\r\n\r\n".encode()
+
+    def cpu(self) -> float:
+        """CPU seconds of the process, without its agents."""
+        return cpu_seconds(self.pid)
+
+    def agents_cpu(self) -> float:
+        return cpu_seconds(*descendants(self.pid))
+
+    def move_agents(self) -> None:
+        """To the other core."""
+        for pid in descendants(self.pid):
+            with suppress(FileNotFoundError):
+                move(pid, cores().load)
+
+
+class Served(Server):
+    """A running daemon and its client."""
+
+    def __init__(self, process: DaemonProcess, client: Client, directory: Path) -> None:
+        super().__init__(process.pid, process.url)
+        self.client = client
+        self.folder = directory
 
     def create(self, session_id: str) -> None:
         self.client.create(session_id, agent="mock", directory=str(self.folder))
@@ -42,9 +62,7 @@ class Served:
         """Creates a session whose agent runs on the other core. Returns its head."""
         self.create(session_id)
         self.client.run_turn(session_id, "[hello]")
-        for pid in descendants(self.pid):
-            with suppress(FileNotFoundError):
-                move(pid, cores().load)
+        self.move_agents()
         return self.idle(session_id)
 
     def idle(self, session_id: str, limit: float = 30.0) -> int:
@@ -62,18 +80,11 @@ class Served:
         wanted = types.split(",")
         return len(list(self.client.events(session_id, offset=after, types=wanted, follow=False)))
 
-    def cpu(self) -> float:
-        """CPU seconds of the daemon, without its agents."""
-        return cpu_seconds(self.pid)
-
-    def agents_cpu(self) -> float:
-        return cpu_seconds(*descendants(self.pid))
-
 
 class Busy:
     """Measures CPU time of the daemon and of the cores from its creation to `stop`."""
 
-    def __init__(self, daemon: Served) -> None:
+    def __init__(self, daemon: Server) -> None:
         self._daemon = daemon
         self._before = self._now()
 

@@ -62,6 +62,7 @@ class Started:
             self._stop()
             raise
         self.seconds = time.perf_counter() - began
+        self.pid = self._process.pid
 
     def __enter__(self) -> "Started":
         return self
