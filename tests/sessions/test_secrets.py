@@ -146,14 +146,14 @@ def test_mcp_servers_are_shown_without_their_secrets():
         "files": {
             "type": "local",
             "command": ["mcp-files", "***", "***"],
-            "env": ["TOKEN"],
+            "env": {"TOKEN": "***"},
             "cwd": "/srv",
             "enabled": True,
         },
         "web": {
             "type": "remote",
             "url": "https://mcp.example:8443/v1",
-            "headers": ["Authorization"],
+            "headers": {"Authorization": "***"},
             "transport": "http",
             "enabled": True,
         },

@@ -32,6 +32,9 @@ def event_components(refs: str) -> dict[str, JsonObject]:
     mapping: dict[str, str] = {}
     for data, envelope in zip(EVENT_TYPES, envelopes, strict=True):
         name = f"{data.__name__}Event"
+        if tag := data.__struct_config__.tag_field:  # missing in events of earlier versions
+            fields = components[data.__name__]
+            fields["required"] = [each for each in msgspec.convert(fields["required"], list[str]) if each != tag]
         schema = components.pop(_component_name(envelope))
         properties = msgspec.convert(schema["properties"], JsonObject)
         required = [*msgspec.convert(schema["required"], list[str]), "raw"]

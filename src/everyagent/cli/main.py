@@ -37,7 +37,11 @@ def run(words: Sequence[str]) -> int:
 
 
 def _run(words: list[str]) -> int:
-    if words[:1] in (["serve"], ["server"]):
+    if "server" in words:
+        from everyagent.cli.server_flags import serve_words
+
+        words = serve_words(words)
+    if words[:1] == ["serve"]:
         gc.disable()  # imports leave little garbage; `memory_tuning.tune` collects it and enables it again
         try:
             from everyagent.cli.daemon_start import plain_options, start

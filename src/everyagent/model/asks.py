@@ -6,6 +6,7 @@ from msgspec import Struct
 
 AskKind: TypeAlias = Literal["permission", "question", "tool"]
 PermissionReply: TypeAlias = Literal["once", "always", "reject"]
+PermissionDecision: TypeAlias = Literal["accept", "accept_for_session", "reject"]
 
 
 class QuestionOption(Struct, frozen=True, kw_only=True, omit_defaults=True):

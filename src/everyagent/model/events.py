@@ -7,7 +7,7 @@ from typing import ClassVar, Generic, Literal, TypeAlias, TypeVar
 
 from msgspec import UNSET, Struct, UnsetType
 
-from everyagent.model.asks import PermissionReply, Question
+from everyagent.model.asks import PermissionDecision, PermissionReply, Question
 from everyagent.model.items import Item
 from everyagent.model.parts import Json
 from everyagent.model.policies import ToolPolicies
@@ -32,6 +32,7 @@ ErrorCode: TypeAlias = Literal[
     "internal",
 ]
 SessionStatus: TypeAlias = Literal["idle", "running", "waiting", "hibernated", "ended"]
+PermissionStatus: TypeAlias = Literal["requested", "approved", "denied"]
 DeltaKind: TypeAlias = Literal["text", "reasoning", "tool_input", "tool_output"]
 
 
@@ -87,15 +88,18 @@ class SessionEnded(Data, frozen=True, kw_only=True):
     stderr: StderrOutput | None = None
 
 
-class TurnStarted(Data, frozen=True, kw_only=True):
+class TurnStarted(Data, frozen=True, kw_only=True, tag_field="phase", tag="started"):
+    """`phase` is missing in events of earlier versions."""
+
     type: ClassVar[str] = "turn.started"
     turn_id: str
     input_item_ids: list[str]
 
 
-class TurnEnded(Data, frozen=True, kw_only=True):
-    """`priced`: the cost was computed from the operator's prices, not reported by the agent.
+class TurnEnded(Data, frozen=True, kw_only=True, tag_field="phase", tag="ended"):
+    """`phase` is missing in events of earlier versions.
 
+    `priced`: the cost was computed from the operator's prices, not reported by the agent.
     `pending_asks` stay open, because the daemon ended with the agent that asked: the next turn gives it the answers.
     """
 
@@ -146,11 +150,14 @@ class ItemCompleted(Data, frozen=True, kw_only=True):
 
 
 class Permission(Data, frozen=True, kw_only=True):
-    """A permission request. `action` names its kind; `input` is the exact input of the tool."""
+    """A permission request. `action` names its kind; `input` is the exact input of the tool.
+
+    `decision` is the `reply` in the words of sandbox-agent.
+    """
 
     permission_id: str
     action: str
-    status: Literal["requested", "approved", "denied"]
+    status: PermissionStatus
     metadata: dict[str, Json] | None = None
     tool: str | None = None
     input: Json = None
@@ -158,6 +165,7 @@ class Permission(Data, frozen=True, kw_only=True):
     suggestions: list[Json] = []
     item_id: str | None = None
     reply: PermissionReply | None = None
+    decision: PermissionDecision | None = None
     message: str | None = None
 
 

@@ -8,6 +8,8 @@ from everyagent.model.parts import Json
 
 #: The daemon's own MCP server in a session, which has the custom tools.
 TOOLS_SERVER: Final = "everyagent"
+#: The folders of a directory in which agents that support skills look for them.
+SKILL_FOLDERS: Final = (".claude/skills", ".agents/skills")
 
 
 class McpLocal(

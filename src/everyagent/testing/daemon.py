@@ -23,15 +23,22 @@ class DaemonProcess:
     """`everyagent serve` on a free port. It may be killed and started again on the same data folder.
 
     `environment` is added to the environment of the test. `module` is run in place of `everyagent`, with its arguments.
+    `command` is another name of `serve`.
     """
 
     def __init__(
-        self, data_dir: Path, *flags: str, environment: Mapping[str, str] | None = None, module: str = "everyagent"
+        self,
+        data_dir: Path,
+        *flags: str,
+        environment: Mapping[str, str] | None = None,
+        module: str = "everyagent",
+        command: str = "serve",
     ) -> None:
         self.data_dir = data_dir
         self.url = ""
         self._flags = flags
         self._module = module
+        self._command = command
         self.environment = dict(environment or {})
         self._process: subprocess.Popen[bytes] | None = None
         self._printed = data_dir.with_name(f"{data_dir.name}.out")
@@ -55,7 +62,7 @@ class DaemonProcess:
 
     def start(self, *, port: int = 0) -> float:
         """Starts it and returns the seconds until `/v1/health` answered 200. Port 0 is any free one."""
-        words = ["serve", "--port", str(port), "--data-dir", str(self.data_dir), "--token", TOKEN, *self._flags]
+        words = [self._command, "--port", str(port), "--data-dir", str(self.data_dir), "--token", TOKEN, *self._flags]
         began = time.monotonic()
         with self._printed.open("wb") as printed:
             self._process = subprocess.Popen(

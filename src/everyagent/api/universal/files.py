@@ -57,7 +57,7 @@ class FsMove(Struct, frozen=True, kw_only=True, rename={"origin": "from"}, forbi
 
     origin: FsPathText
     to: FsPathText
-    overwrite: bool = False
+    overwrite: bool | None = False
 
 
 @routes.add("GET", "/v1/fs/entries", *_ERRORS)
@@ -116,7 +116,9 @@ async def make_directory(call: Call[PathQuery, Nothing]) -> FsPath:
 async def move_entry(call: Call[MoveQuery, FsMove]) -> FsMoved:
     """Move or rename a file or directory."""
     directory = await _directory(call, call.query.session_id)
-    moving = partial(directory_entries.move, directory, call.body.origin, call.body.to, overwrite=call.body.overwrite)
+    moving = partial(
+        directory_entries.move, directory, call.body.origin, call.body.to, overwrite=bool(call.body.overwrite)
+    )
     source, target = await to_thread.run_sync(moving)
     return FsMoved(source=source, target=target)
 

@@ -7,6 +7,8 @@ from msgspec import Meta, Struct
 
 from everyagent.api.routing import Call, Encoded, Nothing, Routes, encoded
 from everyagent.api.universal.key_limits import checked_creation
+from everyagent.api.universal.session_requests import CreateSessionRequest, translated
+from everyagent.api.universal.session_skills import fetched
 from everyagent.errors import (
     AgentFailed,
     AgentNotInstalled,
@@ -20,7 +22,7 @@ from everyagent.errors import (
 )
 from everyagent.model.events import SessionStatus
 from everyagent.model.responses import Cancelled, SessionPage
-from everyagent.model.sessions import CreateSession, ForkSession, SessionInfo, UpdateSession
+from everyagent.model.sessions import ForkSession, SessionInfo, UpdateSession
 
 routes = Routes("sessions")
 
@@ -48,8 +50,13 @@ async def list_sessions(call: Call[SessionsQuery, Nothing]) -> SessionPage:
     return SessionPage(sessions=sessions, next_page=next_page)
 
 
-def _checked(call: Call[Nothing, CreateSession]) -> CreateSession:
-    return checked_creation(call.body, call.context.settings)
+async def _create(call: Call[Nothing, CreateSessionRequest], session_id: str | None) -> Encoded[CreatedSession]:
+    request = checked_creation(translated(call.body, call.warnings), call.context.settings)
+    async with fetched(call.body.skills.sources if call.body.skills else []) as skills:
+        info = await call.sessions.create(session_id, request, call.receipt(_created))
+        if info.directory is not None:
+            await skills.copy_into(info.directory, call.warnings)
+    return _created(info)
 
 
 _CREATE_ERRORS = (
@@ -64,15 +71,15 @@ _CREATE_ERRORS = (
 
 
 @routes.add("POST", "/v1/sessions", *_CREATE_ERRORS, effect=True)
-async def create_session(call: Call[Nothing, CreateSession]) -> Encoded[CreatedSession]:
+async def create_session(call: Call[Nothing, CreateSessionRequest]) -> Encoded[CreatedSession]:
     """Create a session with a generated id."""
-    return _created(await call.sessions.create(None, _checked(call), call.receipt(_created)))
+    return await _create(call, None)
 
 
 @routes.add("POST", "/v1/sessions/{session_id}", *_CREATE_ERRORS, effect=True)
-async def create_named_session(call: Call[Nothing, CreateSession]) -> Encoded[CreatedSession]:
+async def create_named_session(call: Call[Nothing, CreateSessionRequest]) -> Encoded[CreatedSession]:
     """Create a session with the given id."""
-    return _created(await call.sessions.create(call.path["session_id"], _checked(call), call.receipt(_created)))
+    return await _create(call, call.path["session_id"])
 
 
 @routes.add("GET", "/v1/sessions/{session_id}", SessionNotFound)

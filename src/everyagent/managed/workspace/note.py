@@ -5,9 +5,8 @@ from pathlib import Path
 
 from everyagent.managed.memory.shape import MAX_BYTES
 from everyagent.managed.workspace.shape import OUTPUTS, FileResource, MemoryStoreResource, Resource
+from everyagent.model.tools import SKILL_FOLDERS
 
-#: The folders in which agents that support skills look for them.
-SKILL_FOLDERS = (".claude/skills", ".agents/skills")
 _ABOUT_MEMORY = (
     "You have memory that outlives this session: folders of text files, named below. Look there for what is known "
     "before you begin, and write there what will be of use later. A file is text of at most "

@@ -6,14 +6,16 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
 from everyagent.errors import AgentFailed
 from everyagent.managed.packages.subprocesses import Child
-from everyagent.managed.workspace.shape import BranchCheckout, CommitCheckout, RepositoryResource
+from everyagent.managed.workspace.shape import BranchCheckout, CommitCheckout, RepositoryParams, RepositoryResource
 
+Repository: TypeAlias = RepositoryParams | RepositoryResource
 CLONE_LIMIT_SECONDS = 600.0
 _ERROR_BYTES = 500
 
@@ -26,7 +28,7 @@ class RepositoryProblem(Struct, frozen=True, kw_only=True):
     repository_url: str
 
 
-def clone(resource: RepositoryResource, token: str | None, place: Path, child: Child) -> RepositoryProblem | None:
+def clone(resource: Repository, token: str | None, place: Path, child: Child) -> RepositoryProblem | None:
     """Blocking. Clones the repository to `place`; returns the problem, with nothing at `place`, if that fails."""
     git = shutil.which("git")
     if git is None:
@@ -94,7 +96,7 @@ def _error_type(message: str, checking_out: bool) -> str:
     return "repository_clone_error"
 
 
-def _problem(resource: RepositoryResource, type: str, message: str) -> RepositoryProblem:
+def _problem(resource: Repository, type: str, message: str) -> RepositoryProblem:
     return RepositoryProblem(type=type, message=message or "git failed without a message.", repository_url=resource.url)
 
 

@@ -22,7 +22,7 @@ from everyagent.managed.resources.environments.shape import Cloud, Environment, 
 from everyagent.managed.resources.files.store import FileStore, write_read_only
 from everyagent.managed.resources.skills.store import SkillStore
 from everyagent.managed.resources.vaults.credentials import CredentialStore
-from everyagent.managed.workspace.note import SKILL_FOLDERS, place, workspace_note
+from everyagent.managed.workspace.note import place, workspace_note
 from everyagent.managed.workspace.outputs import Outputs
 from everyagent.managed.workspace.repositories import RepositoryProblem, clone
 from everyagent.managed.workspace.shape import (
@@ -34,7 +34,7 @@ from everyagent.managed.workspace.shape import (
 )
 from everyagent.managed.workspace.storage import LEFT_BEHIND, WorkspaceStorage
 from everyagent.managed.workspace.store import ResourceStore
-from everyagent.model.tools import McpRemote, McpServer
+from everyagent.model.tools import SKILL_FOLDERS, McpRemote, McpServer
 from everyagent.sessions.launch.allowed_hosts import no_shell
 from everyagent.sessions.launch.known_secrets import is_location
 from everyagent.sessions.locks import Locks

@@ -175,7 +175,7 @@ def _redacted(server: McpServer) -> Json:
             return {
                 "type": "local",
                 "command": [*server.command[:1], *("***" for _ in server.command[1:])],
-                "env": sorted(server.env),
+                "env": dict.fromkeys(sorted(server.env), "***"),
                 "cwd": server.cwd,
                 "enabled": server.enabled,
             }
@@ -183,7 +183,7 @@ def _redacted(server: McpServer) -> Json:
             return {
                 "type": "remote",
                 "url": _without_secrets(server.url),
-                "headers": sorted(server.headers),
+                "headers": dict.fromkeys(sorted(server.headers), "***"),
                 "transport": server.transport,
                 "enabled": server.enabled,
             }

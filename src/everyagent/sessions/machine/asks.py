@@ -7,10 +7,19 @@ from msgspec import convert
 from msgspec.structs import replace
 
 from everyagent.errors import BadRequest
-from everyagent.model.asks import Answer, AskKind, PermissionAnswer, QuestionAnswer, ToolAnswer
+from everyagent.model.asks import (
+    Answer,
+    AskKind,
+    PermissionAnswer,
+    PermissionDecision,
+    PermissionReply,
+    QuestionAnswer,
+    ToolAnswer,
+)
 from everyagent.model.events import (
     PermissionRequested,
     PermissionResolved,
+    PermissionStatus,
     QuestionRequested,
     QuestionResolved,
     ToolRequested,
@@ -146,12 +155,8 @@ def answer_of(data: Resolution) -> Answer:
 def resolution(request: Request, answer: Answer) -> Resolution:
     match request, answer:
         case PermissionRequested(), PermissionAnswer():
-            return replace(
-                _permission(request),
-                status="denied" if answer.reply == "reject" else "approved",
-                reply=answer.reply,
-                message=answer.message,
-            )
+            status = "denied" if answer.reply == "reject" else "approved"
+            return _permission(request, status, answer.reply, answer.message)
         case QuestionRequested(), QuestionAnswer():
             answers = answer.answers
             asked = max(1, len(request.questions))
@@ -180,8 +185,18 @@ def resolution(request: Request, answer: Answer) -> Resolution:
             raise BadRequest(f"This ask is a {kind_of(request)}: answer it as one.", kind=kind_of(request))
 
 
-def _permission(request: PermissionRequested) -> PermissionResolved:
-    return convert(request, PermissionResolved, from_attributes=True)
+_DECISIONS: dict[PermissionReply, PermissionDecision] = {
+    "once": "accept",
+    "always": "accept_for_session",
+    "reject": "reject",
+}
+
+
+def _permission(
+    request: PermissionRequested, status: PermissionStatus, reply: PermissionReply | None, message: str | None
+) -> PermissionResolved:
+    resolved = convert(request, PermissionResolved, from_attributes=True)
+    return replace(resolved, status=status, reply=reply, decision=_DECISIONS[reply] if reply else None, message=message)
 
 
 def _question(request: QuestionRequested) -> QuestionResolved:
@@ -213,7 +228,7 @@ def _resolved_as(request: Request, data: Resolution) -> Resolution:
     """The agent's resolution, with all fields of its request."""
     match request, data:
         case PermissionRequested(), PermissionResolved():
-            return replace(_permission(request), status=data.status, reply=data.reply, message=data.message)
+            return _permission(request, data.status, data.reply, data.message)
         case QuestionRequested(), QuestionResolved():
             return replace(
                 _question(request),
