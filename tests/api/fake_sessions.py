@@ -396,5 +396,4 @@ def chunks(bodies: "list[bytes]", after: int) -> "list[EventChunk]":
 
 
 async def _exported(format: str) -> AsyncIterator[bytes]:
-    yield b"exported as "
-    yield format.encode()
+    yield f"exported as {format}".encode()

@@ -206,6 +206,33 @@ async def test_queued_messages_are_listed_in_order(client: httpx2.AsyncClient) -
     ]
 
 
+async def test_a_queued_message_can_be_withdrawn(client: httpx2.AsyncClient) -> None:
+    await client.post("/v1/sessions/mine/messages", json={"message": "[slow seconds=600]"})
+    with anyio.fail_after(LIMIT_SECONDS):
+        while (await client.get("/v1/sessions/mine")).json()["status"] != "running":
+            await anyio.sleep(0.01)
+    sent = [
+        (await client.post("/v1/sessions/mine/messages", json={"message": message})).headers["x-item-id"]
+        for message in ("first", "second", "third")
+    ]
+    where = "/v1/sessions/mine/messages/queue"
+    assert (await client.delete(f"{where}/{sent[1]}")).status_code == 204
+    assert [each["message"] for each in (await client.get(where)).json()["messages"]] == ["first", "third"]
+    assert (await client.get("/v1/sessions/mine")).json()["queuedMessages"] == 2
+    again = await client.delete(f"{where}/{sent[1]}")
+    assert (again.status_code, again.json()["code"]) == (404, "message_not_queued")
+    await client.post("/v1/sessions/mine/cancel")
+    taken: list[str] = []
+    with anyio.fail_after(LIMIT_SECONDS):
+        while sent[2] not in taken:
+            events = (await client.get("/v1/sessions/mine/events?types=turn.started")).json()["events"]
+            taken = [item for event in events for item in event["data"]["input_item_ids"]]
+            await anyio.sleep(0.01)
+    assert taken[1:] == [sent[0], sent[2]]
+    begun = await client.delete(f"{where}/{sent[2]}")
+    assert begun.json()["code"] == "message_not_queued"
+
+
 async def test_an_installation_can_be_watched(client: httpx2.AsyncClient) -> None:
     before = (await client.get("/v1/agents/mock/install")).json()
     assert before == {"state": "idle", "bytes": 0, "seconds": 0.0, "error": None}

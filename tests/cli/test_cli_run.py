@@ -166,6 +166,27 @@ def test_a_permission_is_prompted_for_and_granted(terminal: PseudoTerminal):
     assert "└ permitted" in terminal.seen
 
 
+def test_a_chat_goes_on_until_an_empty_line(terminal: PseudoTerminal):
+    terminal.start("run", "mock", "--chat", "--directory", "/tmp")
+    terminal.wait_for("> ")
+    terminal.type("the first")
+    terminal.wait_for(" · session sess_")
+    terminal.type("[ask]")
+    terminal.wait_for("[n] no > ")
+    terminal.type("y")
+    terminal.wait_for(" · session sess_", times=2)
+    terminal.type("[whoami]")
+    terminal.wait_for("turn: 3")
+    terminal.wait_for(" · session sess_", times=3)
+    terminal.type("")
+    assert terminal.end() == 0
+
+
+def test_a_chat_needs_a_terminal(cli: Cli):
+    assert cli("run", "mock", "hello", "--chat").code == 2
+    assert cli("run", "mock").code == 2
+
+
 def test_a_permission_is_rejected_with_a_reason(terminal: PseudoTerminal):
     terminal.start("run", "mock", r'[ask command="echo one #\nrm -rf two"]')
     terminal.wait_for("[n] no >")

@@ -41,7 +41,9 @@ app.command(
     name="mcp",
     help="Serve sessions as MCP tools on stdin and stdout, so that an agent can drive other agents.",
 )
-app.command("everyagent.cli.agents:app", name="agents", help="List and install coding agents.")
+app.command("everyagent.cli.asks:asks", name="asks", help="Answer or list the open asks of all sessions.")
+app.command("everyagent.cli.agents:app", name="agents", help="List, install, log in, add and check coding agents.")
+app.command("everyagent.cli.models:models", name="models", help="List the models of agents.")
 app.command(
     "everyagent.cli.managed:app", name="managed", help="Check or rebuild the stored events of managed sessions."
 )

@@ -21,7 +21,7 @@ async def answer(ask: Ask, lines: TerminalLines) -> Answer:
             return await _questions(ask, lines)
         case ToolRequested():
             _print(f"The custom tool {ask.name} was called with {compact(ask.input)}. What does it return?")
-            return ToolAnswer(output=await _line("> ", lines) or "")
+            return ToolAnswer(output=await line("> ", lines) or "")
         case _:
             assert_never(ask)
 
@@ -34,13 +34,13 @@ async def _permission(ask: PermissionRequested, lines: TerminalLines) -> Permiss
         always = "  [a] always"
         err().print(Text(f"  always allows: {always_allows(ask)}", style="dim"))
     while True:
-        match (await _line(f"  [y] once{always}  [n] no > ", lines) or "n").lower():
+        match (await line(f"  [y] once{always}  [n] no > ", lines) or "n").lower():
             case "y" | "yes" | "once":
                 return PermissionAnswer(reply="once")
             case "a" | "always" if always:
                 return PermissionAnswer(reply="always")
             case "n" | "no" | "reject":
-                return PermissionAnswer(reply="reject", message=await _line("  why? > ", lines) or None)
+                return PermissionAnswer(reply="reject", message=await line("  why? > ", lines) or None)
             case _:
                 continue
 
@@ -54,7 +54,7 @@ async def _questions(ask: QuestionRequested, lines: TerminalLines) -> QuestionAn
         for number, option in enumerate(question.options, 1):
             err().print(f"  {number}  {option.label}" + (f"  – {option.description}" if option.description else ""))
         several = "several numbers" if question.multi_select else "a number"
-        typed = await _line(f"  {several}, or your own answer > " if question.options else "  > ", lines)
+        typed = await line(f"  {several}, or your own answer > " if question.options else "  > ", lines)
         if not typed:
             return QuestionAnswer(answers=None)
         answers.append(chosen(question, typed))
@@ -75,6 +75,7 @@ def _print(text: str) -> None:
     err().print(Text(text, style="yellow"))
 
 
-async def _line(prompt: str, lines: TerminalLines) -> str | None:
+async def line(prompt: str, lines: TerminalLines) -> str | None:
+    """The line that was typed, or None at Ctrl-D."""
     err().print(prompt, end="")
     return await lines.read()

@@ -8,11 +8,13 @@ from typing import Annotated
 import anyio
 from cyclopts import Parameter
 
+from everyagent.cli import ask_prompts
 from everyagent.cli.daemon_connection import connect
 from everyagent.cli.daemon_options import DEFAULT_OPTIONS, DaemonOptions
 from everyagent.cli.exit_codes import CliFailure, ExitCode
 from everyagent.cli.policy_flags import tool_policies
 from everyagent.cli.session_flags import attachments, environment, mcp_servers
+from everyagent.cli.terminal import TerminalLines, is_interactive
 from everyagent.cli.terminal_turn import TerminalTurn
 from everyagent.client import ApiError, AsyncClient
 from everyagent.model.isolation import IsolationChoice
@@ -22,7 +24,7 @@ Names = Annotated[tuple[str, ...], Parameter(negative=(), show_default=False)]
 
 def run(
     agent: str,
-    prompt: Annotated[str, Parameter(allow_leading_hyphen=True)],
+    prompt: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
     /,
     *,
     model: str | None = None,
@@ -42,6 +44,7 @@ def run(
     title: str | None = None,
     session: str | None = None,
     keep: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    chat: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     options: DaemonOptions = DEFAULT_OPTIONS,
 ) -> int:
     """Give an agent one task and show its turn in the terminal.
@@ -51,7 +54,7 @@ def run(
     agent
         The agent: mock, claude, codex, opencode, amp, or any other that `everyagent agents list` shows.
     prompt
-        The task; - reads it from stdin.
+        The task; - reads it from stdin. With --chat it can be left out.
     model
         The model to use.
     variant
@@ -88,9 +91,15 @@ def run(
         Continue this session, or create it with this id. It stays open afterwards.
     keep
         Keep the session open afterwards. Without this it is ended; its event log is kept either way.
+    chat
+        Prompt for another message after each turn, until Ctrl-D or an empty line.
     """
+    if chat and not is_interactive():
+        raise CliFailure("--chat needs a terminal. Send messages with `everyagent sessions send`.", ExitCode.USAGE)
+    if prompt is None and not chat:
+        raise CliFailure('No prompt given. Example: everyagent run mock "[hello]"', ExitCode.USAGE)
     text = sys.stdin.read() if prompt == "-" else prompt
-    if not text.strip():
+    if text is not None and not text.strip():
         raise CliFailure("The prompt is empty.", ExitCode.USAGE)
     variables, servers, files = environment(env), mcp_servers(mcp), attachments(attach)
 
@@ -99,11 +108,19 @@ def run(
             session_id, created = await find_or_create(connection.client)
             turn = TerminalTurn(connection, session_id, json=options.json)
             try:
-                return await turn.run(text, files)
+                code = ExitCode.OK if text is None else await turn.run(text, files)
+                return await talk(turn) if chat else code
             finally:
                 with anyio.CancelScope(shield=True), anyio.move_on_after(10):
                     if created and not keep and session is None and not turn.waiting_elsewhere:
                         await connection.client.terminate(session_id)
+
+    async def talk(turn: TerminalTurn) -> int:
+        lines, unsent = TerminalLines(sys.stdin.fileno()), files if text is None else []
+        while typed := await ask_prompts.line("> ", lines):
+            await turn.run(typed, unsent)
+            unsent = []
+        return ExitCode.OK
 
     async def find_or_create(client: AsyncClient) -> tuple[str, bool]:
         """The session's id, and whether it is new."""
@@ -132,7 +149,7 @@ def run(
             tool_policies=tool_policies({"allow": allow, "ask": ask, "deny": deny}),
             allowed_hosts=list(allow_host) if allow_host or offline else None,
             isolation=isolation,
-            lifetime="open" if keep or session is not None else "turn",
+            lifetime="open" if keep or chat or session is not None else "turn",
             env=variables,
             mcp=servers,
             title=title,

@@ -104,6 +104,8 @@ class Client:
     update = _Method(calls.update)
     delete = _Method(calls.delete)
     send = _Method(calls.send)
+    queue = _Method(calls.queue)
+    withdraw = _Method(calls.withdraw)
     cancel = _Method(calls.cancel)
     cancel_subagent = _Method(calls.cancel_subagent)
     terminate = _Method(calls.terminate)

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from everyagent.model.agents import Mode, Model
 from everyagent.model.policies import AgentTool
-from everyagent.model.sessions import AskInfo, FrameInfo, SearchHit, SessionInfo
+from everyagent.model.sessions import AskInfo, FrameInfo, QueuedMessage, SearchHit, SessionInfo
 
 EntryType: TypeAlias = Literal["file", "directory", "symlink", "other"]
 
@@ -90,6 +90,10 @@ class ToolList(Struct, frozen=True, kw_only=True, rename="camel"):
 class SessionPage(Struct, frozen=True, kw_only=True, rename="camel"):
     sessions: list[SessionInfo]
     next_page: str | None
+
+
+class MessageQueue(Struct, frozen=True):
+    messages: list[QueuedMessage]
 
 
 class Cancelled(Struct, frozen=True):

@@ -7,6 +7,7 @@ from everyagent.errors import (
     AskNotFound,
     CommitFailed,
     EveryagentError,
+    MessageNotQueued,
     OffsetOutOfRange,
     OwnedElsewhere,
     QueueFull,
@@ -51,6 +52,13 @@ def session_ended(session_id: str) -> SessionHasEnded:
     return SessionHasEnded(
         "This session has ended; it takes no more messages or changes. Fork it, or create a new one.",
         sessionId=session_id,
+    )
+
+
+def not_queued(item_id: str) -> MessageNotQueued:
+    return MessageNotQueued(
+        f"The message {item_id!r} does not wait: its turn has begun, or it was withdrawn. Cancel the turn to stop it.",
+        itemId=item_id,
     )
 
 

@@ -45,11 +45,18 @@ from everyagent.sessions.launch.agents import Agents
 from everyagent.sessions.launch.attachments import checked
 from everyagent.sessions.launch.config import config_of
 from everyagent.sessions.launch.launcher import Launcher
-from everyagent.sessions.machine.inputs import answer_batch, cancel_batch, message_batch
+from everyagent.sessions.machine.inputs import answer_batch, cancel_batch, message_batch, withdrawal_batch
 from everyagent.sessions.machine.messages import masked_input, queued
 from everyagent.sessions.machine.session_update import update_batch
 from everyagent.sessions.projected import ProjectedSessions
-from everyagent.sessions.refusals import closed_ask, offset_outside, owned_elsewhere, require_writable, session_ended
+from everyagent.sessions.refusals import (
+    closed_ask,
+    not_queued,
+    offset_outside,
+    owned_elsewhere,
+    require_writable,
+    session_ended,
+)
 from everyagent.sessions.services import Services
 from everyagent.sessions.supervisor import Supervisor
 from everyagent.sessions.tool_calls import call_tool
@@ -181,6 +188,15 @@ class Sessions:
         masker, opened = self._launcher.masker_of(record), self._launcher.open_input
         waiting = [opened(input, session_id) for input in await self._log.inputs(record.number)]
         return [message for input in waiting for message in queued(masked_input(masker, input))]
+
+    async def withdraw(self, session_id: str, item_id: str) -> None:
+        """Take a message out of the queue. Raises `MessageNotQueued` if it does not wait."""
+        require_writable(self._log)
+        await self._writable(session_id)
+        if not await self._running(session_id):
+            raise not_queued(item_id)
+        async with self._supervisor.hold(session_id) as actor:
+            await actor.submit(withdrawal_batch(item_id))
 
     async def stream_turn(
         self, session_id: str, message: SendMessage, receipt: Callable[[str], Receipt] | None = None, *, raw: bool

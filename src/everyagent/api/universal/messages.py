@@ -10,13 +10,15 @@ from everyagent.api.universal.key_limits import checked_message
 from everyagent.errors import (
     AgentFailed,
     Forbidden,
+    MessageNotQueued,
     RecordNotFound,
     SessionHasEnded,
     SessionNotFound,
     StorageFull,
     UnsupportedChoice,
 )
-from everyagent.model.sessions import QueuedMessage, SendMessage
+from everyagent.model.responses import MessageQueue
+from everyagent.model.sessions import SendMessage
 
 routes = Routes("messages")
 _ERRORS = (Forbidden, SessionNotFound, RecordNotFound, SessionHasEnded, UnsupportedChoice, AgentFailed, StorageFull)
@@ -27,10 +29,6 @@ class TurnQuery(Struct, frozen=True, kw_only=True, rename="camel"):
     """`includeRaw`: include the native frame of each event."""
 
     include_raw: bool = False
-
-
-class MessageQueue(Struct, frozen=True):
-    messages: list[QueuedMessage]
 
 
 @routes.add(
@@ -51,6 +49,20 @@ async def send_message(call: Call[Nothing, SendMessage]) -> NoContent:
 async def list_queued_messages(call: Call[Nothing, Nothing]) -> MessageQueue:
     """List the messages that wait for their turn, next first."""
     return MessageQueue(messages=list(await call.sessions.queue(call.path["session_id"])))
+
+
+@routes.add(
+    "DELETE",
+    "/v1/sessions/{session_id}/messages/queue/{item_id}",
+    SessionNotFound,
+    MessageNotQueued,
+    SessionHasEnded,
+    StorageFull,
+    effect=True,
+)
+async def withdraw_message(call: Call[Nothing, Nothing]) -> None:
+    """Withdraw a message that waits for its turn, by the id of its item. To change it, send another."""
+    await call.sessions.withdraw(call.path["session_id"], call.path["item_id"])
 
 
 @routes.add("POST", "/v1/sessions/{session_id}/messages/stream", *_ERRORS, effect=True, turns=True)

@@ -14,6 +14,12 @@ app.command(
     name="send",
     help="Send a message. Returns when it is stored, and prints its item id.",
 )
+app.command(
+    "everyagent.cli.sessions.queue:queue",
+    name="queue",
+    help="List the messages that wait for their turn, or withdraw some.",
+)
+app.command("everyagent.cli.sessions.rename:rename", name="rename", help="Set a session's title.")
 app.command("everyagent.cli.sessions.answer:answer", name="answer", help="Answer an ask of a session's agent.")
 app.command("everyagent.cli.sessions.cancel:cancel", name="cancel", help="Stop the running turn and keep the session.")
 app.command(

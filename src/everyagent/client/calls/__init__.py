@@ -32,12 +32,14 @@ from everyagent.client.calls.sessions import (
     create,
     delete,
     fork,
+    queue,
     search,
     send,
     session,
     sessions,
     terminate,
     update,
+    withdraw,
 )
 
 __all__ = [
@@ -72,6 +74,7 @@ __all__ = [
     "modes",
     "move_file",
     "openapi",
+    "queue",
     "read_file",
     "reject_question",
     "reply_permission",
@@ -89,5 +92,6 @@ __all__ = [
     "update",
     "upload",
     "verify_audit",
+    "withdraw",
     "write_file",
 ]

@@ -9,13 +9,14 @@ from everyagent.model.events import SessionStatus
 from everyagent.model.isolation import IsolationChoice
 from everyagent.model.limits import NO_LIMITS, AgentLimits
 from everyagent.model.policies import UNRESTRICTED, ToolPolicies
-from everyagent.model.responses import Cancelled, SearchHits, SessionPage
+from everyagent.model.responses import Cancelled, MessageQueue, SearchHits, SessionPage
 from everyagent.model.sessions import (
     Attachment,
     CreateSession,
     Delivery,
     ForkSession,
     Lifetime,
+    QueuedMessage,
     SearchHit,
     SendMessage,
     SessionInfo,
@@ -27,6 +28,7 @@ _info = decoded(SessionInfo)
 _page = decoded(SessionPage)
 _cancelled = decoded(Cancelled)
 _hits = decoded(SearchHits)
+_queue = decoded(MessageQueue)
 
 
 def sessions(
@@ -133,6 +135,16 @@ def send(
     """Queue a message. Returns the id of the message's item as soon as the message is stored."""
     request = SendMessage(message=message, attachments=list(attachments), delivery=delivery)
     return post(path("sessions", session_id, "messages"), _item_id, request, key=key)
+
+
+def queue(session_id: str) -> ApiCall[list[QueuedMessage]]:
+    """The messages that wait for their turn, next first."""
+    return get(path("sessions", session_id, "messages", "queue"), lambda response: _queue(response).messages)
+
+
+def withdraw(session_id: str, item_id: str) -> ApiCall[None]:
+    """Withdraw a message that waits for its turn."""
+    return ApiCall(method="DELETE", path=path("sessions", session_id, "messages", "queue", item_id), decode=nothing)
 
 
 def cancel(session_id: str) -> ApiCall[bool]:

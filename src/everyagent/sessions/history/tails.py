@@ -87,11 +87,15 @@ class Tails:
         return _SelectedTail(self._log.tail(session, after), self._selected(types, raw), _ENDED)
 
     async def turn(self, session: int, after: int, item_id: str, *, raw: bool) -> AsyncIterator[EventChunk | None]:
-        """The turn that takes the message `item_id`, from its start to its end."""
-        running = False
+        """The turn that takes the message `item_id`, from its start to its end. Ends if the message was withdrawn."""
+        running = missing = False
         async for chunk in self._log.tail(session, after):
             if chunk is None:
                 yield None
+                if not running:
+                    earlier, missing = missing, all(each.item_id != item_id for each in await self._log.inputs(session))
+                    if earlier and missing:  # a turn that began between the two is read before the second
+                        return
                 continue
             wanted: list[StoredEvent] = []
             over = False

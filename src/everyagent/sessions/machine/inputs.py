@@ -24,6 +24,7 @@ class Batch(Struct, frozen=True, kw_only=True):
     `notice` is an event of the daemon; an `Error` is also the reason why an interrupted turn fails.
     `subagents` are the calls whose sub-agents are stopped alone.
     `early` are answers to asks that the agent has yet to make, by the item of their call.
+    `withdrawn` is the item of a message that waits, and will not be sent.
     `updated` is emitted; `config` is the row's new one; `change` is applied to the live agent, if it can be;
     `restart`: the agent must be started again to know of it.
     `late`: the batch is taken even after the session's end.
@@ -41,6 +42,7 @@ class Batch(Struct, frozen=True, kw_only=True):
     answers: Sequence[tuple[str, Answer]] = ()
     early: Mapping[str, Answer] = {}
     submission: Submission | None = None
+    withdrawn: str | None = None
     updated: SessionUpdated | None = None
     config: bytes | None = None
     change: Change | None = None
@@ -70,6 +72,11 @@ def message_batch(item_id: str, message: SendMessage, receipt: Receipt | None) -
         submission=Submission(entries=[InputMessage(item_id=item_id, message=message)]),
         receipt=lambda: receipt,
     )
+
+
+def withdrawal_batch(item_id: str) -> Batch:
+    """Takes a client's message out of the queue."""
+    return Batch(frame=msgspec.json.encode({"request": "withdraw", "itemId": item_id}), withdrawn=item_id)
 
 
 def answer_batch(ask_id: str, answer: Answer) -> Batch:

@@ -12,7 +12,7 @@ from everyagent.agents.adapter import Capabilities, Death, DecodedFrame, Echo, N
 from everyagent.model.asks import Answer
 from everyagent.model.events import Error, ItemDelta, SessionEnded, SessionStatus, SessionUpdated
 from everyagent.sessions.limits import Limits
-from everyagent.sessions.machine import answering, asking, closing, effects, endings, inputs, lifetimes
+from everyagent.sessions.machine import answering, asking, closing, effects, endings, inputs, lifetimes, withdrawing
 from everyagent.sessions.machine.active_turn import ActiveTurn
 from everyagent.sessions.machine.announced import announced_in
 from everyagent.sessions.machine.asks import Resolution
@@ -113,6 +113,8 @@ class Machine:
         state, transaction = self.state, decision.transaction
         resolved = self._resolved_by(batch)
         steered = self._is_steered(batch.submission)
+        if batch.withdrawn:
+            withdrawing.withdraw(self.state, batch.withdrawn, decision)
         if batch.interrupt_next:
             self._begin_next(decision)
         stopped = state.turn if batch.interrupt else None

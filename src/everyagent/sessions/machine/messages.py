@@ -47,6 +47,7 @@ class _Stored(Struct, frozen=True):
     """A submission, or a single message without entries."""
 
     entries: list[InputMessage] | None = None
+    managed: msgspec.Raw | None = None
     actor: EventActor | UnsetType = UNSET
 
 
@@ -56,6 +57,12 @@ def entries_of(input: Input) -> list[InputMessage]:
     if stored.entries is not None:
         return stored.entries
     return [InputMessage(item_id=input.item_id, message=msgspec.json.decode(input.body, type=SendMessage))]
+
+
+def is_single(input: Input) -> bool:
+    """Whether it is one message of a client, and not a turn of the Managed Agents API or of the daemon."""
+    stored = msgspec.json.decode(input.body, type=_Stored)
+    return stored.entries is None or (len(stored.entries) == 1 and not stored.managed and not stored.entries[0].name)
 
 
 def actor_of(input: Input) -> EventActor | UnsetType:
