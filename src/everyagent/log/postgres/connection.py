@@ -46,7 +46,8 @@ class Connection:
     ) -> bool | None:
         return self._open.pop().__exit__(kind, error, trace)
 
-    def execute(self, statements: str, bindings: Sequence[Value] | None = None) -> Cursor:
+    def execute(self, statements: str, bindings: Sequence[Value | Sequence[Value]] | None = None) -> Cursor:
+        """A list among the bindings is an array."""
         return self.raw.execute(_numbered(statements), bindings or None, binary=True)
 
     def copy(self, table: str, types: Sequence[str], rows: list[Value]) -> None:

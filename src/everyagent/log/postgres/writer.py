@@ -13,6 +13,7 @@ import psycopg
 
 from everyagent.clock import Clock
 from everyagent.errors import CommitFailed, EveryagentError, StorageFull, StoreUnavailable
+from everyagent.log.log import Append
 from everyagent.log.postgres.blobs import PostgresBlobs
 from everyagent.log.postgres.connection import Connection
 from everyagent.log.postgres.database import FULL, Database
@@ -23,6 +24,7 @@ from everyagent.log.postgres.partitions import Partitions
 from everyagent.log.retries import Retries
 from everyagent.log.sql.job_thread import JobThread, forgotten_by, outcomes_of
 from everyagent.log.sql.jobs import Commit, Job
+from everyagent.log.sql.writes import AppendWork
 
 #: The pause between attempts to reach a store that is away, or to write to one whose disk is full.
 RETRY_SECONDS = 0.25
@@ -191,6 +193,8 @@ class Writer(JobThread):
         self._number += 1
         self._lease.begin(connection)
         group = PostgresGroup(connection, PostgresBlobs(connection), self._clock, self._partitions)
+        if len(steps := _plain_steps(jobs)) > 1:
+            group.advance(steps)
         outcomes = outcomes_of(jobs, group)
         self._lease.mark(connection, self._number)
         chunks = group.finish()
@@ -208,6 +212,16 @@ class Writer(JobThread):
     def _publish(self, commit: Commit) -> None:
         self.last_commit = max([self.last_commit, *(chunk.commit for chunk in commit.chunks)])
         self._post(commit)
+
+
+def _plain_steps(jobs: Sequence[Job]) -> list[Append]:
+    """The first appends of their sessions, if they are plain and no other kind of job comes before them."""
+    steps: dict[int, Append | None] = {}
+    for job in jobs:
+        if not isinstance(job.work, AppendWork):
+            break
+        steps.setdefault(job.session, job.work.step if job.work.plain else None)
+    return [step for step in steps.values() if step]
 
 
 def _answered(doubt: Doubt) -> bool:

@@ -43,6 +43,8 @@ class Group(ABC):
         self._frames: list[Value] = []
         self._texts: list[Value] = []
         self._appended: dict[int, list[StoredEvent]] = {}
+        #: The times of appends, by session and expected head, whose sessions' rows are updated already.
+        self.advanced: dict[tuple[int, int], int] = {}
 
     def add_events(self, session: int, events: Sequence[NewEvent], at: int) -> None:
         rows, stored = self._events, self._appended.setdefault(session, [])

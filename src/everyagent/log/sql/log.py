@@ -108,7 +108,7 @@ class SqlLog(ABC, Generic[C, W]):
         return await self._writer.submit(lambda group: writes.claim(group, session_id))
 
     def append(self, append: Append, *, patient: bool = False) -> asyncio.Future[None]:
-        return self._writer.submit(lambda group: writes.append(group, append), session=append.session, patient=patient)
+        return self._writer.submit(writes.AppendWork(append), session=append.session, patient=patient)
 
     async def delete(self, session_id: str, audit: AuditEntry | None = None) -> None:
         await self._writer.submit(lambda group: writes.delete(group, session_id, audit))

@@ -24,7 +24,8 @@ from everyagent.log.sql.rows import (
     session_row,
 )
 
-_NO_FRAME = 1 << 62
+#: Greater than the number of any frame.
+NO_FRAME = 1 << 62
 
 
 def create(
@@ -110,6 +111,32 @@ def append(group: Group, step: Append) -> None:
     audit.write(connection, step.audit)
 
 
+class AppendWork:
+    """An append as the work of a job."""
+
+    __slots__ = ("step",)
+
+    def __init__(self, step: Append) -> None:
+        self.step = step
+
+    def __call__(self, group: Group) -> None:
+        append(group, self.step)
+
+    @property
+    def plain(self) -> bool:
+        """It changes nothing of the session's row but its head, and depends on nothing else."""
+        step = self.step
+        return not (
+            step.changes
+            or step.receipt
+            or step.projection
+            or step.asks
+            or step.closed_asks
+            or step.inputs
+            or step.taken_inputs
+        )
+
+
 def keep_receipt(group: Group, receipt: Receipt) -> None:
     """Stores an answer. The first one stays; repeating it is no error."""
     first = receipts.find(group.connection, receipt.key, group.now)
@@ -166,6 +193,8 @@ def reseal(group: Group, anew: Callable[[bytes, str], bytes]) -> int:
 
 def _advance(group: Group, step: Append) -> int:
     """Updates the session's row if its head is the expected one. Returns the time of the append."""
+    if group.advanced and (at := group.advanced.pop((step.session, step.expected), None)) is not None:
+        return at
     changed = _changed_columns(step.changes)
     rows = group.connection.execute(
         _advance_sql(group.greatest, tuple(changed)),
@@ -176,7 +205,7 @@ def _advance(group: Group, step: Append) -> int:
             step.session,
             step.epoch,
             step.expected,
-            step.frames[0].number if step.frames else _NO_FRAME,
+            step.frames[0].number if step.frames else NO_FRAME,
             *changed.values(),
         ),
     ).fetchall()

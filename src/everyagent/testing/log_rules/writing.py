@@ -90,6 +90,34 @@ class WritingRules:
         assert sequences(await whole(log, one.number)) == [1]
         assert sequences(await whole(log, two.number)) == list(range(1, 10))
 
+    async def test_appends_of_many_sessions_made_at_once_are_taken_or_refused_each_for_itself(self, log: Log) -> None:
+        opened = [await new_session(log, f"session-{number}") for number in range(8)]
+        taken_over, ended, behind, *others = opened
+        await log.claim(taken_over.session_id)
+        await log.delete(ended.session_id)
+        changed = others[0]
+        frame = NewFrame(1, "from_agent", "json", b"{}", 2, 2)
+        first = [
+            Append(session=each.number, epoch=each.epoch, expected=1, at=START, events=[event(2)]) for each in opened
+        ]
+        first[2] = msgspec.structs.replace(first[2], expected=2, events=[event(3)])
+        first[3] = msgspec.structs.replace(first[3], changes=SessionChanges(title="Changed"))
+        first[4] = msgspec.structs.replace(
+            first[4], frames=[frame], events=[event(2, frame=1, text="found by its words")]
+        )
+        second = [
+            Append(session=each.number, epoch=each.epoch, expected=2, at=START + 1, events=[event(3)])
+            for each in others
+        ]
+        outcomes = await asyncio.gather(*map(log.append, (*first, *second)), return_exceptions=True)
+        refusals = [type(outcome) for outcome in outcomes if outcome is not None]
+        assert refusals == [LogFenced, SessionNotFound, LogConflict]
+        for each in others:
+            assert sequences(await whole(log, each.number)) == [1, 2, 3]
+        assert sequences(await whole(log, behind.number)) == sequences(await whole(log, taken_over.number)) == [1]
+        assert (await log.session(changed.session_id)).title == "Changed"
+        assert [hit.sequence for hit in await log.search("words", None, 10)] == [2]
+
     async def test_events_that_are_not_numbered_on_are_refused(self, log: Log) -> None:
         session = await new_session(log)
         for numbers in ([3], [2, 4], [2, 2], [1, 2]):
