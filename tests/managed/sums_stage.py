@@ -11,6 +11,8 @@ TOOL = {"name": "add", "description": "Adds two numbers", "inputSchema": NUMBERS
 
 
 class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"  # Bun reuses connections, also those that a server of HTTP/1.0 closes
+
     def do_POST(self) -> None:
         message = json.loads(self.rfile.read(int(self.headers.get("content-length", "0"))))
         if "id" not in message:

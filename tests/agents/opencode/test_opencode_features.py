@@ -207,7 +207,9 @@ def test_tools_of_the_sessions_mcp_servers_and_of_its_client_are_called(alone: O
     alone.model.script.add(call("sums_add", {"a": 2, "b": 3}), call("everyagent_weather", {}), say("Sunny."))
     alone.create(mcp=servers, tools=[tool]).send("Add, then look outside")
     asked = alone.next(PermissionRequested)
-    assert asked.tool == "add"
+    assert (asked.tool, asked.input) == ("add", {"a": 2, "b": 3})
+    assert asked.metadata == {"patterns": ["*"], "mcp_server": "sums"}
+    assert asked.item_id == next(item.item_id for item in alone.items("tool_call"))
     alone.permit(asked.permission_id, "once")
     wanted = alone.next(ToolRequested)
     assert wanted.name == "weather"

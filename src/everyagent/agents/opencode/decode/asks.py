@@ -4,6 +4,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from everyagent.agents.opencode.decode.calls import OpencodeCall
 from everyagent.agents.opencode.protocol.wire import AskSettled, PermissionAsked, QuestionAsked, QuestionInfo
 from everyagent.errors import AgentFailed
 from everyagent.model.asks import Answer, PermissionAnswer, PermissionReply, Question, QuestionAnswer, QuestionOption
@@ -23,18 +24,21 @@ class AskReply(Struct, frozen=True):
     body: object
 
 
-def permission(asked: PermissionAsked, tool: str | None, item: str | None) -> PermissionRequested:
+def permission(asked: PermissionAsked, call: OpencodeCall | None) -> PermissionRequested:
+    """The input is OpenCode's description of the call; if it has none, as for MCP tools, that of the call itself."""
     facts: dict[str, Json] = {"patterns": list(asked.patterns)} if asked.patterns else {}
+    if call and call.tool.server:
+        facts["mcp_server"] = call.tool.server
     return PermissionRequested(
         permission_id=asked.id,
         action=asked.permission,
         status="requested",
         metadata=facts or None,
-        tool=tool or asked.permission,
-        input=asked.metadata or {"patterns": list(asked.patterns)},
+        tool=call.tool.name if call else asked.permission,
+        input=asked.metadata or (call and call.input) or {"patterns": list(asked.patterns)},
         options=["once", "always", "reject"],
         suggestions=[{"always": list(asked.always)}] if asked.always else [],
-        item_id=item,
+        item_id=call.part.id if call else None,
     )
 
 

@@ -1,7 +1,9 @@
 """Decodes updates of tool calls, of a session and its sub-agents, into what is new in each. Remembers open calls."""
 
 from collections.abc import Iterator, Mapping
+from typing import cast
 
+import msgspec
 from msgspec.structs import replace
 
 from everyagent.agents.adapter import Draft, Synthetic
@@ -11,7 +13,7 @@ from everyagent.agents.opencode.decode.tools import CalledTool
 from everyagent.agents.opencode.protocol.wire import OpencodePart, ToolRef
 from everyagent.model.events import ItemCompleted, ItemDelta, ItemStarted
 from everyagent.model.items import Item
-from everyagent.model.parts import ToolResultPart
+from everyagent.model.parts import Object, ToolResultPart
 
 #: Calls that have returned and are remembered, to recognise a repetition.
 REMEMBERED = 16_384
@@ -30,6 +32,12 @@ class OpencodeCall:
         self.asked = False
         self.result_begun = False
         self.output = ""
+
+    @property
+    def input(self) -> Object:
+        """Empty if the model's input is incomplete or no object."""
+        given = msgspec.json.decode(self.part.state.input)
+        return cast("Object", given) if isinstance(given, dict) else {}
 
 
 class OpencodeCalls:

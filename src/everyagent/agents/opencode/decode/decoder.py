@@ -232,6 +232,15 @@ class OpencodeDecoder:
 
     # -- asks -------------------------------------------------------------------------------------------------
 
+    def is_early(self, event: NativeEvent) -> bool:
+        """A permission that a client is to be asked for, of a call whose input has not arrived yet."""
+        if event.type != "permission.asked" or event.problem or self.turn is None:
+            return False
+        try:
+            return self.asks.is_early(_permissions.decode(event.body).properties)
+        except BROKEN:
+            return False
+
     def permission_asked(self, event: NativeEvent, asked: wire.PermissionAsked) -> Iterator[Draft]:
         request = self.asks.permission(asked) if self.turn else None
         if isinstance(request, AllowPermission):
@@ -340,6 +349,7 @@ def _handled(kind: type[P], handle: Callable[[OpencodeDecoder, NativeEvent, P], 
     return decode
 
 
+_permissions = msgspec.json.Decoder(EventEnvelope[wire.PermissionAsked])
 _deltas = msgspec.json.Decoder(EventEnvelope[wire.OpencodeDelta])
 
 #: Every event that something is made of.

@@ -36,7 +36,14 @@ class OpencodeOpenAsks:
         if self.mode.accepts(asked.permission) or self._policies.settles(call, asked.permission):
             return AllowPermission(asked.id)
         self.open[asked.id] = "permission"
-        return asks.permission(asked, call.tool.name if call else None, call.part.id if call else None)
+        return asks.permission(asked, call)
+
+    def is_early(self, asked: PermissionAsked) -> bool:
+        """A client is to be asked, and the input of the call has not arrived: OpenCode sends the two independently."""
+        if asked.tool is None or self.mode.accepts(asked.permission):
+            return False
+        call = self._calls.find(asked.tool)
+        return call is None or not call.asked
 
     def question(self, asked: QuestionAsked) -> QuestionRequested | None:
         if not self._is_new(asked.id):

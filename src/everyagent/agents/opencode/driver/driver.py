@@ -14,6 +14,7 @@ from everyagent.agents.opencode.decode.decoder import OpencodeDecoder
 from everyagent.agents.opencode.decode.effects import AbortTurn, AllowPermission, CheckTurn
 from everyagent.agents.opencode.decode.turns import OpencodeTurn
 from everyagent.agents.opencode.driver import attachments, encode
+from everyagent.agents.opencode.driver.early_asks import EarlyAsks
 from everyagent.agents.opencode.driver.resync import Resync
 from everyagent.agents.opencode.driver.server import STREAM_LOST, OpencodeServer
 from everyagent.agents.opencode.driver.snapshot import SnapshotResult, fetch_snapshot
@@ -42,6 +43,8 @@ _NO_PLUGIN = (
 )
 #: Put in the inbox when a turn that seems to be over is to be checked.
 _CHECK_DUE = NativeEvent(b"", "everyagent.check_due")
+#: Put in the inbox when asks whose calls do not arrive are to be decoded.
+_ASKS_DUE = NativeEvent(b"", "everyagent.asks_due")
 
 logger = get_logger(__name__)
 
@@ -61,6 +64,7 @@ class OpencodeConversation(SharedConversation[NativeEvent]):
         self._prompting = anyio.Lock()
         self._aborted: OpencodeTurn | None = None
         self._resync = Resync(self._decoder, self._spawn, fetch=self._fetch, remind=lambda: self._inbox.put(_CHECK_DUE))
+        self._early = EarlyAsks(self._decoder, self._spawn, remind=lambda: self._inbox.put(_ASKS_DUE))
 
     @property
     def _shared(self) -> OpencodeServer | None:
@@ -256,8 +260,10 @@ class OpencodeConversation(SharedConversation[NativeEvent]):
                 decoded += await self._resync.after_loss()
             elif event is _CHECK_DUE:
                 decoded += await self._resync.check()
+            elif event is _ASKS_DUE:
+                decoded += self._early.release()
             else:
-                decoded.append(self._decoder.decode(event))
+                decoded += self._early.decode(event)
         return decoded
 
     async def _carry_out(self) -> None:
