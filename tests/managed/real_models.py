@@ -49,6 +49,10 @@ class RealModel(ABC):
     def run(self, command: str, *, when: str = "") -> None: ...
 
     @abstractmethod
+    def read(self, path: str, *, when: str = "") -> None:
+        """Read a file with the agent's own tool; Codex has none but its shell."""
+
+    @abstractmethod
     def get_weather(self, *, when: str = "") -> None:
         """Call the custom tool for `CITY`."""
 
@@ -104,6 +108,9 @@ class ClaudeModel(RealModel):
 
     def run(self, command: str, *, when: str = "") -> None:
         self._script.add(messages_replies.call("Bash", {"command": command}, when=when))
+
+    def read(self, path: str, *, when: str = "") -> None:
+        self._script.add(messages_replies.call("Read", {"file_path": path}, when=when))
 
     def get_weather(self, *, when: str = "") -> None:
         self._script.add(messages_replies.call("mcp__everyagent__get_weather", CITY, when=when))
@@ -166,6 +173,9 @@ class CodexModel(RealModel):
 
     def run(self, command: str, *, when: str = "") -> None:
         self._script.add(responses_replies.run(command, when=when))
+
+    def read(self, path: str, *, when: str = "") -> None:
+        self._script.add(responses_replies.run(f"cat {path}", when=when))
 
     def get_weather(self, *, when: str = "") -> None:
         self._script.add(responses_replies.call("get_weather", {**CITY}, namespace="mcp__everyagent", when=when))
@@ -241,6 +251,9 @@ class OpencodeModel(RealModel):
     def run(self, command: str, *, when: str = "") -> None:
         self._script.add(chat_replies.run(command, when=when))
 
+    def read(self, path: str, *, when: str = "") -> None:
+        self._script.add(chat_replies.call("read", {"filePath": path}, when=when))
+
     def get_weather(self, *, when: str = "") -> None:
         self._script.add(chat_replies.call("everyagent_get_weather", {**CITY}, when=when))
 
@@ -301,6 +314,9 @@ class AmpModel(RealModel):
 
     def run(self, command: str, *, when: str = "") -> None:
         self._script.add(amp_replies.call("shell_command", {"command": command}, when=when))
+
+    def read(self, path: str, *, when: str = "") -> None:
+        self._script.add(amp_replies.call("Read", {"path": path}, when=when))
 
     def get_weather(self, *, when: str = "") -> None:
         self._script.add(amp_replies.call("mcp__everyagent__get_weather", CITY, when=when))

@@ -2,12 +2,19 @@
 
 from collections.abc import Generator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import httpx2
 import pytest
+from msgspec.structs import replace
 
+from everyagent.agents.adapter import Adapter, Catalog
+from everyagent.agents.opencode import catalog as opencode
 from everyagent.config import ConfigError, Settings, read_prices
+from everyagent.errors import BadRequest
+from everyagent.managed.sessions.budgets import refuse_blind
+from everyagent.model.agents import Model
 from everyagent.model.events import EventData, ModelResponded, SessionUpdated, TurnEnded, TurnStarted
 from everyagent.model.prices import Price, Prices
 from everyagent.model.usage import Usage
@@ -102,6 +109,19 @@ def test_a_session_of_unknown_cost_cannot_have_a_budget(
     }
     assert model in refused(daemon, "/sessions", again)
     raw.call("DELETE", raw.path)
+
+
+def test_agents_that_know_some_prices_report_the_cost_of_those_models_only() -> None:
+    """OpenCode: `capabilities.cost` is set, and each model says whether its cost is reported."""
+    agent = cast("Adapter", SimpleNamespace(name="opencode", title="OpenCode"))
+    models = [Model(id="a/priced", costs=True), Model(id="a/free")]
+    catalog = Catalog(models=models, default_model="a/free", agent_modes=[], permission_modes=[])
+    refuse_blind(agent, catalog, "a/priced", Prices({}))
+    refuse_blind(agent, replace(catalog, costs=True), "any", Prices({}))
+    for unknown in ("a/free", "any", None):
+        with pytest.raises(BadRequest):
+            refuse_blind(agent, catalog, unknown, Prices({}))
+    assert opencode.CAPABILITIES.cost
 
 
 # -- prices -------------------------------------------------------------------------------------------------------

@@ -24,9 +24,9 @@ from everyagent.runtime.limits import UNLIMITED, ProcessLimits
 class Capabilities(Struct, frozen=True, kw_only=True, rename="camel"):
     """The features of an agent. The daemon decides by these flags, never by the agent's name.
 
-    `cost`: the agent reports the cost of each turn, for every model. `messageEcho`: it repeats each user message, which
-    completes that message's item. `subagentInterrupt`: a single sub-agent can be
-    stopped. `ownToolsOff`: the agent can run without its own tools.
+    `cost`: the agent reports the cost of each turn, if it knows the price of the model. `messageEcho`: it repeats each
+    user message, which completes that message's item. `subagentInterrupt`: a single sub-agent can be stopped.
+    `ownToolsOff`: the agent can run without its own tools.
     """
 
     plan_mode: bool = False
@@ -64,7 +64,8 @@ class Capabilities(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Catalog(Struct, frozen=True, kw_only=True, rename="camel"):
-    """The choices that an agent offers. `openModels`: it accepts model names that are not listed.
+    """The choices that an agent offers. `openModels`: it accepts model names that are not listed. `costs`: it reports
+    the cost of every model; otherwise of those that are marked so.
 
     `tools` are the agent's own tools, to which tool policies apply; with `openTools` it may have more. `sandbox` names
     what limits the network of its commands: the agent itself (`own`) or the shell that the daemon gives it (`shell`);
@@ -77,6 +78,7 @@ class Catalog(Struct, frozen=True, kw_only=True, rename="camel"):
     agent_modes: list[Mode]
     permission_modes: list[Mode]
     open_models: bool = False
+    costs: bool = False
     tools: list[AgentTool] = []
     open_tools: bool = False
     sandbox: Literal["own", "shell"] | None = None

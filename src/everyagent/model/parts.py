@@ -30,11 +30,14 @@ class ToolCallPart(Part, frozen=True, kw_only=True, tag="tool_call"):
 
 
 class ToolResultPart(Part, frozen=True, kw_only=True, tag="tool_result"):
+    """`stderr` is the part of `output` that the agent reports as such. Agents join the streams of most commands."""
+
     call_id: str
     output: str
     is_error: bool | None = None
     exit_code: int | None = None
     duration_ms: int | None = None
+    stderr: str | None = None
 
 
 class FileRefPart(Part, frozen=True, kw_only=True, tag="file_ref"):

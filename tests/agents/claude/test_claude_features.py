@@ -103,6 +103,16 @@ def test_an_image_that_a_tool_reads_is_an_image_part(session: ClaudeSession) -> 
     assert image.data
 
 
+def test_stderr_is_apart_where_claude_code_tells_it_apart(session: ClaudeSession) -> None:
+    """It joins both streams of a command, and adds what it has to say about the command as stderr."""
+    session.model.script.add(call("Bash", {"command": "cd / && echo out && echo err >&2"}), say("Done."))
+    session.create(permissionMode="bypass").turn("Go there")
+    (part,) = [part for part in session.items("tool_result")[0].content if isinstance(part, ToolResultPart)]
+    assert "out\nerr" in part.output
+    assert part.stderr
+    assert "cwd was reset" in part.stderr
+
+
 def test_the_system_prompt_is_appended(session: ClaudeSession) -> None:
     """Also a prompt that is longer than the limit of an argument."""
     prompt = "Always answer as a pirate." + " Arr." * 40_000

@@ -11,7 +11,7 @@ from tests.scripted.chat_replies import call, images, run, say
 
 from everyagent.model.events import PermissionRequested, ToolRequested, TurnEnded
 from everyagent.model.items import text_of
-from everyagent.model.parts import StatusPart, ToolCallPart, ToolResultPart
+from everyagent.model.parts import ImagePart, StatusPart, ToolCallPart, ToolResultPart
 
 HERE = Path(__file__).parent
 TODOS: list[object] = [
@@ -98,6 +98,15 @@ def test_an_image_reaches_the_model_from_a_file_and_from_the_message(session: Op
     inline = {"data": base64.b64encode(png()).decode(), "mime": "image/png", "filename": "pic.png"}
     session.turn("And this?", attachments=[inline])
     assert len(images(session.model.requests[-1:])) == 2
+
+
+def test_an_image_that_a_tool_reads_has_its_path(session: OpencodeSession) -> None:
+    picture = session.workspace / "seen.png"
+    picture.write_bytes(png())
+    session.model.script.add(call("read", {"filePath": str(picture)}), say("Red."))
+    session.create().turn("Which colour?")
+    (image,) = [part for part in session.items("tool_result")[0].content if isinstance(part, ImagePart)]
+    assert (image.path, image.mime) == (str(picture), "image/png")
 
 
 def test_a_text_file_is_read_to_the_model_from_a_file_and_from_the_message(session: OpencodeSession) -> None:

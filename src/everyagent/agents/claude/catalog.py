@@ -36,6 +36,7 @@ def catalog(models: list[wire.ClaudeModel]) -> Catalog:
         agent_modes=AGENT_MODES,
         permission_modes=PERMISSION_MODES,
         open_models=True,
+        costs=True,
         tools=TOOLS,
         sandbox="shell",
     )

@@ -58,6 +58,7 @@ def result(key: str, block: ClaudeBlock, structured: Raw, call: ClaudeCall, *, s
         is_error=failed,
         exit_code=_exit_code(output.text, failed, known) if call.name == "Bash" else None,
         duration_ms=_duration(structured),
+        stderr=(known.stderr or None) if known and call.name == "Bash" else None,
     )
     return Item(
         item_id=f"{key} result",

@@ -145,6 +145,7 @@ class Structured(Struct, frozen=True):
     content: Any = None
     interrupted: bool = False
     backgroundTaskId: str | None = None
+    stderr: str = ""
 
 
 class Spent(Struct, frozen=True):

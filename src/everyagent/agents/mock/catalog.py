@@ -17,6 +17,7 @@ CATALOG = Catalog(
         Model(id="mock-large", name="Mock Large", variants=_VARIANTS, default_variant="low"),
     ],
     default_model="mock-small",
+    costs=True,
     agent_modes=modes(
         {
             "build": "Does what the directives say",

@@ -10,7 +10,7 @@ from everyagent.agents.opencode.protocol import wire
 from everyagent.agents.opencode.protocol.rest import Rest, read
 from everyagent.model.agents import Mode, Model
 
-CAPABILITIES = replace(CODING_AGENT, shared_process=True, message_echo=True)
+CAPABILITIES = replace(CODING_AGENT, shared_process=True, message_echo=True, cost=True)
 #: The default agent.
 _FIRST = "build"
 

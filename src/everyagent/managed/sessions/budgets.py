@@ -9,7 +9,7 @@ from everyagent.model.prices import Prices
 def refuse_blind(adapter: Adapter, catalog: Catalog, model: str | None, prices: Prices) -> None:
     """Raises if neither the agent nor the operator's prices give the session's cost."""
     chosen = model or catalog.default_model or adapter.name
-    known = adapter.capabilities.cost or any(each.id == chosen and each.costs for each in catalog.models)
+    known = catalog.costs or any(each.id == chosen and each.costs for each in catalog.models)
     if not known and chosen not in prices:
         raise BadRequest(
             f"A budget for this session could not be kept: {adapter.title} does not say what {chosen!r} costs, and the "
