@@ -61,6 +61,8 @@ class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
     With `blobs`, large bodies and uploads are in an S3 bucket or a folder, not in the store.
     With `cluster`, other daemons share the store, and reach this one at `node_url`, by default where it listens.
     They send each other news over the NATS servers `bus`, several with commas between them, else over the store.
+    Webhooks may be sent to `webhook_networks`, several with commas between them, besides public addresses; an endpoint
+    that failed for `webhook_pause_after` seconds is paused. People reach this daemon at `public_url`.
     One of `vault_key...` gives the key that encrypts secrets, by default the data folder's `vault.key`.
     `agents` are agents of the user's own, `oidc` is the sign-in of the inspector; only `config.toml` has them.
     """
@@ -97,6 +99,9 @@ class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
     vault_key: Annotated[str, Meta(min_length=1)] | None = None
     vault_key_file: Path | None = None
     vault_key_command: Annotated[str, Meta(min_length=1)] | None = None
+    webhook_networks: Annotated[str, Meta(min_length=1)] | None = None
+    webhook_pause_after: Annotated[float, Meta(gt=0)] = 86_400.0
+    public_url: Annotated[str, Meta(pattern="^https?://[^/?#]+/?$")] | None = None
     log_format: LogFormat = "auto"
     agents: dict[AgentName, OwnAgent] = {}
     oidc: OidcSettings | None = None
@@ -128,6 +133,8 @@ def load(flags: Mapping[str, object] | None = None, environ: Mapping[str, str] =
             f"Listening on {settings.host} without a token would let anybody on the network run agents here. "
             f"Remove no-token ({given['no-token'].origin}), or listen on 127.0.0.1."
         )
+    if settings.webhook_networks is not None:
+        _check_networks(settings.webhook_networks, given["webhook-networks"].origin)
     if settings.blobs is not None and settings.store is None:
         raise ConfigError(
             f"A place for blobs ({given['blobs'].origin}) needs a PostgreSQL store: --store. With SQLite, they are in "
@@ -142,6 +149,16 @@ def load(flags: Mapping[str, object] | None = None, environ: Mapping[str, str] =
     if settings.oidc is not None and find_spec("jwt") is None:
         raise ConfigError("The sign-in with OpenID Connect needs one more package: pip install 'everyagent[oidc]'.")
     return settings
+
+
+def _check_networks(text: str, origin: str) -> None:
+    from ipaddress import ip_network
+
+    for each in text.split(","):
+        try:
+            ip_network(each.strip())
+        except ValueError as error:
+            raise ConfigError(f"{origin} has an invalid network: {error}. Write 10.0.0.0/8, or ::1.") from error
 
 
 def _check_cluster(settings: Settings, origin: str) -> None:

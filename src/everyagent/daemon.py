@@ -44,6 +44,7 @@ from everyagent.sessions.services import Services
 from everyagent.sessions.supervisor import Supervisor
 from everyagent.store import join_cluster, open_log
 from everyagent.vault_key import open_vault
+from everyagent.webhooks.lazy import LazyWebhooks, WebhookSettings
 
 if TYPE_CHECKING:
     from everyagent.api.forwarding import Forwarder
@@ -141,6 +142,19 @@ async def sessions_of(
                 limits=limits,
                 max_sessions=policy.max_sessions,
             )
+            webhooks = services.webhooks = LazyWebhooks(
+                log,
+                storage.records,
+                vault,
+                clock,
+                tasks,
+                WebhookSettings(
+                    networks=settings.webhook_networks,
+                    pause_after=settings.webhook_pause_after,
+                    public_url=settings.public_url or url or "",
+                    link_key=vault.derived(b"answer links"),
+                ),
+            )
             managed.sessions = sessions = Sessions(
                 log=log,
                 agents=agents,
@@ -165,20 +179,26 @@ async def sessions_of(
             if cluster is not None:
                 from everyagent.cluster.node import Node
 
+                async def refresh() -> None:
+                    await keys.reload()
+                    await webhooks.refresh()
+
                 node = services.node = Node(
                     cluster,
                     vault.derived(b"forwarded requests"),
                     abandon=supervisor.abandon,
                     take_up=take_up,
-                    refresh=keys.reload,
+                    refresh=refresh,
                     live_sessions=lambda: sum(actor.live for actor in supervisor.actors()),
                 )
                 supervisor.release = cluster.release
                 keys.changed.append(lambda: cluster.announce("keys_changed"))
+                webhooks.nodes = node.ids
                 tasks.start_soon(cluster.run)
                 tasks.start_soon(node.run)
             try:
                 await take_up()
+                await webhooks.refresh()
                 tasks.start_soon(supervisor.sweep)
                 yield sessions
             finally:
@@ -294,5 +314,5 @@ def _hosts(settings: Settings, node_url: str | None) -> set[str]:
         names |= {str(entry[4][0]) for entry in socket.getaddrinfo(hostname, None)}
     if settings.allowed_host:
         names |= set(settings.allowed_host.split(","))
-    urls = (node_url, settings.oidc.url if settings.oidc else None)
+    urls = (node_url, settings.public_url, settings.oidc.url if settings.oidc else None)
     return names | {urlsplit(url).netloc for url in urls if url}

@@ -192,7 +192,7 @@ async def test_a_turn_over_the_budget_of_its_key_is_interrupted(server: Keyed, t
         assert (await client.post("/v1/sessions/one/messages/stream", json=message)).status_code == 200
     events = (await client.get("/v1/sessions/one/events")).json()["events"]
     (ended,) = [event for event in events if event["type"] == "turn.ended"]
-    assert ended["data"]["stop_reason"] == "interrupted"
+    assert ended["data"]["stop_reason"] == "budget"
     refused = await client.post("/v1/sessions/one/messages", json=message)
     assert (refused.status_code, refused.json()["code"]) == (402, "budget_exceeded")
 

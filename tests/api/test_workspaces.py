@@ -92,6 +92,8 @@ async def belongings(client: httpx2.AsyncClient, folder: Path) -> Belongings:
     resource_id = await _made(client, f"{root}/sessions/{managed}/resources", resource)
     threads = (await client.get(f"{root}/sessions/{managed}/threads")).json()["data"]
     worker = await _made(client, f"{root}/environments/{environment}/keys", {"name": "secret"})
+    hook = await client.post("/v1/webhooks", json={"url": "https://93.184.215.14/", "events": ["error"]})
+    assert hook.status_code == 200, hook.text
     ids = {
         "session_id": "secret-session",
         "agent_id": agent,
@@ -102,6 +104,7 @@ async def belongings(client: httpx2.AsyncClient, folder: Path) -> Belongings:
         "memory_version_id": versions[0]["id"],
         "file_id": file,
         "key_id": worker,
+        "webhook_id": hook.json()["webhook"]["webhookId"],
         "credential_id": credential,
         "skill_id": skill.json()["id"],
         "version": skill.json()["latest_version_id"],

@@ -11,6 +11,8 @@ from msgspec import Struct
 
 from everyagent.api import request_decoding, ui
 from everyagent.api.access_control import AccessControl
+from everyagent.api.answer_link import PATH as ANSWER_PATH
+from everyagent.api.answer_link import AnswerLinkApi
 from everyagent.api.asgi import ASGIApp, ClientDisconnect, Receive, Scope, Send
 from everyagent.api.authorization import authorize
 from everyagent.api.context import ApiSettings, Context
@@ -89,6 +91,7 @@ class Application:
         self._keys = keys = sessions.services.keys
         self._audit = RequestAudit(keys)
         self._sign_in = SignIn(settings.oidc, keys)
+        self._answer_links = AnswerLinkApi(sessions, self._audit, forwarder)
         self._in_flight = RequestsInFlight(settings.max_requests, always=public)
         self.owner = OwnerToken(settings.token, settings.token_file)
         self.owner.replaced.append(lambda: self.readers.end(OWNER_ID))
@@ -98,7 +101,7 @@ class Application:
             owner=self.owner,
             hosts=settings.hosts,
             origins=settings.origins,
-            public=lambda path: path in public or ui.is_inspector_path(path),
+            public=lambda path: path in public or ui.is_inspector_path(path) or path.startswith(ANSWER_PATH),
             keys=keys,
             limited=self._limited_principal,
             forwarded=forwarder.principal if forwarder else None,
@@ -126,6 +129,9 @@ class Application:
         if ui.is_inspector_path(scope["path"]):
             sender.route = "/ui"
             return await self._sign_in.answer(scope) if SignIn.covers(scope["path"]) else ui.answer(scope)
+        if scope["path"].startswith(ANSWER_PATH):
+            sender.route = "/answer"
+            return await self._answer_links.answer(scope, receive)
         route, path = api.router.find(scope["method"], scope["path"])
         sender.route = route.path
         forwarder = self._forwarder

@@ -21,6 +21,7 @@ from everyagent.api.universal import (
     messages,
     search,
     sessions,
+    webhooks,
 )
 
 ROUTES: tuple[Route, ...] = tuple(
@@ -40,6 +41,7 @@ ROUTES: tuple[Route, ...] = tuple(
         custom_tools.routes,
         mcp.routes,
         keys.routes,
+        webhooks.routes,
     )
     for route in table.all
 )

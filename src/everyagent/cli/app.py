@@ -51,6 +51,7 @@ app.command("everyagent.cli.search:search", name="search", help="Search the tran
 app.command("everyagent.cli.doctor:doctor", name="doctor", help="Check this installation, its settings and its agents.")
 app.command("everyagent.cli.token:token", name="token", help="Print the access token, or replace it.")
 app.command("everyagent.cli.keys:app", name="keys", help="Make, list and revoke API keys.")
+app.command("everyagent.cli.webhooks:app", name="webhooks", help="Tell other servers what happens in sessions.")
 app.command("everyagent.cli.audit:app", name="audit", help="Show who did what, and check the record of it.")
 app.command("everyagent.cli.log:app", name="log", help="Check the stored log.")
 app.command("everyagent.cli.cluster:app", name="cluster", help="Show the daemons that share a database.")

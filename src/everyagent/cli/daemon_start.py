@@ -27,7 +27,7 @@ _VALUED = frozenset(
             "node-url",
             "session-memory",
         ),
-        *("vault-key-file", "vault-key-command"),
+        *("vault-key-file", "vault-key-command", "webhook-networks", "webhook-pause-after", "public-url"),
         *("session-processes", "session-cpu", "session-open-files", "session-disk"),
     }
 )

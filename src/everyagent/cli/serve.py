@@ -41,6 +41,9 @@ def serve(
     cluster: Annotated[bool | None, Parameter(negative=())] = None,
     node_url: str | None = None,
     bus: str | None = None,
+    webhook_networks: str | None = None,
+    webhook_pause_after: float | None = None,
+    public_url: str | None = None,
     vault_key_file: Path | None = None,
     vault_key_command: str | None = None,
     log_format: LogFormat | None = None,
@@ -120,6 +123,14 @@ def serve(
     bus
         NATS servers that carry new events between the nodes of a cluster: nats://host:4222, with commas between
         several. [default: NOTIFY of the store]
+    webhook_networks
+        Networks that webhooks may be sent to although they are not public, such as 10.0.0.0/8 or 127.0.0.1, with
+        commas between several. [default: none]
+    webhook_pause_after
+        Seconds after which a webhook whose every attempt has failed is paused. [default: 86400]
+    public_url
+        The address at which people reach the daemon, such as https://agents.example.org. Links in webhooks lead there.
+        [default: the one it listens on]
     vault_key_file
         A file with the key that encrypts stored secrets, such as a mounted secret: 32 bytes, or their hex or base64
         form. [default: vault.key in the data folder, made at the first start]
@@ -161,6 +172,9 @@ def serve(
             "cluster": cluster,
             "node-url": node_url,
             "bus": bus,
+            "webhook-networks": webhook_networks,
+            "webhook-pause-after": webhook_pause_after,
+            "public-url": public_url,
             "vault-key-file": vault_key_file,
             "vault-key-command": vault_key_command,
             "log-format": log_format,

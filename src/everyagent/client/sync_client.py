@@ -126,6 +126,15 @@ class Client:
     audit = _Method(calls.audit)
     verify_audit = _Method(calls.verify_audit)
 
+    webhooks = _Method(calls.webhooks)
+    webhook = _Method(calls.webhook)
+    create_webhook = _Method(calls.create_webhook)
+    update_webhook = _Method(calls.update_webhook)
+    remove_webhook = _Method(calls.remove_webhook)
+    send_test_webhook = _Method(calls.send_test_webhook)
+    replay_webhook = _Method(calls.replay_webhook)
+    deliveries = _Method(calls.deliveries)
+
     event_page = _Method(calls.event_page)
     frames = _Method(calls.frames)
 

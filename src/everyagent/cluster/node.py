@@ -81,6 +81,10 @@ class Node:
     def bus(self) -> BusStatus:
         return self._log.bus()
 
+    def ids(self) -> tuple[list[str], str]:
+        """The ids of the living nodes, as the last heartbeat found them, and that of this one."""
+        return [node.node_id for node in self.nodes], self.node_id
+
     def database_time(self) -> int:
         """The database's clock, in microseconds, as far as this node knows it."""
         micros, at = self._clock_at

@@ -326,6 +326,11 @@ class Log(Protocol):
         """The last committed sequence, if the log has it in memory."""
         ...
 
+    @property
+    def last_commit(self) -> int:
+        """The number of the newest commit of the feed."""
+        ...
+
     async def reseal(self, anew: Callable[[bytes, str], bytes]) -> int:
         """Replaces every sealed value of sessions, inputs and records by `anew(sealed, id)`, all or none.
 

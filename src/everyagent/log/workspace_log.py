@@ -180,6 +180,10 @@ class WorkspaceLog:
     def head(self, session: int) -> int | None:
         return self._log.head(session)
 
+    @property
+    def last_commit(self) -> int:
+        return self._log.last_commit
+
     async def reseal(self, anew: Callable[[bytes, str], bytes]) -> int:
         return await self._log.reseal(anew)
 

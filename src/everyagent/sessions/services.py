@@ -14,6 +14,7 @@ from everyagent.sessions.locks import Locks
 
 if TYPE_CHECKING:
     from everyagent.cluster.node import Node
+    from everyagent.webhooks.lazy import LazyWebhooks
 
 
 class Services(Struct, kw_only=True):
@@ -28,3 +29,4 @@ class Services(Struct, kw_only=True):
     keys: Keyring | None = None
     locks: Locks = field(default_factory=Locks)
     node: "Node | None" = None
+    webhooks: "LazyWebhooks | None" = None

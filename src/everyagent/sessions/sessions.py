@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from everyagent.errors import BadRequest
 from everyagent.log.chunk import EventChunk
 from everyagent.log.log import (
+    AskRecord,
     EventQuery,
     JoinedPage,
     Log,
@@ -229,19 +230,14 @@ class Sessions:
 
     async def asks(self, session_id: str | None, *, pending: bool) -> "list[AskInfo]":
         session = (await self._log.session(session_id)).number if session_id else None
-        return [
-            AskInfo(
-                ask_id=ask.ask_id,
-                kind=ask.kind,
-                session_id=ask.session_id,
-                sequence=ask.sequence,
-                asked_at=ask.asked_at // 1000,
-                pending=ask.answer is None,
-                request=msgspec.json.decode(ask.request),
-                answer=msgspec.json.decode(ask.answer) if ask.answer else None,
-            )
-            for ask in await self._log.asks(session, pending=pending)
-        ]
+        return [_ask_info(ask) for ask in await self._log.asks(session, pending=pending)]
+
+    async def ask(self, session_id: str, ask_id: str) -> AskInfo:
+        session = (await self._log.session(session_id)).number
+        found = await self._log.ask(session, ask_id)
+        if found is None:
+            raise await closed_ask(self._log, session, ask_id)
+        return _ask_info(found)
 
     async def answer(self, session_id: str, ask_id: str, answer: Answer) -> None:
         """The first answer counts; it is on disk before the agent gets it."""
@@ -344,3 +340,16 @@ class Sessions:
     async def _writable(self, session_id: str) -> None:
         if (await self._log.session(session_id)).status == "ended":
             raise session_ended(session_id)
+
+
+def _ask_info(ask: AskRecord) -> AskInfo:
+    return AskInfo(
+        ask_id=ask.ask_id,
+        kind=ask.kind,
+        session_id=ask.session_id,
+        sequence=ask.sequence,
+        asked_at=ask.asked_at // 1000,
+        pending=ask.answer is None,
+        request=msgspec.json.decode(ask.request),
+        answer=msgspec.json.decode(ask.answer) if ask.answer else None,
+    )

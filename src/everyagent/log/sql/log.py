@@ -192,6 +192,10 @@ class SqlLog(ABC, Generic[C, W]):
         return self._recent.head(session)
 
     @property
+    def last_commit(self) -> int:
+        return self._recent.commit
+
+    @property
     def full(self) -> bool:
         return self._writer.full
 

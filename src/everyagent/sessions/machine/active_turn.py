@@ -1,5 +1,7 @@
 """The running turn of a session."""
 
+from typing import Literal
+
 from msgspec.structs import replace
 
 from everyagent.agents.adapter import Death, Prompt
@@ -11,11 +13,13 @@ class ActiveTurn:
     """`prompt` is None for a turn that the agent began by itself.
 
     `prompted`: the agent was given the prompt; `responded`: it has sent something since. `failure` is the error with
-    which the daemon stops it; without one, a turn that is stopped counts as interrupted. `announced` are the calls of
+    which the daemon stops it; without one, a turn that is stopped ends with `stop_reason`. `announced` are the calls of
     custom tools in its messages.
     """
 
-    __slots__ = ("announced", "cancelled", "failure", "prompt", "prompted", "responded", "tries", "turn_id")
+    __slots__ = (
+        *("announced", "cancelled", "failure", "prompt", "prompted", "responded", "stop_reason", "tries", "turn_id"),
+    )
 
     def __init__(self, turn_id: str | None, prompt: Prompt | None, announced: AnnouncedCalls | None = None) -> None:
         self.turn_id = turn_id
@@ -24,14 +28,17 @@ class ActiveTurn:
         self.responded = False
         self.cancelled = False
         self.failure: str | None = None
+        self.stop_reason: Literal["interrupted", "budget"] = "interrupted"
         self.tries = 0
         self.announced = announced or AnnouncedCalls()
 
     def ended_by(self, data: EventData) -> EventData:
-        """The agent's end of this turn, as an error if the daemon stopped it for one. Other events stay as they are."""
-        if self.failure is None or not isinstance(data, TurnEnded):
+        """The agent's end of this turn, with the daemon's reason if it stopped it. Other events stay as they are."""
+        if not isinstance(data, TurnEnded):
             return data
-        return replace(data, stop_reason="error", error=self.failure)
+        if self.failure is not None:
+            return replace(data, stop_reason="error", error=self.failure)
+        return replace(data, stop_reason=self.stop_reason) if data.stop_reason == "interrupted" else data
 
     def may_go_on(self, death: Death) -> bool:
         """Whether a new agent may be given the same prompt after this death."""

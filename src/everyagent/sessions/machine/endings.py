@@ -17,10 +17,10 @@ def how(death: Death) -> str:
 
 
 def cancelled(sequencer: Sequencer, turn: ActiveTurn) -> list[Emission]:
-    """The turn was stopped by a client, or by the daemon for an error."""
+    """The turn was stopped by a client, or by the daemon for an error or a budget."""
     if turn.failure:
         return sequencer.end_turn("error", turn.failure, error=turn.failure)
-    return sequencer.end_turn("interrupted", "The turn was cancelled.")
+    return sequencer.end_turn(turn.stop_reason, "The turn was cancelled.")
 
 
 def death(sequencer: Sequencer, death: Death, turn: ActiveTurn | None, *, final: bool = False) -> list[Emission]:

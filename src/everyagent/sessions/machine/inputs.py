@@ -1,7 +1,7 @@
 """Everything that can happen to a session: the inputs of its machine."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct, UnsetType, field
@@ -21,6 +21,7 @@ class Batch(Struct, frozen=True, kw_only=True):
 
     `frame` is the request as it is recorded; without `recorded` only if events are made from it.
     `interrupt` is the reason to stop the running turn; with `interrupt_next` also one that is about to begin.
+    `stop_reason` is that of the stopped turn.
     `notice` is an event of the daemon; an `Error` is also the reason why an interrupted turn fails.
     `subagents` are the calls whose sub-agents are stopped alone.
     `early` are answers to asks that the agent has yet to make, by the item of their call.
@@ -37,6 +38,7 @@ class Batch(Struct, frozen=True, kw_only=True):
     recorded: bool = True
     interrupt: str | None = None
     interrupt_next: bool = False
+    stop_reason: Literal["interrupted", "budget"] = "interrupted"
     notice: Error | ItemCompleted | None = None
     subagents: Sequence[str] = ()
     answers: Sequence[tuple[str, Answer]] = ()
@@ -61,7 +63,9 @@ def cancel_batch() -> Batch:
 def budget_batch(name: str) -> Batch:
     """Stops a turn whose API key has used up its budget."""
     why = f"The budget of the API key {name!r} is used up."
-    return Batch(frame=b'{"cause":"key_budget"}', direction="daemon", recorded=False, interrupt=why)
+    return Batch(
+        frame=b'{"cause":"key_budget"}', direction="daemon", recorded=False, interrupt=why, stop_reason="budget"
+    )
 
 
 def message_batch(item_id: str, message: SendMessage, receipt: Receipt | None) -> Batch:

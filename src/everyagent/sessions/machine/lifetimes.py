@@ -16,7 +16,7 @@ def after_turn(lifetime: Lifetime, turn: TurnEnded, by: EventSource, death: Deat
     match turn.stop_reason:
         case "error":
             return failed(turn.error or "The turn failed.", by, death)
-        case "interrupted" | "terminated":
+        case "interrupted" | "budget" | "terminated":
             return SessionEnded(reason="terminated", terminated_by="daemon")
         case _:
             return SessionEnded(reason="completed", terminated_by="agent")

@@ -118,6 +118,8 @@ class Machine:
         if batch.interrupt_next:
             self._begin_next(decision)
         stopped = state.turn if batch.interrupt else None
+        if stopped:
+            stopped.stop_reason = batch.stop_reason
         if stopped and isinstance(batch.notice, Error):
             stopped.failure = batch.notice.message
         decision.patient = decision.stopped = stopped is not None
@@ -201,7 +203,7 @@ class Machine:
         if turn.prompted and self.state.live:
             decision.effects.append(effects.InterruptAgent(turn))
             return
-        decision.transaction.emit(self.state.sequencer.end_turn("interrupted", why))
+        decision.transaction.emit(self.state.sequencer.end_turn(turn.stop_reason, why))
         decision.effects = [effect for effect in decision.effects if not isinstance(effect, effects.PromptAgent)]
         self._finish_turn(decision)
 
@@ -334,6 +336,7 @@ class Machine:
         decision.transaction.end_frame()
         if projection.overspent and state.turn and not state.turn.cancelled:
             decision.note({"cause": "budget_reached"})
+            state.turn.stop_reason = "budget"
             self._interrupt(state.turn, "The turn was interrupted.", decision)
 
     def _agent_ready(self, turn: ActiveTurn, decision: Decision) -> None:

@@ -1,0 +1,1 @@
+"""Webhooks: tells other servers what happens in sessions, in signed HTTP requests made from the log."""
