@@ -42,6 +42,7 @@ MEASUREMENTS: dict[str, Callable[[Plan], list[Figure]]] = {
     "list": listing.measure,
     "managed": managed.measure,
     "growth": growth.measure,
+    "growth-postgres": growth.measure_postgres,
     "cluster": cluster.measure,
     "claude": claude.measure,
     "acp": acp.measure,

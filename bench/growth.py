@@ -1,21 +1,26 @@
-"""Cost of appends and pages in a large log compared with a small one, in alternating runs."""
+"""Cost of appends and pages in a large log compared with a small one, in alternating runs, on both databases."""
 
 import asyncio
 import random
 import shutil
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
 
+import psycopg
 import uvloop
+from psycopg.sql import SQL, Identifier
 
 from bench.figure import Figure, Standard, Unmeasured
 from bench.machine import load_average
 from bench.plan import Plan
 from bench.served import folder
 from everyagent.clock import SystemClock
+from everyagent.dev_cluster.postgres import PostgresServer
 from everyagent.log.log import Append, EventQuery, NewEvent, NewFrame, SessionRecord
+from everyagent.log.postgres import PostgresLog
 from everyagent.log.sqlite import SqliteLog
 from everyagent.model.events import TYPE_NUMBERS
 
@@ -41,17 +46,17 @@ _FRAME = b'{"type":"text","id":"msg_1_1","index":0,"text":" about twenty-four ch
 
 
 class Grown:
-    """A log of this many events in sessions that grow at the same time, in bursts."""
+    """A log of this many events in sessions that grow at the same time, in bursts. `store` opens it."""
 
-    def __init__(self, path: Path, events: int) -> None:
-        self._path = path
+    def __init__(self, store: "Store", events: int) -> None:
+        self._store = store
         self.events = events
         self._sessions: list[tuple[SessionRecord, int]] = []
         self._random = random.Random(events)
 
     async def build(self) -> None:
         deadline = time.monotonic() + BUILD_SECONDS
-        log = await SqliteLog.open(self._path, SystemClock())
+        log = await self._store()
         try:
             for number in range(max(10, min(1_000, self.events // PAGE))):
                 record = await log.create(_record(f"session-{number}"), [_event(1, 0)])
@@ -69,11 +74,7 @@ class Grown:
             await log.close()
 
     async def open(self) -> None:
-        """Opens the log after reading its file, so that the log is measured and not the disk."""
-        with (self._path / "everyagent.db").open("rb", buffering=0) as file:
-            while file.read(1 << 20):
-                continue
-        self._log = await SqliteLog.open(self._path, SystemClock())
+        self._log = await self._store()
 
     async def close(self) -> None:
         await self._log.close()
@@ -102,17 +103,60 @@ class Grown:
         )
 
 
+#: Opens a log.
+Store = Callable[[], Awaitable[SqliteLog | PostgresLog]]
+
+
 def measure(plan: Plan) -> list[Figure]:
+    with _room(plan) as path:
+
+        def store(name: str) -> Store:
+            async def opened() -> SqliteLog:
+                """After reading its file, so that the log is measured and not the disk."""
+                file = path / name / "everyagent.db"
+                if file.exists():
+                    with file.open("rb", buffering=0) as reading:
+                        while reading.read(1 << 20):
+                            continue
+                return await SqliteLog.open(path / name, SystemClock())
+
+            return opened
+
+        return _run(store("small"), store("large"), "in a file in memory", plan)
+
+
+def measure_postgres(plan: Plan) -> list[Figure]:
+    with _room(plan) as path, ExitStack() as at_the_end:
+        path.chmod(0o711)
+        (path / "server").mkdir()
+        server = PostgresServer(path / "server")
+        at_the_end.callback(server.stop)
+        server.start()
+
+        def store(name: str) -> Store:
+            with psycopg.connect(server.url, autocommit=True) as connection:
+                connection.execute(SQL("CREATE DATABASE {}").format(Identifier(name)))
+            url = f"{server.url.removesuffix('postgres')}{name}"
+            return lambda: PostgresLog.open(url, path / name, SystemClock())
+
+        return _run(store("small"), store("large"), "in PostgreSQL", plan)
+
+
+@contextmanager
+def _room(plan: Plan) -> Generator[Path]:
     with folder() as path:
         need = BYTES_AN_EVENT * plan.log_events * 3 // 2
         if shutil.disk_usage(path).free < need:
             raise Unmeasured(f"{need / 1e9:.0f} GB free are needed in {path.parent}; TMPDIR names another folder")
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            return runner.run(_measure(path, plan))
+        yield path
 
 
-async def _measure(path: Path, plan: Plan) -> list[Figure]:
-    small, large = Grown(path / "small", SMALL_EVENTS), Grown(path / "large", plan.log_events)
+def _run(small: "Store", large: "Store", where: str, plan: Plan) -> list[Figure]:
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_measure(Grown(small, SMALL_EVENTS), Grown(large, plan.log_events), where, plan))
+
+
+async def _measure(small: Grown, large: Grown, where: str, plan: Plan) -> list[Figure]:
     began = time.monotonic()
     for log in (small, large):
         await log.build()
@@ -121,8 +165,8 @@ async def _measure(path: Path, plan: Plan) -> list[Figure]:
         await log.open()
     try:
         return [
-            await _compared(f"append of {APPENDED}", small.append, large.append, plan, built),
-            await _compared(f"page of {PAGE:,}", small.page, large.page, plan),
+            await _compared(f"append of {APPENDED} {where}", small.append, large.append, plan, built),
+            await _compared(f"page of {PAGE:,} {where}", small.page, large.page, plan),
         ]
     finally:
         for log in (small, large):
@@ -146,7 +190,7 @@ async def _compared(what: str, small: Operation, large: Operation, plan: Plan, n
         micros = median(times[0]) * 1e6, median(times[1]) * 1e6
         ratios.append(micros[1] / micros[0])
     return Figure(
-        what=f"{what} at {plan.log_events:,} events (file in memory), against {SMALL_EVENTS:,}",
+        what=f"{what} at {plan.log_events:,} events, against {SMALL_EVENTS:,}",
         unit="times",
         samples=ratios,
         load=load_average(),
