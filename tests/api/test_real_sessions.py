@@ -55,6 +55,21 @@ async def turn(client: httpx2.AsyncClient, message: str) -> list[bytes]:
     return [line.removeprefix(b"data: ") for line in response.content.split(b"\n") if line.startswith(b"data: ")]
 
 
+async def test_deltas_that_name_no_role_are_the_text_of_the_agent_alone(client: httpx2.AsyncClient) -> None:
+    events = [msgspec.json.decode(event) for event in await turn(client, "Repeat this. [tool command='echo out']")]
+    deltas = [event["data"] for event in events if event["type"] == "item.delta"]
+    forwarded = "".join(delta["delta"] for delta in deltas if delta["kind"] == "text" and "role" not in delta)
+    items = [event["data"]["item"] for event in events if event["type"] == "item.completed"]
+    said = [part["text"] for item in items if item["role"] == "assistant" for part in item["content"] if "text" in part]
+    assert forwarded == "".join(said) != ""
+    assert {(delta["kind"], delta.get("role")) for delta in deltas} == {
+        ("text", "user"),
+        ("text", None),
+        ("tool_input", None),
+        ("tool_output", "tool"),
+    }
+
+
 async def test_the_stream_of_all_sessions_has_raw_frames(client: httpx2.AsyncClient) -> None:
     url = "/v1/events/sse?include_raw=true&types=item.completed"
     found: list[AnyEvent] = []

@@ -149,6 +149,7 @@ BREAKS: list[tuple[str, str, Break]] = [
     ("b", "an item started twice", twice(ItemStarted, "itm_answer")),
     ("b", "an item completed twice", twice(ItemCompleted, "itm_answer")),
     ("b", "a delta after the end", moved_behind(ItemDelta, "itm_answer", ToolResolved)),
+    ("b", "a delta of another role", changed(ItemDelta, "itm_answer", role="user")),
     ("b", "an item open over the end of its turn", moved_behind(ItemCompleted, "itm_edit", TurnEnded)),
     ("b", "an item that starts as completed", changed(ItemStarted, "itm_user", status="completed")),
     ("b", "an item that ends in progress", changed(ItemCompleted, "itm_user", status="in_progress")),
@@ -333,7 +334,7 @@ def test_any_text_cut_anywhere_into_deltas_is_good(texts: list[str], cuts: list[
             TurnStarted(turn_id=turn, input_item_ids=[item_id]),
             ItemStarted(item=replace(started.item, turn_id=turn)),
             *(
-                ItemDelta(item_id=item_id, native_item_id=None, delta=piece, content_index=0, kind="text")
+                ItemDelta(item_id=item_id, native_item_id=None, delta=piece, content_index=0, kind="text", role="user")
                 for piece in pieces
             ),
             ItemCompleted(item=replace(completed.item, turn_id=turn, content=[TextPart(text=text)])),

@@ -8,7 +8,7 @@ from typing import ClassVar, Generic, Literal, TypeAlias, TypeVar
 from msgspec import UNSET, Struct, UnsetType
 
 from everyagent.model.asks import PermissionDecision, PermissionReply, Question
-from everyagent.model.items import Item
+from everyagent.model.items import Item, ItemRole
 from everyagent.model.parts import Json
 from everyagent.model.policies import ToolPolicies
 from everyagent.model.principals import EventActor
@@ -134,7 +134,10 @@ class ItemStarted(Data, frozen=True, kw_only=True):
 
 
 class ItemDelta(Data, frozen=True, kw_only=True):
-    """`content_index` is the index of the content part that grows."""
+    """`content_index` is the index of the content part that grows; `role` is that of the item.
+
+    It is left out if it is `assistant`, which nearly all deltas are: a reader of the JSON takes it as the default.
+    """
 
     type: ClassVar[str] = "item.delta"
     item_id: str
@@ -142,6 +145,7 @@ class ItemDelta(Data, frozen=True, kw_only=True):
     delta: str
     content_index: int
     kind: DeltaKind
+    role: ItemRole | None = "assistant"
 
 
 class ItemCompleted(Data, frozen=True, kw_only=True):

@@ -99,6 +99,7 @@ def _deltas(item: Item) -> Iterable[ItemDelta]:
                 delta=piece,
                 content_index=index,
                 kind="text" if isinstance(part, TextPart) else "reasoning",
+                role=item.role,
             )
 
 

@@ -48,6 +48,7 @@ class OpenItem:
                 delta=whole[len(streamed) :],
                 content_index=index,
                 kind=kind,
+                role=self.item.role,
             )
             self.grow(delta)
             yield delta

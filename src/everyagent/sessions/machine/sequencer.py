@@ -220,6 +220,7 @@ class Sequencer:
             delta=delta.delta,
             content_index=delta.content_index,
             kind=delta.kind,
+            role=opened.item.role,
         )
 
     def _delta(self, delta: ItemDelta, synthetic: bool) -> Emissions:

@@ -5,27 +5,29 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from everyagent.model.events import ItemCompleted, ItemDelta, ItemStarted, SessionEnded, TurnEnded
-from everyagent.model.items import Item, reasoning_of, text_of
+from everyagent.model.items import Item, ItemRole, reasoning_of, text_of
 from everyagent.model.parts import ToolCallPart, ToolResultPart
 from everyagent.testing.rules.rule import AnyEvent, Momentary
 
 
 class RuleB:
-    """Every item: one `item.started`, any deltas, one `item.completed`; none is open after its turn."""
+    """Every item: one `item.started`, any deltas of its role, one `item.completed`; none is open after its turn."""
 
     name: ClassVar[str] = "b"
 
     def __init__(self) -> None:
-        self._open: set[str] = set()
+        self._open: dict[str, ItemRole | None] = {}
         self._closed: set[str] = set()
 
     def see(self, event: AnyEvent) -> Iterator[str]:
         match event.data:
             case ItemStarted(item=item):
                 yield from self._start(item)
-            case ItemDelta(item_id=item_id):
+            case ItemDelta(item_id=item_id, role=role):
                 if item_id in self._closed:
                     yield f"a delta for item {item_id} after it was completed"
+                elif item_id in self._open and role != self._open[item_id]:
+                    yield f"a delta of item {item_id} has the role {role}, and the item has {self._open[item_id]}"
             case ItemCompleted(item=item):
                 yield from self._complete(item)
             case TurnEnded() | SessionEnded():
@@ -38,7 +40,7 @@ class RuleB:
             yield f"item {item.item_id} starts twice"
         if item.status != "in_progress":
             yield f"item {item.item_id} starts as {item.status}"
-        self._open.add(item.item_id)
+        self._open[item.item_id] = item.role
 
     def _complete(self, item: Item) -> Iterator[str]:
         if item.item_id in self._closed:
@@ -49,13 +51,13 @@ class RuleB:
             yield f"item {item.item_id} is completed but in progress"
         if item.error is not None and item.status != "failed":
             yield f"item {item.item_id} has an error but is {item.status}"
-        self._open.discard(item.item_id)
+        self._open.pop(item.item_id, None)
         self._closed.add(item.item_id)
 
     def end(self) -> Iterator[str]:
         for item_id in sorted(self._open):
             yield f"item {item_id} was left open"
-        self._closed |= self._open
+        self._closed.update(self._open)
         self._open.clear()
 
 
