@@ -56,6 +56,8 @@ _SERVER_SENT_EVENT: JsonObject = {
         },
     },
 }
+#: Tools that know streams compare each event with the schema; clients that do not know them get the whole text.
+_SERVER_SENT_EVENTS: JsonObject = {"anyOf": [_SERVER_SENT_EVENT, {"type": "string"}]}
 _LAST_EVENT_ID: JsonObject = {
     "name": "Last-Event-ID",
     "in": "header",
@@ -63,6 +65,9 @@ _LAST_EVENT_ID: JsonObject = {
     "description": "The id of the last event seen; takes precedence over `offset`.",
     "schema": {"type": "string"},
 }
+
+
+_BYTES: JsonObject = {"type": "string", "format": "binary"}
 
 
 class DocumentStyle(NamedTuple):
@@ -82,6 +87,7 @@ def describe(routes: Sequence[Route], version: str, style: DocumentStyle = UNIVE
     _, components = schemas([*shapes, style.error], _REFS)
     components |= event_components(_REFS) if style is UNIVERSAL_STYLE else {"Event": {"type": "object"}}
     components[style.error.__name__]["additionalProperties"] = True
+    components = {name: _without_defaults(schema) for name, schema in components.items()}
     paths: dict[str, dict[str, JsonObject]] = {}
     for route in routes:
         paths.setdefault(route.path.replace(":path}", "}"), {})[route.method.lower()] = _operation(route, style)
@@ -105,6 +111,16 @@ def describe(routes: Sequence[Route], version: str, style: DocumentStyle = UNIVE
             },
         },
     }
+
+
+def _without_defaults(schema: JsonObject) -> JsonObject:
+    """The schema with its defaults as text: some generators take a field with a `default` for a required one."""
+    properties = msgspec.convert(schema.get("properties", {}), dict[str, JsonObject])
+    for field in properties.values():
+        if (value := field.pop("default", None)) and isinstance(value, str | int | float):
+            shown = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+            field["description"] = f"{field.get('description', '')} Default: `{shown}`.".strip()
+    return schema | {"properties": properties} if properties else schema
 
 
 def _shapes(route: Route) -> Iterable[object]:
@@ -180,7 +196,7 @@ def _header_parameters(route: Route) -> Iterable[JsonObject]:
 
 def _request_body(route: Route) -> JsonObject | None:
     if route.body in (Upload, Spooled):
-        return {"required": True, "content": {media: {"schema": {}} for media in route.takes}}
+        return {"required": True, "content": {media: {"schema": _BYTES} for media in route.takes}}
     if route.body is Nothing:
         return None
     fields = msgspec.structs.fields(route.body)  # pyright: ignore[reportArgumentType]
@@ -216,7 +232,7 @@ def _success(route: Route, answer: object, shaped: Sequence[object]) -> tuple[st
     if answer is Accepted:
         return "202", {"description": "Accepted; the response has no body.", "headers": headers}
     if answer is EventStream:
-        events: JsonObject = {"schema": _SERVER_SENT_EVENT}
+        events: JsonObject = {"schema": _SERVER_SENT_EVENTS}
         return "200", {
             "description": "A stream of events.",
             "headers": headers,

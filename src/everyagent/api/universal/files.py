@@ -26,7 +26,7 @@ _ERRORS = (SessionNotFound, NotFound, Forbidden)
 _WRITE_ERRORS = (*_ERRORS, Conflict, StorageFull)
 _LISTED = 1024
 _PIECE = 1 << 18
-_TAR = ("application/x-tar", "application/gzip", "application/x-gzip")
+_TAR = ("application/x-tar", "application/gzip", "application/x-gzip", "application/octet-stream")
 
 _RULE = "Relative to the session's directory, or absolute and inside it."
 FsPathText = Annotated[str, Meta(min_length=1, max_length=4096, description=_RULE)]
