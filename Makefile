@@ -1,4 +1,4 @@
-# make serve · make test · make check · make bench · make bench-peers · make torture · make inspector · make generate
+# make serve · make test · make check · make bench · make bench-peers · make torture · make inspector · make client · make generate
 # Each does its own set-up: a .venv, pinned by the lock files. Only Python 3.11+ and make are needed.
 
 PYTHON ?= python3
@@ -7,13 +7,17 @@ ARGS ?=
 
 INSPECTOR := $(shell find inspector -path '*/node_modules' -prune -o -type f -print)
 
-.PHONY: serve inspector test check format generate bench bench-peers torture lock clean
+.PHONY: serve inspector client test check format generate bench bench-peers torture lock clean
 
 serve: .venv/.ready
 	@$(MAKE) --no-print-directory inspector || echo "It is served without the inspector; 'make inspector' tries again."
 	@$(BIN)/everyagent serve $(ARGS)
 
 inspector: .venv/.inspector
+
+# The npm package of the TypeScript client, in clients/typescript/dist.
+client: .venv/.ready .venv/.inspector
+	@$(BIN)/python clients/typescript/build.py
 
 # Each test runs once. A test that fails by chance is mended, or listed in tests/quarantine.txt until it is.
 test: check .venv/.inspector
