@@ -17,7 +17,10 @@ STAMP = OUTPUT / "sources.sha256"
 NODE_LOCK = HERE.parent / "requirements-node.lock"
 #: What Vite asks for.
 OLDEST_NODE = (20, 19)
-_SOURCES = ("package.json", "package-lock.json", "index.html", "vite.config.ts", "public/*", "src/**/*")
+_SOURCES = (
+    *("package.json", "package-lock.json", "index.html", "vite.config.ts", "public/*", "src/**/*"),
+    "../clients/typescript/src/sse.ts",
+)
 _GENERATED = "schema.d.ts"
 
 

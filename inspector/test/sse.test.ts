@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { SseParser } from "../src/stream/sse";
+import { SseParser } from "../../clients/typescript/src/sse";
 
 describe("server-sent events", () => {
   const stream = 'retry: 1000\n\nid: 1.1\nevent: message\ndata: {"a":"ü"}\n\n: heartbeat\n\nid: 1.2\ndata: {"b":2}\n\n';

@@ -1,6 +1,6 @@
 /** The stream of all sessions: read for ever, taken up again where it was cut. Runs in a worker or in the page. */
 import type { Event } from "../api/types";
-import { SseParser } from "./sse";
+import { SseParser } from "../../../clients/typescript/src/sse";
 
 export type Connection =
   | { state: "connecting" }
