@@ -1,15 +1,17 @@
 """The clients against the real daemon with the mock agent."""
 
+import inspect
 from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 from real_daemon import RealDaemon, breaking_wire, real_daemon
 
-from everyagent.client import ApiError, AskPending, AsyncClient, Client, backoff
+from everyagent.client import ApiError, AskPending, AsyncClient, AsyncSession, Client, Session, backoff
 from everyagent.client.turn import Ask
 from everyagent.model.asks import Answer, PermissionAnswer, QuestionAnswer, ToolAnswer
-from everyagent.model.events import PermissionRequested, QuestionRequested
+from everyagent.model.events import ItemCompleted, PermissionRequested, QuestionRequested
+from everyagent.model.items import text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -135,3 +137,38 @@ def test_a_wrong_token_is_refused(daemon: RealDaemon):
     with Client(daemon.url, "wrong") as client, pytest.raises(ApiError) as refused:
         client.sessions()
     assert refused.value.status == 401
+
+
+def test_a_session_object_runs_turns_and_streams_the_agents_own_text(client: Client, tmp_path: Path):
+    session = client.use(client.create(agent="mock", directory=str(tmp_path)))
+    texts = list(session.stream_text("[subagent command=pwd] [text words=20]"))
+    assert len(texts) > 1
+    items = [event.data.item for event in session.events(follow=False) if isinstance(event.data, ItemCompleted)]
+    whole = "".join(texts)
+    assert len(whole.split()) >= 20
+    assert "[subagent" not in whole  # the user's own words
+    texts_of_subagents = [text for item in items if item.subagent and (text := text_of(item))]
+    assert texts_of_subagents
+    assert not any(text in whole for text in texts_of_subagents)
+    assert session.run("[hello]").stop_reason == "end_turn"
+    assert session.info().session_id == session.id == client.use(session.id).id
+    session.terminate()
+    assert session.info().ended
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient, Session, AsyncSession])
+def test_every_method_has_a_signature_and_a_description(kind: type):
+    methods = [name for name in dir(kind) if not name.startswith("_") and callable(getattr(kind, name))]
+    assert len(methods) > 10
+    for name in methods:
+        method = getattr(kind, name)
+        assert next(iter(inspect.signature(method).parameters)) == "self", name
+        assert method.__name__ == name or kind in (Session, AsyncSession), name
+        assert method.__doc__, name
+
+
+def test_signatures_are_those_of_the_calls():
+    assert {"agent", "directory", "env", "session_id"} <= inspect.signature(Client.create).parameters.keys()
+    assert "session_id" not in inspect.signature(Session.update).parameters
+    with Client("http://127.0.0.1:9", "no-token") as client:
+        assert "agent" in inspect.signature(client.create).parameters

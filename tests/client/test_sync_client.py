@@ -30,7 +30,7 @@ REPLACEMENTS = [
     (r"\baclosing\b", "closing"),
     (r"__a(enter|exit)__", r"__\1__"),
     (r"\ba(close|read|iter_bytes)\b", r"\1"),
-    (r"\bAsync(Client|BaseTransport)\b", r"\1"),
+    (r"\bAsync(Client|BaseTransport|Session)\b", r"\1"),
     (r"for (\w+) in (.*):\n +yield \1\n", r"yield from \2\n"),
 ]
 

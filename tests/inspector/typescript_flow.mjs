@@ -1,6 +1,6 @@
 // A program that uses the TypeScript client on Node. It prints "kill" when the daemon is to be killed and started again.
 import assert from "node:assert/strict";
-import { ApiError, Client, Unreachable } from "./dist/index.js";
+import { ApiError, Client, textOf, Unreachable } from "./dist/index.js";
 
 const { DAEMON, TOKEN, DIRECTORY } = process.env;
 const client = new Client({ baseUrl: DAEMON, token: TOKEN });
@@ -9,11 +9,12 @@ const mock = { agent: "mock", directory: DIRECTORY };
 // Text as it comes, without the user's own words, and the turn at the end.
 const session = await client.create(mock, "typescript");
 const texts = [];
-const stream = session.streamText("[text words=20]");
+const stream = session.streamText("[subagent command=pwd] [text words=20]");
 let next;
 while (!(next = await stream.next()).done) texts.push(next.value);
 assert.ok(texts.length > 1);
-assert.equal(texts.join(""), next.value.text);
+assert.ok(texts.join("").endsWith(next.value.text) && !texts.join("").includes("[subagent"));
+for (const item of next.value.items.filter((item) => item.subagent && textOf(item))) assert.ok(!texts.join("").includes(textOf(item)));
 assert.equal(next.value.stopReason, "end_turn");
 assert.ok(next.value.usage.output_tokens > 0);
 

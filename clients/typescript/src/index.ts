@@ -5,5 +5,5 @@ export type { components, paths } from "./schema.js";
 export { Session, type AskAnswer, type EventOptions, type MessageOptions, type RunOptions } from "./session.js";
 export type { StreamOptions } from "./stream.js";
 export type { ClientOptions } from "./transport.js";
-export { isAsk, SessionEnded, spokenText, textOf, type AskEvent, type Turn } from "./turn.js";
+export { isAsk, SessionEnded, SpokenText, textOf, type AskEvent, type Turn } from "./turn.js";
 export type * from "./types.js";

@@ -1,7 +1,7 @@
 import type { Client } from "./client.js";
 import { ApiError } from "./errors.js";
 import { stream, type StreamOptions } from "./stream.js";
-import { isAsk, spokenText, turnOf, TurnSummary, type AskEvent, type Turn } from "./turn.js";
+import { isAsk, SpokenText, turnOf, TurnSummary, type AskEvent, type Turn } from "./turn.js";
 import type { AskInfo, Attachment, Event, PermissionReply, SessionInfo, ToolReply, UpdateSession } from "./types.js";
 
 export interface EventOptions extends StreamOptions {
@@ -57,9 +57,10 @@ export class Session {
 
   /** Send a message and get the agent's text as it comes. Returns the turn. */
   async *streamText(message: string, options: RunOptions = {}): AsyncGenerator<string, Turn, void> {
+    const spoken = new SpokenText();
     const summary = new TurnSummary();
     for await (const event of this.streamTurn(message, options)) {
-      const text = spokenText(event);
+      const text = spoken.text(event);
       if (text) yield text;
       if (options.answer && isAsk(event)) await this.reply(event, await options.answer(event));
       const turn = summary.add(event);

@@ -61,8 +61,13 @@ export function textOf(item: Item): string {
   return item.content.map((part) => (part.type === "text" ? part.text : "")).join("");
 }
 
-/** Text that the agent writes for its user: not the user's own, no tool's output, no sub-agent's. */
-export function spokenText(event: Event): string {
-  if (event.type !== "item.delta" || event.data.kind !== "text") return "";
-  return (event.data.role ?? "assistant") === "assistant" ? event.data.delta : "";
+/** Selects the text that the agent writes for its user: not the user's own, no tool's output, no sub-agent's. */
+export class SpokenText {
+  private readonly subagents = new Set<string>();
+
+  text(event: Event): string {
+    if (event.type === "item.started" && event.data.item.subagent) this.subagents.add(event.data.item.item_id);
+    if (event.type !== "item.delta" || event.data.kind !== "text" || this.subagents.has(event.data.item_id)) return "";
+    return (event.data.role ?? "assistant") === "assistant" ? event.data.delta : "";
+  }
 }

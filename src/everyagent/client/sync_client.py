@@ -6,9 +6,10 @@ Generated from `async_client.py` by `make generate`; do not edit.
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
-from functools import update_wrapper
+from functools import partial, update_wrapper
+from inspect import Signature
 from types import TracebackType
-from typing import Generic, ParamSpec, Self, TypeVar, overload
+from typing import Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 import httpx2
 
@@ -16,10 +17,11 @@ from everyagent.client import calls
 from everyagent.client.call import ApiCall
 from everyagent.client.errors import ApiError, AskPending, Unreachable, api_error
 from everyagent.client.event_codec import AnyEvent
+from everyagent.client.signatures import method_signature
 from everyagent.client.tail import FeedStreamPosition, Gap, SessionStreamPosition, StreamPosition, Tail
 from everyagent.client.transport import TransportSettings, finish, may_repeat, reason
-from everyagent.client.turn import Answer, Ask, Turn, TurnSelection, TurnSummary, ask_in
-from everyagent.model.sessions import Attachment
+from everyagent.client.turn import Answer, Ask, SpokenText, Turn, TurnSelection, TurnSummary, ask_in
+from everyagent.model.sessions import Attachment, SessionInfo
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -31,6 +33,14 @@ class _Method(Generic[P, T]):
     def __init__(self, make: Callable[P, ApiCall[T]]) -> None:
         self._make = make
         self.__doc__ = make.__doc__
+        self.__name__ = make.__name__
+
+    @property
+    def __signature__(self) -> Signature:
+        return method_signature(self._make, skipped=0)
+
+    def __call__(self, client: "Client", *args: P.args, **kwargs: P.kwargs) -> T:
+        return client.call(self._make(*args, **kwargs))
 
     @overload
     def __get__(self, client: None, owner: type) -> Self: ...
@@ -44,6 +54,70 @@ class _Method(Generic[P, T]):
             return client.call(self._make(*args, **kwargs))
 
         return update_wrapper(send, self._make)
+
+
+class _SessionMethod(Generic[P, T]):
+    """Like `_Method`, of a session, for a function whose first argument is the session's id."""
+
+    def __init__(self, make: Callable[Concatenate[str, P], ApiCall[T]]) -> None:
+        self._make = make
+        self.__doc__ = make.__doc__
+        self.__name__ = make.__name__
+
+    @property
+    def __signature__(self) -> Signature:
+        return method_signature(self._make, skipped=1)
+
+    def __call__(self, session: "Session", *args: P.args, **kwargs: P.kwargs) -> T:
+        return session.client.call(self._make(session.id, *args, **kwargs))
+
+    @overload
+    def __get__(self, session: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, session: "Session", owner: type) -> Callable[P, T]: ...
+    def __get__(self, session: "Session | None", owner: type) -> Self | Callable[P, T]:
+        return self if session is None else partial(self, session)
+
+
+class Session:
+    """One session, made by `Client.use`. It holds no connection."""
+
+    def __init__(self, client: "Client", session_id: str) -> None:
+        self.client = client
+        self.id = session_id
+
+    info = _SessionMethod(calls.session)
+    update = _SessionMethod(calls.update)
+    delete = _SessionMethod(calls.delete)
+    send = _SessionMethod(calls.send)
+    queue = _SessionMethod(calls.queue)
+    withdraw = _SessionMethod(calls.withdraw)
+    cancel = _SessionMethod(calls.cancel)
+    cancel_subagent = _SessionMethod(calls.cancel_subagent)
+    terminate = _SessionMethod(calls.terminate)
+    fork = _SessionMethod(calls.fork)
+    asks = _SessionMethod(calls.asks)
+    answer = _SessionMethod(calls.answer)
+
+    def events(
+        self, *, offset: int = 0, types: Sequence[str] = (), include_raw: bool = False, follow: bool = True
+    ) -> Generator[AnyEvent, None, None]:
+        """See `Client.events`."""
+        return self.client.events(self.id, offset=offset, types=types, include_raw=include_raw, follow=follow)
+
+    def stream_text(self, message: str, *, attachments: Sequence[Attachment] = ()) -> Generator[str, None, None]:
+        """See `Client.stream_text`."""
+        return self.client.stream_text(self.id, message, attachments=attachments)
+
+    def run(
+        self,
+        message: str,
+        *,
+        attachments: Sequence[Attachment] = (),
+        answer: Callable[[Ask], Answer] | None = None,
+    ) -> Turn:
+        """See `Client.run_turn`."""
+        return self.client.run_turn(self.id, message, attachments=attachments, answer=answer)
 
 
 class Client:
@@ -84,6 +158,7 @@ class Client:
         self.close()
 
     def close(self) -> None:
+        """Close the connections."""
         self._http.close()
 
     health = _Method(calls.health)
@@ -147,6 +222,10 @@ class Client:
     stat_file = _Method(calls.stat_file)
     upload = _Method(calls.upload)
 
+    def use(self, session: SessionInfo | str) -> Session:
+        """A session as an object, by its id or as `create` returned it. Nothing is asked of the daemon."""
+        return Session(self, session if isinstance(session, str) else session.session_id)
+
     def events(
         self,
         session_id: str,
@@ -198,6 +277,17 @@ class Client:
                     yield event
                 if selection.done:
                     return
+
+    def stream_text(
+        self, session_id: str, message: str, *, attachments: Sequence[Attachment] = ()
+    ) -> Generator[str, None, None]:
+        """Send a message and yield the agent's text as it comes: not the user's own words, and no sub-agent's."""
+        spoken = SpokenText()
+        stream = self.stream_turn(session_id, message, attachments=attachments)
+        with closing(stream):
+            for event in stream:
+                if text := spoken.text(event):
+                    yield text
 
     def run_turn(
         self,

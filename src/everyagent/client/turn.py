@@ -8,6 +8,8 @@ from everyagent.client.event_codec import AnyEvent
 from everyagent.model.asks import PermissionAnswer, QuestionAnswer, ToolAnswer
 from everyagent.model.events import (
     ItemCompleted,
+    ItemDelta,
+    ItemStarted,
     PermissionRequested,
     QuestionRequested,
     SessionEnded,
@@ -92,6 +94,23 @@ class TurnSummary:
             cost_usd=ended.cost_usd,
             error=ended.error,
         )
+
+
+class SpokenText:
+    """Selects the text that an agent writes for its user."""
+
+    def __init__(self) -> None:
+        self._subagents: set[str] = set()
+
+    def text(self, event: AnyEvent) -> str:
+        match event.data:
+            case ItemStarted(item=item) if item.subagent:
+                self._subagents.add(item.item_id)
+            case ItemDelta(kind="text", role="assistant") as delta if delta.item_id not in self._subagents:
+                return delta.delta
+            case _:
+                pass
+        return ""
 
 
 def ask_in(event: AnyEvent) -> tuple[str, Ask] | None:

@@ -86,10 +86,12 @@ def agents() -> ApiCall[list[AgentSummary]]:
 
 
 def models(agent: str) -> ApiCall[ModelList]:
+    """The models of an agent, with their variants."""
     return get(path("agents", agent, "models"), _models)
 
 
 def modes(agent: str) -> ApiCall[ModeList]:
+    """The agent's own modes, and its permission modes."""
     return get(path("agents", agent, "modes"), _modes)
 
 

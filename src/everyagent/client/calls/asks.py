@@ -46,6 +46,7 @@ def reply_question(session_id: str, question_id: str, answers: Sequence[Sequence
 
 
 def reject_question(session_id: str, question_id: str, *, message: str | None = None) -> ApiCall[None]:
+    """Refuse to answer. `message` is the reason that the agent gets."""
     body = {} if message is None else {"message": message}
     return post(path("sessions", session_id, "questions", question_id, "reject"), nothing, body)
 

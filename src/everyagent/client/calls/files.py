@@ -17,6 +17,7 @@ def list_files(session_id: str, directory: str = ".") -> ApiCall[list[FsEntry]]:
 
 
 def read_file(session_id: str, file: str) -> ApiCall[bytes]:
+    """The content of a file in the session's directory."""
     return get(path("fs", "file"), lambda response: response.body, params(sessionId=session_id, path=file))
 
 
@@ -39,15 +40,18 @@ def delete_file(session_id: str, file: str, *, recursive: bool = False) -> ApiCa
 
 
 def make_directory(session_id: str, directory: str) -> ApiCall[FsPath]:
+    """Make a directory, and missing ones above it."""
     return post(path("fs", "mkdir"), _path, params=params(sessionId=session_id, path=directory))
 
 
 def move_file(session_id: str, source: str, target: str, *, overwrite: bool = False) -> ApiCall[FsMoved]:
+    """Move or rename a file. One that is there is an error, unless `overwrite`."""
     body = {"from": source, "to": target, "overwrite": overwrite}
     return post(path("fs", "move"), _moved, body, params=params(sessionId=session_id))
 
 
 def stat_file(session_id: str, file: str) -> ApiCall[FsStat]:
+    """The size, kind and time of a file."""
     return get(path("fs", "stat"), _stat, params(sessionId=session_id, path=file))
 
 

@@ -43,6 +43,7 @@ def sessions(
 
 
 def session(session_id: str) -> ApiCall[SessionInfo]:
+    """A session: its settings, status, usage and cost."""
     return get(path("sessions", session_id), _info)
 
 
