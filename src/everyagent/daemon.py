@@ -194,6 +194,7 @@ async def sessions_of(
                 supervisor.release = cluster.release
                 keys.changed.append(lambda: cluster.announce("keys_changed"))
                 webhooks.nodes = node.ids
+                webhooks.changed.append(lambda: cluster.announce("keys_changed"))
                 tasks.start_soon(cluster.run)
                 tasks.start_soon(node.run)
             try:

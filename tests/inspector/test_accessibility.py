@@ -27,6 +27,7 @@ def places(daemon: Daemon, node_tools: Path) -> dict[str, tuple[str, str]]:
     daemon.send(questions, "[question]")
     last = len(daemon.events(busy))
     daemon.key("ci", "read", "run", workspace="builds", rate=120, budgetUsd=25)
+    daemon.call("POST", "/webhooks", {"url": "https://93.184.215.14/", "events": ["budget.reached"]})
     return {
         "home": ("#/", ".session-row"),
         "conversation": (f"#/session/{busy}", ".error-box"),
@@ -38,6 +39,7 @@ def places(daemon: Daemon, node_tools: Path) -> dict[str, tuple[str, str]]:
         "inbox": ("#/inbox", ".waiting-ask"),
         "agents": ("#/agents", ".agent"),
         "keys": ("#/keys", ".records"),
+        "webhooks": ("#/webhooks", ".webhook"),
         "audit": ("#/audit", ".records"),
     }
 

@@ -35,7 +35,7 @@ Behaviour: TypeAlias = int | Literal["hang", "reset", "redirect"]
 
 
 class Receiver:
-    """`behave` decides what happens with a message; it is called after the message was kept."""
+    """`behave` decides what happens with a message; it is called before the message is kept."""
 
     def __init__(self) -> None:
         self.received: list[Received] = []
@@ -64,8 +64,9 @@ def receiving(tls: ssl.SSLContext | None = None) -> Generator[Receiver]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
             received = Received(self.path, {name.lower(): value for name, value in self.headers.items()}, body)
+            behaviour = receiver.behave(received)
             receiver.received.append(received)
-            match receiver.behave(received):
+            match behaviour:
                 case "hang":
                     receiver.released.wait()
                     self.close_connection = True

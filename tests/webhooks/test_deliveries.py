@@ -123,7 +123,9 @@ def test_a_dead_endpoint_is_paused_says_so_and_delays_nobody(
     second.behave = lambda received: 200
     daemon.call("PATCH", f"/v1/webhooks/{dead}", {"paused": False})
     wait_until(lambda: second.ids()[attempts:] == receiver.ids(), "what was missed is delivered")
-    (newest, older) = daemon.call("GET", f"/v1/webhooks/{dead}/deliveries")["deliveries"]
+    listed = f"/v1/webhooks/{dead}/deliveries"
+    wait_until(lambda: len(daemon.call("GET", listed)["deliveries"]) == 2, "both are stored")
+    newest, older = daemon.call("GET", listed)["deliveries"]
     assert (newest["messageId"], older["messageId"]) == (receiver.ids()[1], receiver.ids()[0])
     daemon.call("POST", f"/v1/webhooks/{dead}/replay", {"after": older["cursor"]})
     wait_until(lambda: second.ids()[attempts:] == [*receiver.ids(), receiver.ids()[1]], "from a cursor")
@@ -143,7 +145,7 @@ def test_a_hanging_endpoint_delays_neither_another_one_nor_a_session(
     for _ in range(3):
         daemon.turn(session)
     daemon.until_received(receiver, 4)
-    assert len(second.received) == 1
+    assert len(set(second.ids())) == 1
     daemon.remove(hanging)
     daemon.remove(working)
 

@@ -53,7 +53,10 @@ def test_the_receiver_verifies_messages_and_ignores_repeats(daemon: SendingDaemo
         ask = wait_until(lambda: daemon.call("GET", f"/v1/sessions/{session}/asks")["asks"])[0]
         daemon.call("POST", f"/v1/sessions/{session}/permissions/{ask['askId']}/reply", {"reply": "once"})
         wait_until(lambda: "turn.ended" in printed.read_text(), printed.read_text)
-        cursor = wait_until(lambda: daemon.call("GET", path)["cursor"])
+        stored = wait_until(
+            lambda: (found := daemon.call("GET", path))["lastDelivery"]["type"] == "turn.ended" and found
+        )
+        cursor = stored["cursor"]
         assert daemon.call("POST", f"{path}/replay", {"after": "0.0"})["cursor"] == "0.0"
         wait_until(lambda: daemon.call("GET", path)["cursor"] == cursor, "everything was sent again")
         other = daemon.request("POST", f"http://127.0.0.1:{port}/", {}, **{"webhook-id": "a", "webhook-timestamp": "1"})

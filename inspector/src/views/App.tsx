@@ -15,6 +15,7 @@ import { NewSession } from "./NewSession";
 import { SessionView } from "./SessionView";
 import { SignIn } from "./SignIn";
 import { Sidebar } from "./Sidebar";
+import { WebhooksView } from "./WebhooksView";
 
 export function App() {
   const here = route.value;
@@ -33,6 +34,7 @@ export function App() {
         {here.view === "agents" && <AgentsView />}
         {here.view === "home" && <Home />}
         {here.view === "keys" && (may("admin") ? <KeysView /> : <NotAllowed />)}
+        {here.view === "webhooks" && (may("admin") ? <WebhooksView /> : <NotAllowed />)}
         {here.view === "audit" && (may("admin") ? <AuditView /> : <NotAllowed />)}
       </main>
       {overlay.value === "new" && may("run") && <NewSession />}
@@ -74,7 +76,7 @@ function NotAllowed() {
   return (
     <div class="empty">
       <h1>Your key may not do this</h1>
-      <p>Keys and the audit trail need a key with the scope admin.</p>
+      <p>Keys, webhooks and the audit trail need a key with the scope admin.</p>
     </div>
   );
 }

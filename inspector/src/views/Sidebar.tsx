@@ -55,6 +55,9 @@ export function Sidebar() {
             <a href={href({ view: "keys" })} aria-current={view === "keys" ? "page" : undefined}>
               <Icon name="key" /> Keys
             </a>
+            <a href={href({ view: "webhooks" })} aria-current={view === "webhooks" ? "page" : undefined}>
+              <Icon name="bolt" /> Webhooks
+            </a>
             <a href={href({ view: "audit" })} aria-current={view === "audit" ? "page" : undefined}>
               <Icon name="list" /> Audit
             </a>

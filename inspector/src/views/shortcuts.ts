@@ -15,6 +15,7 @@ export const KEYS: [keys: string, what: string, needs?: Scope][] = [
   ["g i", "Inbox"],
   ["g a", "Agents"],
   ["g k", "Keys", "admin"],
+  ["g w", "Webhooks", "admin"],
   ["g u", "Audit", "admin"],
   ["1  2  3", "Conversation, events, timeline"],
   ["c", "Write a message", "run"],
@@ -29,7 +30,7 @@ export const KEYS: [keys: string, what: string, needs?: Scope][] = [
   ["t", "Light, dark or the system's choice"],
 ];
 
-const PLACES: Record<string, Place> = { i: "inbox", a: "agents", k: "keys", u: "audit" };
+const PLACES: Record<string, Place> = { i: "inbox", a: "agents", k: "keys", w: "webhooks", u: "audit" };
 const TABS: Record<string, Tab> = { 1: "conversation", 2: "events", 3: "timeline" };
 let pendingG = false;
 

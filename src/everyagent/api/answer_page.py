@@ -17,17 +17,18 @@ _MOST_TEXT: Final = 20_000
 _MOST_ANSWER: Final = 4_000
 _LABELS: Final[dict[PermissionReply, str]] = {"once": "Allow once", "always": "Always allow", "reject": "Reject"}
 _STYLE: Final = """
-:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif }
+:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif;
+  --muted: color-mix(in srgb, CanvasText 65%, Canvas) }
 body { max-width: 42rem; margin: 2rem auto; padding: 0 1rem }
-h1 { font-size: 1.25rem; margin: 0 } .about { color: GrayText; margin: 0 0 1.5rem }
+h1 { font-size: 1.25rem; margin: 0 } .about { color: var(--muted); margin: 0 0 1.5rem }
 form + form { margin-top: 2rem }
-pre { overflow: auto; max-height: 24rem; padding: .75rem; border: 1px solid GrayText; border-radius: .5rem;
+pre { overflow: auto; max-height: 24rem; padding: .75rem; border: 1px solid var(--muted); border-radius: .5rem;
   white-space: pre-wrap; overflow-wrap: anywhere }
-fieldset { border: 1px solid GrayText; border-radius: .5rem; margin: 0 0 1rem; padding: .75rem 1rem }
-legend { font-weight: 600 } label { display: block; margin: .25rem 0 } small { color: GrayText }
+fieldset { border: 1px solid var(--muted); border-radius: .5rem; margin: 0 0 1rem; padding: .75rem 1rem }
+legend { font-weight: 600 } label { display: block; margin: .25rem 0 } small { color: var(--muted) }
 input[type=text] { font: inherit; width: 100%; box-sizing: border-box; padding: .4rem }
 button { font: inherit; font-weight: 600; padding: .5rem 1.25rem; margin: 1rem .5rem 0 0; border-radius: .5rem;
-  border: 1px solid GrayText; cursor: pointer }
+  border: 1px solid var(--muted); cursor: pointer }
 """
 _STYLE_HASH: Final = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
 _HEADERS: Final = {

@@ -193,6 +193,7 @@ class TailingRules:
 
         everything = await take(FeedPosition(0, 0), total)
         assert len(everything) == total
+        assert log.last_commit == everything[-1][0].commit
         assert [position for position, _ in everything] == sorted(position for position, _ in everything)
         for number, session in enumerate(made):
             mine = [position.sequence for position, owner in everything if owner == session.number]
