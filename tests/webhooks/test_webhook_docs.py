@@ -2,13 +2,13 @@
 
 import importlib.util
 import re
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from everyagent.runtime.ports import free_port
 from tests.waiting import wait_until
 from tests.webhooks.sending_daemon import SendingDaemon
 
@@ -27,12 +27,6 @@ def program(language: str, folder: Path) -> list[str]:
     )
     (folder / name).write_text(code)
     return [runner, str(folder / name)]
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
 
 
 @pytest.mark.parametrize("language", ["python", "typescript"])
