@@ -1,16 +1,13 @@
 """Links in webhooks with which a person answers an ask: shown by a GET, answered by a POST, once."""
 
 import re
-from urllib.parse import urlencode
 
-import httpx2
 import pytest
 
-from everyagent.testing.daemon import NO_TLS
 from everyagent.webhooks.answer_links import VALID_SECONDS, AnswerLink, AnswerLinks
-from tests.waiting import LIMIT_SECONDS, wait_until
+from tests.waiting import wait_until
 from tests.webhooks.receiver import Receiver
-from tests.webhooks.sending_daemon import SendingDaemon
+from tests.webhooks.sending_daemon import SendingDaemon, open_link
 
 
 class SetClock:
@@ -19,14 +16,6 @@ class SetClock:
 
     def micros(self) -> int:
         return self.seconds * 1_000_000
-
-
-def open_link(url: str, form: dict[str, str] | None = None, **headers: str) -> httpx2.Response:
-    """As a browser does it: without the daemon's token."""
-    given = {"content-type": "application/x-www-form-urlencoded"} | headers
-    content = None if form is None else urlencode(form).encode()
-    method = "GET" if form is None else "POST"
-    return httpx2.request(method, url, content=content, headers=given, timeout=LIMIT_SECONDS, verify=NO_TLS)
 
 
 def asked(daemon: SendingDaemon, receiver: Receiver, prompt: str) -> tuple[str, str]:

@@ -260,3 +260,24 @@ def test_a_kill_between_delivery_and_commit_repeats_the_message_and_loses_none(
     for received in receiver.received:
         received.verify(secret)
     process.stop()
+
+
+def test_an_endpoint_whose_secret_cannot_be_opened_is_listed_and_can_be_removed(
+    receiver: Receiver, folder: Path
+) -> None:
+    process = DaemonProcess(folder / "data", *FLAGS)
+    process.start()
+    daemon = SendingDaemon(process, folder)
+    webhook, _ = daemon.add(receiver)
+    process.stop()
+    (process.data_dir / "vault.key").write_bytes(os.urandom(32))
+    process.start()
+    try:
+        assert daemon.webhook(webhook)["url"] == receiver.url()
+        failed = daemon.request("POST", f"/v1/webhooks/{webhook}/test")
+        assert (failed.status_code, failed.json()["code"]) == (500, "vault")
+        daemon.remove(webhook)
+        assert daemon.call("GET", "/v1/webhooks")["webhooks"] == []
+        assert receiver.received == []
+    finally:
+        process.stop()

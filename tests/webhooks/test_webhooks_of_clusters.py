@@ -7,7 +7,7 @@ from everyagent.client import Client
 from tests.cluster.nodes import NodeProcess, client, cluster
 from tests.waiting import wait_until
 from tests.webhooks.receiver import Receiver
-from tests.webhooks.test_answer_links import open_link
+from tests.webhooks.sending_daemon import open_link
 
 
 def delivering(webhook: str, nodes: list[NodeProcess], asked: Client) -> NodeProcess:

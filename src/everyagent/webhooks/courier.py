@@ -83,6 +83,7 @@ class Courier:
         self._looked_at = 0.0
         self._round = anyio.CancelScope()
         self._version = 0
+        self._secret = b""
         self._progress = Progress(commit=0, sequence=0)
         self._ended = False
 
@@ -112,7 +113,7 @@ class Courier:
         except RecordChanged:  # by a request, or by another node
             return
         except EveryagentError as error:
-            logger.warning("webhooks wait, because the log cannot be used", webhook=self._id, why=error.detail)
+            logger.warning("webhooks wait, and are tried again", webhook=self._id, why=error.detail)
             await anyio.sleep(_RETRY_SECONDS)
         except Exception:
             logger.exception("the delivery of webhooks failed, and is tried again", webhook=self._id)
@@ -127,6 +128,7 @@ class Courier:
         if not self._mine(self._id):
             await anyio.sleep(_RETRY_SECONDS)
             return
+        self._secret = self._store.secret(endpoint)
         causes = cause_numbers(endpoint.body.events)
         try:
             async for chunk in self._log.feed(self._progress.position):
@@ -179,7 +181,7 @@ class Courier:
         """Sends until it is accepted. The cursor moves on with the `last` message of an event."""
         attempts = 0
         while True:
-            attempt = await self._sender.send(endpoint.body.url, endpoint.secret, message.id, message.body)
+            attempt = await self._sender.send(endpoint.body.url, self._secret, message.id, message.body)
             attempts += 1
             now = self._clock.micros() // 1000
             delivery = Delivery(

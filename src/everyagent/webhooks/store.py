@@ -65,12 +65,13 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Endpoint(NamedTuple):
-    """`secret` signs the messages. `progress_version` is the version of the record that has the progress."""
+    """`sealed` is the secret that signs the messages, as the vault sealed it: an endpoint whose secret cannot be opened
+    is still listed, and can be removed. `progress_version` is the version of the record that has the progress."""
 
     id: str
     workspace: str
     body: EndpointBody
-    secret: bytes
+    sealed: bytes
     created_at: int
     progress: Progress
     progress_version: int
@@ -121,7 +122,7 @@ class EndpointStore:
     async def find(self, webhook_id: str) -> Endpoint:
         try:
             record = await self._records.find(KIND, webhook_id)
-            return self._endpoint(record, await self._records.find(_PROGRESS, _progress_id(webhook_id)))
+            return _endpoint(record, await self._records.find(_PROGRESS, _progress_id(webhook_id)))
         except RecordNotFound as error:
             raise NotFound(f"There is no webhook {webhook_id!r}. GET /v1/webhooks lists those there are.") from error
 
@@ -147,6 +148,10 @@ class EndpointStore:
         await self.find(webhook_id)
         await self._records.write(Delete(kind=KIND, id=webhook_id))
 
+    def secret(self, endpoint: Endpoint) -> bytes:
+        """Raises `VaultError` if the key of the vault is another one by now."""
+        return self._vault.unseal(endpoint.sealed, endpoint.id)
+
     async def keep(self, webhook_id: str, version: int, progress: Progress) -> int:
         """Stores the progress and returns its new version. Raises `RecordChanged` if somebody else has changed it."""
         change = Replace(
@@ -165,17 +170,6 @@ class EndpointStore:
                 continue
             return await self.find(webhook_id)
 
-    def _endpoint(self, record: Record, progress: Record) -> Endpoint:
-        return Endpoint(
-            id=record.id,
-            workspace=record.workspace,
-            body=msgspec.json.decode(record.body, type=EndpointBody),
-            secret=self._vault.unseal(record.secret or b"", record.id),
-            created_at=record.created_at,
-            progress=msgspec.json.decode(progress.body, type=Progress),
-            progress_version=progress.version,
-        )
-
 
 async def records_of(records: Records) -> list[Record]:
     """The records of all endpoints, oldest first."""
@@ -191,3 +185,15 @@ async def records_of(records: Records) -> list[Record]:
 
 def _progress_id(webhook_id: str) -> str:
     return f"progress_{webhook_id}"
+
+
+def _endpoint(record: Record, progress: Record) -> Endpoint:
+    return Endpoint(
+        id=record.id,
+        workspace=record.workspace,
+        body=msgspec.json.decode(record.body, type=EndpointBody),
+        sealed=record.secret or b"",
+        created_at=record.created_at,
+        progress=msgspec.json.decode(progress.body, type=Progress),
+        progress_version=progress.version,
+    )

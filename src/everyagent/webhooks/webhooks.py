@@ -164,7 +164,7 @@ class Webhooks:
         sender = Sender(self._rules)
         try:
             body = encode_message(message_id, rfc3339(now), data)
-            attempt = await sender.send(endpoint.body.url, endpoint.secret, message_id, body)
+            attempt = await sender.send(endpoint.body.url, self._store.secret(endpoint), message_id, body)
         finally:
             with anyio.CancelScope(shield=True):
                 await sender.close()
