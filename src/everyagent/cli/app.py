@@ -54,6 +54,13 @@ app.command("everyagent.cli.keys:app", name="keys", help="Make, list and revoke 
 app.command("everyagent.cli.webhooks:app", name="webhooks", help="Tell other servers what happens in sessions.")
 app.command("everyagent.cli.audit:app", name="audit", help="Show who did what, and check the record of it.")
 app.command("everyagent.cli.log:app", name="log", help="Check the stored log.")
+app.command("everyagent.cli.disk:disk", name="disk", help="Show what takes up space in the data folder.")
+app.command(
+    "everyagent.cli.backup:backup", name="backup", help="Back up the log into one checked file. The daemon may run."
+)
+app.command(
+    "everyagent.cli.backup:restore", name="restore", help="Put a backup into a data folder that has no log yet."
+)
 app.command("everyagent.cli.cluster:app", name="cluster", help="Show the daemons that share a database.")
 app.command(
     "everyagent.cli.dev_cluster:run",
