@@ -184,6 +184,24 @@ async def test_a_message_is_queued_or_steered_into_the_turn(inspector: Inspector
     await expect(queue).to_have_count(0)
 
 
+async def test_a_queued_message_is_withdrawn_or_edited(inspector: Inspector, daemon: Daemon) -> None:
+    session = daemon.session("Queue")
+    await inspector.open(session)
+    await inspector.say("[slow seconds=600]")
+    await expect(inspector.page.get_by_role("button", name="Stop")).to_be_visible()
+    for text in ("the first", "the second", "the third"):
+        await inspector.say(text)
+    waiting = inspector.page.locator(".queue li")
+    await expect(waiting).to_have_text(["the first", "the second", "the third"])
+    await inspector.page.get_by_role("button", name="Do not send “the second”").click()
+    await expect(waiting).to_have_text(["the first", "the third"])
+    await inspector.page.get_by_role("button", name="Edit “the first”").click()
+    await expect(waiting).to_have_text(["the third"])
+    await expect(inspector.page.get_by_label("Message", exact=True)).to_have_value("the first")
+    await inspector.page.get_by_role("button", name="Stop").click()
+    await expect(inspector.page.locator(".message.user")).to_contain_text(["[slow seconds=600]", "the third"])
+
+
 async def test_queued_messages_are_shown_in_every_tab_and_after_a_reload(
     inspector: Inspector, context: BrowserContext, daemon: Daemon
 ) -> None:
@@ -222,8 +240,11 @@ async def test_model_variant_and_modes_change_mid_session(inspector: Inspector, 
 async def test_files_are_chosen_pasted_and_dropped(inspector: Inspector, daemon: Daemon, tmp_path: Path) -> None:
     session = daemon.session("Files")
     (tmp_path / "notes.txt").write_text("notes")
+    (tmp_path / "more.txt").write_text("more")
     await inspector.open(session)
-    await inspector.page.get_by_label("Files to attach").set_input_files(tmp_path / "notes.txt")
+    await inspector.page.get_by_label("Files to attach").set_input_files(
+        [tmp_path / "notes.txt", tmp_path / "more.txt"]
+    )
     for kind, name in (("paste", "pasted.png"), ("drop", "dropped.png")):
         await inspector.page.get_by_label("Message", exact=True).evaluate(
             """(box, [kind, name, bytes]) => {
@@ -235,7 +256,7 @@ async def test_files_are_chosen_pasted_and_dropped(inspector: Inspector, daemon:
             }""",
             [kind, name, list(PNG)],
         )
-    await expect(inspector.page.get_by_role("list", name="Attachments").get_by_role("listitem")).to_have_count(3)
+    await expect(inspector.page.get_by_role("list", name="Attachments").get_by_role("listitem")).to_have_count(4)
     await inspector.page.get_by_role("button", name="Remove dropped.png").click()
     await inspector.say("look at these")
     said = inspector.page.locator(".message.user")

@@ -3,7 +3,7 @@
  * pages as they are wanted, follows live events, and fills every gap by asking for what is missing.
  */
 import { signal } from "@preact/signals";
-import { get } from "../api/client";
+import { call, get } from "../api/client";
 import type { Event, EventType, QueuedMessage } from "../api/types";
 import { Transcript } from "../transcript/transcript";
 
@@ -153,6 +153,12 @@ export class Conversation {
   async loadQueue(): Promise<void> {
     const found = await get<{ messages: QueuedMessage[] }>(`v1/sessions/${encodeURIComponent(this.id)}/messages/queue`).catch(() => null);
     if (found && !this.closed) this.waits(found.messages);
+  }
+
+  /** Takes a message out of the queue. Fails if its turn has begun. */
+  async withdraw(itemId: string): Promise<void> {
+    await call("DELETE", `v1/sessions/${encodeURIComponent(this.id)}/messages/queue/${encodeURIComponent(itemId)}`);
+    this.waits(this.queue.value.filter((message) => message.itemId !== itemId));
   }
 
   private waits(messages: QueuedMessage[]): void {

@@ -1,6 +1,6 @@
 /** Where messages are written: with files, queued or steered while a turn runs; and what the agent runs with. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Attachment, Session, SendMessage } from "../api/types";
+import type { Attachment, QueuedMessage, Session, SendMessage } from "../api/types";
 import { call } from "../api/client";
 import type { Conversation } from "../state/conversation";
 import { agentNamed, agents } from "../state/agents";
@@ -65,7 +65,8 @@ export function Composer({ session, conversation, onSent }: { session: Session; 
   }
 
   const add = async (list: Iterable<File>) => {
-    for (const file of list) {
+    // A FileList is live: it empties when its input is cleared, before the first file was read.
+    for (const file of [...list]) {
       if (file.size > LARGEST) notify(`${file.name} is larger than ${bytes(LARGEST)}. Give the agent its path instead.`, "error");
       else {
         const data = await base64(file);
@@ -83,6 +84,16 @@ export function Composer({ session, conversation, onSent }: { session: Session; 
     setText("");
     setFiles([]);
     onSent();
+  };
+  const withdraw = async (message: QueuedMessage) => {
+    const gone = await attempt(() => conversation.withdraw(message.itemId).then(() => true));
+    void conversation.loadQueue();
+    return gone;
+  };
+  const edit = async (message: QueuedMessage) => {
+    if (!(await withdraw(message))) return;
+    setText((now) => [message.message, now].filter((each) => each.trim()).join("\n\n"));
+    area.current?.focus();
   };
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
@@ -111,7 +122,17 @@ export function Composer({ session, conversation, onSent }: { session: Session; 
           <ol>
             {queue.slice(0, SHOWN).map((message) => (
               <li key={message.itemId} title={message.message}>
-                {message.message || "(no text)"} {message.attachments > 0 && <small>with {plural(message.attachments, "file")}</small>}
+                <span>
+                  {message.message || "(no text)"} {message.attachments > 0 && <small>with {plural(message.attachments, "file")}</small>}
+                </span>
+                {message.attachments === 0 && (
+                  <button type="button" class="icon-button" aria-label={`Edit “${message.message}”`} title="Take it back and edit it" onClick={() => edit(message)}>
+                    <Icon name="edit" />
+                  </button>
+                )}
+                <button type="button" class="icon-button" aria-label={`Do not send “${message.message}”`} title="Do not send it" onClick={() => withdraw(message)}>
+                  <Icon name="close" />
+                </button>
               </li>
             ))}
           </ol>
