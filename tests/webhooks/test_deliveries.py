@@ -197,6 +197,19 @@ def test_the_secret_of_an_endpoint_is_stored_encrypted(daemon: SendingDaemon, re
     daemon.remove(webhook)
 
 
+def test_a_workspace_has_at_most_50_webhooks(daemon: SendingDaemon, receiver: Receiver) -> None:
+    inside = {"x-everyagent-workspace": "crowded"}
+    body = {"url": receiver.url(), "events": ["session.ended"]}
+    for _ in range(50):
+        daemon.call("POST", "/v1/webhooks", body, **inside)
+    assert daemon.request("POST", "/v1/webhooks", body, **inside).status_code == 409
+    listed = daemon.call("GET", "/v1/webhooks", **inside)["webhooks"]
+    assert len(listed) == 50
+    daemon.remove(daemon.add(receiver)[0])  # another workspace has room
+    for each in listed:
+        daemon.remove(each["webhookId"])
+
+
 def test_managed_sessions_have_the_names_of_the_managed_api(daemon: SendingDaemon, receiver: Receiver) -> None:
     names = [
         *("session.status_run_started", "session.requires_action", "session.status_rescheduled"),

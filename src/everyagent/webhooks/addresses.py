@@ -3,17 +3,16 @@
 import socket
 from collections.abc import Awaitable, Callable, Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import anyio
+
+from everyagent.runtime.public_address import is_public
 
 Address: TypeAlias = IPv4Address | IPv6Address
 Network: TypeAlias = IPv4Network | IPv6Network
 #: The addresses of a host name.
 Resolve: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
-#: IPv6 addresses that contain an IPv4 address, to which a gateway sends them.
-_NAT64: Final = ip_network("64:ff9b::/96")
-_IPV6_UNICAST: Final = ip_network("2000::/3")
 
 
 class AddressRefused(Exception):
@@ -48,11 +47,9 @@ class AddressRules:
         return list(found)
 
     def _check(self, host: str, text: str, *, encrypted: bool) -> None:
-        address = ip_address(text.partition("%")[0])
-        inner = _inner(address)
-        if any(each in network for network in self._allowed for each in (address, inner)):
+        if any(_named(text) in network for network in self._allowed):
             return
-        if not _is_public(address):
+        if not is_public(text):
             raise AddressRefused(
                 f"{host} has the address {text}, which is not public. The operator of the daemon can allow it: "
                 f"`serve --webhook-networks {text}`."
@@ -61,20 +58,8 @@ class AddressRules:
             raise AddressRefused(f"{host} has the public address {text}: use https, so that nobody reads the messages.")
 
 
-def _is_public(address: Address) -> bool:
-    inner = _inner(address)
-    if isinstance(address, IPv6Address) and isinstance(inner, IPv4Address) and address not in _IPV6_UNICAST:
-        return _is_public(inner)
-    if isinstance(address, IPv6Address) and address not in _IPV6_UNICAST:
-        return False
-    return address.is_global and not address.is_multicast and (inner == address or _is_public(inner))
-
-
-def _inner(address: Address) -> Address:
-    """The IPv4 address that an IPv6 address stands for, if it does."""
-    if isinstance(address, IPv4Address):
-        return address
-    if address in _NAT64:
-        return IPv4Address(int(address) & 0xFFFFFFFF)
-    teredo = address.teredo[1] if address.teredo else None
-    return address.ipv4_mapped or address.sixtofour or teredo or address
+def _named(text: str) -> Address:
+    """The address, without its scope; an IPv4 address that is written as an IPv6 one is that IPv4 address."""
+    address = ip_address(text.partition("%")[0])
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return mapped or address
