@@ -52,8 +52,8 @@ class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
     """Without `token`, the data folder's `token` file is used; without `prices`, its `prices.json` if it exists;
     without `store`, the log is a SQLite file there.
 
-    `idle_timeout` and `turn_timeout` are in seconds. Of `turn_timeout` and each `max_...` but the connections, 0 is no
-    limit. `isolation` is the level of sessions that name none; none is below `min_isolation`.
+    `idle_timeout`, `turn_timeout` and `runner_lease` are in seconds. Of `turn_timeout` and each `max_...` but the
+    connections, 0 is no limit. `isolation` is the level of sessions that name none; none is below `min_isolation`.
     `session_*` are limits of the agents, which `agent_limits` reads.
     Sessions of API keys work below `key_directory`, by default the working directory.
     Requests may name this daemon by `allowed_host`, several with commas between them, besides its own addresses.
@@ -80,6 +80,7 @@ class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
     max_sessions: Annotated[int, Meta(ge=0)] = 0
     max_agents: Annotated[int, Meta(ge=0)] = 0
     max_queued_messages: Annotated[int, Meta(ge=0)] = 1_000
+    runner_lease: Annotated[float, Meta(gt=0)] = 300.0
     prices: Path | None = None
     isolation: IsolationChoice = "auto"
     min_isolation: Isolation = "none"

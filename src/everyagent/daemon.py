@@ -40,6 +40,7 @@ from everyagent.sessions.launch.launcher import Launcher
 from everyagent.sessions.launch.scratch import ScratchFolders
 from everyagent.sessions.limits import Limits
 from everyagent.sessions.machine.inputs import budget_batch
+from everyagent.sessions.runner_sessions import RunnerSessions
 from everyagent.sessions.services import Services
 from everyagent.sessions.supervisor import Supervisor
 from everyagent.store import join_cluster, open_log
@@ -99,6 +100,7 @@ async def sessions_of(
                 added=OwnAgents(settings, {each.name for each in known}, tasks, reaper).added,
                 isolation=isolation,
             )
+            runners = RunnerSessions(log.records, vault, settings.runner_lease)
             services = Services(
                 folder=settings.data_dir,
                 records=log.records,
@@ -107,6 +109,7 @@ async def sessions_of(
                 default_agent=settings.default_agent,
                 prices=prices,
                 keys=keys,
+                runners=runners,
             )
             scratch = ScratchFolders(settings.data_dir / "scratch")
             await to_thread.run_sync(scratch.set_aside_shared)
@@ -130,6 +133,7 @@ async def sessions_of(
                 policy=policy,
                 prices=prices,
                 projections=managed,
+                runners=runners,
             )
             creation = Creation(
                 log=log,
@@ -141,6 +145,7 @@ async def sessions_of(
                 isolation=isolation,
                 limits=limits,
                 max_sessions=policy.max_sessions,
+                runners=runners,
             )
             webhooks = services.webhooks = LazyWebhooks(
                 log,

@@ -23,8 +23,11 @@ SOURCE = Path(everyagent.__file__).parent
 STARTERS = {"spawn.py", "reaper.py", "wall_probe.py", "restricted_shell.py"}
 #: Not part of the daemon: the program inside of a wall, an agent, a cluster to try, test tools. The command that prints
 #: the vault's key is the operator's, runs before the daemon serves, and needs the operator's environment; so does the
-#: login of an agent's program, which runs in the user's terminal.
-ELSEWHERE = ("runtime/entry/", "agents/mock/program/", "dev_cluster/", "testing/", "vault_key.py", "cli/agents.py")
+#: login of an agent's program, which runs in the user's terminal. A runner replaces itself, to lose its key's variable.
+ELSEWHERE = (
+    *("runtime/entry/", "agents/mock/program/", "dev_cluster/", "testing/", "vault_key.py", "cli/agents.py"),
+    "cli/runner.py",
+)
 STARTS = {
     "subprocess": {"Popen", "run", "call", "check_call", "check_output", "getoutput", "getstatusoutput"},
     "asyncio": {"create_subprocess_exec", "create_subprocess_shell"},

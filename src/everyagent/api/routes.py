@@ -19,6 +19,7 @@ from everyagent.api.universal import (
     keys,
     mcp,
     messages,
+    runners,
     search,
     sessions,
     webhooks,
@@ -42,6 +43,7 @@ ROUTES: tuple[Route, ...] = tuple(
         mcp.routes,
         keys.routes,
         webhooks.routes,
+        runners.routes,
     )
     for route in table.all
 )

@@ -52,6 +52,12 @@ app.command("everyagent.cli.doctor:doctor", name="doctor", help="Check this inst
 app.command("everyagent.cli.token:token", name="token", help="Print the access token, or replace it.")
 app.command("everyagent.cli.keys:app", name="keys", help="Make, list and revoke API keys.")
 app.command("everyagent.cli.webhooks:app", name="webhooks", help="Tell other servers what happens in sessions.")
+app.command(
+    "everyagent.cli.runner:app",
+    name="runner",
+    help="Run agents of a daemon on this machine, and manage the keys for it.",
+)
+app.command("everyagent.cli.runners:runners", name="runners", help="List the runners of the daemon.")
 app.command("everyagent.cli.audit:app", name="audit", help="Show who did what, and check the record of it.")
 app.command("everyagent.cli.log:app", name="log", help="Check the stored log.")
 app.command("everyagent.cli.disk:disk", name="disk", help="Show what takes up space in the data folder.")

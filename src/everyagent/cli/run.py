@@ -41,6 +41,7 @@ def run(
     env: Names = (),
     mcp: Names = (),
     attach: Annotated[tuple[Path, ...], Parameter(negative=(), show_default=False)] = (),
+    runner: str | None = None,
     title: str | None = None,
     session: str | None = None,
     keep: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
@@ -85,6 +86,8 @@ def run(
         An MCP server for the agent: NAME=URL, or NAME='COMMAND ARGUMENTS'. Can be given several times.
     attach
         A file or image to send with the prompt. Can be given several times.
+    runner
+        The runner on whose machine the agent works, in the directory of --directory there. [default: the daemon's]
     title
         A title for the session. [default: the beginning of the prompt]
     session
@@ -153,8 +156,16 @@ def run(
             env=variables,
             mcp=servers,
             title=title,
-            directory=str((directory or Path(os.getcwd())).resolve()),
+            directory=_place(directory, runner),
+            runner=runner,
         )
         return info.session_id, True
 
     return anyio.run(run_task, backend_options={"use_uvloop": True})
+
+
+def _place(directory: Path | None, runner: str | None) -> str | None:
+    """The directory as the daemon gets it. That of a runner is on its machine."""
+    if runner is not None:
+        return None if directory is None else str(directory)
+    return str((directory or Path(os.getcwd())).resolve())

@@ -25,6 +25,7 @@ def serve(
     max_sessions: int | None = None,
     max_agents: int | None = None,
     max_queued_messages: int | None = None,
+    runner_lease: float | None = None,
     prices: Path | None = None,
     isolation: IsolationChoice | None = None,
     min_isolation: Isolation | None = None,
@@ -84,6 +85,9 @@ def serve(
         all are busy, messages get a 503. 0 is no limit. [default: 0]
     max_queued_messages
         The most messages that wait in one session; further ones get a 429. 0 is no limit. [default: 1000]
+    runner_lease
+        Seconds for which a runner may be disconnected before its sessions' turns are ended with an error.
+        [default: 300]
     prices
         A JSON file with the prices of models, for costs and budgets. [default: prices.json in the data folder]
     isolation
@@ -156,6 +160,7 @@ def serve(
             "max-sessions": max_sessions,
             "max-agents": max_agents,
             "max-queued-messages": max_queued_messages,
+            "runner-lease": runner_lease,
             "prices": prices,
             "isolation": isolation,
             "min-isolation": min_isolation,

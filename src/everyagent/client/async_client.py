@@ -198,6 +198,10 @@ class AsyncClient:
     keys = _Method(calls.keys)
     create_key = _Method(calls.create_key)
     revoke_key = _Method(calls.revoke_key)
+    runners = _Method(calls.runners)
+    runner_keys = _Method(calls.runner_keys)
+    create_runner_key = _Method(calls.create_runner_key)
+    revoke_runner_key = _Method(calls.revoke_runner_key)
     audit = _Method(calls.audit)
     verify_audit = _Method(calls.verify_audit)
 

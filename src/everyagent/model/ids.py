@@ -10,7 +10,8 @@ from typing import NamedTuple
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
-def _base32(number: int, width: int) -> str:
+def base32(number: int, width: int) -> str:
+    """The last `width` digits of a number, in Crockford's alphabet."""
     digits: list[str] = []
     for _ in range(width):
         digits.append(_ALPHABET[number & 31])
@@ -36,7 +37,7 @@ class IdMaker:
     """
 
     def __init__(self) -> None:
-        self._suffix = _base32(secrets.randbits(50), 10)
+        self._suffix = base32(secrets.randbits(50), 10)
         self._lock = threading.Lock()
         self._millisecond = (0, "", count().__next__)  # replaced as a whole; its counter is atomic
 
@@ -50,7 +51,7 @@ class IdMaker:
         if millis > self._millisecond[0]:
             with self._lock:
                 if millis > self._millisecond[0]:
-                    self._millisecond = (millis, _base32(millis, 10), count().__next__)
+                    self._millisecond = (millis, base32(millis, 10), count().__next__)
         _, head, number = self._millisecond
         return IdSeries(prefix + head, number, self._suffix)
 

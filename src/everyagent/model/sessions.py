@@ -10,6 +10,7 @@ from everyagent.model.isolation import Isolation, IsolationChoice
 from everyagent.model.limits import NO_LIMITS, AgentLimits
 from everyagent.model.parts import Json
 from everyagent.model.policies import UNRESTRICTED, ToolPolicies
+from everyagent.model.runners import RunnerChoice
 from everyagent.model.tools import CustomTool, McpServer
 from everyagent.model.usage import Usage
 
@@ -37,6 +38,9 @@ class CreateSession(Struct, frozen=True, kw_only=True, omit_defaults=True, renam
 
     `secrets` are variables for the agent like `env`, whose values are masked in all that is stored of the session.
     Values of `env` that look like secrets are masked as well.
+
+    `runner` is where the agent runs: the name of a runner, or labels that it must have; without it on the daemon's
+    machine. `directory` is then on the runner's machine.
     """
 
     agent: str | None = None
@@ -58,6 +62,7 @@ class CreateSession(Struct, frozen=True, kw_only=True, omit_defaults=True, renam
     turn_timeout: TurnTimeout | None = None
     system_prompt: str | None = None
     metadata: dict[str, str] = {}
+    runner: RunnerChoice | None = None
 
 
 class UpdateSession(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -115,7 +120,7 @@ class SessionInfo(Struct, frozen=True, kw_only=True, rename="camel"):
     """`env` and `mcp` show what is configured, without the secrets. Times are milliseconds since 1970.
 
     `isolation` is the level of the session's agent, never `auto`; null in a session of an earlier version. `limits` and
-    `turnTimeout` are those that the session asked for.
+    `turnTimeout` are those that the session asked for. `runner` is the name of the runner of its agent.
     """
 
     session_id: str
@@ -148,6 +153,7 @@ class SessionInfo(Struct, frozen=True, kw_only=True, rename="camel"):
     pending_asks: int
     queued_messages: int
     forked_from: ForkOrigin | None
+    runner: str | None = None
 
 
 class AskInfo(Struct, frozen=True, kw_only=True, rename="camel"):

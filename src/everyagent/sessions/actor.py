@@ -11,7 +11,7 @@ from typing import TypeAlias, assert_never
 
 import anyio
 
-from everyagent.agents.adapter import Adapter, Death, DecodedFrame
+from everyagent.agents.adapter import Adapter, Conversation, Death, DecodedFrame
 from everyagent.errors import AgentFailed, EveryagentError, KeyReused, StorageFull, StoreUnavailable
 from everyagent.log.log import Append, Input, SessionRecord
 from everyagent.logs import get_logger
@@ -62,6 +62,7 @@ class Actor:
             projection=projection,
         )
         self._link = AgentLink(adapter, self, context.limits)
+        self._appended: asyncio.Future[None] | None = None
         self._calls = OpenCalls()
         self._lock = asyncio.Lock()
         self._talk = asyncio.Lock()
@@ -262,7 +263,8 @@ class Actor:
 
     def _append(self, decision: Decision, append: Append) -> "asyncio.Future[None]":
         self._context.counts.count(self.record.agent, decision.transaction)
-        return self._context.append(append, decision, self.machine.state.mask)
+        self._appended = done = self._context.append(append, decision, self.machine.state.mask)
+        return done
 
     def _committed(self, decision: Decision, size: int, done: "asyncio.Future[None]") -> None:
         self._backlog.remove(size)
@@ -345,7 +347,7 @@ class Actor:
             if opened is None:
                 return
         async with self._lock:
-            decision = self._post(inputs.AgentReady(turn)) if link.listening else None
+            decision = self._post(self._ready(turn, opened)) if link.listening else None
             wanted = decision is not None and decision.accepted
             if wanted and opened:
                 link.conversation = opened
@@ -355,6 +357,9 @@ class Actor:
         elif opened:
             link.drop()
             await link.close(opened)
+
+    def _ready(self, turn: ActiveTurn, opened: Conversation | None) -> inputs.AgentReady:
+        return inputs.AgentReady(turn)
 
     async def _command_agent(self, commands: Sequence[AgentCommand], done: asyncio.Event) -> None:
         """Commands that the agent does not take are reported in the log."""

@@ -1,7 +1,7 @@
 """The connection of a session to its agent: one conversation at a time, opened and closed within limits."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias, assert_never
 
 import anyio
@@ -12,6 +12,7 @@ from everyagent.agents.walls import shared_scratch
 from everyagent.errors import AgentFailed
 from everyagent.logs import get_logger
 from everyagent.model.asks import ToolAnswer
+from everyagent.model.runners import Mark
 from everyagent.sessions.limits import Limits
 from everyagent.sessions.machine.effects import ChangeAgent, InterruptSubagent, PassAnswer, SteerAgent
 
@@ -31,6 +32,17 @@ class AgentEvents(Protocol):
     async def died(self, listener: "ConversationListener", death: Death) -> None: ...
 
 
+class RemoteAgentEvents(AgentEvents, Protocol):
+    """The actor of a session whose agent may run on a runner."""
+
+    async def received_once(
+        self, listener: "ConversationListener", frames: Sequence[DecodedFrame], mark: Mark
+    ) -> bool: ...
+    def turn_runs(self, listener: "ConversationListener") -> bool: ...
+    @property
+    def mark(self) -> Mark | None: ...
+
+
 class ConversationListener:
     """The listener of one conversation. The actor ignores listeners of earlier conversations."""
 
@@ -48,10 +60,39 @@ class ConversationListener:
         await self._events.died(self, death)
 
 
-class AgentLink:
-    __slots__ = ("_events", "_limits", "_listener", "_shell", "adapter", "conversation")
+class RemoteListener(ConversationListener):
+    """The listener of a conversation on a runner: a `RunnerListener`."""
 
-    def __init__(self, adapter: Adapter, events: AgentEvents, limits: Limits) -> None:
+    __slots__ = ("_remote_events",)
+
+    def __init__(self, events: RemoteAgentEvents) -> None:
+        super().__init__(events)
+        self._remote_events = events
+
+    async def received_once(self, batch: Sequence[DecodedFrame], mark: Mark) -> bool:
+        return await self._remote_events.received_once(self, batch, mark)
+
+    @property
+    def mark(self) -> Mark | None:
+        return self._remote_events.mark
+
+    def turn_runs(self) -> bool:
+        return self._remote_events.turn_runs(self)
+
+
+class AgentLink:
+    """`listener` makes the listener of a new conversation, if it is not the usual one."""
+
+    __slots__ = ("_events", "_limits", "_listener", "_new_listener", "_shell", "adapter", "conversation")
+
+    def __init__(
+        self,
+        adapter: Adapter,
+        events: AgentEvents,
+        limits: Limits,
+        listener: Callable[[], ConversationListener] | None = None,
+    ) -> None:
+        self._new_listener = listener or (lambda: ConversationListener(events))
         self.adapter = adapter
         self.conversation: Conversation | None = None
         self._events = events
@@ -69,7 +110,7 @@ class AgentLink:
 
     async def open(self, launch: Launch) -> Conversation | None:
         """A new conversation, not yet kept. None if it died before it was open: `died` reports that."""
-        self._listener = listener = ConversationListener(self._events)
+        self._listener = listener = self._new_listener()
         try:
             with anyio.fail_after(self._limits.open_limit):
                 conversation = await self.adapter.open(await self._with_shell(self._with_scratch(launch)), listener)
@@ -77,6 +118,10 @@ class AgentLink:
             self.drop()
             raise
         return None if listener.dead else conversation
+
+    def attach(self, conversation: Conversation, listener: ConversationListener) -> None:
+        """Go on with a conversation that was open before."""
+        self.conversation, self._listener = conversation, listener
 
     def drop(self) -> Conversation | None:
         """Stop listening to the conversation; it may still have to be closed."""

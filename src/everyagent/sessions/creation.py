@@ -35,6 +35,7 @@ from everyagent.sessions.machine.sequencer import Emission
 from everyagent.sessions.machine.session_mask import masked_data
 from everyagent.sessions.machine.transaction import Position, Transaction
 from everyagent.sessions.refusals import too_many_sessions
+from everyagent.sessions.runner_sessions import RunnerSessions
 
 _SESSION_ID = re.compile(r"[A-Za-z0-9._~:-]{1,128}")
 #: Events that a worker thread encodes at a time for a fork.
@@ -57,7 +58,9 @@ class Creation:
         isolation: IsolationPolicy = DEFAULT_ISOLATION,
         limits: AgentLimits = NO_LIMITS,
         max_sessions: int = 0,
+        runners: RunnerSessions | None = None,
     ) -> None:
+        self._runners = runners or RunnerSessions()
         self._log = log
         self._agents = agents
         self._launcher = launcher
@@ -86,18 +89,20 @@ class Creation:
             agent_mode=request.agent_mode,
             permission_mode=request.permission_mode,
         )
+        runner = self._runners.chosen(request)
         config = SessionConfig(
-            directory=self._directory(request.directory),
+            directory=self._directory(request.directory) if runner is None else request.directory or "",
             system_prompt=request.system_prompt,
             tools=request.tools,
             tool_policies=enforceable(request.tool_policies, adapter, catalog, request.tools),
             allowed_hosts=await keepable(request.allowed_hosts, choice.permission_mode, adapter.title, catalog),
-            isolation=await self._isolation.chosen(request.isolation),
+            isolation=await self._isolation.chosen(request.isolation) if runner is None else None,
             lifetime=request.lifetime,
             limits=permitted(request.limits, self._limits),
             turn_timeout=request.turn_timeout,
             env=sorted({**request.env, **_checked_secrets(request)}),
             mcp=redacted(request.mcp),
+            runner=runner,
         )
         secrets = SessionSecrets(
             env={**request.env, **request.secrets}, secrets=sorted(request.secrets), mcp=request.mcp
@@ -137,7 +142,9 @@ class Creation:
             permission_mode=origin.permission_mode if same else None,
         )
         forked_from = ForkOrigin(session_id=session_id, sequence=cut)
-        config = replace(config_of(origin), forked_from=forked_from, lifetime="open", answered=AnsweredIds())
+        config = replace(
+            config_of(origin), forked_from=forked_from, lifetime="open", answered=AnsweredIds(), runner_mark=None
+        )
         enforceable(config.tool_policies, adapter, catalog, config.tools)
         await keepable(config.allowed_hosts, choice.permission_mode, adapter.title, catalog)
         secrets = self._launcher.secrets_of(origin)

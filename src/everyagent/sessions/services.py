@@ -11,6 +11,7 @@ from everyagent.log.records import Records
 from everyagent.model.prices import UNPRICED, Prices
 from everyagent.sessions.launch.secrets import SecretVault
 from everyagent.sessions.locks import Locks
+from everyagent.sessions.runner_sessions import RunnerSessions
 
 if TYPE_CHECKING:
     from everyagent.cluster.node import Node
@@ -30,3 +31,4 @@ class Services(Struct, kw_only=True):
     locks: Locks = field(default_factory=Locks)
     node: "Node | None" = None
     webhooks: "LazyWebhooks | None" = None
+    runners: RunnerSessions = field(default_factory=RunnerSessions)

@@ -121,6 +121,7 @@ class Sessions:
         """End every agent, every turn and every installation. After that, sessions are read-only."""
         command.end_all()
         await self._supervisor.close()
+        self.services.runners.close()
 
     # -- sessions -------------------------------------------------------------------------------------------
 
@@ -314,7 +315,13 @@ class Sessions:
         yield export.closing()
 
     async def directory(self, session_id: str) -> Path:
-        return Path(config_of(await self._log.session(session_id)).directory)
+        config = config_of(await self._log.session(session_id))
+        if config.runner is not None:
+            raise BadRequest(
+                f"The files of this session are on the machine of the runner {config.runner!r}, and cannot be reached "
+                "through the daemon."
+            )
+        return Path(config.directory)
 
     async def receipt(self, key: str) -> Receipt | None:
         return await self._log.receipt(key)

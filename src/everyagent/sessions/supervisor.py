@@ -20,6 +20,7 @@ from everyagent.sessions.actor import Actor
 from everyagent.sessions.backlog import TotalBacklog
 from everyagent.sessions.counts import Counts
 from everyagent.sessions.launch.agents import Agents
+from everyagent.sessions.launch.config import config_of
 from everyagent.sessions.launch.launcher import Launcher
 from everyagent.sessions.limits import Limits
 from everyagent.sessions.loading import past_of
@@ -27,6 +28,7 @@ from everyagent.sessions.locks import Locks
 from everyagent.sessions.machine.inputs import Batch
 from everyagent.sessions.machine.projection import Projections
 from everyagent.sessions.refusals import shutting_down
+from everyagent.sessions.runner_sessions import RunnerSessions
 from everyagent.sessions.running_agents import RunningAgents
 from everyagent.sessions.session_context import SessionContext
 from everyagent.sessions.watchdog import Watchdog
@@ -46,7 +48,9 @@ class Supervisor:
         policy: Limits,
         prices: Prices = UNPRICED,
         projections: Projections | None = None,
+        runners: RunnerSessions | None = None,
     ) -> None:
+        self._runners = runners or RunnerSessions()
         self._log = log
         self._agents = agents
         self._tasks = tasks
@@ -125,8 +129,12 @@ class Supervisor:
             queue = [self._launcher.open_input(input, session_id) for input in waiting]
             projection = await self._projections.open(record) if self._projections else None
             past = await past_of(self._log, record)
-            actor = Actor(record, self._agents.adapter(record.agent), context, queue, past, projection)
-            if record.live or record.open_turn:
+            adapter = self._agents.adapter(record.agent)
+            if config_of(record).runner is None:
+                actor = Actor(record, adapter, context, queue, past, projection)
+            else:
+                actor = self._runners.actor(record, adapter, context, queue, past, projection, resumes=lost is None)
+            if (record.live or record.open_turn) and not actor.live:
                 await actor.recover(lost.failure if lost else None)
             actor.reloaded_at = anyio.current_time() if lost else None
             self._actors[session_id] = actor

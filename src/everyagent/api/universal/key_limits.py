@@ -26,7 +26,7 @@ def checked_creation(request: CreateSession, settings: ApiSettings) -> CreateSes
     if request.isolation == "none":
         raise Forbidden("An API key cannot turn off isolation. Leave `isolation` out.", field="isolation")
     root = settings.key_directory
-    if root is None:
+    if root is None or request.runner is not None:  # a runner has its own folder for sessions
         return request
     directory = Path(request.directory or root).expanduser().resolve()
     if not directory.is_relative_to(root.resolve()):

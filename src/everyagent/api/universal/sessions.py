@@ -17,6 +17,7 @@ from everyagent.errors import (
     SessionHasEnded,
     SessionNotFound,
     StorageFull,
+    Unavailable,
     UnknownAgent,
     UnsupportedChoice,
 )
@@ -67,6 +68,7 @@ _CREATE_ERRORS = (
     AgentNotInstalled,
     AgentFailed,
     StorageFull,
+    Unavailable,
 )
 
 

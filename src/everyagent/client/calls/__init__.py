@@ -26,6 +26,7 @@ from everyagent.client.calls.files import (
     write_file,
 )
 from everyagent.client.calls.keys import audit, create_key, keys, me, revoke_key, verify_audit
+from everyagent.client.calls.runners import create_runner_key, revoke_runner_key, runner_keys, runners
 from everyagent.client.calls.sessions import (
     cancel,
     cancel_subagent,
@@ -65,6 +66,7 @@ __all__ = [
     "cluster",
     "create",
     "create_key",
+    "create_runner_key",
     "create_webhook",
     "delete",
     "delete_file",
@@ -95,6 +97,9 @@ __all__ = [
     "reply_question",
     "reply_tool",
     "revoke_key",
+    "revoke_runner_key",
+    "runner_keys",
+    "runners",
     "search",
     "send",
     "send_test_webhook",

@@ -10,6 +10,7 @@ from everyagent.model.isolation import IsolationChoice
 from everyagent.model.limits import NO_LIMITS, AgentLimits
 from everyagent.model.policies import UNRESTRICTED, ToolPolicies
 from everyagent.model.responses import Cancelled, MessageQueue, SearchHits, SessionPage
+from everyagent.model.runners import RunnerChoice
 from everyagent.model.sessions import (
     Attachment,
     CreateSession,
@@ -69,6 +70,7 @@ def create(
     turn_timeout: float | None = None,
     system_prompt: str | None = None,
     metadata: Mapping[str, str] | None = None,
+    runner: RunnerChoice | None = None,
 ) -> ApiCall[SessionInfo]:
     """Create a session. Without an id the daemon generates one; without an agent it uses its default agent."""
     request = CreateSession(
@@ -81,6 +83,7 @@ def create(
         title=title,
         env=dict(env or {}),
         secrets=dict(secrets or {}),
+        runner=runner,
         mcp=dict(mcp or {}),
         tools=list(tools),
         tool_policies=tool_policies,

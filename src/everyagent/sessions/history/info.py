@@ -20,7 +20,7 @@ def info_of(record: SessionRecord) -> SessionInfo:
         event_count=record.last_sequence,
         created_at=record.created_at // 1000,
         updated_at=record.updated_at // 1000,
-        directory=config.directory,
+        directory=config.directory or None,
         title=record.shown_title,
         metadata=record.metadata,
         env=config.env,
@@ -38,4 +38,5 @@ def info_of(record: SessionRecord) -> SessionInfo:
         pending_asks=record.pending_asks,
         queued_messages=record.queued_inputs,
         forked_from=config.forked_from,
+        runner=config.runner,
     )

@@ -8,6 +8,7 @@ from everyagent.model.isolation import Isolation
 from everyagent.model.limits import NO_LIMITS, AgentLimits
 from everyagent.model.parts import Json
 from everyagent.model.policies import UNRESTRICTED, ToolPolicies
+from everyagent.model.runners import Mark
 from everyagent.model.sessions import ForkOrigin, Lifetime
 from everyagent.model.tools import CustomTool, McpServer
 
@@ -24,6 +25,8 @@ class SessionConfig(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `isolation` is None for a session of an earlier version, `turn_timeout` for one that named none: they get the
     server's default.
+
+    The agent runs on the machine of `runner`, if that is set. `runner_mark` is how far its conversation is in the log.
     """
 
     directory: str
@@ -39,6 +42,8 @@ class SessionConfig(Struct, frozen=True, kw_only=True, omit_defaults=True):
     turn_timeout: float | None = None
     forked_from: ForkOrigin | None = None
     answered: AnsweredIds = AnsweredIds()
+    runner: str | None = None
+    runner_mark: Mark | None = None
 
 
 class SessionSecrets(Struct, frozen=True, kw_only=True, omit_defaults=True):

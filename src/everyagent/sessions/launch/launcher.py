@@ -91,7 +91,7 @@ class Launcher:
             hook_token=token_urlsafe(32) if hooked else None,
             policies=config.tool_policies,
             hosts=None if config.allowed_hosts is None else tuple(config.allowed_hosts),
-            isolation=await self._isolation.at_start(config.isolation),
+            isolation="none" if config.runner else await self._isolation.at_start(config.isolation),
             limits=ProcessLimits(limits, (Path(config.directory), scratch) if limits.disk else ()),
             hidden=(self.scratch.data_folder,),
             native_session_id=record.native_session_id,

@@ -42,12 +42,13 @@ class PendingAsk(NamedTuple):
 
 
 class Asks:
-    """`_keys` has the id of each open ask by the adapter's key for it."""
+    """`_keys` has the id of each open ask by the adapter's key for it. With `derived`, a key may be an id already."""
 
-    __slots__ = ("_ids", "_keys", "_pending")
+    __slots__ = ("_derived", "_ids", "_keys", "_pending")
 
-    def __init__(self, ids: Callable[[str], str]) -> None:
+    def __init__(self, ids: Callable[[str], str], *, derived: bool = False) -> None:
         self._ids = ids
+        self._derived = derived
         self._pending: dict[str, PendingAsk] = {}
         self._keys: dict[str, str] = {}
 
@@ -61,7 +62,7 @@ class Asks:
         return list(self._pending)
 
     def copy(self) -> "Asks":
-        twin = Asks(self._ids)
+        twin = Asks(self._ids, derived=self._derived)
         twin._pending, twin._keys = {**self._pending}, {**self._keys}
         return twin
 
@@ -70,7 +71,8 @@ class Asks:
         key = ask_id_of(data)
         if key in self._keys:
             return None
-        request = _with_id(data, self._ids(_PREFIXES[kind_of(data)]), known)
+        prefix = _PREFIXES[kind_of(data)]
+        request = _with_id(data, key if self._derived and key.startswith(prefix) else self._ids(prefix), known)
         self._add(key, request)
         return request
 

@@ -11,6 +11,7 @@ from everyagent.log.log import FrameDirection, Receipt
 from everyagent.model.asks import Answer
 from everyagent.model.events import Error, ItemCompleted, PermissionRequested, SessionUpdated, ToolRequested
 from everyagent.model.principals import EventActor, current_actor
+from everyagent.model.runners import Mark
 from everyagent.model.sessions import SendMessage
 from everyagent.sessions.machine.active_turn import ActiveTurn
 from everyagent.sessions.machine.messages import InputMessage, Submission
@@ -88,15 +89,17 @@ def answer_batch(ask_id: str, answer: Answer) -> Batch:
 
 
 class FramesReceived(Struct, frozen=True):
-    """The agent sent frames."""
+    """The agent sent frames. Those of a runner have a `mark`, which is stored with them."""
 
     frames: Sequence[DecodedFrame]
+    mark: Mark | None = None
 
 
 class AgentReady(Struct, frozen=True):
-    """The agent runs and can be given this turn's prompt."""
+    """The agent runs and can be given this turn's prompt. `mark` is the beginning of a runner's conversation."""
 
     turn: ActiveTurn
+    mark: Mark | None = None
 
 
 class AgentDied(Struct, frozen=True):

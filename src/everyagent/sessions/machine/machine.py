@@ -28,6 +28,7 @@ from everyagent.sessions.machine.messages import (
     user_item,
 )
 from everyagent.sessions.machine.projection import Projection
+from everyagent.sessions.machine.remote import keep_mark
 from everyagent.sessions.machine.sequencer import Emission
 from everyagent.sessions.machine.state import SessionState
 from everyagent.sessions.machine.statuses import settle
@@ -59,6 +60,7 @@ class Machine:
         transaction = Transaction(self.state.position, now, self.projection, self.state.mask.masker)
         decision = Decision(transaction)
         self._decide(input, decision)
+        keep_mark(input, self.state, decision)
         transaction.end_frame()
         if not transaction.empty:
             decision.append = append = transaction.finish()

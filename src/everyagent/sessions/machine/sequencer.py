@@ -58,19 +58,32 @@ class Sequencer:
     """Native keys of items are scoped by turn: `_items` are the running turn's, `_earlier` those of turns before.
 
     An item whose key was used in an earlier turn is a new item; parents, sub-agents and asks find earlier ones, too.
+    With `derived`, keys of items and asks are ids already (`remote/item_ids.py`).
     """
 
-    __slots__ = ("_calls", "_earlier", "_ids", "_items", "_open", "_speaker", "_unechoed", "asks", "turn_id")
+    __slots__ = (
+        "_calls",
+        "_derived",
+        "_earlier",
+        "_ids",
+        "_items",
+        "_open",
+        "_speaker",
+        "_unechoed",
+        "asks",
+        "turn_id",
+    )
 
-    def __init__(self, ids: Callable[[str], str] = new_id) -> None:
+    def __init__(self, ids: Callable[[str], str] = new_id, *, derived: bool = False) -> None:
         self._ids = ids
+        self._derived = derived
         self._items: dict[str, str] = {}
         self._earlier: dict[str, str] = {}
         self._open: dict[str, OpenItem] = {}
         self._calls: dict[str, str | None] = {}
         self._speaker: str | None = None
         self._unechoed: list[list[Item]] = []  # user messages that the agent has not repeated yet, by prompt
-        self.asks = Asks(ids)
+        self.asks = Asks(ids, derived=derived)
         self.turn_id: str | None = None
 
     def copy(self) -> "Sequencer":
@@ -234,7 +247,7 @@ class Sequencer:
             before = [*self._start(_stub(delta), True)]
         else:
             before = [*self._fail(key, "This item grew beyond 64 MiB; it goes on in the next one.")]
-            del self._items[key]
+            self._earlier[key] = self._items.pop(key)
             before += self._start(replace(opened.item, item_id=key, content=[]), True)
         return [*before, *self._delta(delta, synthetic)]
 
@@ -272,7 +285,7 @@ class Sequencer:
 
     def _universal(self, item: Item) -> Item:
         """The item as it starts: universal ids, a parent where the rules want one, no text yet."""
-        item_id = self._items.get(item.item_id) or self._ids("itm_")
+        item_id = self._items.get(item.item_id) or self._new_item(item.item_id)
         parent = self._known(item.parent_id)
         subagent = self._known(item.subagent)
         content = item.content
@@ -305,6 +318,9 @@ class Sequencer:
             error=None,
         )
 
+    def _new_item(self, key: str) -> str:
+        return key if self._derived and key.startswith("itm_") and key not in self._earlier else self._ids("itm_")
+
     def _missing_call(self, item: Item) -> Iterator[Emission]:
         """A result whose call is unknown gets a call."""
         for part in item.content:
@@ -316,6 +332,11 @@ class Sequencer:
 
     # -- after a restart ------------------------------------------------------------------------------------
 
+    def resume(self) -> None:
+        """The agent of the open turn still runs, on a runner. It has not repeated the open messages of users yet."""
+        users = [opened.item for opened in self._open.values() if opened.item.role == "user"]
+        self._unechoed = [[item] for item in users if not item.subagent]
+
     def observe(self, data: EventData) -> None:
         """Follow an event that is in the log already: after the open turn's events, the state is as it was."""
         match data:
@@ -324,8 +345,7 @@ class Sequencer:
             case TurnEnded():
                 self.turn_id = None
             case ItemStarted():
-                self._items[data.item.item_id] = data.item.item_id
-                self._open[data.item.item_id] = OpenItem(data.item)
+                self._observe_item(data.item)
             case ItemDelta():
                 opened = self._open.get(data.item_id)
                 if opened:
@@ -338,6 +358,15 @@ class Sequencer:
                 self.asks.forget(data)
             case _:
                 return
+
+    def _observe_item(self, item: Item) -> None:
+        self._items[item.item_id] = item.item_id
+        self._open[item.item_id] = OpenItem(item)
+        if item.kind == "message" and not item.subagent and (item.role != "user" or not self._speaker):
+            self._speaker = item.item_id
+        for part in item.content:
+            if isinstance(part, ToolCallPart):
+                _keep(self._calls, part.call_id, item.parent_id)
 
 
 T = TypeVar("T")

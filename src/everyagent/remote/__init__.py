@@ -1,0 +1,1 @@
+"""Agents that run on runners: the wire form, the keys, the connections and the conversations of the daemon."""

@@ -1,0 +1,242 @@
+"""The daemon's end of a conversation whose agent runs on a runner."""
+
+import asyncio
+import base64
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import anyio
+from msgspec import Raw
+from msgspec.structs import replace
+
+from everyagent.agents.adapter import Change, Death, DecodedFrame, Prompt
+from everyagent.errors import AgentFailed, AgentNotInstalled, AgentNotLoggedIn, BadRequest, Unavailable
+from everyagent.model.asks import Answer
+from everyagent.model.runners import Acknowledged, Mark
+from everyagent.model.sessions import Attachment
+from everyagent.remote import wire
+from everyagent.remote.drafts import decoded
+from everyagent.remote.item_ids import DerivedIds
+from everyagent.remote.keys import RunnerId
+
+#: A command whose result does not come in this time is left to arrive later: the link may be cut.
+_RESULT_SECONDS = 10.0
+_ERRORS = {each.code: each for each in (AgentNotInstalled, AgentNotLoggedIn)}
+
+
+class RunnerListener(Protocol):
+    """A `Listener` that stores the mark of a runner with the frames."""
+
+    async def received_once(self, batch: Sequence[DecodedFrame], mark: Mark) -> bool:
+        """Returns when the frames are committed; False if they are not, because the session is lost."""
+        ...
+
+    async def died(self, death: Death) -> None: ...
+
+    @property
+    def mark(self) -> Mark | None:
+        """That of the session's latest conversation."""
+        ...
+
+    def turn_runs(self) -> bool:
+        """Whether the session waits for the end of a turn."""
+        ...
+
+
+class RemoteConversation:
+    """`send` passes a command to the runner, now or when it connects again; `gone` is called once at the end.
+
+    Commands that the runner has not confirmed are kept, and sent again after a broken connection.
+    `resumed`: an earlier daemon opened the conversation.
+    """
+
+    def __init__(
+        self,
+        runner: RunnerId,
+        session_id: str,
+        mark: Mark,
+        listener: RunnerListener,
+        *,
+        send: Callable[[RunnerId, wire.Command], bool],
+        gone: Callable[["RemoteConversation"], None],
+        resumed: bool = False,
+    ) -> None:
+        self.runner = runner
+        self.session_id = session_id
+        self.epoch = mark.epoch
+        self.sequence = mark.sequence
+        self._listener = listener
+        self._send = send
+        self._gone = gone
+        self._ids = DerivedIds(session_id, mark.epoch)
+        self._taking = asyncio.Lock()
+        self._number = 0
+        self._unconfirmed: dict[int, wire.Command] = {}
+        self._results: dict[int, asyncio.Future[wire.Result]] = {}
+        self._resumed = resumed
+        self._idle_at: int | None = None
+        self._dead = asyncio.Event()
+
+    # -- the session's conversation -------------------------------------------------------------------------
+
+    async def open(self, launch: wire.RemoteLaunch) -> None:
+        """Raises `AgentFailed` or `AgentNotInstalled`. The caller has a time limit."""
+        await self._done(wire.Open(launch), limit=None)
+
+    async def prompt(self, prompt: Prompt) -> None:
+        await self._done(wire.GivePrompt(await _with_files(prompt)))
+
+    async def steer(self, prompt: Prompt) -> None:
+        await self._done(wire.Steer(await _with_files(prompt)))
+
+    async def answer(self, ask_key: str, answer: Answer) -> None:
+        await self._done(wire.GiveAnswer(ask_key, answer))
+
+    async def interrupt(self) -> None:
+        await self._done(wire.Interrupt())
+
+    async def interrupt_subagent(self, call: str) -> bool:
+        return bool(await self._done(wire.InterruptSubagent(call)))
+
+    async def change(self, change: Change) -> bool:
+        return await self._done(wire.ApplyChange(change)) is not False
+
+    async def close(self, *, force: bool = False) -> None:
+        """An agent whose runner is not connected is ended when the runner connects again."""
+        if self._dead.is_set():
+            return
+        if self._command(wire.Close(force)) is None:
+            await self.die(Death(expected=True))
+        await self._dead.wait()
+
+    async def die(self, death: Death) -> None:
+        """Without the agent's own report: the conversation is fenced from now on."""
+        if not self._dead.is_set():
+            self._end()
+            await self._listener.died(death)
+
+    def _end(self) -> None:
+        self._dead.set()
+        for waiting in self._results.values():
+            waiting.cancel()
+        self._gone(self)
+
+    async def _done(self, action: wire.Action, limit: float | None = _RESULT_SECONDS) -> bool | None:
+        """The result of a command; None if it is late. Raises what the agent's conversation raised."""
+        if self._dead.is_set():
+            return None
+        number = self._number + 1
+        result = self._results[number] = asyncio.get_running_loop().create_future()
+        sent = self._command(action)
+        try:
+            if sent is None and limit is not None:
+                return None
+            with anyio.move_on_after(limit):
+                await asyncio.wait((result,))
+            if result.done() and not result.cancelled():
+                return _value(result.result())
+            return None
+        finally:
+            del self._results[number]
+
+    def _command(self, action: wire.Action) -> wire.Command | None:
+        """None if the runner is not connected."""
+        self._number += 1
+        command = wire.Command(session_id=self.session_id, epoch=self.epoch, number=self._number, action=action)
+        self._unconfirmed[self._number] = command
+        return command if self._send(self.runner, command) else None
+
+    # -- the runner -----------------------------------------------------------------------------------------
+
+    def connected(self, held: wire.Held | None) -> list[wire.Command] | None:
+        """The commands that the runner does not have yet. `held` is what it says of this conversation.
+
+        None if the runner has lost it: it had the first command, and does not know the conversation.
+        """
+        if held is None:
+            return list(self._unconfirmed.values()) if 1 in self._unconfirmed else None
+        self._confirm(held.command)
+        self._number = max(self._number, held.command)
+        if self._resumed and not held.busy:
+            self._idle_at = held.last
+        return list(self._unconfirmed.values())
+
+    async def check_turn(self) -> None:
+        """Ends a conversation whose agent never got the prompt, because the daemon was killed before it was sent."""
+        if self._idle_at is not None and self.sequence >= self._idle_at:
+            self._idle_at = None
+            if self._listener.turn_runs():
+                message = "The daemon was restarted before the runner got the message."
+                await self.die(Death(expected=False, message=message, code="internal"))
+
+    def _confirm(self, number: int) -> None:
+        for known in [each for each in self._unconfirmed if each <= number]:
+            del self._unconfirmed[known]
+
+    async def take(self, callback: wire.Callback) -> Acknowledged:
+        """Entries that are stored already are left out; after a gap nothing is taken, and the runner sends it again."""
+        async with self._taking:
+            self._confirm(callback.command)
+            new = callback.entries[max(0, self.sequence + 1 - callback.first) :]
+            if callback.first > self.sequence + 1 or not new:
+                return Acknowledged(sequence=self.sequence, fenced=self._dead.is_set())
+            last = callback.first + len(callback.entries) - 1
+            frames, results, death = self._decoded(new)
+            mark = Mark(epoch=self.epoch, sequence=last)
+            if self._dead.is_set():
+                return Acknowledged(sequence=self.sequence, fenced=True)
+            if not await self._listener.received_once(frames, mark):
+                raise Unavailable(
+                    "The session is being loaded again, or the daemon stops. Nothing was stored; try again."
+                )
+            self.sequence = last
+            for result in results:
+                waiting = self._results.get(result.command)
+                if waiting is not None and not waiting.done():
+                    waiting.set_result(result)
+            if death is not None:
+                await self.die(death)
+            await self.check_turn()
+            return Acknowledged(sequence=last)
+
+    def _decoded(self, entries: Sequence[Raw]) -> tuple[list[DecodedFrame], list[wire.Result], Death | None]:
+        frames, results, death = list[DecodedFrame](), list[wire.Result](), None
+        try:
+            for raw in entries:
+                entry: wire.Entry = wire.entry_decoder.decode(raw)
+                match entry:
+                    case wire.Frames():
+                        frames += self._ids.applied_to(decoded(entry.frames))
+                    case wire.Result():
+                        results.append(entry)
+                    case wire.Died():
+                        death = entry.death
+        except wire.UNREADABLE as error:
+            raise BadRequest(f"The callback is not what an agent sends: {error}") from error
+        return frames, results, death
+
+
+def _value(result: wire.Result) -> bool | None:
+    if result.error is not None:
+        raise _ERRORS.get(result.code or "", AgentFailed)(result.error)
+    return result.value
+
+
+async def _with_files(prompt: Prompt) -> Prompt:
+    """The runner does not have the daemon's files, so attachments travel with the prompt."""
+    if not any(each.path for each in prompt.attachments):
+        return prompt
+    return replace(prompt, attachments=[await _with_data(each) for each in prompt.attachments])
+
+
+async def _with_data(attachment: Attachment) -> Attachment:
+    if attachment.path is None:
+        return attachment
+    path = Path(attachment.path)
+    try:
+        data = await anyio.to_thread.run_sync(path.read_bytes)
+    except OSError as error:
+        raise AgentFailed(f"The attachment {path} could not be read for the runner: {error.strerror}.") from error
+    name = attachment.filename or path.name
+    return replace(attachment, path=None, data=base64.b64encode(data).decode(), filename=name)

@@ -1,0 +1,192 @@
+"""Messages between a runner and its daemon.
+
+The runner opens every connection. `POST /v1/runner/connect` answers with a stream of `Downlink` messages, one JSON
+document a line; `POST /v1/runner/callback` takes one `Callback` in MessagePack. Both requests are signed.
+"""
+
+from typing import Final, TypeAlias
+
+import msgspec
+from msgspec import Raw, Struct
+
+from everyagent.agents.adapter import Change, Death, Prompt
+from everyagent.model.asks import Answer
+from everyagent.model.limits import NO_LIMITS, AgentLimits
+from everyagent.model.policies import UNRESTRICTED, ToolPolicies
+from everyagent.model.tools import CustomTool, McpServer
+from everyagent.remote.drafts import WireFrame
+from everyagent.signatures import derived_secret
+
+#: The header with the id of the key whose secret signed the request.
+KEY_HEADER: Final = "everyagent-runner-key"
+#: The header of a callback that names its session and epoch, from which the key of its signature is derived.
+CONVERSATION_HEADER: Final = "everyagent-runner-conversation"
+CONNECT_PATH: Final = "/v1/runner/connect"
+CALLBACK_PATH: Final = "/v1/runner/callback"
+#: Seconds between lines of the stream of commands; a runner that gets none for much longer connects anew.
+HEARTBEAT_SECONDS: Final = 5.0
+#: A callback is at most about this large, but for one entry that is larger.
+CALLBACK_BYTES: Final = 1 << 20
+#: The largest callback that a daemon takes.
+MAX_CALLBACK_BYTES: Final = 96 << 20
+
+
+class Held(Struct, frozen=True, kw_only=True):
+    """A conversation that the runner has. `last` is the sequence of its newest entry, `command` its last command.
+
+    `busy`: its agent has a turn that did not end by `last`. `asks` are those that the agent waits for.
+    """
+
+    session_id: str
+    epoch: int
+    last: int
+    command: int
+    busy: bool = False
+    asks: list[str] = []
+
+
+class Hello(Struct, frozen=True, kw_only=True):
+    """The body of a connect. `instance` is new at each start of the runner."""
+
+    instance: str
+    version: str
+    labels: dict[str, str] = {}
+    agents: list[str] = []
+    held: list[Held] = []
+
+
+class RemoteLaunch(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A `Launch` without what the runner decides itself: folders, isolation, and the address of the tools.
+
+    `directory` is on the runner's machine; empty for the runner's own.
+    """
+
+    agent: str
+    directory: str
+    permission_mode: str
+    agent_mode: str
+    model: str | None = None
+    variant: str | None = None
+    system_prompt: str | None = None
+    title: str | None = None
+    env: dict[str, str] = {}
+    mcp: dict[str, McpServer] = {}
+    secrets: dict[str, str] = {}
+    tools: list[CustomTool] = []
+    tools_token: str | None = None
+    hook_token: str | None = None
+    policies: ToolPolicies = UNRESTRICTED
+    limits: AgentLimits = NO_LIMITS
+    native_session_id: str | None = None
+    seed: str | None = None
+
+
+class Open(Struct, frozen=True, tag="open"):
+    launch: RemoteLaunch
+
+
+class GivePrompt(Struct, frozen=True, tag="prompt"):
+    prompt: Prompt
+
+
+class Steer(Struct, frozen=True, tag="steer"):
+    prompt: Prompt
+
+
+class GiveAnswer(Struct, frozen=True, tag="answer"):
+    ask: str
+    answer: Answer
+
+
+class Interrupt(Struct, frozen=True, tag="interrupt"):
+    pass
+
+
+class InterruptSubagent(Struct, frozen=True, tag="interrupt_subagent"):
+    call: str
+
+
+class ApplyChange(Struct, frozen=True, tag="change"):
+    change: Change
+
+
+class Close(Struct, frozen=True, tag="close"):
+    force: bool
+
+
+Action: TypeAlias = Open | GivePrompt | Steer | GiveAnswer | Interrupt | InterruptSubagent | ApplyChange | Close
+
+
+class Command(Struct, frozen=True, kw_only=True, tag="command"):
+    """`number` rises by 1 in a conversation, so a command that is sent again is carried out once."""
+
+    session_id: str
+    epoch: int
+    number: int
+    action: Action
+
+
+class Position(Struct, frozen=True, kw_only=True):
+    """`sequence` is the last entry of a conversation that the daemon has; None if the conversation is not valid."""
+
+    session_id: str
+    epoch: int
+    sequence: int | None
+
+
+class Welcome(Struct, frozen=True, kw_only=True, tag="welcome"):
+    """The first message of a connection: a position for each conversation that the runner holds."""
+
+    positions: list[Position]
+
+
+class Replaced(Struct, frozen=True, tag="replaced"):
+    """Another process has connected as this runner."""
+
+
+Downlink: TypeAlias = Command | Welcome | Replaced
+
+
+class Frames(Struct, frozen=True, array_like=True, tag="frames"):
+    frames: list[WireFrame]
+
+
+class Result(Struct, frozen=True, array_like=True, tag="result"):
+    """The result of a command. `code` and `error` are those of an `EveryagentError`."""
+
+    command: int
+    value: bool | None = None
+    code: str | None = None
+    error: str | None = None
+
+
+class Died(Struct, frozen=True, array_like=True, tag="died"):
+    death: Death
+
+
+Entry: TypeAlias = Frames | Result | Died
+
+
+class Callback(Struct, frozen=True, kw_only=True):
+    """Entries of one conversation, numbered from `first`. `command` is the last command that the runner has."""
+
+    session_id: str
+    epoch: int
+    first: int
+    command: int
+    entries: list[Raw]
+
+
+#: What decoding a message of a hostile runner may raise.
+UNREADABLE: Final = (msgspec.MsgspecError, ValueError, RecursionError)
+entry_decoder: Final = msgspec.msgpack.Decoder(Entry)
+
+
+def session_secret(secret: bytes, session_id: str, epoch: int) -> bytes:
+    """The key that signs the callbacks of one conversation."""
+    return derived_secret(secret, salt=b"everyagent runner callback", info=f"{session_id}\n{epoch}".encode())
+
+
+def signing_secret(key: bytes) -> bytes:
+    """The secret that a daemon stores of a runner's key, and that signs its connects."""
+    return derived_secret(key, salt=b"everyagent runner key", info=b"signing")

@@ -1,0 +1,162 @@
+"""The conversations of a runner, and the launch of their agents on its machine."""
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import anyio
+from msgspec import Struct
+
+from everyagent import __version__
+from everyagent.agents.adapter import Adapter, Launch
+from everyagent.errors import AgentFailed
+from everyagent.model.isolation import IsolationChoice
+from everyagent.private_files import private_folder
+from everyagent.remote import wire
+from everyagent.runner.hosted import HostedConversation, Room
+from everyagent.runner.spool import Spool, Spooled
+from everyagent.runner.uplink import Uplink
+from everyagent.runtime.limits import ProcessLimits
+from everyagent.sessions.launch.isolation import IsolationPolicy
+
+#: A runner that stops waits so long for the daemon to take what is in the spool.
+_LAST_SECONDS = 5.0
+
+
+class RunnerSettings(Struct, frozen=True, kw_only=True):
+    """Sessions work in `directory` or below it. `folder` is the runner's own; `data_dir` has the agents.
+
+    With more than `spool_bytes` in the spool, agents are not read.
+    """
+
+    url: str
+    directory: Path
+    folder: Path
+    data_dir: Path
+    labels: dict[str, str] = {}
+    isolation: IsolationChoice = "auto"
+    spool_bytes: int = 256 << 20
+
+
+class Host:
+    """`instance` is that of this process."""
+
+    def __init__(
+        self,
+        settings: RunnerSettings,
+        adapters: Sequence[Adapter],
+        spool: Spool,
+        uplink: Uplink,
+        spawn: Callable[..., None],
+        instance: str,
+    ) -> None:
+        self._settings = settings
+        self._adapters: Mapping[str, Adapter] = {adapter.name: adapter for adapter in adapters}
+        self._spool = spool
+        self._uplink = uplink
+        self._spawn = spawn
+        self._instance = instance
+        self._isolation = IsolationPolicy(default=settings.isolation)
+        self._room = Room(spool, settings.spool_bytes)
+        self._left = asyncio.Event()
+        self._conversations: dict[tuple[str, int], HostedConversation] = {}
+        for spooled in spool.conversations():
+            self._hold(spooled).lost("The runner was restarted, and the agent ended with it.")
+
+    async def hello(self) -> wire.Hello:
+        installed = [name for name, adapter in self._adapters.items() if (await adapter.state()).installed]
+        return wire.Hello(
+            instance=self._instance,
+            version=__version__,
+            labels=self._settings.labels,
+            agents=installed,
+            held=[each.held() for each in self._conversations.values()],
+        )
+
+    def take(self, message: wire.Command | wire.Welcome) -> None:
+        if isinstance(message, wire.Welcome):
+            for position in message.positions:
+                if conversation := self._conversations.get((position.session_id, position.epoch)):
+                    conversation.stored(position.sequence)
+            return
+        place = (message.session_id, message.epoch)
+        conversation = self._conversations.get(place)
+        if conversation is None:
+            if not isinstance(message.action, wire.Open):
+                return
+            self._spool.begin(*place)
+            conversation = self._hold(Spooled(*place, last=0, command=0, ended=False))
+        conversation.take(message)
+
+    async def close(self) -> None:
+        """End all agents. What they sent is in the spool, and is sent now if the daemon is there."""
+        for conversation in [*self._conversations.values()]:
+            await conversation.close(force=True)
+        with anyio.move_on_after(_LAST_SECONDS):
+            while self._conversations:
+                await self._left.wait()
+                self._left.clear()
+
+    def _hold(self, spooled: Spooled) -> HostedConversation:
+        conversation = self._conversations[spooled.session_id, spooled.epoch] = HostedConversation(
+            spooled,
+            spool=self._spool,
+            room=self._room,
+            uplink=self._uplink,
+            spawn=self._spawn,
+            launched=self._launched,
+            gone=self._gone,
+        )
+        return conversation
+
+    def _gone(self, conversation: HostedConversation) -> None:
+        self._conversations.pop((conversation.session_id, conversation.epoch), None)
+        self._left.set()
+
+    async def _launched(self, session_id: str, epoch: int, launch: wire.RemoteLaunch) -> tuple[Adapter, Launch]:
+        """The adapter and the launch on this machine. Raises `AgentFailed`."""
+        adapter = self._adapters.get(launch.agent)
+        if adapter is None:
+            raise AgentFailed(f"The runner has no agent {launch.agent!r}. It has: {', '.join(self._adapters)}.")
+        directory, scratch = self._directory(launch.directory), self._scratch(session_id)
+        limits = launch.limits
+        return adapter, Launch(
+            session_id=session_id,
+            directory=directory,
+            scratch=scratch,
+            permission_mode=launch.permission_mode,
+            agent_mode=launch.agent_mode,
+            model=launch.model,
+            variant=launch.variant,
+            system_prompt=launch.system_prompt,
+            title=launch.title,
+            env=launch.env,
+            mcp=launch.mcp,
+            secrets=launch.secrets,
+            tools=launch.tools,
+            tools_url=f"{self._uplink.url}/v1/sessions/{session_id}/mcp" if launch.tools_token else None,
+            tools_token=launch.tools_token,
+            hook_token=launch.hook_token,
+            policies=launch.policies,
+            isolation=await self._isolation.at_start(None),
+            limits=ProcessLimits(limits, (directory, scratch) if limits.disk else ()),
+            hidden=(self._settings.data_dir.resolve(), self._settings.folder.resolve()),
+            native_session_id=launch.native_session_id,
+            seed=launch.seed,
+        )
+
+    def _directory(self, asked: str) -> Path:
+        root = self._settings.directory.resolve()
+        directory = (root / asked).resolve()
+        if not directory.is_relative_to(root) or not directory.is_dir():
+            raise AgentFailed(
+                f"The runner has no directory {asked!r} in {str(root)!r}, where its sessions work. Create the session "
+                "with another `directory`, or start the runner with another --directory."
+            )
+        return directory
+
+    def _scratch(self, session_id: str) -> Path:
+        name = hashlib.sha256(session_id.encode()).hexdigest()[:32]
+        private_folder(scratch := self._settings.folder / "scratch" / name)
+        return scratch

@@ -1,0 +1,255 @@
+"""One conversation on a runner: carries out the daemon's commands, spools what the agent sends, and sends it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import assert_never
+
+import anyio
+import httpx2
+import msgspec
+from msgspec import Raw
+
+from everyagent.agents.adapter import Adapter, Conversation, Death, DecodedFrame, Launch
+from everyagent.errors import AgentFailed, EveryagentError
+from everyagent.logs import get_logger
+from everyagent.remote import wire
+from everyagent.remote.drafts import encoded
+from everyagent.runner.scoped_keys import ScopedKeys
+from everyagent.runner.spool import Spool, Spooled
+from everyagent.runner.uplink import Refused, Uplink
+from everyagent.sessions.agent_link import AgentLink, ConversationListener
+from everyagent.sessions.limits import Limits
+
+_encode = msgspec.msgpack.Encoder().encode
+_FIRST_DELAY, _LONGEST_DELAY = 0.05, 5.0
+_LIMITS = Limits()
+logger = get_logger(__name__)
+
+
+class Room:
+    """The space that is left in the spool, for all conversations. An agent is not read while there is none."""
+
+    def __init__(self, spool: Spool, most: int) -> None:
+        self._spool = spool
+        self._most = most
+        self._freed = asyncio.Event()
+
+    def freed(self) -> None:
+        self._freed.set()
+
+    async def wait(self) -> None:
+        while self._spool.bytes > self._most:
+            self._freed.clear()
+            await self._freed.wait()
+
+
+class HostedConversation:
+    """`spawn` starts a task; `gone` is called when nothing is left to send or to do."""
+
+    def __init__(
+        self,
+        spooled: Spooled,
+        *,
+        spool: Spool,
+        room: Room,
+        uplink: Uplink,
+        spawn: Callable[..., None],
+        launched: Callable[[str, int, wire.RemoteLaunch], Awaitable[tuple[Adapter, Launch]]],
+        gone: Callable[["HostedConversation"], None],
+    ) -> None:
+        self.session_id = spooled.session_id
+        self.epoch = spooled.epoch
+        self._last = spooled.last
+        self._command = spooled.command
+        self._ended = spooled.ended
+        self._spool = spool
+        self._room = room
+        self._uplink = uplink
+        self._spawn = spawn
+        self._launched = launched
+        self._gone = gone
+        self._keys = ScopedKeys(self.session_id, self.epoch)
+        self._link: AgentLink | None = None
+        self._conversation: Conversation | None = None
+        self._acknowledged: int | None = None
+        self._fenced = False
+        self._news = asyncio.Event()
+        self._serial: asyncio.Queue[wire.Command | None] = asyncio.Queue()
+        spawn(self._send_all)
+        spawn(self._carry_out_all)
+
+    # -- the connection -------------------------------------------------------------------------------------
+
+    def held(self) -> wire.Held:
+        return wire.Held(
+            session_id=self.session_id,
+            epoch=self.epoch,
+            last=self._last,
+            command=self._command,
+            busy=self._keys.busy,
+            asks=self._keys.open_asks(),
+        )
+
+    def stored(self, sequence: int | None) -> None:
+        """The daemon has all entries up to this one; None: the conversation is not valid any more."""
+        if sequence is None:
+            self._fence()
+            return
+        if self._acknowledged is None or sequence > self._acknowledged:
+            self._acknowledged = sequence
+            self._spool.acknowledge(self.session_id, self.epoch, sequence)
+            self._room.freed()
+        self._news.set()
+
+    def take(self, command: wire.Command) -> None:
+        """Each command is taken once."""
+        if command.number != self._command + 1 or self._fenced:
+            return
+        self._command = command.number
+        self._spool.received(self.session_id, self.epoch, command.number)
+        if self._acknowledged is None:  # the first command of a new conversation
+            self._acknowledged = 0
+        match command.action:
+            case wire.Open() | wire.GivePrompt() | wire.Steer() | wire.ApplyChange():
+                self._serial.put_nowait(command)
+            case _:
+                self._spawn(self._carry_out, command)
+
+    def lost(self, why: str) -> None:
+        """The runner was restarted: the agent is gone."""
+        if not self._ended:
+            self._add(wire.Died(Death(expected=False, message=why)), ended=True)
+
+    # -- the agent's listener -------------------------------------------------------------------------------
+
+    async def received(self, listener: ConversationListener, frames: Sequence[DecodedFrame]) -> None:
+        await self._room.wait()
+        if self._link and self._link.listens_to(listener) and not self._fenced:
+            self._add(wire.Frames(encoded(self._keys.applied_to(frames))))
+
+    async def died(self, listener: ConversationListener, death: Death) -> None:
+        if self._link and self._link.listens_to(listener):
+            self._link.drop()
+            self._add(wire.Died(death), ended=True)
+
+    def _add(self, entry: wire.Entry, *, ended: bool = False) -> None:
+        if self._ended or self._fenced:
+            return
+        self._ended = ended
+        self._last += 1
+        self._spool.add(self.session_id, self.epoch, self._last, _encode(entry), ended=ended)
+        self._news.set()
+
+    # -- commands -------------------------------------------------------------------------------------------
+
+    async def _carry_out_all(self) -> None:
+        while command := await self._serial.get():
+            await self._carry_out(command)
+
+    async def _carry_out(self, command: wire.Command) -> None:
+        """The result is spooled after everything that the agent sent before it."""
+        try:
+            value = await self._do(command.action)
+        except (EveryagentError, TimeoutError) as error:
+            code = error.code if isinstance(error, EveryagentError) else None
+            self._add(wire.Result(command.number, None, code, str(error) or "The agent did not answer in time."))
+        else:
+            self._add(wire.Result(command.number, value))
+
+    async def _do(self, action: wire.Action) -> bool | None:
+        match action:
+            case wire.Open():
+                await self._open(action.launch)
+            case wire.GivePrompt():
+                self._keys.begin_turn()
+                await self._live.prompt(action.prompt)
+            case wire.Steer():
+                await self._live.steer(action.prompt)
+            case wire.GiveAnswer():
+                key = self._keys.native_ask(action.ask)
+                if key is not None:
+                    await self._live.answer(key, action.answer)
+            case wire.Interrupt():
+                await self._live.interrupt()
+            case wire.InterruptSubagent():
+                call = self._keys.native_item(action.call)
+                return call is not None and await self._live.interrupt_subagent(call)
+            case wire.ApplyChange():
+                return await self._live.change(action.change)
+            case wire.Close():
+                await self.close(force=action.force)
+            case _:
+                assert_never(action)
+        return None
+
+    async def _open(self, launch: wire.RemoteLaunch) -> None:
+        adapter, local = await self._launched(self.session_id, self.epoch, launch)
+        self._link = AgentLink(adapter, self, _LIMITS)
+        try:
+            self._conversation = await self._link.open(local)
+        except (EveryagentError, TimeoutError):
+            self._ended = True
+            self._news.set()
+            raise
+
+    @property
+    def _live(self) -> Conversation:
+        if self._conversation is None:
+            raise AgentFailed("The agent does not run.")
+        return self._conversation
+
+    async def close(self, *, force: bool) -> None:
+        if self._link and self._conversation:
+            await self._link.close(self._conversation, force=force)
+        self._add(wire.Died(Death(expected=True)), ended=True)
+
+    def _fence(self) -> None:
+        if not self._fenced:
+            self._fenced = True
+            logger.info("a conversation was replaced, and its agent is ended", session=self.session_id)
+            self._spawn(self._end_fenced)
+        self._news.set()
+
+    async def _end_fenced(self) -> None:
+        if self._link and self._conversation:
+            await self._link.close(self._conversation, force=True)
+        self._over()
+
+    def _over(self) -> None:
+        self._spool.forget(self.session_id, self.epoch, self._last)
+        self._room.freed()
+        self._serial.put_nowait(None)
+        self._gone(self)
+
+    # -- sending --------------------------------------------------------------------------------------------
+
+    async def _send_all(self) -> None:
+        """Send from the last acknowledged entry on, for as long as it takes."""
+        delay = _FIRST_DELAY
+        while not self._fenced:
+            if self._acknowledged is None or self._acknowledged >= self._last:
+                if self._ended and self._acknowledged is not None:
+                    self._over()
+                    return
+                self._news.clear()
+                await self._news.wait()
+                continue
+            try:
+                answer = await self._uplink.callback(self._next(self._acknowledged))
+                delay = _FIRST_DELAY
+            except (httpx2.TransportError, Refused) as error:
+                logger.info("a callback was not taken, and is sent again", session=self.session_id, error=str(error))
+                await anyio.sleep(delay)
+                delay = min(2 * delay, _LONGEST_DELAY)
+                continue
+            self.stored(None if answer.fenced else answer.sequence)
+
+    def _next(self, after: int) -> wire.Callback:
+        entries = self._spool.pending(self.session_id, self.epoch, after, wire.CALLBACK_BYTES)
+        return wire.Callback(
+            session_id=self.session_id,
+            epoch=self.epoch,
+            first=after + 1,
+            command=self._command,
+            entries=[Raw(body) for body in entries],
+        )

@@ -1,0 +1,69 @@
+"""Signed requests of a runner to its daemon."""
+
+import ssl
+import time
+
+import httpx2
+import msgspec
+
+from everyagent.client.discovery import is_loopback
+from everyagent.model.ids import new_id
+from everyagent.model.runners import Acknowledged
+from everyagent.remote import wire
+from everyagent.signatures import signed_headers
+
+_encode = msgspec.msgpack.Encoder().encode
+_acknowledged = msgspec.json.Decoder(Acknowledged)
+#: A connection without a line for this long is lost.
+_SILENCE_SECONDS = 4 * wire.HEARTBEAT_SECONDS
+_CALLBACK_SECONDS = 60.0
+
+
+class Refused(Exception):
+    """The daemon answered with an error. `final`: the same request will not succeed later."""
+
+    def __init__(self, response: httpx2.Response) -> None:
+        try:
+            detail = msgspec.json.decode(response.content, type=dict[str, object]).get("detail")
+        except msgspec.MsgspecError:
+            detail = None
+        super().__init__(str(detail or f"The daemon answered with status {response.status_code}."))
+        self.final = response.status_code in (400, 401, 403, 404, 405)
+
+
+class Uplink:
+    """`secret` is the signing secret of the runner's key, from which the key of each conversation is derived."""
+
+    def __init__(self, url: str, key_id: str, secret: bytes) -> None:
+        self.url = url.rstrip("/")
+        self._key_id = key_id
+        self._secret = secret
+        plain = not self.url.startswith("https:")
+        self.client = httpx2.AsyncClient(
+            base_url=self.url,
+            verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if plain else True,
+            trust_env=not is_loopback(self.url),
+        )
+
+    def connect(self, hello: wire.Hello) -> httpx2.Request:
+        timeout = httpx2.Timeout(_SILENCE_SECONDS, connect=10.0)
+        return self._request(wire.CONNECT_PATH, self._secret, msgspec.json.encode(hello), timeout)
+
+    async def callback(self, callback: wire.Callback) -> Acknowledged:
+        """Raises `Refused` or `httpx2.TransportError`."""
+        secret = wire.session_secret(self._secret, callback.session_id, callback.epoch)
+        timeout = httpx2.Timeout(_CALLBACK_SECONDS, connect=10.0)
+        request = self._request(wire.CALLBACK_PATH, secret, _encode(callback), timeout)
+        request.headers[wire.CONVERSATION_HEADER] = f"{callback.session_id} {callback.epoch}"
+        response = await self.client.send(request)
+        if not response.is_success:
+            raise Refused(response)
+        return _acknowledged.decode(response.content)
+
+    def _request(self, path: str, secret: bytes, body: bytes, timeout: httpx2.Timeout) -> httpx2.Request:
+        headers = signed_headers(secret, new_id("msg_"), int(time.time()), body)
+        headers |= {wire.KEY_HEADER: self._key_id, "content-type": "application/octet-stream"}
+        return self.client.build_request("POST", path, content=body, headers=headers, timeout=timeout)
+
+    async def close(self) -> None:
+        await self.client.aclose()

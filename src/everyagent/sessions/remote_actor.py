@@ -1,0 +1,64 @@
+"""The actor of a session whose agent runs on a runner. Its agent outlives the daemon."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from everyagent.agents.adapter import Adapter, Conversation, DecodedFrame
+from everyagent.log.log import Input, SessionRecord
+from everyagent.model.runners import Mark
+from everyagent.remote.conversation import RemoteConversation, RunnerListener
+from everyagent.sessions.actor import Actor
+from everyagent.sessions.agent_link import AgentLink, ConversationListener, RemoteListener
+from everyagent.sessions.launch.config import config_of
+from everyagent.sessions.loading import Past
+from everyagent.sessions.machine import inputs, remote
+from everyagent.sessions.machine.active_turn import ActiveTurn
+from everyagent.sessions.machine.projection import Projection
+from everyagent.sessions.session_context import SessionContext
+
+
+class RemoteActor(Actor):
+    def __init__(
+        self,
+        record: SessionRecord,
+        adapter: Adapter,
+        context: SessionContext,
+        queue: Sequence[Input],
+        past: Past,
+        projection: Projection | None = None,
+    ) -> None:
+        super().__init__(record, adapter, context, queue, past, projection)
+        self._link = AgentLink(adapter, self, context.limits, lambda: RemoteListener(self))
+
+    def _ready(self, turn: ActiveTurn, opened: Conversation | None) -> inputs.AgentReady:
+        mark = Mark(epoch=opened.epoch, sequence=opened.sequence) if isinstance(opened, RemoteConversation) else None
+        return inputs.AgentReady(turn, mark)
+
+    def resume(self, take_up: Callable[[RunnerListener], Conversation]) -> None:
+        """Go on with the conversation of an earlier daemon. Called before any input."""
+        remote.resume(self.machine.state)
+        listener = RemoteListener(self)
+        self._link.attach(take_up(listener), listener)
+
+    async def received_once(self, listener: ConversationListener, frames: Sequence[DecodedFrame], mark: Mark) -> bool:
+        """Frames, committed with their mark when this returns. False if they are not."""
+        async with self._lock:
+            decision = self._post(inputs.FramesReceived(frames, mark)) if self._link.listens_to(listener) else None
+            done = self._appended
+        if decision is None or done is None:
+            return False
+        await asyncio.wait((done,))
+        return not done.cancelled() and done.exception() is None
+
+    @property
+    def mark(self) -> Mark | None:
+        return config_of(self.record).runner_mark
+
+    def turn_runs(self, listener: ConversationListener) -> bool:
+        return self._link.listens_to(listener) and self.machine.state.turn is not None
+
+    async def shut_down(self) -> None:
+        """The daemon stops. The agent and its turn go on, and the next daemon takes the session up."""
+        async with self._lock:
+            self._link.drop()
+        self._calls.close()

@@ -1,0 +1,90 @@
+"""Finds the runner of a session, and makes its actor. The rest of the code for runners is loaded at the first use."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from everyagent.agents.adapter import Adapter
+from everyagent.clock import SystemClock
+from everyagent.errors import UnsupportedChoice
+from everyagent.log.log import Input, SessionRecord
+from everyagent.log.records import Records
+from everyagent.model.runners import RunnerInfo
+from everyagent.model.sessions import CreateSession
+from everyagent.sessions.launch.config import config_of
+from everyagent.sessions.launch.secrets import SecretVault
+from everyagent.sessions.machine.projection import Projection
+
+if TYPE_CHECKING:
+    from everyagent.remote.runners import Runners
+    from everyagent.sessions.loading import Past
+    from everyagent.sessions.remote_actor import RemoteActor
+    from everyagent.sessions.session_context import SessionContext
+
+
+class RunnerSessions:
+    """Without a `vault` for their keys there are no runners, as in tests of sessions alone.
+
+    `lease` is the time in seconds for which a runner may be disconnected.
+    """
+
+    def __init__(self, records: Records | None = None, vault: SecretVault | None = None, lease: float = 0.0) -> None:
+        self._records = records
+        self._vault = vault
+        self._lease = lease
+        self._loaded: Runners | None = None
+
+    @property
+    def runners(self) -> "Runners":
+        if self._loaded is None:
+            if self._records is None or self._vault is None:
+                raise UnsupportedChoice("This server has no runners. Leave `runner` out.", field="runner")
+            from everyagent.remote.keys import RunnerKeys
+            from everyagent.remote.runners import Runners
+
+            keys = RunnerKeys(self._records, self._vault.seal, self._vault.unseal)
+            self._loaded = Runners(keys, SystemClock(), self._lease)
+        return self._loaded
+
+    def infos(self) -> list[RunnerInfo]:
+        """The runners that the principal sees."""
+        return [] if self._loaded is None else self._loaded.infos()
+
+    def close(self) -> None:
+        if self._loaded is not None:
+            self._loaded.close()
+
+    def chosen(self, request: CreateSession) -> str | None:
+        """The name of the runner of a new session. Raises `Unavailable` if none is connected that fits."""
+        if request.runner is None:
+            return None
+        for field, given in (("allowedHosts", request.allowed_hosts), ("isolation", request.isolation)):
+            if given is not None:
+                raise UnsupportedChoice(
+                    f"A session on a runner cannot have `{field}`. Leave it out: the runner's own options decide.",
+                    field=field,
+                )
+        return self.runners.chosen(request.runner)
+
+    def actor(
+        self,
+        record: SessionRecord,
+        adapter: Adapter,
+        context: "SessionContext",
+        queue: Sequence[Input],
+        past: "Past",
+        projection: Projection | None,
+        *,
+        resumes: bool,
+    ) -> "RemoteActor":
+        """With `resumes`, it goes on with the conversation that was open when an earlier daemon ended."""
+        from everyagent.remote.adapter import RemoteAdapter
+        from everyagent.remote.keys import RunnerId
+        from everyagent.sessions.remote_actor import RemoteActor
+
+        config = config_of(record)
+        remote = RemoteAdapter(adapter, self.runners, RunnerId(record.workspace, config.runner or ""))
+        actor = RemoteActor(record, remote, context, queue, past, projection)
+        if resumes and record.live and config.runner_mark:
+            actor.resume(partial(remote.attach, record.session_id, config.runner_mark))
+        return actor

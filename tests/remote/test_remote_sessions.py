@@ -1,0 +1,125 @@
+"""Sessions whose runner leaves, returns, is replaced or misses a command."""
+
+from pathlib import Path
+
+import anyio
+import msgspec
+import pytest
+
+from everyagent.errors import BadRequest, Unavailable, UnsupportedChoice
+from everyagent.model.runners import Acknowledged
+from everyagent.model.sessions import CreateSession, SendMessage
+from everyagent.remote import wire
+from everyagent.sessions import Sessions
+from tests.remote.scripted_runner import ScriptedRunner, bodies, delta, ended, frames, remote_sessions, started
+from tests.waiting import LIMIT_SECONDS
+
+pytestmark = pytest.mark.anyio
+
+
+async def turn_end(sessions: Sessions, session_id: str) -> dict[str, object]:
+    """The data of the last `turn.ended`, when no turn runs."""
+    with anyio.fail_after(LIMIT_SECONDS):
+        while (await sessions.get(session_id)).status == "running":
+            await anyio.sleep(0.005)
+    events = [msgspec.json.decode(body) for body in await bodies(sessions, session_id)]
+    return [event["data"] for event in events if event["type"] == "turn.ended"][-1]
+
+
+def held(session_id: str, epoch: int, last: int, *, command: int = 2, busy: bool = True) -> wire.Held:
+    return wire.Held(session_id=session_id, epoch=epoch, last=last, command=command, busy=busy)
+
+
+async def test_a_runner_that_stays_away_is_given_up_after_its_lease(tmp_path: Path) -> None:
+    async with remote_sessions(tmp_path, lease=0.05) as (sessions, runner):
+        epoch = await runner.begin(sessions, "one")
+        await runner.send("one", epoch, 3, started(epoch))
+        runner.disconnect()
+        error = (await turn_end(sessions, "one"))["error"]
+        assert "was not connected for" in str(error)
+        assert (await runner.send("one", epoch, 4, delta(epoch, "late "))).fenced
+        with pytest.raises(Unavailable, match="not connected"):
+            await sessions.create("two", CreateSession(agent="mock", runner="far"))
+        await sessions.send("one", SendMessage(message="again"))
+        assert "everyagent runner --connect" in str((await turn_end(sessions, "one"))["error"])
+
+
+async def test_a_runner_that_returns_goes_on(tmp_path: Path) -> None:
+    async with remote_sessions(tmp_path) as (sessions, runner):
+        epoch = await runner.begin(sessions, "one")
+        runner.disconnect()
+        await runner.connect(held("one", epoch, 4))
+        with anyio.fail_after(LIMIT_SECONDS):
+            while runner.welcome is None or not runner.welcome.positions:
+                await anyio.sleep(0.005)
+        assert runner.welcome.positions == [wire.Position(session_id="one", epoch=epoch, sequence=2)]
+        await runner.send("one", epoch, 3, started(epoch), ended())
+        assert (await turn_end(sessions, "one"))["stop_reason"] == "end_turn"
+
+
+async def test_a_replaced_runner_writes_nothing_any_more(tmp_path: Path) -> None:
+    """A process that was stopped, replaced by another one of the same name, and continued."""
+    async with remote_sessions(tmp_path) as (sessions, runner):
+        epoch = await runner.begin(sessions, "one")
+        await runner.send("one", epoch, 3, started(epoch))
+        other = ScriptedRunner(runner.runners, (await runner.runners.keys.create("far")).secret)
+        await other.connect(instance="two")
+        assert "no longer has the agent" in str((await turn_end(sessions, "one"))["error"])
+        before = (await sessions.get("one")).event_count
+        assert (await runner.send("one", epoch, 4, delta(epoch, "late "))).fenced
+        assert (await sessions.get("one")).event_count == before
+        with anyio.fail_after(LIMIT_SECONDS):
+            while not runner.replaced:
+                await anyio.sleep(0.005)
+
+
+async def test_a_turn_goes_on_after_a_restart_of_the_daemon(tmp_path: Path) -> None:
+    async with remote_sessions(tmp_path) as (sessions, runner):
+        epoch = await runner.begin(sessions, "one")
+        await runner.send("one", epoch, 3, started(epoch), delta(epoch, "a "))
+    async with remote_sessions(tmp_path, before=runner) as (sessions, again):
+        await again.connect(held("one", epoch, 5))
+        stale = await again.send("one", epoch, 3, started(epoch), delta(epoch, "a "))
+        assert stale == Acknowledged(sequence=4)
+        await again.send("one", epoch, 5, delta(epoch, "b "), ended())
+        assert (await turn_end(sessions, "one"))["stop_reason"] == "end_turn"
+        events = [msgspec.json.decode(body) for body in await bodies(sessions, "one")]
+        assert [event["sequence"] for event in events] == list(range(1, len(events) + 1))
+        done = [event["data"]["item"] for event in events if event["type"] == "item.completed"]
+        assert done[-1]["content"] == [{"type": "text", "text": "a b "}]
+
+
+async def test_a_prompt_that_was_lost_with_the_daemon_ends_its_turn(tmp_path: Path) -> None:
+    async with remote_sessions(tmp_path) as (sessions, runner):
+        await sessions.create("one", CreateSession(agent="mock", runner="far"))
+        await sessions.send("one", SendMessage(message="hello"))
+        opened = await runner.command(wire.Open, "one")
+        await runner.send("one", opened.epoch, 1, wire.Result(opened.number))
+        await runner.command(wire.GivePrompt, "one")
+    async with remote_sessions(tmp_path, before=runner) as (sessions, again):
+        await again.connect(held("one", opened.epoch, 1, command=1, busy=False))
+        assert "before the runner got the message" in str((await turn_end(sessions, "one"))["error"])
+
+
+async def test_what_a_runner_cannot_do_is_refused(tmp_path: Path) -> None:
+    async with remote_sessions(tmp_path) as (sessions, runner):
+        for refused in (
+            CreateSession(agent="mock", runner="far", allowed_hosts=["example.org"]),
+            CreateSession(agent="mock", runner="far", isolation="none"),
+        ):
+            with pytest.raises(UnsupportedChoice, match="runner"):
+                await sessions.create("no", refused)
+        with pytest.raises(Unavailable, match="labels"):
+            await sessions.create("no", CreateSession(agent="mock", runner={"gpu": "yes"}))
+        await runner.connect(labels={"gpu": "yes", "zone": "eu"})
+        info = await sessions.create("yes", CreateSession(agent="mock", runner={"gpu": "yes"}))
+        assert info.runner == "far"
+        with pytest.raises(BadRequest, match="runner"):
+            await sessions.directory("yes")
+
+
+async def test_drafts_after_an_ended_turn_are_stored(tmp_path: Path) -> None:
+    async with remote_sessions(tmp_path) as (sessions, runner):
+        epoch = await runner.begin(sessions, "one")
+        await runner.send("one", epoch, 3, started(epoch), ended(), frames())
+        assert (await turn_end(sessions, "one"))["stop_reason"] == "end_turn"
