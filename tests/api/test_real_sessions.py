@@ -248,6 +248,15 @@ async def test_a_queued_message_can_be_withdrawn(client: httpx2.AsyncClient) -> 
     assert begun.json()["code"] == "message_not_queued"
 
 
+async def test_metrics_count_tokens_and_costs(client: httpx2.AsyncClient) -> None:
+    ended = [msgspec.json.decode(event)["data"] for event in await turn(client, "[hello]")][-1]
+    lines = dict(line.rsplit(" ", 1) for line in (await client.get("/metrics")).text.splitlines() if line[:1] != "#")
+    for kind in ("input", "output"):
+        counted = float(lines[f'everyagent_tokens_total{{agent="mock",kind="{kind}"}}'])
+        assert counted == ended["usage"][f"{kind}_tokens"] > 0
+    assert float(lines['everyagent_cost_usd_total{agent="mock"}']) == pytest.approx(ended["cost_usd"])
+
+
 async def test_an_installation_can_be_watched(client: httpx2.AsyncClient) -> None:
     before = (await client.get("/v1/agents/mock/install")).json()
     assert before == {"state": "idle", "bytes": 0, "seconds": 0.0, "error": None}

@@ -232,6 +232,12 @@ class Application:
         for (agent, reason), turns in counts.turns.items():
             labels = {"agent": agent, "stop_reason": reason}
             yield Sample("everyagent_turns", "counter", "Turns ended.", turns, labels)
+        for (agent, kind), tokens in counts.tokens.items():
+            yield Sample(
+                "everyagent_tokens", "counter", "Tokens of ended turns.", tokens, {"agent": agent, "kind": kind}
+            )
+        for agent, cost in counts.costs.items():
+            yield Sample("everyagent_cost_usd", "counter", "Cost of ended turns, in dollars.", cost, {"agent": agent})
         for agent, deaths in counts.deaths.items():
             yield Sample("everyagent_agent_deaths", "counter", "Agent processes that ended.", deaths, {"agent": agent})
         for agent, frames in counts.unknown_frames.items():

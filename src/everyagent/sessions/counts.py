@@ -3,6 +3,8 @@
 from collections import Counter, defaultdict, deque
 from typing import TYPE_CHECKING
 
+from msgspec.structs import asdict
+
 from everyagent.model.principals import current
 from everyagent.model.sessions import UnknownFrame
 
@@ -31,11 +33,13 @@ class CountsByWorkspace:
 
 
 class Counts:
-    """Counts by agent; turns by agent and stop reason."""
+    """Counts by agent; turns by agent and stop reason, tokens by agent and kind. Costs are in dollars."""
 
     def __init__(self) -> None:
         self.events: Counter[str] = Counter()
         self.turns: Counter[tuple[str, str]] = Counter()
+        self.tokens: Counter[tuple[str, str]] = Counter()
+        self.costs: defaultdict[str, float] = defaultdict(float)
         self.deaths: Counter[str] = Counter()
         self.unknown_frames: Counter[str] = Counter()
         self.unknown_samples: defaultdict[str, deque[UnknownFrame]] = defaultdict(lambda: deque(maxlen=SAMPLES))
@@ -45,6 +49,11 @@ class Counts:
         self.events[agent] += len(transaction.events)
         for turn in transaction.ended_turns:
             self.turns[agent, turn.stop_reason] += 1
+            if turn.usage:
+                for kind, tokens in asdict(turn.usage).items():
+                    self.tokens[agent, kind.removesuffix("_tokens")] += tokens
+            if turn.cost_usd:
+                self.costs[agent] += turn.cost_usd
         if transaction.unparsed:
             self.unknown_frames[agent] += transaction.unparsed
             self.unknown_samples[agent].extend(transaction.samples)
@@ -52,6 +61,9 @@ class Counts:
     def add(self, other: "Counts") -> None:
         self.events += other.events
         self.turns += other.turns
+        self.tokens += other.tokens
+        for agent, cost in other.costs.items():
+            self.costs[agent] += cost
         self.deaths += other.deaths
         self.unknown_frames += other.unknown_frames
         for agent, samples in other.unknown_samples.items():
