@@ -1,0 +1,56 @@
+"""Results of programs that others wrote: one JSON file for each, from which docs/compatibility.md is made.
+
+After a deliberate change: `EVERYAGENT_WRITE_COMPAT=1 pytest -n 0 tests/compat`, then read the diff.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+FOLDER = Path(__file__).parent / "results"
+
+
+class Refusal(Struct, frozen=True, kw_only=True):
+    """Tests that fail for one reason. `count` is how many."""
+
+    reason: str
+    count: int
+
+
+class Result(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """`when` is a date if it was run by hand. `outcome` is for what has no tests to count."""
+
+    program: str
+    run: str
+    passed: int = 0
+    total: int = 0
+    outcome: str = ""
+    when: str = "in `make test`"
+    refusals: list[Refusal] = []
+
+
+def results() -> list[Result]:
+    return [msgspec.json.decode(file.read_bytes(), type=Result) for file in sorted(FOLDER.glob("*.json"))]
+
+
+def check(name: str, result: Result) -> None:
+    """The result is the one that is checked in."""
+    file = FOLDER / f"{name}.json"
+    encoded = msgspec.json.format(msgspec.json.encode(result), indent=1) + b"\n"
+    if os.environ.get("EVERYAGENT_WRITE_COMPAT"):
+        file.write_bytes(encoded)
+    assert encoded.decode() == file.read_text()
+
+
+def refusals(failed: Collection[str], reasons: Mapping[str, str]) -> list[Refusal]:
+    """The reasons of failed tests, by a part of their names. A test without a reason is an error."""
+    found: Counter[str] = Counter()
+    for test in failed:
+        reason = next((reason for part, reason in reasons.items() if part in test), None)
+        assert reason, f"{test} failed, and no reason is known."
+        found[reason] += 1
+    return [Refusal(reason=reason, count=count) for reason, count in sorted(found.items())]
