@@ -24,7 +24,7 @@ from everyagent.log.log import Receipt, StoredEvent
 from everyagent.log.records import Record, Records
 from everyagent.model.agents import Mode, Model
 from everyagent.model.asks import Answer, PermissionAnswer, ToolAnswer
-from everyagent.model.events import TYPE_NUMBERS, SessionStatus
+from everyagent.model.events import TYPE_NUMBERS
 from everyagent.model.ids import new_id
 from everyagent.model.parts import Json
 from everyagent.model.responses import StorageState
@@ -42,7 +42,7 @@ from everyagent.model.sessions import (
 )
 from everyagent.model.tools import CustomTool
 from everyagent.model.usage import Usage
-from everyagent.sessions import AgentInfo, EventChunk, EventsRequest, Installing, JoinedPage
+from everyagent.sessions import AgentInfo, EventChunk, EventsRequest, Installing, JoinedPage, SessionQuery
 from everyagent.sessions.counts import Counts
 from everyagent.sessions.launch.secrets import SecretVault
 from everyagent.sessions.services import Services
@@ -225,12 +225,10 @@ class FakeSessions:
             raise SessionNotFound(f"There is no session {session_id!r}.", sessionId=session_id)
         return self.infos[session_id]
 
-    async def list(
-        self, *, status: SessionStatus | None, agent: str | None, limit: int, page: str | None
-    ) -> tuple[list[SessionInfo], str | None]:
+    async def list(self, query: SessionQuery, page: str | None = None) -> tuple[list[SessionInfo], str | None]:
         if page is not None and not page.isdecimal():
             raise BadRequest("That is no page.", field="page")
-        return list(self.infos.values())[:limit], None
+        return list(self.infos.values())[: query.limit], None
 
     async def update(self, session_id: str, request: UpdateSession) -> SessionInfo:
         return await self.get(session_id)

@@ -26,7 +26,7 @@ from everyagent.model.items import Item, reasoning_of, text_of
 from everyagent.model.parts import Json, ToolCallPart, ToolResultPart
 from everyagent.model.principals import Scope, current
 from everyagent.model.sessions import CreateSession, SendMessage, SessionInfo
-from everyagent.sessions import EventsRequest, Sessions
+from everyagent.sessions import EventsRequest, SessionQuery, Sessions
 
 if TYPE_CHECKING:
     from everyagent.api.forwarding import OwningNode
@@ -114,9 +114,8 @@ class SessionTools:
                 return {"ended": True}
             case inputs.ListSessions():
                 self._need(_READ)
-                listed, _ = await self._sessions.list(
-                    status=given.status, agent=given.agent, limit=given.limit, page=None
-                )
+                query = SessionQuery(status=given.status, agent=given.agent, limit=given.limit)
+                listed, _ = await self._sessions.list(query)
                 return {"sessions": [_summary(info) for info in listed]}
             case _:
                 raise BadRequest(f"There is no tool for {type(given).__name__}.")
@@ -169,7 +168,7 @@ class SessionTools:
     async def _refuse_over_limit(self) -> None:
         running = 0
         for status in ("running", "waiting"):
-            listed, _ = await self._sessions.list(status=status, agent=None, limit=500, page=None)
+            listed, _ = await self._sessions.list(SessionQuery(status=status, limit=500))
             running += sum(STARTED_BY in info.metadata for info in listed)
         if running >= MAX_RUNNING:
             raise Conflict(

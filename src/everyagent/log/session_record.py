@@ -1,5 +1,7 @@
 """The row of a session in the log, changes of it, and queries for it."""
 
+from collections.abc import Sequence
+
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
@@ -11,9 +13,9 @@ from everyagent.model.usage import Usage
 class SessionRecord(Struct, frozen=True, kw_only=True):
     """The session's row. `number` is the log's own short name for it.
 
-    `config` is encoded JSON that the log does not read; `secrets` is encrypted. `open_turn` is the sequence of the
-    `turn.started` that has no `turn.ended` yet, or 0. `live`: a process was started for the session. `workspace`
-    never changes. `topic` is the beginning of the first message.
+    `config` is encoded JSON, of which the log reads the `directory` for lists; `secrets` is encrypted. `open_turn` is
+    the sequence of the `turn.started` that has no `turn.ended` yet, or 0. `live`: a process was started for it.
+    `workspace` never changes. `topic` is the beginning of the first message.
     """
 
     number: int
@@ -74,10 +76,18 @@ class SessionChanges(Struct, frozen=True, kw_only=True):
 
 
 class SessionQuery(Struct, frozen=True, kw_only=True):
-    """Newest first. `before` is the number of the last session of the page before; `workspace` None means all."""
+    """Newest first. `before` is the number of the last session of the page before; `workspace` None means all.
+
+    `since` and `until` are limits on the time of creation, in microseconds, inclusive and exclusive. `metadata` has the
+    pairs that a session must have, all of them.
+    """
 
     status: SessionStatus | None = None
     agent: str | None = None
+    directory: str | None = None
+    metadata: Sequence[tuple[str, str]] = ()
+    since: int | None = None
+    until: int | None = None
     limit: int = 100
     before: int | None = None
     workspace: str | None = None

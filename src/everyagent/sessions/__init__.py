@@ -1,8 +1,18 @@
 """Live sessions: turns, asks, resume, hibernation; and the facade that every API calls."""
 
 from everyagent.log.chunk import EventChunk
-from everyagent.log.log import JoinedPage, Receipt
+from everyagent.log.log import JoinedPage, Receipt, SessionQuery
 from everyagent.sessions.launch.agents import AgentInfo, Agents, Installing
 from everyagent.sessions.sessions import EventsRequest, Sessions
 
-__all__ = ["AgentInfo", "Agents", "EventChunk", "EventsRequest", "Installing", "JoinedPage", "Receipt", "Sessions"]
+__all__ = [
+    "AgentInfo",
+    "Agents",
+    "EventChunk",
+    "EventsRequest",
+    "Installing",
+    "JoinedPage",
+    "Receipt",
+    "SessionQuery",
+    "Sessions",
+]

@@ -20,7 +20,6 @@ from everyagent.log.log import (
     SessionRecord,
 )
 from everyagent.model.asks import Answer, ToolAnswer
-from everyagent.model.events import SessionStatus
 from everyagent.model.ids import new_id
 from everyagent.model.parts import Json
 from everyagent.model.principals import current
@@ -138,13 +137,12 @@ class Sessions:
     async def get(self, session_id: str) -> SessionInfo:
         return info_of(await self._log.session(session_id))
 
-    async def list(
-        self, *, status: SessionStatus | None, agent: str | None, limit: int, page: str | None
-    ) -> tuple[list[SessionInfo], str | None]:
+    async def list(self, query: SessionQuery, page: str | None = None) -> tuple[list[SessionInfo], str | None]:
+        """A page of sessions, and the name of the next one."""
         if page is not None and not page.isdecimal():
             raise BadRequest(f"{page!r} is no page. Use the `nextPage` of the page before, as it came.")
-        before = int(page) if page else None
-        records = await self._log.sessions(SessionQuery(status=status, agent=agent, limit=limit, before=before))
+        records = await self._log.sessions(replace(query, before=int(page) if page else None))
+        limit = query.limit
         more = str(records[limit - 1].number) if len(records) > limit else None
         return [info_of(record) for record in records[:limit]], more
 

@@ -1,6 +1,5 @@
 """Routes that read events as pages and streams. Both send the stored bytes."""
 
-from datetime import UTC, datetime, timedelta
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
@@ -9,6 +8,7 @@ from everyagent.api.request_decoding import header
 from everyagent.api.routing import Call, Encoded, NoContent, Nothing, Routes
 from everyagent.api.sse import feed_frames
 from everyagent.api.streaming import EventStream, unless_gone
+from everyagent.api.universal.moments import Moment, micros
 from everyagent.errors import BadRequest, LogDamaged, OffsetOutOfRange, SessionNotFound
 from everyagent.model.events import TYPE_NUMBERS
 from everyagent.sessions import EventsRequest
@@ -17,8 +17,6 @@ routes = Routes("events")
 
 Position = Annotated[int, Meta(ge=0, le=2**53 - 1, description="The last sequence seen; later events are returned.")]
 EventType = Annotated[str, Meta(extra_json_schema={"enum": sorted(TYPE_NUMBERS)})]
-Moment = Annotated[datetime, Meta(tz=True)]
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class EventsQuery(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -75,8 +73,8 @@ async def list_events(call: Call[EventsQuery, Nothing]) -> Encoded[EventList]:
                 limit=query.limit,
                 types=query.types,
                 order=query.order,
-                since=_micros(query.since),
-                until=_micros(query.until),
+                since=micros(query.since),
+                until=micros(query.until),
                 raw=query.include_raw,
                 text=query.text,
             ),
@@ -118,7 +116,3 @@ def _position(call: Call[TailQuery, Nothing]) -> int:
     if not (seen.isascii() and seen.isdigit() and len(seen) <= 16):
         raise BadRequest(f"Last-Event-ID must be a sequence number, not {seen!r}.", field="Last-Event-ID")
     return int(seen)
-
-
-def _micros(moment: datetime | None) -> int | None:
-    return None if moment is None else (moment - _EPOCH) // timedelta(microseconds=1)

@@ -7,11 +7,13 @@ from msgspec import Meta, Struct
 
 from everyagent.api.routing import Call, Encoded, Nothing, Routes, encoded
 from everyagent.api.universal.key_limits import checked_creation
+from everyagent.api.universal.moments import Moment, micros
 from everyagent.api.universal.session_requests import CreateSessionRequest, translated
 from everyagent.api.universal.session_skills import fetched
 from everyagent.errors import (
     AgentFailed,
     AgentNotInstalled,
+    BadRequest,
     Forbidden,
     SessionExists,
     SessionHasEnded,
@@ -24,15 +26,24 @@ from everyagent.errors import (
 from everyagent.model.events import SessionStatus
 from everyagent.model.responses import Cancelled, SessionPage
 from everyagent.model.sessions import ForkSession, SessionInfo, UpdateSession
+from everyagent.sessions import SessionQuery
 
 routes = Routes("sessions")
 
 
 class SessionsQuery(Struct, frozen=True, kw_only=True, rename="camel"):
-    """`page` is the `nextPage` of the page before."""
+    """`page` is the `nextPage` of the page before. `directory` is a session's whole directory.
+
+    `metadata` has pairs `key:value`, with commas between them: all of them must be there. `since` (inclusive) and
+    `until` (exclusive) limit the time of creation; both are RFC 3339 with a zone, or seconds since 1970.
+    """
 
     status: SessionStatus | None = None
     agent: str | None = None
+    directory: str | None = None
+    metadata: list[str] = []
+    since: Moment | None = None
+    until: Moment | None = None
     limit: Annotated[int, Meta(ge=1, le=500)] = 100
     page: str | None = None
 
@@ -44,11 +55,25 @@ class CreatedSession(SessionInfo, frozen=True, kw_only=True, rename="camel"):
 @routes.add("GET", "/v1/sessions")
 async def list_sessions(call: Call[SessionsQuery, Nothing]) -> SessionPage:
     """List sessions, newest first."""
-    query = call.query
-    sessions, next_page = await call.sessions.list(
-        status=query.status, agent=query.agent, limit=query.limit, page=query.page
+    asked = call.query
+    query = SessionQuery(
+        status=asked.status,
+        agent=asked.agent,
+        directory=asked.directory,
+        metadata=[_pair(text) for text in asked.metadata],
+        since=micros(asked.since),
+        until=micros(asked.until),
+        limit=asked.limit,
     )
+    sessions, next_page = await call.sessions.list(query, asked.page)
     return SessionPage(sessions=sessions, next_page=next_page)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, colon, value = text.partition(":")
+    if not colon:
+        raise BadRequest(f"{text!r} in `metadata` is no pair. Give the key, a colon and the value: `project:web`.")
+    return key, value
 
 
 async def _create(call: Call[Nothing, CreateSessionRequest], session_id: str | None) -> Encoded[CreatedSession]:

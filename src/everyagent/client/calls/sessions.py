@@ -36,11 +36,20 @@ def sessions(
     *,
     status: SessionStatus | None = None,
     agent: str | None = None,
+    directory: str | None = None,
+    metadata: Mapping[str, str] | None = None,
+    since: str | None = None,
+    until: str | None = None,
     limit: int | None = None,
     page: str | None = None,
 ) -> ApiCall[SessionPage]:
-    """A page of sessions, newest first. `page` is the `next_page` of the page before."""
-    return get(path("sessions"), _page, params(status=status, agent=agent, limit=limit, page=page))
+    """A page of sessions, newest first. `page` is the `next_page` of the page before.
+
+    All pairs of `metadata` must be there. `since` and `until` are RFC 3339 times of the creation.
+    """
+    pairs = ",".join(f"{key}:{value}" for key, value in (metadata or {}).items()) or None
+    chosen = params(status=status, agent=agent, directory=directory, metadata=pairs, since=since, until=until)
+    return get(path("sessions"), _page, {**chosen, **params(limit=limit, page=page)})
 
 
 def session(session_id: str) -> ApiCall[SessionInfo]:

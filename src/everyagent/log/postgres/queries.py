@@ -11,6 +11,8 @@ from everyagent.model.sessions import SearchHit
 
 class PostgresQueries:
     unfinished = "live <> 0 OR open_turn <> 0 OR queued_inputs <> 0"
+    in_directory = "convert_from(config, 'UTF8')::json ->> 'directory' = ?"
+    has_metadata = "convert_from(metadata, 'UTF8')::json ->> ?::text = ?"
 
     def __init__(self, blobs: BlobReader) -> None:
         self._blobs = blobs

@@ -53,6 +53,9 @@ class Queries(PageReader[C_contra], Protocol[C_contra]):
 
     #: The condition for sessions that a crash left unfinished.
     unfinished: str
+    #: Those of `SessionConditions`.
+    in_directory: str
+    has_metadata: str
 
     def page(self, connection: C_contra, query: EventQuery) -> EventPage: ...
     def joined_page(
@@ -129,7 +132,7 @@ class SqlLog(ABC, Generic[C, W]):
         return await self._readers.read(partial(sessions.by_number, number=number))
 
     async def sessions(self, query: SessionQuery) -> list[SessionRecord]:
-        return await self._readers.read(partial(sessions.listing, query=query))
+        return await self._readers.read(partial(sessions.listing, query=query, conditions=self._queries))
 
     async def open_sessions(self) -> int:
         return await self._readers.read(sessions.count_open)

@@ -1,9 +1,10 @@
 """Sessions and their waiting inputs, read from the database."""
 
-from typing import cast
+from collections.abc import Sequence
+from typing import Protocol, cast
 
 from everyagent.log.log import Input, SessionQuery, SessionRecord
-from everyagent.log.sql.connection import Connection
+from everyagent.log.sql.connection import Connection, Value
 from everyagent.log.sql.rows import SELECT_SESSION, no_such_session, session_record
 
 
@@ -21,18 +22,30 @@ def by_number(connection: Connection, number: int) -> SessionRecord:
     return session_record(row)
 
 
-def listing(connection: Connection, query: SessionQuery) -> list[SessionRecord]:
-    wanted = {
-        "status = ?": query.status,
-        "agent = ?": query.agent,
-        "number < ?": query.before,
-        "workspace = ?": query.workspace,
-    }
-    given = {condition: value for condition, value in wanted.items() if value is not None}
-    where = f"WHERE {' AND '.join(given)} " if given else ""
-    rows = connection.execute(
-        SELECT_SESSION + where + "ORDER BY number DESC LIMIT ?", (*given.values(), query.limit + 1)
-    )
+class SessionConditions(Protocol):
+    """Conditions that each database writes in its own way, with their parameters."""
+
+    #: One parameter: the directory.
+    in_directory: str
+    #: Two parameters: the key and its value.
+    has_metadata: str
+
+
+def listing(connection: Connection, query: SessionQuery, conditions: SessionConditions) -> list[SessionRecord]:
+    wanted: list[tuple[str, Sequence[Value]]] = [
+        ("status = ?", (query.status,)),
+        ("agent = ?", (query.agent,)),
+        ("number < ?", (query.before,)),
+        ("workspace = ?", (query.workspace,)),
+        ("created_at >= ?", (query.since,)),
+        ("created_at < ?", (query.until,)),
+        (conditions.in_directory, (query.directory,)),
+        *((conditions.has_metadata, pair) for pair in query.metadata),
+    ]
+    given = [(condition, values) for condition, values in wanted if None not in values]
+    where = f"WHERE {' AND '.join(condition for condition, _ in given)} " if given else ""
+    parameters = [value for _, values in given for value in values]
+    rows = connection.execute(SELECT_SESSION + where + "ORDER BY number DESC LIMIT ?", (*parameters, query.limit + 1))
     return [session_record(row) for row in rows.fetchall()]
 
 

@@ -12,6 +12,8 @@ from everyagent.model.sessions import SearchHit
 
 class SqliteQueries:
     unfinished = "live OR open_turn OR queued_inputs"
+    in_directory = "json_extract(CAST(config AS TEXT), '$.directory') = ?"
+    has_metadata = "EXISTS (SELECT 1 FROM json_each(CAST(metadata AS TEXT)) WHERE key = ? AND value = ?)"
 
     def __init__(self, blobs: Blobs) -> None:
         self._blobs = blobs

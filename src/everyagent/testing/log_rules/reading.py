@@ -166,6 +166,32 @@ class ReadingRules:
         await log.append(step)
         assert await log.open_sessions() == open_before - 1
 
+    async def test_sessions_are_found_by_directory_metadata_and_time(self, log: Log) -> None:
+        odd = {"project": "web", 'a "key"': "it's 100 %", "n": "1"}
+        for number, (directory, metadata) in enumerate(
+            [("/srv/web", odd), ("/srv/web/sub", {"project": "web"}), ("/srv/api", {"project": "api", "n": "1"})]
+        ):
+            made = msgspec.structs.replace(
+                record(f"session-{number}"),
+                config=msgspec.json.encode({"directory": directory}),
+                metadata=metadata,
+                created_at=START + number,
+            )
+            await log.create(made, [event(1, type=STARTED)])
+
+        async def found(query: SessionQuery) -> list[str]:
+            return [each.session_id[-1] for each in await log.sessions(query)]
+
+        assert await found(SessionQuery(directory="/srv/web")) == ["0"]
+        assert await found(SessionQuery(directory="/srv")) == []
+        assert await found(SessionQuery(metadata=[("project", "web")])) == ["1", "0"]
+        assert await found(SessionQuery(metadata=[("project", "web"), ("n", "1")])) == ["0"]
+        assert await found(SessionQuery(metadata=[('a "key"', "it's 100 %")])) == ["0"]
+        assert await found(SessionQuery(metadata=[("nobody", "web")])) == []
+        assert await found(SessionQuery(since=START + 1)) == ["2", "1"]
+        assert await found(SessionQuery(since=START, until=START + 2, metadata=[("project", "web")])) == ["1", "0"]
+        assert await found(SessionQuery(agent="mock", directory="/srv/api", until=START + 3, limit=1)) == ["2"]
+
     async def test_what_a_dead_daemon_left_behind_is_found(self, log: Log) -> None:
         made = [await new_session(log, f"s{n}") for n in range(5)]
         for session, changes in (
