@@ -21,7 +21,9 @@ from tests.api.served import TOKEN
 from tests.waiting import LIMIT_SECONDS
 
 #: Routes that every valid token may use.
-UNSCOPED = {"health", "ready", "healthz", "show_identity", "openapi", "schema", "managed_openapi"}
+UNSCOPED = {"health", "ready", "healthz", "show_identity", "openapi", "schema", "managed_openapi"} | {
+    *("connect_runner", "take_callback"),  # signed
+}
 
 
 @pytest.fixture

@@ -56,7 +56,7 @@ async def revoke_runner_key(call: Call[Nothing, Nothing]) -> RunnerKeyInfo:
     SignatureInvalid,
     BadRequest,
     Unavailable,
-    media=("application/x-ndjson",),
+    media=_BYTES,
     takes=_BYTES,
     public=True,
 )
@@ -84,7 +84,7 @@ class CommandStream(Response):
         self._connection = connection
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = [(b"content-type", b"application/x-ndjson"), (b"cache-control", b"no-cache")]
+        headers = [(b"content-type", b"application/octet-stream"), (b"cache-control", b"no-cache")]
         with Hangup(scope, receive):
             try:
                 await send({"type": "http.response.start", "status": 200, "headers": headers})
