@@ -18,7 +18,8 @@ from tests.waiting import LIMIT_SECONDS
 class PseudoTerminal:
     def __init__(self, environment: dict[str, str], columns: int = 80) -> None:
         self.seen = ""
-        self._environment = environment
+        # The size of the terminal counts, not that which pytest-xdist names.
+        self._environment = {name: value for name, value in environment.items() if name not in ("COLUMNS", "LINES")}
         self._columns = columns
         self._pid = 0
         self._terminal = -1
