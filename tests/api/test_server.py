@@ -77,6 +77,40 @@ async def test_a_server_with_open_streams_stops_at_once(served: Served, monkeypa
         await outgoing.wait_closed()
 
 
+async def test_a_request_that_is_not_done_when_the_server_stops_is_a_503(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "_GRACE_SECONDS", 0)
+    sessions, begun = FakeSessions(served.directory), anyio.Event()
+
+    async def hang(*_: object, **__: object) -> None:
+        begun.set()
+        await anyio.sleep_forever()
+
+    monkeypatch.setattr(sessions, "get", hang, raising=False)
+    app = create_app(cast(Sessions, sessions), ApiSettings(token=TOKEN))
+    serving = anyio.CancelScope()
+
+    async def run(*, task_status: anyio.abc.TaskStatus[int]) -> None:
+        with serving:
+            await serve_anywhere(app, task_status.started)
+
+    async with anyio.create_task_group() as tasks:
+        port = await tasks.start(run)
+        incoming, outgoing = await asyncio.open_connection("127.0.0.1", port)
+        request = f"GET /v1/sessions/mine HTTP/1.1\r\nhost: localhost:{port}\r\nx-api-key: {TOKEN}\r\n\r\n"
+        outgoing.write(request.encode())
+        with anyio.fail_after(LIMIT_SECONDS):
+            await begun.wait()
+            serving.cancel()
+            answer = await incoming.read()
+        assert answer.startswith(b"HTTP/1.1 503 ")
+        assert b"\r\nretry-after: 1\r\n" in answer
+        assert b"The daemon stopped before the request was done." in answer
+        outgoing.close()
+        await outgoing.wait_closed()
+
+
 async def test_an_address_in_use_is_an_error_and_not_an_exit(served: Served) -> None:
     with pytest.raises(OSError):
         listen("127.0.0.1", served.port)

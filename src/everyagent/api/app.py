@@ -1,5 +1,6 @@
 """The ASGI application: checks access, finds the route, decodes the request, calls the handler, sends the response."""
 
+import asyncio
 import hashlib
 import hmac
 import re
@@ -30,7 +31,7 @@ from everyagent.api.routing import Call, NoContent, Nothing, Route, Router, Spoo
 from everyagent.api.sign_in import SignIn
 from everyagent.api.start_limits import StartLimits
 from everyagent.api.streaming import KEY_ID, Download, EventStream, OpenStreams
-from everyagent.errors import LogFenced, OwnedElsewhere
+from everyagent.errors import LogFenced, OwnedElsewhere, Unavailable
 from everyagent.model.principals import DAEMON, OWNER_ID, Principal, current, set_current
 from everyagent.sessions import Sessions
 
@@ -45,6 +46,8 @@ _NOTHING = Nothing()
 _TOOLS = re.compile("/v1/sessions/([^/]+)/mcp")
 #: An agent that calls the custom tools of its session. Its token is valid for that session only.
 _TOOLS_PRINCIPAL = Principal(scopes=frozenset(["run"]))
+#: Whether it had an effect is not known.
+_CUT_SHORT = "The daemon stopped before the request was done. Send it again, with its Idempotency-Key if it had one."
 _NO_BODY = hashlib.sha256().digest()
 
 
@@ -119,6 +122,9 @@ class Application:
             await answer(scope, receive, sender.send)
         except ClientDisconnect:
             return
+        except asyncio.CancelledError:  # the daemon stops, and has waited long enough
+            await sender.fail(Unavailable(_CUT_SHORT), receive)
+            raise
         except Exception as error:  # noqa: BLE001 - any fault becomes an error response, never a stack trace
             await sender.fail(error, receive)
 
