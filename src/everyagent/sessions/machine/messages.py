@@ -47,7 +47,7 @@ class _Stored(Struct, frozen=True):
     """A submission, or a single message without entries."""
 
     entries: list[InputMessage] | None = None
-    managed: msgspec.Raw | None = None
+    managed: msgspec.Raw = msgspec.Raw(b"null")  # not optional: msgspec decodes a union with `Raw` only if it is null
     actor: EventActor | UnsetType = UNSET
 
 
@@ -62,7 +62,9 @@ def entries_of(input: Input) -> list[InputMessage]:
 def is_single(input: Input) -> bool:
     """Whether it is one message of a client, and not a turn of the Managed Agents API or of the daemon."""
     stored = msgspec.json.decode(input.body, type=_Stored)
-    return stored.entries is None or (len(stored.entries) == 1 and not stored.managed and not stored.entries[0].name)
+    if stored.entries is None:
+        return True
+    return len(stored.entries) == 1 and bytes(stored.managed) == b"null" and not stored.entries[0].name
 
 
 def actor_of(input: Input) -> EventActor | UnsetType:
