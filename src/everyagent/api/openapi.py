@@ -171,7 +171,12 @@ def _query_parameters(route: Route) -> Iterable[JsonObject]:
     schema = components[str(root["$ref"])]
     required = msgspec.convert(schema.get("required", []), list[str])
     for name, found in msgspec.convert(schema["properties"], dict[str, JsonObject]).items():
-        yield {"name": name, "in": "query", "required": name in required, "schema": _never_null(found)}
+        yield {"name": name, "in": "query", "required": name in required, "schema": _moment(_never_null(found))}
+
+
+def _moment(schema: JsonObject) -> JsonObject:
+    """A time in a query may also be seconds since 1970."""
+    return {"anyOf": [schema, {"type": "number"}]} if schema.get("format") == "date-time" else schema
 
 
 def _never_null(schema: JsonObject) -> JsonObject:

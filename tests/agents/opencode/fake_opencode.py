@@ -1,8 +1,9 @@
 """A stand-in for OpenCode's server, run as the program: it answers every prompt with one message.
 
-`[ask]` in a prompt asks for a permission first, `[hook]` asks for a decision on a call as the daemon's plugin does,
-`[stall]` is idle without an end of the turn, `[drop]` ends the event streams, `[hidden]` refuses to report the state of
-its sessions from then on, `[huge]` reports absurd usage. With REFUSE in its environment it opens no session.
+`[ask]` in a prompt asks for a permission first, `[early]` for that of a call which never follows, `[hook]` asks for a
+decision on a call as the daemon's plugin does, `[stall]` is idle without an end of the turn, `[drop]` ends the event
+streams, `[hidden]` refuses to report the state of its sessions from then on, `[huge]` reports absurd usage. With
+REFUSE in its environment it opens no session.
 """
 
 import itertools
@@ -117,8 +118,10 @@ class Turn:
                 stream.put(b"")
             self.streams.clear()
             return
-        if "[ask]" in text:
-            self._emit("permission.asked", id=f"per_{number}", permission="bash", patterns=["ls"])
+        if "[ask]" in text or "[early]" in text:
+            call = {"tool": {"messageID": message["id"], "callID": f"call_{number}"}} if "[early]" in text else {}
+            patterns = ["*"] if call else ["ls"]
+            self._emit("permission.asked", id=f"per_{number}", permission="bash", patterns=patterns, **call)
             self.answered.wait()
             self.answered.clear()
         self._emit("message.updated", info=message)

@@ -15,6 +15,7 @@ from everyagent.agents.opencode.decode import asks
 from everyagent.agents.opencode.decode.decoder import OpencodeDecoder
 from everyagent.agents.opencode.driver import attachments, driver, encode
 from everyagent.agents.opencode.driver.driver import OpencodeConversation
+from everyagent.agents.opencode.driver.early_asks import EarlyAsks
 from everyagent.agents.opencode.driver.resync import Resync
 from everyagent.agents.opencode.driver.server import OpencodeServer
 from everyagent.agents.opencode.policy.plugin_hooks import PluginHooks
@@ -59,6 +60,7 @@ CASES = [
     FaultCase(SessionRouter, "route", sends("hello")),
     FaultCase(asks, "response", answers(ASK)),
     FaultCase(OpencodeConversation, "_reply", answers(ASK)),
+    FaultCase(EarlyAsks, "_wait", sends("[early]")),
     FaultCase(OpencodeConversation, "_compact", sends("/compact")),
     FaultCase(Resync, "begin", STALL),
     FaultCase(Resync, "_wait", STALL),
