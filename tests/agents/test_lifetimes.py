@@ -1,5 +1,6 @@
 """Sessions of each lifetime on the real agents, whose processes are killed or exit during a turn."""
 
+import uuid
 from collections.abc import Callable, Generator
 from pathlib import Path
 
@@ -116,7 +117,7 @@ def start(staged: tuple[str, DaemonProcess], tmp_path: Path) -> Generator[Start]
                 scene.run(ENDLESS, when=HOLD)
                 scene.say("Hello.", when=TALK)
             client = Client(http, scene, tmp_path)
-            client.create(lifetime, f"{tmp_path.name}-{way}")
+            client.create(lifetime, f"{uuid.uuid4().hex}-{way}")  # folders of other workers have the same names
             clients.append(client)
             return client
 

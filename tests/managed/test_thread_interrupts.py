@@ -1,6 +1,7 @@
 """Interrupts of a sub-agent by its thread id."""
 
 import os
+import uuid
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
@@ -60,8 +61,9 @@ def test_an_interrupted_sub_agent_stops_and_its_agent_continues(agent: str, tmp_
     around = SURROUNDINGS[agent](tmp_path / "home")
     with daemon_of(tmp_path / "daemon", **around) as daemon:
         with real_model(agent, daemon, tmp_path / "agent") as scene:
-            is_stopped(daemon, scene, TOOLSET, f"{tmp_path.name} watched")
-            is_stopped(daemon, scene, ASKING, f"{tmp_path.name} watched by nobody")
+            own = uuid.uuid4().hex  # folders of other workers have the same names
+            is_stopped(daemon, scene, TOOLSET, f"{own} watched")
+            is_stopped(daemon, scene, ASKING, f"{own} watched by nobody")
         daemon.stop()
         assert rebuilt(daemon)
 
