@@ -4,23 +4,9 @@ Because they are derived, a daemon that was restarted in the middle of a turn fi
 """
 
 import hashlib
-from collections.abc import Sequence
 
-from msgspec.structs import replace
-
-from everyagent.agents.adapter import DecodedFrame, Draft, Echo, NativeSession, Synthetic
-from everyagent.model.events import (
-    Error,
-    EventData,
-    ItemCompleted,
-    ItemDelta,
-    ItemStarted,
-    ModelResponded,
-    Permission,
-    Questions,
-)
 from everyagent.model.ids import base32
-from everyagent.model.items import Item
+from everyagent.remote.draft_keys import DraftKeys
 from everyagent.remote.drafts import NotAllowed
 
 #: So many ids of a conversation are kept, so that deltas need no hash.
@@ -32,7 +18,7 @@ def derived_id(prefix: str, session_id: str, key: str) -> str:
     return prefix + base32(int.from_bytes(digest), 26)
 
 
-class DerivedIds:
+class DerivedIds(DraftKeys):
     """Replaces the keys in drafts of one conversation by ids. Keys begin with the conversation's epoch and a dot."""
 
     def __init__(self, session_id: str, epoch: int) -> None:
@@ -40,49 +26,7 @@ class DerivedIds:
         self._start = f"{epoch}."
         self._items: dict[str, str] = {}
 
-    def applied_to(self, batch: Sequence[DecodedFrame]) -> list[DecodedFrame]:
-        return [DecodedFrame(each.frame, [self._draft(draft) for draft in each.drafts]) for each in batch]
-
-    def _draft(self, draft: Draft) -> Draft:
-        match draft:
-            case NativeSession() | Echo():
-                return draft
-            case Synthetic():
-                return Synthetic(self._data(draft.data))
-            case _:
-                return self._data(draft)
-
-    def _data(self, data: EventData) -> EventData:
-        match data:
-            case ItemDelta():
-                return replace(data, item_id=self._id(data.item_id))
-            case ItemStarted():
-                return ItemStarted(item=self._item(data.item))
-            case ItemCompleted():
-                return ItemCompleted(item=self._item(data.item))
-            case ModelResponded() | Error():
-                return replace(data, subagent=self._known(data.subagent)) if data.subagent else data
-            case Permission():
-                ask_id = self._ask("perm_", data.permission_id)
-                return replace(data, permission_id=ask_id, item_id=self._known(data.item_id))
-            case Questions():
-                ask_id = self._ask("ques_", data.question_id)
-                return replace(data, question_id=ask_id, item_id=self._known(data.item_id))
-            case _:
-                return data
-
-    def _item(self, item: Item) -> Item:
-        return replace(
-            item,
-            item_id=self._id(item.item_id),
-            parent_id=self._known(item.parent_id),
-            subagent=self._known(item.subagent),
-        )
-
-    def _known(self, key: str | None) -> str | None:
-        return self._id(key) if key else None
-
-    def _id(self, key: str) -> str:
+    def _item_key(self, key: str) -> str:
         found = self._items.get(key)
         if found is None:
             found = derived_id("itm_", self._session_id, self._checked(key))
@@ -91,7 +35,10 @@ class DerivedIds:
             self._items[key] = found
         return found
 
-    def _ask(self, prefix: str, key: str) -> str:
+    def _reference(self, key: str) -> str:
+        return self._item_key(key)
+
+    def _ask_key(self, prefix: str, key: str, *, asked: bool) -> str:
         return derived_id(prefix, self._session_id, self._checked(key))
 
     def _checked(self, key: str) -> str:
