@@ -18,3 +18,8 @@ class SystemClock:
 
 def rfc3339(micros: int) -> str:
     return datetime.fromtimestamp(micros / 1_000_000, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def millis(time: str) -> int:
+    """Milliseconds since 1970 of a time that `rfc3339` wrote."""
+    return round(datetime.fromisoformat(time).timestamp() * 1000)

@@ -81,3 +81,17 @@ def test_messages_that_wait_are_listed_and_withdrawn(cli: Cli, client: Client):
     assert [line.split()[0] for line in left.out.splitlines()[1:]] == [items[1]]
     assert cli("sessions", "queue", session, "--remove", items[0]).code == 4
     client.terminate(session)
+
+
+def test_an_ask_that_nobody_answers_is_answered_by_the_daemon(cli: Cli, client: Client):
+    """Without a terminal, `run` waits for that."""
+    done = cli("run", "mock", "[ask]", "--ask-timeout", "0.1", "--ask-default", "allow", "--keep", "--json")
+    assert done.code == 0
+    assert '"reply":"once"' in done.out
+    assert '"actor":{"key_id":"daemon","name":"askTimeout"}' in done.out
+    session = client.create(agent="mock").session_id
+    assert cli("sessions", "set", session, "--ask-timeout", "60", "--ask-text", "Go on.").code == 0
+    assert "60 s, then permission: deny, question: 'Go on.'" in cli("sessions", "show", session).out
+    assert cli("sessions", "set", session, "--ask-timeout", "0").code == 0
+    assert client.session(session).ask_timeout is None
+    assert cli("sessions", "set", session).code == 2

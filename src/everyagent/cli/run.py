@@ -3,7 +3,7 @@
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import anyio
 from cyclopts import Parameter
@@ -13,7 +13,7 @@ from everyagent.cli.daemon_connection import connect
 from everyagent.cli.daemon_options import DEFAULT_OPTIONS, DaemonOptions
 from everyagent.cli.exit_codes import CliFailure, ExitCode
 from everyagent.cli.policy_flags import tool_policies
-from everyagent.cli.session_flags import attachments, environment, mcp_servers
+from everyagent.cli.session_flags import ask_timeout_of, attachments, environment, mcp_servers
 from everyagent.cli.terminal import TerminalLines, is_interactive
 from everyagent.cli.terminal_turn import TerminalTurn
 from everyagent.client import ApiError, AsyncClient
@@ -41,6 +41,8 @@ def run(
     env: Names = (),
     mcp: Names = (),
     attach: Annotated[tuple[Path, ...], Parameter(negative=(), show_default=False)] = (),
+    ask_timeout: float | None = None,
+    ask_default: Literal["deny", "allow"] = "deny",
     runner: str | None = None,
     title: str | None = None,
     session: str | None = None,
@@ -86,6 +88,10 @@ def run(
         An MCP server for the agent: NAME=URL, or NAME='COMMAND ARGUMENTS'. Can be given several times.
     attach
         A file or image to send with the prompt. Can be given several times.
+    ask_timeout
+        Seconds after which an ask that nobody has answered is answered by the daemon. [default: never]
+    ask_default
+        The daemon's answer to a permission; questions are skipped.
     runner
         The runner on whose machine the agent works, in the directory of --directory there. [default: the daemon's]
     title
@@ -104,6 +110,7 @@ def run(
     text = sys.stdin.read() if prompt == "-" else prompt
     if text is not None and not text.strip():
         raise CliFailure("The prompt is empty.", ExitCode.USAGE)
+    timeout = None if ask_timeout is None else ask_timeout_of(ask_timeout, ask_default)
     variables, servers, files = environment(env), mcp_servers(mcp), attachments(attach)
 
     async def run_task() -> int:
@@ -136,9 +143,10 @@ def run(
             else:
                 if known.agent != agent:
                     raise CliFailure(f"Session {session} belongs to {known.agent}, not to {agent}.", ExitCode.USAGE)
-                if variables or servers or title is not None:
+                if variables or servers or title is not None or timeout is not None:
                     raise CliFailure(
-                        f"There is a session {session} already: --env, --mcp and --title are for a new one.",
+                        f"There is a session {session} already: --env, --mcp, --ask-timeout and --title are for "
+                        "a new one.",
                         ExitCode.USAGE,
                     )
                 return session, False
@@ -155,6 +163,7 @@ def run(
             lifetime="open" if keep or chat or session is not None else "turn",
             env=variables,
             mcp=servers,
+            ask_timeout=timeout,
             title=title,
             directory=_place(directory, runner),
             runner=runner,

@@ -1,4 +1,4 @@
-"""Parses the flags of `everyagent run` for a session and its message: `--env`, `--mcp` and `--attach`."""
+"""Parses flags of `everyagent run` for a session and its message, such as `--env`, `--mcp` and `--attach`."""
 
 import base64
 import mimetypes
@@ -6,8 +6,10 @@ import os
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 from everyagent.cli.exit_codes import CliFailure, ExitCode
+from everyagent.model.asks import AskTimeout
 from everyagent.model.sessions import Attachment
 from everyagent.model.tools import McpLocal, McpRemote, McpServer
 
@@ -24,6 +26,12 @@ def environment(given: Sequence[str]) -> dict[str, str]:
             raise CliFailure(f"--env {each}: write NAME=VALUE, or the name of a variable that is set.", ExitCode.USAGE)
         found[name] = value if sign else os.environ[name]
     return found
+
+
+def ask_timeout_of(seconds: float, permission: Literal["deny", "allow"], question: str | None = None) -> AskTimeout:
+    if seconds <= 0:
+        raise CliFailure("--ask-timeout is a number of seconds, more than 0.", ExitCode.USAGE)
+    return AskTimeout(seconds=seconds, permission=permission, question=question)
 
 
 def mcp_servers(given: Sequence[str]) -> dict[str, McpServer]:

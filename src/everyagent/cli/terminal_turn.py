@@ -63,7 +63,7 @@ class TerminalTurn:
                     if asked := ask_in(event):
                         if self._interactive:
                             await asks.send(asked)
-                        elif await self._pending(asked[0]):
+                        elif not _expires(asked[1]) and await self._pending(asked[0]):
                             self._explain_how_to_answer(*asked)
                             break
                     if isinstance(event.data, TurnEnded):
@@ -147,3 +147,8 @@ class TerminalTurn:
                 f"  {curl_to_answer(self._client.url, self._session_id, ask_id, kind)}",
             ]
         self._renderer.say("\n".join(lines))
+
+
+def _expires(ask: Ask) -> bool:
+    """Whether the daemon will answer it by itself."""
+    return not isinstance(ask, ToolRequested) and ask.expires_at is not None

@@ -1,8 +1,8 @@
 """Asks of an agent (permissions, questions, custom tool calls) and the answers to them."""
 
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 AskKind: TypeAlias = Literal["permission", "question", "tool"]
 PermissionReply: TypeAlias = Literal["once", "always", "reject"]
@@ -53,6 +53,18 @@ class ToolAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_fiel
     output: str | None
     is_error: bool = False
     images: list[ToolImage] = []
+
+
+class AskTimeout(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The daemon answers a permission or a question that nobody answers within so many `seconds`.
+
+    `permission` is its answer to a permission: `deny`, or `allow` once. `question` is a text that answers every
+    question; without it questions are skipped. Calls of custom tools have no deadline.
+    """
+
+    seconds: Annotated[float, Meta(gt=0, le=366 * 86400)]
+    permission: Literal["deny", "allow"] = "deny"
+    question: Annotated[str, Meta(min_length=1, max_length=10_000)] | None = None
 
 
 Answer: TypeAlias = PermissionAnswer | QuestionAnswer | ToolAnswer

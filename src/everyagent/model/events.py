@@ -7,7 +7,7 @@ from typing import ClassVar, Generic, Literal, TypeAlias, TypeVar
 
 from msgspec import UNSET, Struct, UnsetType
 
-from everyagent.model.asks import PermissionDecision, PermissionReply, Question
+from everyagent.model.asks import AskTimeout, PermissionDecision, PermissionReply, Question
 from everyagent.model.items import Item, ItemRole
 from everyagent.model.parts import Json
 from everyagent.model.policies import ToolPolicies
@@ -76,6 +76,7 @@ class SessionUpdated(Data, frozen=True, kw_only=True):
     title: str | UnsetType | None = UNSET
     metadata: dict[str, str] | UnsetType = UNSET
     tool_policies: ToolPolicies | UnsetType = UNSET
+    ask_timeout: AskTimeout | UnsetType | None = UNSET
     native_session_id: str | UnsetType = UNSET
 
 
@@ -156,7 +157,7 @@ class ItemCompleted(Data, frozen=True, kw_only=True):
 class Permission(Data, frozen=True, kw_only=True):
     """A permission request. `action` names its kind; `input` is the exact input of the tool.
 
-    `decision` is the `reply` in the words of sandbox-agent.
+    `decision` is the `reply` in the words of sandbox-agent. At `expires_at` the daemon answers by itself.
     """
 
     permission_id: str
@@ -171,6 +172,7 @@ class Permission(Data, frozen=True, kw_only=True):
     reply: PermissionReply | None = None
     decision: PermissionDecision | None = None
     message: str | None = None
+    expires_at: str | None = None
 
 
 class PermissionRequested(Permission, frozen=True, kw_only=True):
@@ -184,7 +186,7 @@ class PermissionResolved(Permission, frozen=True, kw_only=True):
 
 
 class Questions(Data, frozen=True, kw_only=True):
-    """`prompt`, `options` and `response` belong to the first question."""
+    """`prompt`, `options` and `response` belong to the first question. `expires_at` is that of a permission."""
 
     question_id: str
     prompt: str
@@ -195,6 +197,7 @@ class Questions(Data, frozen=True, kw_only=True):
     response: str | None = None
     answers: list[list[str]] | None = None
     message: str | None = None
+    expires_at: str | None = None
 
 
 class QuestionRequested(Questions, frozen=True, kw_only=True):

@@ -14,10 +14,15 @@ Scope: TypeAlias = Literal["read", "run", "answer", "admin"]
 SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
 #: The key id of the owner's token.
 OWNER_ID: Final = "owner"
+#: The key id of the daemon, where it acts in the place of a client.
+DAEMON_ID: Final = "daemon"
 
 
 class EventActor(Struct, frozen=True, kw_only=True):
-    """The API key with which a client caused an event. The owner's token has the id `owner`."""
+    """The API key with which a client caused an event. The owner's token has the id `owner`.
+
+    The daemon has the id `daemon`; `name` is then the setting by which it acted.
+    """
 
     key_id: str
     name: str

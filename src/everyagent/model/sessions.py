@@ -4,7 +4,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from everyagent.model.asks import AskKind
+from everyagent.model.asks import AskKind, AskTimeout
 from everyagent.model.events import SessionStatus
 from everyagent.model.isolation import Isolation, IsolationChoice
 from everyagent.model.limits import NO_LIMITS, AgentLimits
@@ -34,7 +34,8 @@ class CreateSession(Struct, frozen=True, kw_only=True, omit_defaults=True, renam
     process, a `turn` session after its first turn.
 
     `turnTimeout` is the time in seconds for which the agent may send nothing in a turn, before the turn is ended with
-    an error; 0 is no limit. Without it the server's default is used.
+    an error; 0 is no limit. Without it the server's default is used. `askTimeout` is the time for which asks wait for
+    an answer, and the daemon's answer after it; without it they wait for ever.
 
     `secrets` are variables for the agent like `env`, whose values are masked in all that is stored of the session.
     Values of `env` that look like secrets are masked as well.
@@ -60,13 +61,17 @@ class CreateSession(Struct, frozen=True, kw_only=True, omit_defaults=True, renam
     lifetime: Lifetime = "open"
     limits: AgentLimits = NO_LIMITS
     turn_timeout: TurnTimeout | None = None
+    ask_timeout: AskTimeout | None = None
     system_prompt: str | None = None
     metadata: dict[str, str] = {}
     runner: RunnerChoice | None = None
 
 
 class UpdateSession(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """Fields that are left out do not change. A metadata value of null removes that key. Policies are replaced."""
+    """Fields that are left out do not change. A metadata value of null removes that key. Policies are replaced.
+
+    `askTimeout` applies to asks that follow; null: they wait for ever.
+    """
 
     agent_mode: str | UnsetType = UNSET
     permission_mode: str | UnsetType = UNSET
@@ -75,6 +80,7 @@ class UpdateSession(Struct, frozen=True, kw_only=True, rename="camel", forbid_un
     title: str | UnsetType | None = UNSET
     metadata: dict[str, str | None] | UnsetType = UNSET
     tool_policies: ToolPolicies | UnsetType = UNSET
+    ask_timeout: AskTimeout | UnsetType | None = UNSET
 
 
 class Attachment(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", forbid_unknown_fields=True):
@@ -147,6 +153,7 @@ class SessionInfo(Struct, frozen=True, kw_only=True, rename="camel"):
     lifetime: Lifetime = "open"
     limits: AgentLimits = NO_LIMITS
     turn_timeout: float | None = None
+    ask_timeout: AskTimeout | None = None
     system_prompt: str | None
     usage: Usage
     cost_usd: float
@@ -157,13 +164,17 @@ class SessionInfo(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class AskInfo(Struct, frozen=True, kw_only=True, rename="camel"):
-    """`request` is the data of the requesting event; `answer` is the answer, or null."""
+    """`request` is the data of the requesting event; `answer` is the answer, or null.
+
+    The daemon answers it by itself at `expiresAt`.
+    """
 
     ask_id: str
     kind: AskKind
     session_id: str
     sequence: int
     asked_at: int
+    expires_at: int | None = None
     pending: bool
     request: Json
     answer: Json

@@ -100,6 +100,7 @@ class Creation:
             lifetime=request.lifetime,
             limits=permitted(request.limits, self._limits),
             turn_timeout=request.turn_timeout,
+            ask_timeout=request.ask_timeout,
             env=sorted({**request.env, **_checked_secrets(request)}),
             mcp=redacted(request.mcp),
             runner=runner,

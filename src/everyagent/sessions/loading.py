@@ -43,7 +43,9 @@ async def past_of(log: Log, record: SessionRecord) -> Past:
 
 async def _observed(log: Log, record: SessionRecord) -> Sequencer:
     """A sequencer that has seen the events of the open turn."""
-    sequencer = Sequencer(derived=config_of(record).runner is not None)
+    config = config_of(record)
+    sequencer = Sequencer(derived=config.runner is not None)
+    sequencer.asks.timeout = config.ask_timeout
     if record.open_turn:
         async for stored in intact_events(log, EventQuery(session=record.number, after=record.open_turn - 1)):
             data = decode_event(stored.body).data

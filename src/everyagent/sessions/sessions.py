@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from everyagent.clock import millis
 from everyagent.errors import BadRequest
 from everyagent.log.chunk import EventChunk
 from everyagent.log.log import (
@@ -37,6 +38,7 @@ from everyagent.model.sessions import (
 )
 from everyagent.model.tools import CustomTool
 from everyagent.runtime import command
+from everyagent.sessions.ask_deadlines import deadline_of
 from everyagent.sessions.creation import Creation, InfoReceipt, with_info
 from everyagent.sessions.history.export import Export, ExportFormat, open_export
 from everyagent.sessions.history.info import info_of
@@ -348,12 +350,14 @@ class Sessions:
 
 
 def _ask_info(ask: AskRecord) -> AskInfo:
+    expires_at = deadline_of(ask.request)
     return AskInfo(
         ask_id=ask.ask_id,
         kind=ask.kind,
         session_id=ask.session_id,
         sequence=ask.sequence,
         asked_at=ask.asked_at // 1000,
+        expires_at=None if expires_at is None else millis(expires_at),
         pending=ask.answer is None,
         request=msgspec.json.decode(ask.request),
         answer=msgspec.json.decode(ask.answer) if ask.answer else None,

@@ -17,6 +17,7 @@ from everyagent.logs import get_logger
 from everyagent.model.prices import UNPRICED, Prices
 from everyagent.model.principals import DAEMON, Principal, set_current
 from everyagent.sessions.actor import Actor
+from everyagent.sessions.ask_deadlines import AskDeadlines
 from everyagent.sessions.backlog import TotalBacklog
 from everyagent.sessions.counts import Counts
 from everyagent.sessions.launch.agents import Agents
@@ -58,6 +59,7 @@ class Supervisor:
         self._limits = policy
         self._running = RunningAgents(policy.max_agents)
         self._watchdog = Watchdog(policy, self._spawn_in)
+        self._deadlines = AskDeadlines(clock, self._spawn_in)
         self._context = SessionContext(
             log=log,
             clock=clock,
@@ -184,10 +186,14 @@ class Supervisor:
     # -- recovery -------------------------------------------------------------------------------------------
 
     async def recover(self) -> None:
-        """Load every session that a dead daemon left unfinished. One that cannot be loaded now is tried again."""
-        for record in await self._log.unfinished():
-            if record.agent in self._agents.names() and not await self._loaded(record.session_id):
-                self._start_reloading(record.session_id, self._limits.reload_delay)
+        """Load every session that a dead daemon left unfinished, or whose asks have a deadline.
+
+        One that cannot be loaded now is tried again.
+        """
+        unfinished = [each.session_id for each in await self._log.unfinished() if each.agent in self._agents.names()]
+        for session_id in dict.fromkeys([*unfinished, *await self._deadlines.sessions(self._log)]):
+            if not await self._loaded(session_id):
+                self._start_reloading(session_id, self._limits.reload_delay)
 
     def _lost(self, actor: Actor) -> None:
         """Memory and log of a session may differ: it is loaded again, unless another daemon has it now."""
@@ -249,8 +255,9 @@ class Supervisor:
         while True:
             await anyio.sleep(self._limits.sweep_every)
             self._watchdog.look(self._actors.values(), anyio.current_time())
+            self._deadlines.look(self._actors.values())
             for session_id, actor in list(self._actors.items()):
-                if not actor.idle or actor.users:
+                if not actor.idle or actor.users or actor.machine.state.sequencer.asks.expiring:
                     continue
                 long = anyio.current_time() - actor.idle_since > self._limits.idle_timeout
                 if not actor.live and (

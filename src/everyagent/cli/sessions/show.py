@@ -6,6 +6,7 @@ from everyagent.cli.ask_text import how_to_answer, summary
 from everyagent.cli.daemon_options import DEFAULT_OPTIONS, DaemonOptions
 from everyagent.cli.output import age, out, print_facts, print_json
 from everyagent.cli.usage_text import cost, tokens
+from everyagent.model.asks import AskTimeout
 from everyagent.model.limits import AgentLimits
 from everyagent.model.sessions import SessionInfo
 
@@ -35,6 +36,13 @@ def _limits(limits: AgentLimits) -> list[tuple[str, object]]:
     return [(name, value) for name, value in given.items() if value is not None]
 
 
+def _ask_timeout(timeout: AskTimeout | None) -> str | None:
+    if timeout is None:
+        return None
+    answer = "skip" if timeout.question is None else repr(timeout.question)
+    return f"{timeout.seconds:g} s, then permission: {timeout.permission}, question: {answer}"
+
+
 def _facts(info: SessionInfo) -> list[tuple[str, str]]:
     origin = info.forked_from
     facts = [
@@ -49,6 +57,7 @@ def _facts(info: SessionInfo) -> list[tuple[str, str]]:
         ("lifetime", info.lifetime),
         ("limits", " · ".join(f"{name} {value}" for name, value in _limits(info.limits))),
         ("turn timeout", None if info.turn_timeout is None else f"{info.turn_timeout:g} s"),
+        ("ask timeout", _ask_timeout(info.ask_timeout)),
         ("directory", info.directory),
         ("native id", info.native_session_id),
         ("forked from", f"{origin.session_id} at {origin.sequence}" if origin else None),

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import UNSET, UnsetType
 
 from everyagent.client.call import ApiCall, ApiResponse, decoded, get, nothing, params, path, post
+from everyagent.model.asks import AskTimeout
 from everyagent.model.events import SessionStatus
 from everyagent.model.isolation import IsolationChoice
 from everyagent.model.limits import NO_LIMITS, AgentLimits
@@ -77,6 +78,7 @@ def create(
     lifetime: Lifetime = "open",
     limits: AgentLimits = NO_LIMITS,
     turn_timeout: float | None = None,
+    ask_timeout: AskTimeout | None = None,
     system_prompt: str | None = None,
     metadata: Mapping[str, str] | None = None,
     runner: RunnerChoice | None = None,
@@ -101,6 +103,7 @@ def create(
         lifetime=lifetime,
         limits=limits,
         turn_timeout=turn_timeout,
+        ask_timeout=ask_timeout,
         system_prompt=system_prompt,
         metadata=dict(metadata or {}),
     )
@@ -117,6 +120,7 @@ def update(
     title: str | UnsetType | None = UNSET,
     metadata: Mapping[str, str | None] | UnsetType = UNSET,
     tool_policies: ToolPolicies | UnsetType = UNSET,
+    ask_timeout: AskTimeout | UnsetType | None = UNSET,
 ) -> ApiCall[SessionInfo]:
     """Change the given settings of a session. A metadata value of None removes that key."""
     request = UpdateSession(
@@ -127,6 +131,7 @@ def update(
         title=title,
         metadata=UNSET if isinstance(metadata, UnsetType) else dict(metadata),
         tool_policies=tool_policies,
+        ask_timeout=ask_timeout,
     )
     call = post(path("sessions", session_id), _info, request)
     return ApiCall(method="PATCH", path=call.path, decode=_info, body=call.body)

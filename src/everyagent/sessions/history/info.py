@@ -32,6 +32,7 @@ def info_of(record: SessionRecord) -> SessionInfo:
         lifetime=config.lifetime,
         limits=config.limits,
         turn_timeout=config.turn_timeout,
+        ask_timeout=config.ask_timeout,
         system_prompt=config.system_prompt,
         usage=record.usage,
         cost_usd=record.cost_usd,

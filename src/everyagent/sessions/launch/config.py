@@ -4,6 +4,7 @@ import msgspec
 from msgspec import Struct
 
 from everyagent.log.log import SessionRecord
+from everyagent.model.asks import AskTimeout
 from everyagent.model.isolation import Isolation
 from everyagent.model.limits import NO_LIMITS, AgentLimits
 from everyagent.model.parts import Json
@@ -40,6 +41,7 @@ class SessionConfig(Struct, frozen=True, kw_only=True, omit_defaults=True):
     lifetime: Lifetime = "open"
     limits: AgentLimits = NO_LIMITS
     turn_timeout: float | None = None
+    ask_timeout: AskTimeout | None = None
     forked_from: ForkOrigin | None = None
     answered: AnsweredIds = AnsweredIds()
     runner: str | None = None

@@ -6,10 +6,12 @@ from typing import NamedTuple, TypeAlias, assert_never
 from msgspec import convert
 from msgspec.structs import replace
 
+from everyagent.clock import rfc3339
 from everyagent.errors import BadRequest
 from everyagent.model.asks import (
     Answer,
     AskKind,
+    AskTimeout,
     PermissionAnswer,
     PermissionDecision,
     PermissionReply,
@@ -42,15 +44,20 @@ class PendingAsk(NamedTuple):
 
 
 class Asks:
-    """`_keys` has the id of each open ask by the adapter's key for it. With `derived`, a key may be an id already."""
+    """`_keys` has the id of each open ask by the adapter's key for it. With `derived`, a key may be an id already.
 
-    __slots__ = ("_derived", "_ids", "_keys", "_pending")
+    Asks that are opened `at` a time, in microseconds, expire after the `timeout`.
+    """
+
+    __slots__ = ("_derived", "_ids", "_keys", "_pending", "at", "timeout")
 
     def __init__(self, ids: Callable[[str], str], *, derived: bool = False) -> None:
         self._ids = ids
         self._derived = derived
         self._pending: dict[str, PendingAsk] = {}
         self._keys: dict[str, str] = {}
+        self.at = 0
+        self.timeout: AskTimeout | None = None
 
     def __len__(self) -> int:
         return len(self._pending)
@@ -64,6 +71,7 @@ class Asks:
     def copy(self) -> "Asks":
         twin = Asks(self._ids, derived=self._derived)
         twin._pending, twin._keys = {**self._pending}, {**self._keys}
+        twin.timeout = self.timeout
         return twin
 
     def open(self, data: Request, known: ItemIds) -> Request | None:
@@ -73,6 +81,8 @@ class Asks:
             return None
         prefix = _PREFIXES[kind_of(data)]
         request = _with_id(data, key if self._derived and key.startswith(prefix) else self._ids(prefix), known)
+        if self.timeout and not isinstance(request, ToolRequested):
+            request = replace(request, expires_at=rfc3339(self.at + round(self.timeout.seconds * 1_000_000)))
         self._add(key, request)
         return request
 
@@ -80,6 +90,16 @@ class Asks:
         ask_id = ask_id_of(request)
         self._pending[ask_id] = PendingAsk(key, request)
         self._keys[key] = ask_id
+
+    @property
+    def expiring(self) -> bool:
+        """An open ask has a deadline."""
+        return any(_expires_at(ask.request) for ask in self._pending.values())
+
+    def expired(self, now: str) -> list[tuple[str, Answer]]:
+        """The open asks whose deadline is over, with the daemon's answers: refusals if there is no `timeout` now."""
+        due = {ask_id: ask.request for ask_id, ask in self._pending.items() if (_expires_at(ask.request) or now) < now}
+        return [(ask_id, _default_answer(request, self.timeout)) for ask_id, request in due.items()]
 
     def over_limit(self) -> list[tuple[Resolution, Answer]]:
         """Refusals of the newest asks, if more than `MAX_OPEN_ASKS` are open. They stay open until `forget`."""
@@ -207,6 +227,21 @@ def _question(request: QuestionRequested) -> QuestionResolved:
 
 def _tool(request: ToolRequested) -> ToolResolved:
     return convert(request, ToolResolved, from_attributes=True)
+
+
+def _expires_at(request: Request) -> str | None:
+    return None if isinstance(request, ToolRequested) else request.expires_at
+
+
+def _default_answer(request: Request, timeout: AskTimeout | None) -> Answer:
+    why = "Nobody answered in time (askTimeout)."
+    match request, timeout:
+        case PermissionRequested(), AskTimeout(permission="allow"):
+            return PermissionAnswer(reply="once", message=why)
+        case QuestionRequested(), AskTimeout(question=str(text)):
+            return QuestionAnswer(answers=[[text]] * max(1, len(request.questions)), message=why)
+        case _:
+            return _refusal(request, why)
 
 
 def _refusal(request: Request, why: str) -> Answer:

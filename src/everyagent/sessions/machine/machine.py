@@ -58,6 +58,7 @@ class Machine:
     def decide(self, input: inputs.SessionInput, now: int) -> Decision:
         """`now` is in microseconds."""
         transaction = Transaction(self.state.position, now, self.projection, self.state.mask.masker)
+        self.state.sequencer.asks.at = now
         decision = Decision(transaction)
         self._decide(input, decision)
         keep_mark(input, self.state, decision)
@@ -136,7 +137,7 @@ class Machine:
         for data in (batch.updated, batch.notice):
             transaction.emit(state.sequencer.apply(data, synthetic=True) if data else ())
         if batch.config:
-            transaction.change(config=batch.config)
+            state.configure(batch.config, transaction)
         if batch.change and state.live:
             decision.effects.append(effects.ChangeAgent(batch.change))
         if batch.restart or (batch.change and not state.live):
@@ -230,8 +231,7 @@ class Machine:
 
     def _begin_turn(self, entries: Sequence[InputMessage], decision: Decision) -> None:
         sequencer = self.state.sequencer
-        users = [user_item(entry) for entry in entries]
-        emissions = sequencer.start_turn(users, echo=self._capabilities.message_echo)
+        emissions = sequencer.start_turn([user_item(each) for each in entries], echo=self._capabilities.message_echo)
         self.state.turn = turn = ActiveTurn(sequencer.turn_id, joined_prompt(entries), announced_in(self.state.record))
         decision.transaction.emit(emissions)
         if self.state.record.topic is None and (topic := topic_of(entries)):

@@ -49,6 +49,9 @@ def update_batch(record: SessionRecord, request: UpdateSession, adapter: Adapter
         policies = enforceable(request.tool_policies, adapter, catalog, config.tools)
         config = replace(config, tool_policies=policies)
         updated, change = replace(updated, tool_policies=policies), replace(change, policies=policies)
+    if request.ask_timeout is not UNSET and request.ask_timeout != config.ask_timeout:
+        config = replace(config, ask_timeout=request.ask_timeout)
+        updated = replace(updated, ask_timeout=request.ask_timeout)
     if updated == SessionUpdated():
         return None
     return Batch(

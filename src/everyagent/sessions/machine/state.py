@@ -3,17 +3,20 @@
 from collections.abc import Mapping, Sequence
 from copy import copy
 
+import msgspec
+
 from everyagent.log.log import Input, SessionRecord
 from everyagent.masking.masker import NOTHING, Masker
 from everyagent.model.asks import Answer
 from everyagent.model.events import SessionStatus
 from everyagent.model.prices import UNPRICED, Prices
 from everyagent.model.sessions import Lifetime
+from everyagent.sessions.launch.config import SessionConfig
 from everyagent.sessions.machine.active_turn import ActiveTurn
 from everyagent.sessions.machine.parked import NONE_ANSWERED, Answered
 from everyagent.sessions.machine.sequencer import Emission, Sequencer
 from everyagent.sessions.machine.session_mask import SessionMask
-from everyagent.sessions.machine.transaction import Position
+from everyagent.sessions.machine.transaction import Position, Transaction
 
 
 class SessionState:
@@ -66,6 +69,11 @@ class SessionState:
         self.live = False
         self.ending = False
         self.restart_wanted = False
+
+    def configure(self, config: bytes, transaction: Transaction) -> None:
+        """The session has this configuration from now on."""
+        transaction.change(config=config)
+        self.sequencer.asks.timeout = msgspec.json.decode(config, type=SessionConfig).ask_timeout
 
     @property
     def ended(self) -> bool:

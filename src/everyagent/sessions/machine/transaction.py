@@ -328,8 +328,8 @@ class Transaction:
         )
 
 
-#: Policies are in `config`; the native session is set with `set_native_session`.
-_NOT_UPDATED = ("tool_policies", "native_session_id")
+#: Policies and times are in `config`; the native session is set with `set_native_session`.
+_NOT_UPDATED = ("tool_policies", "ask_timeout", "native_session_id")
 _UPDATED = tuple(name for name in SessionUpdated.__struct_fields__ if name not in _NOT_UPDATED)
 
 
