@@ -57,6 +57,17 @@ def test_a_daemonised_child_with_an_empty_environment_ends_with_its_session(daem
         wait_until(lambda mark=mark: not running(mark), "the child has ended")
 
 
+def test_variables_of_a_session_take_effect_only_behind_the_wall(daemon: WalledDaemon) -> None:
+    """The dynamic loader of every process that has these variables writes to the file that they name."""
+    work = daemon.base / "work"
+    loaded = {"LD_DEBUG": "libs", "LD_DEBUG_OUTPUT": str(work / "loaded")}
+    daemon.shell(daemon.session(work, env=loaded), "true")
+    assert list(work.glob("loaded.*")), "the variables reach the agent"
+    outside = {"LD_DEBUG": "libs", "LD_DEBUG_OUTPUT": str(daemon.data / "loaded")}
+    daemon.shell(daemon.session(work, env=outside), "true")
+    assert not list(daemon.data.glob("loaded.*"))
+
+
 def test_without_a_wall_attempts_succeed(daemon: WalledDaemon) -> None:
     """So the attempts are able to succeed."""
     names = ("read_the_token", "read_the_vault_key", "read_another_session", "see_the_daemon", "read_through_dots")

@@ -39,6 +39,15 @@ async def test_lines_are_read_as_written(reaper: Reaper, tmp_path: Path) -> None
     assert await process.stop() == Exit(code=0)
 
 
+@pytest.mark.parametrize(("argument", "variable"), [("one\0--two", "value"), ("one", "value\0PATH=/other")])
+async def test_a_nul_character_makes_no_further_argument_or_variable(
+    reaper: Reaper, tmp_path: Path, argument: str, variable: str
+) -> None:
+    environment = {**ENVIRONMENT, "NAME": variable}
+    with pytest.raises(AgentFailed, match="NUL character"):
+        await Process.start(["echo", argument], directory=tmp_path, environment=environment, reaper=reaper)
+
+
 async def test_a_frame_larger_than_the_pipe_is_written_whole(reaper: Reaper, tmp_path: Path) -> None:
     process = await shell(reaper, tmp_path, "cat")
     frame = b"x" * 5_000_000 + b"\n"
@@ -129,8 +138,10 @@ async def test_writing_to_a_closed_stdin_is_an_agent_failure(reaper: Reaper, tmp
     process = await shell(reaper, tmp_path, "exec 0<&-; echo closed; sleep 600")
     batches = process.lines()
     assert await anext(batches) == [Line(b"closed")]
-    with pytest.raises(AgentFailed, match="closed its input"):
-        await process.write(b"anyone?\n")
+    with pytest.raises(AgentFailed, match="closed its input"), anyio.fail_after(LIMIT_SECONDS):
+        while True:  # the process that started the shell has its own copy of stdin for another moment
+            await process.write(b"anyone?\n")
+            await anyio.sleep(0.01)
     with pytest.raises(AgentFailed, match="is closed"):
         await process.write(b"anyone?\n")
     await batches.aclose()

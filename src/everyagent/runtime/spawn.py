@@ -61,20 +61,24 @@ def spawn(
     words += [("network", str(descriptor)) for descriptor in sockets]
     words += [("bound", str(os.getpid()))] if bound else []
 
-    def popen(argv: Sequence[str], descriptors: Sequence[int]) -> subprocess.Popen[bytes]:
+    marks = reaper.marks(mark)
+
+    def popen(
+        argv: Sequence[str], environment: Mapping[str, str], descriptors: Sequence[int]
+    ) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             argv,
             stdin=stdin,
             stdout=stdout,
             stderr=stderr,
             cwd=directory,
-            env={**environment, **reaper.marks(mark)},
+            env=environment,
             bufsize=0,
             start_new_session=True,
             pass_fds=descriptors,
         )
 
     if sys.platform != "linux":
-        return Spawned(popen(argv, ()), mark)
-    with walls.entry(words, argv) as (entry, given):
-        return Spawned(popen(entry, [given, *sockets]), mark)
+        return Spawned(popen(argv, {**environment, **marks}, ()), mark)
+    with walls.entry(words, argv, {**environment, **marks}) as (entry, given):
+        return Spawned(popen(entry, marks, [given, *sockets]), mark)

@@ -3,10 +3,11 @@
 Used by `spawn.py`. `entry/` is the program that builds the wall.
 """
 
+import errno
 import os
 import sys
 import time
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -104,13 +105,19 @@ def programs(path_variable: str, home: Path, hidden: Sequence[Path]) -> list[Pat
 
 
 @contextmanager
-def entry(words: Iterable[tuple[str, str]], program: Sequence[str]) -> Generator[tuple[list[str], int]]:
+def entry(
+    words: Iterable[tuple[str, str]], program: Sequence[str], environment: Mapping[str, str]
+) -> Generator[tuple[list[str], int]]:
     """The command line that runs a program with the `words` of `entry/main.py`, and a descriptor to pass to it.
 
-    The words and the program are read from the descriptor, so that a list of processes shows the program once.
+    Everything is read from the descriptor, so that a list of processes shows the program once, and so that the
+    program's environment has no effect on the process that builds the wall (`LD_PRELOAD` would). Raises `OSError`.
     """
-    given = [word for pair in words for word in pair]
-    text = b"\0".join(os.fsencode(word) for word in (*given, "--", *program))
+    variables = [("variable", f"{name}={value}") for name, value in environment.items()]
+    parts = [*(word for pair in (*words, *variables) for word in pair), "--", *program]
+    if any("\0" in part for part in parts):
+        raise OSError(errno.EINVAL, "an argument or a variable of it contains a NUL character")
+    text = b"\0".join(map(os.fsencode, parts))
     with open(os.memfd_create("everyagent"), "r+b", buffering=0) as file:
         file.write(text)
         file.seek(0)

@@ -19,8 +19,8 @@ def unavailable_reason() -> str | None:
     try:
         made = wall.build(home=Path.home(), read_only=(), writable=(), hidden=())
         path = {"PATH": os.environ.get("PATH", os.defpath)}
-        with wall.entry([("level", "namespace"), ("cwd", "/"), *made.steps], ["true"]) as (argv, words):
-            tried = subprocess.run(argv, env=path, capture_output=True, timeout=_LIMIT_SECONDS, pass_fds=[words])
+        with wall.entry([("level", "namespace"), ("cwd", "/"), *made.steps], ["true"], path) as (argv, words):
+            tried = subprocess.run(argv, env={}, capture_output=True, timeout=_LIMIT_SECONDS, pass_fds=[words])
     except (OSError, subprocess.SubprocessError) as error:
         return str(error)
     if tried.returncode == 0:

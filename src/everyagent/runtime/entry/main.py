@@ -6,6 +6,7 @@
 * `level`: `namespace`, or `none` for a program that is only kept together with all of its descendants.
 * `ro`, `rw`: binds a path. `tmp`: an empty writable folder. `hide`: an empty read-only folder. `link`: a symbolic link,
   its value is `PATH//TARGET`. They are applied in order, so a later one covers an earlier one.
+* `variable`: `NAME=VALUE` of the program's environment. This program's own has only the marks of the reaper.
 * `cwd`: the working directory. `cgroup`: a `cgroup.procs` file to join. `limit`: `NUMBER=VALUE`, a resource limit.
 * `processes`: the most processes and threads. `size`: the most bytes in each `tmp`. `cpus`: the number of processors.
 * `bound`: the id of the process with whose end, or at whose SIGUSR1, the program ends; only without a wall.
@@ -70,10 +71,15 @@ def run(argv: list[str], given: dict[str, list[str]]) -> None:
             _limit(limit)
         for count in given.get("cpus", ()):
             _use_processors(int(count))
-        os.execvpe(argv[0], argv, os.environ)
+        os.execvpe(argv[0], argv, variables(given))
     except OSError as error:
         os.write(2, f"everyagent: {argv[0]} could not be started: {error.strerror}\n".encode())
     os._exit(_NOT_FOUND)
+
+
+def variables(given: dict[str, list[str]]) -> dict[str, str]:
+    """The program's environment."""
+    return dict(variable.split("=", 1) for variable in given.get("variable", ()))
 
 
 def _limit(limit: str) -> None:
@@ -151,7 +157,7 @@ def init(steps: list[tuple[str, str]], argv: list[str], given: dict[str, list[st
     for most in given.get("processes", ()):
         if given["user"] == ["0"]:
             limit_processes(int(most))
-    build(steps, given["user"] == ["0"], given.get("size", [""])[0])
+    build(steps, given["user"] == ["0"], given.get("size", [""])[0], variables(given).get("HOME", "/"))
     restrict()
     for socket in given.get("network", ()):
         from everyagent.runtime.entry import network

@@ -115,7 +115,7 @@ def protect(root: int, path: str) -> None:
     os.close(at)
 
 
-def build(steps: "list[tuple[str, str]]", root_user: bool, size: str = "") -> None:
+def build(steps: "list[tuple[str, str]]", root_user: bool, size: str, home: str) -> None:
     """The new root, from an empty file system. `size` limits each file system in memory, in bytes."""
     options = f"mode=0755,size={size}" if size else "mode=0755"
     checked(libc.mount(None, b"/", None, _PRIVATE, None), "making the mounts private")
@@ -138,7 +138,7 @@ def build(steps: "list[tuple[str, str]]", root_user: bool, size: str = "") -> No
             root = os.open(base, os.O_PATH | os.O_DIRECTORY | CLOSE_ON_EXEC)
     _devices(root, options)
     _processes(root, root_user)
-    _passwd(root)
+    _passwd(root, home)
     for word, value in steps:
         if word == "hide":
             protect(root, value)
@@ -189,7 +189,7 @@ def _processes(root: int, root_user: bool) -> None:
             os.close(source)
 
 
-def _passwd(root: int) -> None:
+def _passwd(root: int, home: str) -> None:
     """Programs look up the name of their user."""
     uid = os.getuid()
     try:
@@ -200,7 +200,7 @@ def _passwd(root: int) -> None:
         return
     if b":x:%d:" % uid in known:
         return
-    line = f"agent:x:{uid}:{os.getgid()}::{os.environ.get('HOME', '/')}:/bin/sh\n".encode()
+    line = f"agent:x:{uid}:{os.getgid()}::{home}:/bin/sh\n".encode()
     fresh = os.open("passwd", os.O_CREAT | os.O_RDWR | os.O_EXCL | CLOSE_ON_EXEC, 0o644, dir_fd=root)
     os.write(fresh, known.rstrip(b"\n") + b"\n" + line)
     attach(tree(fresh, READ_ONLY), target, "/etc/passwd")
