@@ -134,14 +134,18 @@ async def test_a_nudge_makes_a_silent_process_yield(reaper: Reaper, tmp_path: Pa
     await process.stop(0)
 
 
+async def _write_forever(process: Process) -> None:
+    while True:
+        await process.write(b"anyone?\n")
+        await anyio.sleep(0.01)
+
+
 async def test_writing_to_a_closed_stdin_is_an_agent_failure(reaper: Reaper, tmp_path: Path) -> None:
     process = await shell(reaper, tmp_path, "exec 0<&-; echo closed; sleep 600")
     batches = process.lines()
     assert await anext(batches) == [Line(b"closed")]
     with pytest.raises(AgentFailed, match="closed its input"), anyio.fail_after(LIMIT_SECONDS):
-        while True:  # the process that started the shell has its own copy of stdin for another moment
-            await process.write(b"anyone?\n")
-            await anyio.sleep(0.01)
+        await _write_forever(process)  # the process that started the shell has its own copy of stdin for another moment
     with pytest.raises(AgentFailed, match="is closed"):
         await process.write(b"anyone?\n")
     await batches.aclose()
