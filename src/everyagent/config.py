@@ -62,7 +62,9 @@ class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
     With `cluster`, other daemons share the store, and reach this one at `node_url`, by default where it listens.
     They send each other news over the NATS servers `bus`, several with commas between them, else over the store.
     Webhooks may be sent to `webhook_networks`, several with commas between them, besides public addresses; an endpoint
-    that failed for `webhook_pause_after` seconds is paused. People reach this daemon at `public_url`.
+    that failed for `webhook_pause_after` seconds is paused. People reach this daemon at `public_url`, whose path is a
+    prefix that requests may have. `X-Forwarded-...` headers count from `trusted_proxy`, networks with commas between
+    them. With `tls_cert` it serves HTTPS; without `tls_key`, the key is in the same file.
     One of `vault_key...` gives the key that encrypts secrets, by default the data folder's `vault.key`.
     `agents` are agents of the user's own, `oidc` is the sign-in of the inspector; only `config.toml` has them.
     """
@@ -102,7 +104,10 @@ class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
     vault_key_command: Annotated[str, Meta(min_length=1)] | None = None
     webhook_networks: Annotated[str, Meta(min_length=1)] | None = None
     webhook_pause_after: Annotated[float, Meta(gt=0)] = 86_400.0
-    public_url: Annotated[str, Meta(pattern="^https?://[^/?#]+/?$")] | None = None
+    public_url: Annotated[str, Meta(pattern=r"^https?://[^/?#]+(/[\w.~-]+)*/?$")] | None = None
+    trusted_proxy: Annotated[str, Meta(min_length=1)] | None = None
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
     log_format: LogFormat = "auto"
     agents: dict[AgentName, OwnAgent] = {}
     oidc: OidcSettings | None = None
@@ -117,7 +122,7 @@ class GivenSetting(NamedTuple):
 
 _NAMES: tuple[str, ...] = tuple(name.replace("_", "-") for name in Settings.__struct_fields__)
 _SIZES = frozenset({"session-memory", "session-disk"})
-_PATHS = frozenset({"data-dir", "prices", "key-directory", "vault-key-file"})
+_PATHS = frozenset({"data-dir", "prices", "key-directory", "vault-key-file", "tls-cert", "tls-key"})
 _FILE_ONLY = ("agents", "oidc")
 _TYPES: dict[str, object] = {
     name.replace("_", "-"): hint for name, hint in get_type_hints(Settings, include_extras=True).items()
@@ -134,8 +139,11 @@ def load(flags: Mapping[str, object] | None = None, environ: Mapping[str, str] =
             f"Listening on {settings.host} without a token would let anybody on the network run agents here. "
             f"Remove no-token ({given['no-token'].origin}), or listen on 127.0.0.1."
         )
-    if settings.webhook_networks is not None:
-        _check_networks(settings.webhook_networks, given["webhook-networks"].origin)
+    for name, networks in (("webhook-networks", settings.webhook_networks), ("trusted-proxy", settings.trusted_proxy)):
+        if networks is not None:
+            _check_networks(networks, given[name].origin)
+    if settings.tls_key is not None and settings.tls_cert is None:
+        raise ConfigError(f"A key ({given['tls-key'].origin}) needs its certificate: --tls-cert.")
     if settings.blobs is not None and settings.store is None:
         raise ConfigError(
             f"A place for blobs ({given['blobs'].origin}) needs a PostgreSQL store: --store. With SQLite, they are in "

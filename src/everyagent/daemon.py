@@ -5,7 +5,7 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import anyio
 import anyio.abc
 from anyio import to_thread
-from msgspec import Struct, convert
+from msgspec import UNSET, Struct, UnsetType, convert
 
 from everyagent.access.keyring import Keyring
 from everyagent.agents.adapter import Adapter, AgentState
@@ -22,7 +22,8 @@ from everyagent.api.app import create_app
 from everyagent.api.connection_limits import ConnectionLimits
 from everyagent.api.context import ApiSettings
 from everyagent.api.owner_token import OwnerToken
-from everyagent.api.server import listen, serve
+from everyagent.api.proxies import TrustedProxies
+from everyagent.api.server import TlsListener, listen, serve
 from everyagent.clock import Clock, SystemClock
 from everyagent.config import TOKEN_FILE, Settings, agent_limits, ensure_token, is_loopback, read_prices
 from everyagent.lazy_managed import LazyManaged
@@ -44,6 +45,7 @@ from everyagent.sessions.runner_sessions import RunnerSessions
 from everyagent.sessions.services import Services
 from everyagent.sessions.supervisor import Supervisor
 from everyagent.store import join_cluster, open_log
+from everyagent.tls_certificate import TlsCertificate
 from everyagent.vault_key import open_vault
 from everyagent.webhooks.lazy import LazyWebhooks, WebhookSettings
 
@@ -55,10 +57,14 @@ _TOKEN_SECONDS = 0.5
 
 
 class RunningDaemon(Struct, frozen=True, kw_only=True):
-    """The address of a daemon that accepts requests. `token` is None if it needs none."""
+    """The address of a daemon that accepts requests. `token` is None if it needs none.
+
+    `public_url` is set if people reach it at another address than programs on this machine.
+    """
 
     url: str
     token: str | None
+    public_url: str | UnsetType = UNSET
 
 
 @asynccontextmanager
@@ -238,14 +244,20 @@ async def run(
     tune()
     token = ensure_token(settings)
     policy = policy or convert(settings, Limits, from_attributes=True)
-    with listen(settings.host, settings.port) as listener:
-        host = settings.host if is_loopback(settings.host) else "127.0.0.1"
-        url = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
+    certificate = TlsCertificate(settings.tls_cert, settings.tls_key) if settings.tls_cert else None
+    with ExitStack() as at_the_end:
+        listener = local = at_the_end.enter_context(listen(settings.host, settings.port))
+        if certificate is not None:
+            # Agents and commands on this machine could not check the certificate: it has another name.
+            local = at_the_end.enter_context(listen("127.0.0.1", 0))
+        host = settings.host if is_loopback(settings.host) and local is listener else "127.0.0.1"
+        url = f"http://{f'[{host}]' if ':' in host else host}:{local.getsockname()[1]}"
         node_url = _node_url(settings, listener) if settings.cluster else None
         managed = LazyManaged()
         async with sessions_of(
             settings, policy=policy, url=url, token=token, managed=managed, node_url=node_url
         ) as sessions:
+            proxies = TrustedProxies(settings.trusted_proxy) if settings.trusted_proxy else None
             api_settings = ApiSettings(
                 token=token,
                 token_file=None if settings.token else settings.data_dir / TOKEN_FILE,
@@ -254,6 +266,8 @@ async def run(
                 key_directory=settings.key_directory or Path.cwd(),
                 origins=settings.allowed_origin.lower().split(",") if settings.allowed_origin else (),
                 oidc=settings.oidc,
+                prefix=urlsplit(settings.public_url or "").path.rstrip("/"),
+                proxies=proxies,
                 max_requests=settings.max_requests,
             )
             forwarder = _forwarder(sessions, api_settings)
@@ -268,19 +282,42 @@ async def run(
             async with anyio.create_task_group() as tasks:
 
                 def serving() -> None:
-                    ready(RunningDaemon(url=url, token=token))
+                    people = _public_url(settings, listener)
+                    ready(RunningDaemon(url=url, token=token, public_url=people))
                     if found:
                         tasks.start_soon(_report_agents, sessions, found)
 
                 tasks.start_soon(_until_signalled, tasks.cancel_scope)
                 tasks.start_soon(_watch_token, app.owner)
-                limits = ConnectionLimits(connections=settings.max_connections)
-                await serve(app, listener, serving, close, limits)
+                if certificate is not None:
+                    tasks.start_soon(certificate.watch)
+                await serve(
+                    app,
+                    local,
+                    serving,
+                    close,
+                    ConnectionLimits(connections=settings.max_connections),
+                    trusted=proxies.includes if proxies else lambda _: False,
+                    tls=TlsListener(listener, certificate.context) if certificate else None,
+                )
 
 
 def _node_url(settings: Settings, listener: socket.socket) -> str:
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    return settings.node_url or f"http://{host}:{listener.getsockname()[1]}"
+    return settings.node_url or _listening_url(settings, settings.host, listener)
+
+
+def _public_url(settings: Settings, listener: socket.socket) -> str | UnsetType:
+    if settings.public_url:
+        return settings.public_url.rstrip("/")
+    if settings.tls_cert is None:
+        return UNSET
+    everywhere = settings.host in ("0.0.0.0", "::")
+    return _listening_url(settings, socket.gethostname() if everywhere else settings.host, listener)
+
+
+def _listening_url(settings: Settings, host: str, listener: socket.socket) -> str:
+    scheme = "https" if settings.tls_cert else "http"
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
 
 
 def _forwarder(sessions: Sessions, settings: ApiSettings) -> "Forwarder | None":

@@ -1,18 +1,15 @@
 """One message to a receiver that misbehaves, on the wire."""
 
-import datetime
 import ssl
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from everyagent.signatures import decoded_secret, new_secret
 from everyagent.webhooks.addresses import AddressRules, networks
 from everyagent.webhooks.sender import Attempt, Sender
+from tests.certificates import certificate
 from tests.webhooks.receiver import Behaviour, Receiver, receiving
 
 SECRET = new_secret()
@@ -90,28 +87,6 @@ async def test_the_checked_address_is_connected_to_and_the_name_is_not_looked_up
     (received,) = receiver.received
     assert received.path == "/path?query=1"
     assert received.headers["host"] == f"hooks.invalid:{receiver.port}"
-
-
-def certificate(folder: Path, name: str) -> ssl.SSLContext:
-    """Writes a certificate for a name and its key. Returns a context that trusts it."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
-    now = datetime.datetime.now(datetime.UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(subject)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    pem = serialization.Encoding.PEM
-    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    (folder / "server.pem").write_bytes(made.public_bytes(pem) + private)
-    return ssl.create_default_context(cafile=str(folder / "server.pem"))
 
 
 async def test_certificates_are_checked_for_the_name_not_for_the_address(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from everyagent.api.http_api import HttpApi, UniversalApi
 from everyagent.api.idempotency import Idempotency, key_of
 from everyagent.api.metrics import Metrics, Sample
 from everyagent.api.owner_token import OwnerToken
+from everyagent.api.proxies import without_prefix
 from everyagent.api.request_audit import RequestAudit
 from everyagent.api.requests_in_flight import RequestsInFlight
 from everyagent.api.response import Response
@@ -89,6 +90,8 @@ class Application:
         )
         self._idempotency = Idempotency(sessions)
         self._cors = Cors(settings.origins)
+        self._prefix = settings.prefix
+        self._proxies = settings.proxies
         self._universal = UniversalApi(Router(routes))
         public = frozenset(route.path for route in routes if route.public)
         self._keys = keys = sessions.services.keys
@@ -113,6 +116,10 @@ class Application:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             raise RuntimeError(f"Only HTTP is supported, not {scope['type']}.")
+        if self._proxies is not None:
+            self._proxies.apply(scope)
+        if self._prefix:
+            without_prefix(scope, self._prefix)
         sender = ResponseSender(scope, send, self.metrics, self._universal, self._cors)
         try:
             if self._is_managed(scope["path"]):

@@ -99,7 +99,8 @@ class HttpConnection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
         self.pipeline = _Pipeline()  # pyright: ignore[reportAttributeAccessIssue]
-        transport.set_write_buffer_limits(high=0)  # so that nothing is written behind what a slow client has not taken
+        # So that nothing is written behind what a slow client has not taken. uvloop's TLS would always wait with 0.
+        transport.set_write_buffer_limits(high=1 if self.scheme == "https" else 0)
         self.flow = _Flow(self)
         self.note_activity()
         peer = self.client[0] if self.client else ""
@@ -274,7 +275,8 @@ class HttpConnection(HttpToolsProtocol):
         status = HTTPStatus(error.status)
         line = f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode()
         self.transport.write(b"".join((line, *lines, b"\r\n", problem.body)))
-        self.transport.write_eof()
+        if self.transport.can_write_eof():  # not with TLS
+            self.transport.write_eof()
         self.flow.resume_reading()
 
 

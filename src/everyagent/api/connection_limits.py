@@ -2,6 +2,7 @@
 
 import resource
 from collections import Counter
+from collections.abc import Callable
 from ipaddress import ip_address
 
 from msgspec import Struct
@@ -28,12 +29,13 @@ class ConnectionLimits(Struct, frozen=True, kw_only=True):
 
 
 class ConnectionCount:
-    """Counts open connections and refuses those over the limits. Loopback is not limited as a peer.
+    """Counts open connections and refuses those over the limits. Loopback and `trusted` are not limited as peers.
 
     Some file descriptors stay free for the log, agents and imports, however many clients connect.
     """
 
-    def __init__(self, limits: ConnectionLimits) -> None:
+    def __init__(self, limits: ConnectionLimits, trusted: Callable[[str], bool] = lambda _: False) -> None:
+        self._trusted = trusted
         self._most = min(limits.connections, descriptors_for_clients(resource.getrlimit(resource.RLIMIT_NOFILE)[0]))
         self._most_per_peer = limits.connections_per_peer
         self._peers: Counter[str] = Counter()
@@ -43,7 +45,7 @@ class ConnectionCount:
         """Raises `TooManyConnections`, and then does not count it."""
         if self._open >= self._most:
             raise TooManyConnections(f"The daemon has {self._most} connections, its limit.", limit=self._most)
-        if self._peers[peer] >= self._most_per_peer and not _is_loopback(peer):
+        if self._peers[peer] >= self._most_per_peer and not _is_loopback(peer) and not self._trusted(peer):
             raise TooManyConnections(
                 f"Your address has {self._most_per_peer} connections, the limit for one address.",
                 limit=self._most_per_peer,

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from everyagent import __version__
 from everyagent.api.metrics import Metrics
+from everyagent.api.proxies import TrustedProxies
 from everyagent.api.start_limits import StartLimits
 from everyagent.api.streaming import OpenStreams
 from everyagent.model.oidc import OidcSettings
@@ -26,7 +27,8 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
     `hosts` are accepted host names or whole `Host` values; `origins` are those of web pages that may use the API.
     Sessions of API keys work below `key_directory`, and never in a folder that contains `data_dir`.
     At most `max_requests` are handled at a time; 0 is no limit. Streams and downloads that have begun do not count.
-    With `oidc`, people can sign in to the inspector with a provider.
+    With `oidc`, people can sign in to the inspector with a provider. Requests may have `prefix` before their path, and
+    forwarded headers count from `proxies`.
     """
 
     token: str | None
@@ -36,6 +38,8 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
     data_dir: Path | None = None
     key_directory: Path | None = None
     oidc: OidcSettings | None = None
+    prefix: str = ""
+    proxies: TrustedProxies | None = None
     max_body: int = 32 * MIB
     max_upload: int = 1024 * MIB
     max_requests: int = 5_000

@@ -1,12 +1,15 @@
 """Serves the application over HTTP with uvicorn. The caller handles signals, output and logging."""
 
+import asyncio
 import contextlib
 import socket
+import ssl
 from collections.abc import Awaitable, Callable, Generator
 from functools import partial
 from typing import cast
 
 import anyio
+from msgspec import Struct
 from uvicorn.config import Config
 from uvicorn.server import Server
 
@@ -16,9 +19,17 @@ from everyagent.api.connection_limits import ConnectionCount, ConnectionLimits
 
 _GRACE_SECONDS = 5
 _SWEEP_SECONDS = 1.0
+_HANDSHAKE_SECONDS = 10.0
 _LIMITS = ConnectionLimits()
 #: A client that acknowledges nothing for 30 seconds is gone. An idle connection is probed from the 15th second on.
 _PROBES = (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 4), ("TCP_USER_TIMEOUT", 30_000))
+
+
+class TlsListener(Struct, frozen=True):
+    """A listening socket, and the certificate with which it serves."""
+
+    listener: socket.socket
+    context: ssl.SSLContext
 
 
 async def serve(
@@ -27,14 +38,18 @@ async def serve(
     ready: Callable[[], None],
     closing: Callable[[], Awaitable[None]],
     limits: ConnectionLimits = _LIMITS,
+    *,
+    trusted: Callable[[str], bool] = lambda _: False,
+    tls: TlsListener | None = None,
 ) -> None:
     """Serve until cancelled, then give running requests a few seconds to finish. `ready` is called when it serves.
 
+    A peer that `trusted` accepts may have any number of connections. With `tls`, HTTPS is served beside it.
     `closing` is awaited before any request is cut: an agent would take a cut call of a custom tool for its result.
     """
     config = Config(
         app,
-        http=cast("type[HttpConnection]", partial(HttpConnection, limits, ConnectionCount(limits))),
+        http=cast("type[HttpConnection]", partial(HttpConnection, limits, ConnectionCount(limits, trusted))),
         ws="none",
         lifespan="off",
         loop="none",
@@ -44,14 +59,14 @@ async def serve(
         server_header=False,
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
-    server = _UvicornServer(config, ready)
+    server = _UvicornServer(config, ready, tls)
     try:
         await server.serve([listener])
     except anyio.get_cancelled_exc_class():
         with anyio.CancelScope(shield=True):
             await closing()
             app.readers.close()
-            await server.shutdown([listener])
+            await server.shutdown([listener, tls.listener] if tls else [listener])
         raise
 
 
@@ -80,14 +95,28 @@ def _probe_clients(listener: socket.socket) -> None:
 
 
 class _UvicornServer(Server):
-    def __init__(self, config: Config, ready: Callable[[], None]) -> None:
+    def __init__(self, config: Config, ready: Callable[[], None], tls: TlsListener | None) -> None:
         super().__init__(config)
         self._ready = ready
+        self._tls = tls
         self._swept = 0.0
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        if self._tls is not None:
+            server = await asyncio.get_running_loop().create_server(
+                self._new_connection,
+                sock=self._tls.listener,
+                ssl=self._tls.context,
+                ssl_handshake_timeout=_HANDSHAKE_SECONDS,
+                ssl_shutdown_timeout=_GRACE_SECONDS,
+            )
+            self.servers.append(server)
         self._ready()
+
+    def _new_connection(self) -> asyncio.Protocol:
+        protocol = cast("Callable[..., HttpConnection]", self.config.http_protocol_class)
+        return protocol(self.config, self.server_state, self.lifespan.state)
 
     async def on_tick(self, counter: int) -> bool:
         now = anyio.current_time()

@@ -58,7 +58,7 @@ class SignIn:
             return _json(Options(name=self._settings.name if self._settings else None))
         settings, provider, keys = self._settings, self._provider, self._keys
         if settings is None or provider is None or keys is None:
-            return _back("unavailable")
+            return _back(scope, "unavailable")
         if path == _SIGN_OUT:
             return await self._sign_out(scope, keys)
         if path == ROOT:
@@ -71,9 +71,9 @@ class SignIn:
             address = await provider.authorization_url(attempt, self._redirect_uri(scope))
         except SignInFailed as error:
             logger.warning("a sign-in failed", why=str(error))
-            return _back("provider")
+            return _back(scope, "provider")
         response = redirect(address)
-        self._set_cookie(response, _ATTEMPT_COOKIE, attempt.packed(), _ATTEMPT_SECONDS, strict=False)
+        self._set_cookie(scope, response, _ATTEMPT_COOKIE, attempt.packed(), _ATTEMPT_SECONDS, strict=False)
         return response
 
     async def _finish(self, scope: Scope, settings: OidcSettings, provider: "OidcProvider", keys: Keyring) -> Response:
@@ -81,18 +81,18 @@ class SignIn:
         state, code = query.get("state", [""])[0], query.get("code", [""])[0]
         attempt = Attempt.unpacked(cookie(scope["headers"], _ATTEMPT_COOKIE) or "")
         if attempt is None or not hmac.compare_digest(attempt.state.encode(), state.encode()):
-            return _back("expired")
+            return _back(scope, "expired")
         if query.get("iss", [settings.issuer])[0] != settings.issuer or not code:
-            return self._ended(_back("refused"))
+            return self._ended(scope, _back(scope, "refused"))
         try:
             claims = await provider.claims(attempt, code, self._redirect_uri(scope))
         except SignInFailed as error:
             logger.warning("a sign-in failed", why=str(error))
-            return self._ended(_back("provider"))
+            return self._ended(scope, _back(scope, "provider"))
         grant = settings.grant(claims)
         if grant is None:
             logger.warning("a user of the provider may not sign in", subject=claims["sub"])
-            return self._ended(_back("denied"))
+            return self._ended(scope, _back(scope, "denied"))
         asked = CreateKey(
             name=_name(claims),
             scopes=grant.scopes,
@@ -100,33 +100,33 @@ class SignIn:
             expires_at=keys.now() // 1000 + settings.lifetime * 1000,
         )
         made = await keys.sign_in(asked, operation=f"GET {CALLBACK}", subject=str(claims["sub"]))
-        response = self._ended(redirect("/ui/"))
-        self._set_cookie(response, SESSION_COOKIE, made.secret, settings.lifetime, strict=True)
+        response = self._ended(scope, redirect(f"{scope['root_path']}/ui/"))
+        self._set_cookie(scope, response, SESSION_COOKIE, made.secret, settings.lifetime, strict=True)
         return response
 
     async def _sign_out(self, scope: Scope, keys: Keyring) -> Response:
         if secret := cookie(scope["headers"], SESSION_COOKIE):
             await keys.sign_out(secret, operation=f"POST {_SIGN_OUT}")
         response = Response(status_code=204)
-        self._set_cookie(response, SESSION_COOKIE, "", 0, strict=True)
+        self._set_cookie(scope, response, SESSION_COOKIE, "", 0, strict=True)
         return response
 
     def _redirect_uri(self, scope: Scope) -> str:
         assert self._settings
-        return f"{self._settings.url or 'http://' + (header(scope, b'host') or '')}{CALLBACK}"
+        requested = f"{scope['scheme']}://{header(scope, b'host') or ''}"
+        return f"{self._settings.url or requested}{scope['root_path']}{CALLBACK}"
 
-    @property
-    def _secure(self) -> bool:
-        return self._settings is not None and (self._settings.url or "").startswith("https:")
-
-    def _set_cookie(self, response: Response, name: str, value: str, seconds: int, *, strict: bool) -> None:
+    def _set_cookie(
+        self, scope: Scope, response: Response, name: str, value: str, seconds: int, *, strict: bool
+    ) -> None:
         # The provider's redirect comes from another site: the cookie of the attempt must be sent with it.
         path, same_site = ("/", "strict") if strict else (ROOT, "lax")
-        response.set_cookie(name, value, seconds, path=path, same_site=same_site, secure=self._secure)
+        secure = self._redirect_uri(scope).startswith("https:")
+        response.set_cookie(name, value, seconds, path=scope["root_path"] + path, same_site=same_site, secure=secure)
 
-    def _ended(self, response: Response) -> Response:
+    def _ended(self, scope: Scope, response: Response) -> Response:
         """The attempt cannot be used again."""
-        self._set_cookie(response, _ATTEMPT_COOKIE, "", 0, strict=False)
+        self._set_cookie(scope, response, _ATTEMPT_COOKIE, "", 0, strict=False)
         return response
 
 
@@ -137,9 +137,9 @@ def _provider(settings: OidcSettings) -> "OidcProvider":
     return OidcProvider(settings)
 
 
-def _back(problem: str) -> Response:
+def _back(scope: Scope, problem: str) -> Response:
     """To the sign-in page, which has a sentence for each problem."""
-    return redirect(f"/ui/?problem={problem}")
+    return redirect(f"{scope['root_path']}/ui/?problem={problem}")
 
 
 def _json(answer: Struct) -> Response:

@@ -52,7 +52,7 @@ def answer(scope: Scope) -> Response:
     if scope["method"] not in ("GET", "HEAD"):
         raise MethodNotAllowed(f"{path} does not support {scope['method']}. It supports GET.", allow=["GET", "HEAD"])
     if not path.startswith("/ui/"):
-        return redirect("/ui/", 307)
+        return redirect(f"{scope['root_path']}/ui/", 307)
     found = _files()
     if not found:
         raise Unavailable(

@@ -28,6 +28,7 @@ _VALUED = frozenset(
             "session-memory",
         ),
         *("vault-key-file", "vault-key-command", "webhook-networks", "webhook-pause-after", "public-url"),
+        *("trusted-proxy", "tls-cert", "tls-key"),
         *("session-processes", "session-cpu", "session-open-files", "session-disk"),
     }
 )
@@ -98,7 +99,9 @@ def announce_to_people(running: daemon.RunningDaemon) -> None:
     """
     fragment = f"#token={running.token}" if running.token and sys.stdout.isatty() else ""
     print(f"everyagent listens on {running.url}")
-    print(f"  inspector  {running.url}/ui/{fragment}")
+    if running.public_url:
+        print(f"  public     {running.public_url}")
+    print(f"  inspector  {running.public_url or running.url}/ui/{fragment}")
     print(f"  token      {'everyagent token' if running.token else 'none needed'}")
     print("  stop       Ctrl-C", flush=True)
 

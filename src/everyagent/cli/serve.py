@@ -45,6 +45,9 @@ def serve(
     webhook_networks: str | None = None,
     webhook_pause_after: float | None = None,
     public_url: str | None = None,
+    trusted_proxy: str | None = None,
+    tls_cert: Path | None = None,
+    tls_key: Path | None = None,
     vault_key_file: Path | None = None,
     vault_key_command: str | None = None,
     log_format: LogFormat | None = None,
@@ -133,8 +136,16 @@ def serve(
     webhook_pause_after
         Seconds after which a webhook whose every attempt has failed is paused. [default: 86400]
     public_url
-        The address at which people reach the daemon, such as https://agents.example.org. Links in webhooks lead there.
-        [default: the one it listens on]
+        The address at which people reach the daemon, such as https://example.org/agents. Links in webhooks lead there,
+        and requests may have its path as a prefix. [default: the one it listens on]
+    trusted_proxy
+        Addresses or networks of reverse proxies whose X-Forwarded-For, -Proto and -Host headers count, such as
+        127.0.0.1 or 10.0.0.0/8, with commas between several. [default: none]
+    tls_cert
+        A PEM file with a certificate and its chain, to serve HTTPS. It is read again when it changes.
+        [default: plain HTTP]
+    tls_key
+        The PEM file with the certificate's private key. [default: the file of --tls-cert]
     vault_key_file
         A file with the key that encrypts stored secrets, such as a mounted secret: 32 bytes, or their hex or base64
         form. [default: vault.key in the data folder, made at the first start]
@@ -180,6 +191,9 @@ def serve(
             "webhook-networks": webhook_networks,
             "webhook-pause-after": webhook_pause_after,
             "public-url": public_url,
+            "trusted-proxy": trusted_proxy,
+            "tls-cert": tls_cert,
+            "tls-key": tls_key,
             "vault-key-file": vault_key_file,
             "vault-key-command": vault_key_command,
             "log-format": log_format,
