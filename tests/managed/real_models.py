@@ -69,6 +69,10 @@ class RealModel(ABC):
         """The last request to the model."""
 
     @abstractmethod
+    def instructions(self) -> str:
+        """The privileged part of the last request."""
+
+    @abstractmethod
     def hold(self, *, when: str) -> None:
         """Reply with text that does not end."""
 
@@ -125,6 +129,9 @@ class ClaudeModel(RealModel):
     def last_input(self) -> str:
         last = self._script.requests[-1]
         return msgspec.json.encode([last.system, last.messages]).decode()
+
+    def instructions(self) -> str:
+        return msgspec.json.encode(self._script.requests[-1].system).decode()
 
     def hold(self, *, when: str) -> None:
         self._script.add(messages_replies.say(LONG, when=when, held=2))
@@ -194,6 +201,10 @@ class CodexModel(RealModel):
 
     def last_input(self) -> str:
         return msgspec.json.encode(self._script.requests[-1].input).decode()
+
+    def instructions(self) -> str:
+        last = self._script.requests[-1]
+        return msgspec.json.encode([item for item in last.input if item.role == "developer"]).decode()
 
     def hold(self, *, when: str) -> None:
         self._script.add(responses_replies.say(LONG, when=when, held=2))
@@ -267,6 +278,10 @@ class OpencodeModel(RealModel):
     def last_input(self) -> str:
         return msgspec.json.encode(self._script.requests[-1].messages).decode()
 
+    def instructions(self) -> str:
+        last = self._script.requests[-1]
+        return msgspec.json.encode([each for each in last.messages if each.role == "system"]).decode()
+
     def hold(self, *, when: str) -> None:
         self._script.add(chat_replies.say(LONG, when=when, held=2))
 
@@ -330,6 +345,9 @@ class AmpModel(RealModel):
 
     def last_input(self) -> str:
         return msgspec.json.encode([thread.messages for thread in self._server.threads.values()]).decode()
+
+    def instructions(self) -> str:
+        return ""
 
     def hold(self, *, when: str) -> None:
         self._script.add(amp_replies.say(LONG, when=when, held=True))

@@ -51,7 +51,7 @@ def can_do_all(scene: RealModel) -> str:
     works(scene, calls=True)
     scene.add(when="Add them")
     scene.say("Five.")
-    scene.say("Swordfish.", when="SWORDFISH")
+    scene.say("Swordfish.", when="What is the password?")
     if scene.ask(when="Ask me"):
         can.append("ask_question")
         scene.say("Green it is.", when="Green")
@@ -199,6 +199,41 @@ def test_an_image_that_a_custom_tool_returns_reaches_the_model(
         raw.wait_idle("end_turn")
         assert "sunny" in scene.last_input()
         assert picture in scene.last_input()
+
+
+def test_a_system_message_reaches_the_model_as_an_instruction(
+    staged: tuple[str, DaemonProcess], raw: Raw, tmp_path: Path
+) -> None:
+    """With the first message, in a running agent, and in one that resumes; and it holds from then on."""
+    agent, daemon = staged
+    given = ["BE KIND", "BE BRIEF", None, "BE BOLD"]
+    with real_model(agent, daemon, tmp_path) as scene:
+        begin(raw, scene, [TOOLSET])
+        for number, text in enumerate(given):
+            scene.say(f"Answer {number}.", when=f"Question {number}")
+            if number == 3:  # the agent is restarted for the change
+                raw.call("POST", raw.path, {"agent": {"tools": [TOOLSET, WEATHER]}})
+            events: list[object] = [
+                {"type": "user.message", "content": [{"type": "text", "text": f"Question {number}"}]}
+            ]
+            if text:
+                events.append({"type": "system.message", "content": [{"type": "text", "text": text}]})
+            answer = raw.answer("POST", f"{raw.path}/events", {"events": events})
+            assert answer.status_code == 200, answer.text
+            assert ("not privileged" in answer.headers.get("x-everyagent-warning", "")) == bool(text and agent == "amp")
+            raw.wait_idle("end_turn")
+            assert f"Answer {number}." in texts(raw.events())
+            whole, privileged = scene.last_input(), scene.instructions()
+            for expected in filter(None, given[: number + 1]):
+                assert expected in whole
+                assert (privileged.count(expected) == 1) or agent == "amp", (expected, privileged)
+                assert (whole.count(expected) == 1) or agent == "amp"
+    told = cast("list[Event]", raw.universal_call("GET", f"{raw.path}/events?types=item.completed")["events"])
+    items = [cast("Event", cast("Event", event["data"])["item"]) for event in told]
+    system = [str(item["content"]) for item in items if (item["kind"], item["role"]) == ("message", "system")]
+    assert [text in shown for text, shown in zip(filter(None, given), system, strict=True)] == [True] * 3
+    users = str([item["content"] for item in items if item["role"] == "user"])
+    assert "BE " not in users
 
 
 @pytest.mark.parametrize("result", ["allow", "deny"])

@@ -26,7 +26,8 @@ class Capabilities(Struct, frozen=True, kw_only=True, rename="camel"):
 
     `cost`: the agent reports the cost of each turn, if it knows the price of the model. `messageEcho`: it repeats each
     user message, which completes that message's item. `subagentInterrupt`: a single sub-agent can be stopped.
-    `ownToolsOff`: the agent can run without its own tools.
+    `ownToolsOff`: the agent can run without its own tools. `systemMessages`: instructions that come with a turn reach
+    the model as a system or developer message.
     """
 
     plan_mode: bool = False
@@ -61,6 +62,7 @@ class Capabilities(Struct, frozen=True, kw_only=True, rename="camel"):
     tool_policies: bool = False
     own_tools_off: bool = False
     message_echo: bool = False
+    system_messages: bool = False
 
 
 class Catalog(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -128,6 +130,8 @@ ALWAYS_HOOKED = frozenset({"amp"})
 class Launch(Struct, frozen=True, kw_only=True):
     """Everything an agent needs to start, or to resume, a session.
 
+    * `system_message` is the end of `system_prompt` that came with the turn which is about to begin. An agent that
+      resumes its own session does not have it yet.
     * `native_session_id` is set to resume the agent's own session. `seed` is a transcript to begin with if the agent
       has no history of the session.
     * `scratch` is a private folder of the session that outlives the process. `title` is the session's title, if any.
@@ -152,6 +156,7 @@ class Launch(Struct, frozen=True, kw_only=True):
     model: str | None = None
     variant: str | None = None
     system_prompt: str | None = None
+    system_message: str = ""
     title: str | None = None
     env: dict[str, str] = {}
     mcp: dict[str, McpServer] = {}
@@ -171,25 +176,40 @@ class Launch(Struct, frozen=True, kw_only=True):
 
 
 class Prompt(Struct, frozen=True, kw_only=True):
-    """A user's message. `item_id` is its universal item, for agents that accept an id from their client."""
+    """A user's message. `item_id` is its universal item, for agents that accept an id from their client.
+
+    `system` came with it: the agent has it already when it gets the prompt, by its launch or by a change.
+    """
 
     item_id: str
     text: str
+    system: str = ""
     attachments: list[Attachment] = []
 
 
 class Change(Struct, frozen=True, kw_only=True):
-    """Settings of a running session that change now. Unset fields do not change."""
+    """Settings of a running session that change now. Unset fields do not change.
+
+    `system_message` is added to the system prompt, between turns. Set only if `capabilities.system_messages`.
+    """
 
     model: str | UnsetType | None = UNSET
     variant: str | UnsetType | None = UNSET
     agent_mode: str | UnsetType = UNSET
     permission_mode: str | UnsetType = UNSET
     policies: ToolPolicies | UnsetType = UNSET
+    system_message: str | UnsetType = UNSET
 
     def applied_to(self, launch: Launch) -> Launch:
         given = {name: getattr(self, name) for name in self.__struct_fields__}
+        if self.system_message is not UNSET:
+            given["system_prompt"] = joined_instructions(launch.system_prompt, self.system_message)
         return replace(launch, **{name: value for name, value in given.items() if value is not UNSET})
+
+
+def joined_instructions(*texts: str | None) -> str | None:
+    """A system prompt of these parts."""
+    return "\n\n".join(text for text in texts if text) or None
 
 
 class Frame(Struct, frozen=True, gc=False):

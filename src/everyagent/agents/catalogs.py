@@ -32,6 +32,7 @@ CODING_AGENT = Capabilities(
     steering=True,
     resume=True,
     system_prompt=True,
+    system_messages=True,
     model_change=True,
     mode_change=True,
     tool_policies=True,

@@ -54,6 +54,7 @@ def _remote(agent: str, launch: Launch) -> RemoteLaunch:
         model=launch.model,
         variant=launch.variant,
         system_prompt=launch.system_prompt,
+        system_message=launch.system_message,
         title=launch.title,
         env=launch.env,
         mcp=launch.mcp,

@@ -68,6 +68,7 @@ class RemoteLaunch(Struct, frozen=True, kw_only=True, omit_defaults=True):
     model: str | None = None
     variant: str | None = None
     system_prompt: str | None = None
+    system_message: str = ""
     title: str | None = None
     env: dict[str, str] = {}
     mcp: dict[str, McpServer] = {}

@@ -130,6 +130,7 @@ class Host:
             model=launch.model,
             variant=launch.variant,
             system_prompt=launch.system_prompt,
+            system_message=launch.system_message,
             title=launch.title,
             env=launch.env,
             mcp=launch.mcp,

@@ -327,12 +327,13 @@ class Actor:
             await anyio.sleep(delay)
             if turn is machine.state.turn and machine.projection and projections:
                 await projections.turn_begins(machine.projection, self.record.session_id)
+            if not await self._link.instructed(turn.prompt):
+                await self.hibernate(restart=True)
             async with self._talk:
                 await self._give(turn)
         except Exception as error:
             if turn is machine.state.turn:
-                trace = None if isinstance(error, EveryagentError) else error
-                session_id = self.record.session_id
+                session_id, trace = self.record.session_id, None if isinstance(error, EveryagentError) else error
                 logger.warning("an agent did not take its turn", session=session_id, error=str(error), exc_info=trace)
             async with self._lock:
                 self._post(inputs.PromptFailed(turn, error))

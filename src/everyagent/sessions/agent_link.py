@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, assert_never
 import anyio
 from msgspec.structs import replace
 
-from everyagent.agents.adapter import Adapter, Conversation, Death, DecodedFrame, Launch
+from everyagent.agents.adapter import Adapter, Change, Conversation, Death, DecodedFrame, Launch, Prompt
 from everyagent.agents.walls import shared_scratch
 from everyagent.errors import AgentFailed
 from everyagent.logs import get_logger
@@ -179,6 +179,12 @@ class AgentLink:
             case _:
                 assert_never(command)
         return True
+
+    async def instructed(self, prompt: Prompt | None) -> bool:
+        """Give the instructions of a turn to an agent that runs. False: it must be restarted for them."""
+        if prompt is None or not prompt.system or self.conversation is None:
+            return True
+        return await self.conversation.change(Change(system_message=prompt.system))
 
     async def interrupt(self, conversation: Conversation, over: asyncio.Event) -> None:
         """Ask for the turn to be stopped; if it is not over in time, end the agent, and give it up if that fails."""

@@ -54,6 +54,9 @@ class SessionContext(NamedTuple):
         launch = await self.launch_for(record)
         if machine.projection and self.projections:
             launch = await self.projections.launch(record, launch)
+        turn = machine.state.turn
+        if turn and turn.prompt and turn.prompt.system:
+            launch = replace(launch, system_message=turn.prompt.system)
         machine.state.mask.learn(launch_secrets(launch))
         return launch
 

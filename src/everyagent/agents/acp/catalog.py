@@ -31,6 +31,7 @@ def capabilities(profile: Profile) -> Capabilities:
         subagents=False,
         subagent_interrupt=False,
         steering=False,
+        system_messages=False,
         tool_policies=bool(profile.tools),
         own_tools_off=False,
     )

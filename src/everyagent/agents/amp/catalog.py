@@ -18,6 +18,7 @@ CAPABILITIES = replace(
     subagents=False,
     subagent_interrupt=False,
     model_change=False,
+    system_messages=False,
 )
 CATALOG = Catalog(
     models=[Model(id="amp", name="Amp", variants=VARIANTS, default_variant=DEFAULT_VARIANT)],

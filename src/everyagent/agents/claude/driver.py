@@ -73,8 +73,10 @@ class ClaudeConversation:
         return task is not None
 
     async def change(self, change: Change) -> bool:
-        """False if only a restart helps: to drop permission checks, to install hooks, or to reset the effort."""
+        """False if only a restart helps: to drop permission checks, to install hooks, to reset the effort, or to add to
+        the system prompt."""
         applied = change.policies is UNSET or await self._change_policies(change.policies)
+        applied = applied and change.system_message is UNSET
         if change.model is not UNSET:
             model = None if change.model == "default" else change.model
             await self._request(lambda id: encode.set_model(id, model))

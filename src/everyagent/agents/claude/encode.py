@@ -12,8 +12,11 @@ _encoder = msgspec.json.Encoder()
 
 
 def initialize(request_id: str, system_prompt: str | None = None, hooks: object = None) -> bytes:
-    """The first request. Its response lists models and commands; nothing depends on it."""
-    more = {"appendSystemPrompt": system_prompt} if system_prompt else {}
+    """The first request. Its response lists models and commands; nothing depends on it.
+
+    Without a snapshot, an agent that resumes its session takes the system prompt of now, not that of its first start.
+    """
+    more = {"appendSystemPrompt": system_prompt, "systemPromptSnapshot": False} if system_prompt else {}
     return request(request_id, "initialize", hooks=hooks, **more)
 
 

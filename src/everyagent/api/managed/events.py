@@ -9,6 +9,7 @@ from everyagent.api.routing import Call, Encoded, Nothing, Routes
 from everyagent.api.streaming import EventStream
 from everyagent.errors import BudgetExceeded, Conflict, SessionNotFound
 from everyagent.managed.sessions.client_events import (
+    SystemMessage,
     UserCustomToolResult,
     UserDefineOutcome,
     UserMessage,
@@ -59,6 +60,8 @@ async def send_managed_events(call: Call[Nothing, SendEvents]) -> Encoded[SentEv
     if keys is not None and any(isinstance(event, _TURNS) for event in call.body.events):
         keys.check_budget(current().key_id)
     body = await call.managed.talking.send(call.path["session_id"], call.body.events, call.receipt(_sent))
+    if isinstance(call.body.events[-1], SystemMessage):
+        call.warnings += await _plain_instructions(call)
     return Encoded(body)
 
 
@@ -78,6 +81,16 @@ async def stream_managed_events(call: Call[EventTail, Nothing]) -> EventStream:
 async def stream_managed_session(call: Call[EventTail, Nothing]) -> EventStream:
     """Alias of `events/stream`."""
     return await _stream(call)
+
+
+async def _plain_instructions(call: Call[Nothing, SendEvents]) -> list[str]:
+    """Warnings about a `system.message` that reaches the model as a part of another message."""
+    if not isinstance(call.body.events[-2], UserMessage):
+        return ["`system.message` is part of the result before it, and not privileged: the turn has begun"]
+    adapter = call.sessions.agents.adapter((await call.sessions.get(call.path["session_id"])).agent)
+    if adapter.capabilities.system_messages:
+        return []
+    return [f"`system.message` is part of the user's message, and not privileged: {adapter.title} takes none"]
 
 
 def _sent(body: bytes) -> Encoded[SentEvents]:

@@ -282,6 +282,8 @@ class Projector:
             if item.item_id not in self.state.taken and not item.subagent and item.name != RESUMPTION:
                 emitter.echo(UserMessage(id=self._id(item, "message"), content=_content(item)), processed=True)
             return
+        if item.role == "system":  # its event was emitted with that of the user's message
+            return
         if any(isinstance(part, ReasoningPart) for part in item.content):
             self._emit_on(item, AgentThinking(id=self._id(item, "thinking"), processed_at=emitter.time))
         texts: list[Text | Redacted] = [

@@ -30,7 +30,7 @@ from everyagent.model.asks import Answer, ToolAnswer, ToolImage
 from everyagent.model.ids import new_id
 from everyagent.model.sessions import SendMessage
 from everyagent.sessions.machine.inputs import Batch
-from everyagent.sessions.machine.messages import InputMessage, Submission
+from everyagent.sessions.machine.messages import InputMessage, Submission, marked_instructions
 
 #: The event that answers each kind of action.
 _ANSWERED_BY: dict[str, type[ClientEvent]] = {
@@ -157,18 +157,17 @@ class Planner:
         self._sent.append(SentEvent(event=stored, answers=use_id))
 
     def _privileged(self, event: SystemMessage) -> None:
-        """Adds the text to the message or answer of the event before it."""
+        """Adds instructions to the turn of the message before it, or their text to the answer before it."""
         if any(use_id not in self._answers for use_id in self._projection.state.actions):
             raise BadRequest("`system.message` must wait: the session requires other actions first.", field="events")
         before, text = self._sent[-1], system_text(event)
         if before.item:
-            entry = self._entries[-1]
-            message = replace(entry.message, message=f"{entry.message.message}\n\n{text}")
-            self._entries[-1] = InputMessage(item_id=entry.item_id, message=message)
+            message = SendMessage(message=text)
+            self._entries.append(InputMessage(item_id=new_id("itm_"), message=message, role="system"))
         elif before.answers:
             ask_id, answer = self._answers[before.answers]
             if isinstance(answer, ToolAnswer):
-                answer = replace(answer, output=f"{answer.output or ''}\n\n{text}")
+                answer = replace(answer, output=f"{answer.output or ''}\n\n{marked_instructions(text)}")
             self._answers[before.answers] = (ask_id, answer)
         self._sent.append(SentEvent(event=event, item=before.item))
 

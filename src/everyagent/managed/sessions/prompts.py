@@ -115,8 +115,7 @@ class Prompts:
 
 
 def system_text(event: SystemMessage) -> str:
-    """Privileged context, marked as such. It is part of the message that it came with."""
-    return "<system-message>\n" + "\n\n".join(block.text for block in event.content) + "\n</system-message>"
+    return "\n\n".join(block.text for block in event.content)
 
 
 def outcome_text(event: UserDefineOutcome, rubric: str) -> str:

@@ -27,11 +27,14 @@ class SessionConfig(Struct, frozen=True, kw_only=True, omit_defaults=True):
     `isolation` is None for a session of an earlier version, `turn_timeout` for one that named none: they get the
     server's default.
 
+    `system_messages` came with turns: they follow the system prompt. Secrets in them are masked.
+
     The agent runs on the machine of `runner`, if that is set. `runner_mark` is how far its conversation is in the log.
     """
 
     directory: str
     system_prompt: str | None = None
+    system_messages: list[str] = []
     tools: list[CustomTool] = []
     tool_policies: ToolPolicies = UNRESTRICTED
     allowed_hosts: list[str] | None = None

@@ -10,7 +10,7 @@ from secrets import token_urlsafe
 import msgspec
 from msgspec.structs import replace
 
-from everyagent.agents.adapter import ALWAYS_HOOKED, Launch
+from everyagent.agents.adapter import ALWAYS_HOOKED, Launch, joined_instructions
 from everyagent.errors import VaultError
 from everyagent.log.intact_events import intact_events
 from everyagent.log.log import EventQuery, Input, Log, SessionRecord
@@ -80,7 +80,7 @@ class Launcher:
             agent_mode=record.agent_mode,
             model=record.model,
             variant=record.variant,
-            system_prompt=secrets.system_prompt or config.system_prompt,
+            system_prompt=joined_instructions(secrets.system_prompt or config.system_prompt, *config.system_messages),
             title=record.title,
             env=secrets.env,
             mcp=secrets.mcp,

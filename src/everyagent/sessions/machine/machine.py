@@ -12,20 +12,20 @@ from everyagent.agents.adapter import Capabilities, Death, DecodedFrame, Echo, N
 from everyagent.model.asks import Answer
 from everyagent.model.events import Error, ItemDelta, SessionEnded, SessionStatus, SessionUpdated
 from everyagent.sessions.limits import Limits
-from everyagent.sessions.machine import answering, asking, closing, effects, endings, inputs, lifetimes, withdrawing
+from everyagent.sessions.machine import answering, asking, closing, effects, endings, inputs, lifetimes
 from everyagent.sessions.machine.active_turn import ActiveTurn
 from everyagent.sessions.machine.announced import announced_in
 from everyagent.sessions.machine.asks import Resolution
+from everyagent.sessions.machine.beginning import begin
 from everyagent.sessions.machine.decision import Decision, Snapshot
 from everyagent.sessions.machine.messages import (
     InputMessage,
     Submission,
     actor_of,
     entries_of,
-    joined_prompt,
+    input_item,
     prompt_of,
     topic_of,
-    user_item,
 )
 from everyagent.sessions.machine.projection import Projection
 from everyagent.sessions.machine.remote import keep_mark
@@ -33,6 +33,7 @@ from everyagent.sessions.machine.sequencer import Emission
 from everyagent.sessions.machine.state import SessionState
 from everyagent.sessions.machine.statuses import settle
 from everyagent.sessions.machine.transaction import Transaction
+from everyagent.sessions.machine.withdrawing import withdraw
 from everyagent.sessions.refusals import AskNotOpen, cannot_steer, cannot_stop_one, queue_full, session_ended
 
 
@@ -117,7 +118,7 @@ class Machine:
         resolved = self._resolved_by(batch)
         steered = self._is_steered(batch.submission)
         if batch.withdrawn:
-            withdrawing.withdraw(self.state, batch.withdrawn, decision)
+            withdraw(self.state, batch.withdrawn, decision)
         if batch.interrupt_next:
             self._begin_next(decision)
         stopped = state.turn if batch.interrupt else None
@@ -193,7 +194,7 @@ class Machine:
         state, transaction = self.state, decision.transaction
         if steered:
             (entry,) = submission.entries
-            transaction.emit(state.sequencer.say([user_item(entry)], echo=self._capabilities.message_echo))
+            transaction.emit(state.sequencer.say([input_item(entry)], echo=self._capabilities.message_echo))
             decision.effects.append(effects.SteerAgent(prompt_of(entry.item_id, entry.message)))
         elif state.turn or state.queue or state.ending or decision.stopped or self._blocked:
             self._queue(submission, decision)
@@ -230,10 +231,7 @@ class Machine:
         self._begin_turn(entries_of(waiting), decision)
 
     def _begin_turn(self, entries: Sequence[InputMessage], decision: Decision) -> None:
-        sequencer = self.state.sequencer
-        emissions = sequencer.start_turn([user_item(each) for each in entries], echo=self._capabilities.message_echo)
-        self.state.turn = turn = ActiveTurn(sequencer.turn_id, joined_prompt(entries), announced_in(self.state.record))
-        decision.transaction.emit(emissions)
+        self.state.turn = turn = begin(self.state, entries, self._capabilities, decision)
         if self.state.record.topic is None and (topic := topic_of(entries)):
             decision.transaction.change(topic=self.state.mask.masker.mask_text(topic))
         settle(self.state, decision)

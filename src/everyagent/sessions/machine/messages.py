@@ -1,6 +1,7 @@
 """Messages of clients: as they wait, as the agent gets them, and as the items that they become."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -19,11 +20,15 @@ TOPIC_CHARS = 80
 
 
 class InputMessage(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A message, and the id of the item that it becomes. `name` is set if the daemon wrote it."""
+    """A message, and the id of the item that it becomes. `name` is set if the daemon wrote it.
+
+    One with the role `system` has instructions for the model, and comes with a message of a user.
+    """
 
     item_id: str
     message: SendMessage
     name: str | None = None
+    role: Literal["user", "system"] = "user"
 
 
 class Submission(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -86,23 +91,36 @@ def prompt_of(item_id: str, message: SendMessage) -> Prompt:
     return Prompt(item_id=item_id, text=message.message, attachments=message.attachments)
 
 
-def joined_prompt(entries: Sequence[InputMessage]) -> Prompt:
-    """The prompt of a turn for all its messages."""
+def joined_prompt(entries: Sequence[InputMessage], *, system_messages: bool) -> Prompt:
+    """The prompt of a turn for all its messages. Without `system_messages`, instructions are a part of its text."""
+    apart = [entry for entry in entries if system_messages and entry.role == "system"]
     return Prompt(
         item_id=entries[0].item_id,
-        text="\n\n".join(entry.message.message for entry in entries),
+        text="\n\n".join(_told(entry) for entry in entries if entry not in apart),
+        system="\n\n".join(entry.message.message for entry in apart),
         attachments=[attachment for entry in entries for attachment in entry.message.attachments],
     )
 
 
+def _told(entry: InputMessage) -> str:
+    text = entry.message.message
+    return text if entry.role == "user" else marked_instructions(text)
+
+
+def marked_instructions(text: str) -> str:
+    """Instructions inside another message, for a model that cannot be given them apart."""
+    return f"<system-message>\n{text}\n</system-message>"
+
+
 def topic_of(entries: Sequence[InputMessage]) -> str:
     """What a session is called by its first messages: their beginning, on one line. Empty if they have no text."""
-    begun = " ".join(entry.message.message[: 10 * TOPIC_CHARS] for entry in entries)
+    said = (entry.message.message for entry in entries if entry.role == "user")
+    begun = " ".join(text[: 10 * TOPIC_CHARS] for text in said)
     text = " ".join("".join(each if each.isprintable() else " " for each in begun).split())
     return text if len(text) <= TOPIC_CHARS else f"{text[: TOPIC_CHARS - 1].rstrip()}…"
 
 
-def user_item(entry: InputMessage) -> Item:
+def input_item(entry: InputMessage) -> Item:
     content: list[ContentPart] = [TextPart(text=entry.message.message)]
     content += [_part(attachment) for attachment in entry.message.attachments]
     return Item(
@@ -111,7 +129,7 @@ def user_item(entry: InputMessage) -> Item:
         native_item_id=None,
         parent_id=None,
         kind="message",
-        role="user",
+        role=entry.role,
         status="completed",
         content=content,
     )

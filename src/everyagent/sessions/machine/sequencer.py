@@ -302,7 +302,7 @@ class Sequencer:
                 content = [ToolResultPart(call_id=part.call_id, output="") for part in results]
             case "message":
                 content = [part for part in content if not isinstance(part, TextPart | ReasoningPart)]
-                if not item.subagent and (item.role != "user" or not self._speaker):
+                if not item.subagent and (item.role == "assistant" or not self._speaker):
                     self._speaker = item_id
             case _:
                 content = [part for part in content if not isinstance(part, TextPart | ReasoningPart)]
@@ -362,7 +362,7 @@ class Sequencer:
     def _observe_item(self, item: Item) -> None:
         self._items[item.item_id] = item.item_id
         self._open[item.item_id] = OpenItem(item)
-        if item.kind == "message" and not item.subagent and (item.role != "user" or not self._speaker):
+        if item.kind == "message" and not item.subagent and (item.role == "assistant" or not self._speaker):
             self._speaker = item.item_id
         for part in item.content:
             if isinstance(part, ToolCallPart):

@@ -181,6 +181,11 @@ class Transaction:
         """New values for the session's row."""
         self._changes.update(changes)
 
+    @property
+    def config(self) -> bytes | None:
+        """The row's new configuration, if it changes."""
+        return cast("bytes | None", self._changes.get("config"))
+
     def set_native_session(self, native_session_id: str | None) -> None:
         if native_session_id != self._position.native_session_id:
             self._position.native_session_id = native_session_id

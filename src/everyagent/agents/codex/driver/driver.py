@@ -6,6 +6,7 @@ from pathlib import Path
 
 import anyio
 from anyio import to_thread
+from msgspec import UNSET
 
 from everyagent.agents import attached_files
 from everyagent.agents.adapter import Change, Death, DecodedFrame, Launch, Listener, Prompt
@@ -108,6 +109,8 @@ class CodexConversation(SharedConversation[CodexMessage]):
             try:
                 await self._exchange.request(method, params)
                 await self._opened_thread()
+                if self._launch.native_session_id and self._launch.system_message:
+                    await self._instruct(self._launch.system_message)
                 return
             except CodexRefused as refusal:
                 if self._launch.native_session_id and refusal.gone:
@@ -183,6 +186,8 @@ class CodexConversation(SharedConversation[CodexMessage]):
         before, profile = hooks.config(self._launch.policies, *_ANY_HOOK_SERVER), self._profile
         self._launch = change.applied_to(self._launch)
         self._apply_policies()
+        if change.system_message is not UNSET:
+            await self._instruct(change.system_message)
         return before == hooks.config(self._launch.policies, *_ANY_HOOK_SERVER) and profile == self._profile
 
     # -- requests -----------------------------------------------------------------------------------------------
@@ -233,6 +238,10 @@ class CodexConversation(SharedConversation[CodexMessage]):
                 self._rollout = await to_thread.run_sync(Rollout, Path(path))
             except OSError as problem:
                 self._decoder.unread(str(problem))
+
+    async def _instruct(self, text: str) -> None:
+        """A developer message in the history: a thread that runs or is resumed keeps its `developerInstructions`."""
+        await self._exchange.request("thread/inject_items", {**self._thread, "items": [encode.developer(text)]})
 
     async def _compact(self) -> None:
         begun = self._decoder.turns

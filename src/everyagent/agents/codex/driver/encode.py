@@ -82,6 +82,11 @@ def text(words: str) -> dict[str, object]:
     return {"type": "text", "text": words}
 
 
+def developer(words: str) -> dict[str, object]:
+    """An item of the Responses API: a message from the developer."""
+    return {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": words}]}
+
+
 def mcp_servers(launch: Launch, marks: Mapping[str, str], own: Collection[str]) -> dict[str, dict[str, object]]:
     """Each that is a process carries our `marks`: it gets none of Codex's environment. `own` are the user's."""
     servers: dict[str, dict[str, object]] = {name: {"env": dict(marks)} for name in own}

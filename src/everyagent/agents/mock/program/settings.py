@@ -35,6 +35,8 @@ class MockSettings:
         self.agent_mode = _chosen(fields, "agent_mode", self.agent_mode, "build")
         self.permission_mode = _chosen(fields, "permission_mode", self.permission_mode, "default")
         self.policies = cast(Policies, fields.get("policies", self.policies))
+        if message := fields.get("system_message"):
+            self.system_prompt = "\n\n".join(filter(None, (self.system_prompt, str(message))))
 
     @property
     def planning(self) -> bool:
