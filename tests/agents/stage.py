@@ -13,6 +13,7 @@ from typing import ClassVar, Generic, Protocol, Self, TypeVar
 import httpx2
 import msgspec
 from platformdirs import user_cache_path
+from tests.runner.runner_process import DaemonWithRunner
 from tests.waiting import LIMIT_SECONDS, wait_until
 
 from everyagent.agents import packages
@@ -34,6 +35,8 @@ class Model(Protocol):
     def script(self) -> Script: ...
 
 
+#: Whether all sessions of these tests run on a runner.
+ON_RUNNER = bool(os.environ.get("EVERYAGENT_TEST_ON_RUNNER"))
 T = TypeVar("T")
 M_co = TypeVar("M_co", bound=Model, covariant=True)
 
@@ -78,6 +81,7 @@ class Stage(ABC, Generic[M_co]):
             "agent": self.agent,
             "directory": str(self.workspace),
             "env": {**self.environment(), **(env or {})},
+            **place_of(self.daemon),
             **fields,
         }
         self.id = msgspec.json.decode(self.call("POST", "/sessions", body).content)["sessionId"]
@@ -195,13 +199,33 @@ def tested_binary(agent: str, variable: str, pinned: packages.Program, version: 
     return str(path)
 
 
+def place_of(daemon: DaemonProcess) -> dict[str, object]:
+    """The fields of a new session that name the runner, if the daemon has one."""
+    return {"runner": daemon.runner.name} if isinstance(daemon, DaemonWithRunner) else {}
+
+
 @contextmanager
 def daemon_of(folder: Path, *flags: str, **environment: str) -> Generator[DaemonProcess]:
     """A daemon in an environment. It must exit with code 0."""
-    running = DaemonProcess(folder / "data", *flags, environment=environment)
-    running.start()
+    kind = DaemonWithRunner if ON_RUNNER else DaemonProcess
+    with _running(kind(folder / "data", *flags, environment=environment)) as daemon:
+        yield daemon
+
+
+@contextmanager
+def daemon_with_runner(folder: Path, **environment: str) -> Generator[DaemonProcess]:
+    """A daemon whose sessions run on a runner."""
+    with _running(DaemonWithRunner(folder / "data", environment=environment)) as daemon:
+        yield daemon
+
+
+@contextmanager
+def _running(daemon: DaemonProcess) -> Generator[DaemonProcess]:
+    daemon.start()
     try:
-        yield running
+        yield daemon
     finally:
-        code = running.stop()
+        if isinstance(daemon, DaemonWithRunner):
+            daemon.runner.stop()
+        code = daemon.stop()
     assert code == 0

@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -89,10 +89,22 @@ class Link:
 class RunnerProcess:
     """`everyagent runner` with its key in the environment."""
 
-    def __init__(self, folder: Path, url: str, key: str, *flags: str) -> None:
+    name = "far"
+
+    def __init__(
+        self,
+        folder: Path,
+        url: str,
+        key: str,
+        *flags: str,
+        work: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.folder = folder
-        self.work = folder / "work"
+        self.work = work or folder / "work"
         self.work.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(exist_ok=True)
+        self._environment = dict(environment or {})
         self._words = ["runner", "--connect", url, "--data-dir", str(folder / "data"), "--directory", str(self.work)]
         self._words += flags
         self._key = key
@@ -104,7 +116,7 @@ class RunnerProcess:
                 [sys.executable, "-m", "everyagent", *self._words],
                 stdout=printed,
                 stderr=printed,
-                env={**os.environ, "EVERYAGENT_RUNNER_KEY": self._key},
+                env={**os.environ, **self._environment, "EVERYAGENT_RUNNER_KEY": self._key},
             )
 
     @property
@@ -127,17 +139,56 @@ class RunnerProcess:
         return (self.folder / "runner.out").read_text(errors="replace")
 
 
+class DaemonWithRunner(DaemonProcess):
+    """A daemon with a runner on the same machine, in the same environment, for suites that run over both.
+
+    It stays on its port when it is started again.
+    """
+
+    runner: RunnerProcess
+
+    def start(self, *, port: int = 0) -> float:
+        again = bool(self.url)
+        seconds = super().start(port=port or (self.port if again else 0))
+        if not again:
+            key = httpx2.post(
+                f"{self.url}/v1/runner-keys", json={"name": RunnerProcess.name}, headers=self.headers, verify=NO_TLS
+            )
+            self.runner = RunnerProcess(
+                self.data_dir.with_name("runner"),
+                self.url,
+                key.json()["secret"],
+                *(["--isolation", "none"] if "none" in self._flags else []),
+                work=Path("/"),
+                environment=self.environment,
+            )
+            self.runner.start()
+        wait_until(self.connected, self.runner.output)
+        return seconds
+
+    def connected(self) -> bool:
+        found = httpx2.get(f"{self.url}/v1/runners", headers=self.headers, verify=NO_TLS).json()["runners"]
+        return any(each["connected"] for each in found)
+
+
 class Stage:
     """A daemon with a runner `far` that is connected over a link."""
 
-    def __init__(self, folder: Path, *flags: str, runner_flags: tuple[str, ...] = (), lease: str = "300") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *flags: str,
+        runner_flags: tuple[str, ...] = (),
+        lease: str = "300",
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.link = Link()
-        self.daemon = DaemonProcess(folder / "daemon", "--runner-lease", lease, *flags)
+        self.daemon = DaemonProcess(folder / "daemon", "--runner-lease", lease, *flags, environment=environment)
         self.daemon.start()
         self.link.target = self.daemon.port
         self.http = httpx2.Client(headers=self.daemon.headers, verify=NO_TLS, timeout=LIMIT_SECONDS)
-        self.key = self.post("/v1/runner-keys", {"name": "far"}).json()["secret"]
-        self.runner = RunnerProcess(folder / "runner", self.link.url, self.key, *runner_flags)
+        self.key = self.post("/v1/runner-keys", {"name": RunnerProcess.name}).json()["secret"]
+        self.runner = RunnerProcess(folder / "runner", self.link.url, self.key, *runner_flags, environment=environment)
         self.runner.start()
         self.until_connected()
 
@@ -211,8 +262,14 @@ class Stage:
 
 
 @contextmanager
-def staged(folder: Path, *flags: str, runner_flags: tuple[str, ...] = (), lease: str = "300") -> Generator[Stage]:
-    stage = Stage(folder, *flags, runner_flags=runner_flags, lease=lease)
+def staged(
+    folder: Path,
+    *flags: str,
+    runner_flags: tuple[str, ...] = (),
+    lease: str = "300",
+    environment: Mapping[str, str] | None = None,
+) -> Generator[Stage]:
+    stage = Stage(folder, *flags, runner_flags=runner_flags, lease=lease, environment=environment)
     try:
         yield stage
     finally:

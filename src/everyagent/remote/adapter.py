@@ -3,6 +3,7 @@
 from typing import cast
 
 from everyagent.agents.adapter import Adapter, AgentState, Capabilities, Catalog, Conversation, Launch, Listener
+from everyagent.model.isolation import Isolation
 from everyagent.model.runners import Mark
 from everyagent.remote.conversation import RunnerListener
 from everyagent.remote.keys import RunnerId
@@ -34,7 +35,8 @@ class RemoteAdapter:
     async def open(self, launch: Launch, listener: Listener) -> Conversation:
         """The listener is that of a session, which stores marks."""
         remote = cast("RunnerListener", listener)
-        return await self._runners.open(self._runner, launch.session_id, remote, _remote(self.name, launch))
+        wanted = _remote(self.name, launch, remote.isolation)
+        return await self._runners.open(self._runner, launch.session_id, remote, wanted)
 
     def attach(self, session_id: str, mark: Mark, listener: RunnerListener) -> Conversation:
         """Go on with a conversation that was open when the daemon ended."""
@@ -44,7 +46,7 @@ class RemoteAdapter:
         """The daemon's adapter is closed by its owner."""
 
 
-def _remote(agent: str, launch: Launch) -> RemoteLaunch:
+def _remote(agent: str, launch: Launch, isolation: Isolation | None) -> RemoteLaunch:
     directory = str(launch.directory)
     return RemoteLaunch(
         agent=agent,
@@ -63,6 +65,8 @@ def _remote(agent: str, launch: Launch) -> RemoteLaunch:
         tools_token=launch.tools_token,
         hook_token=launch.hook_token,
         policies=launch.policies,
+        hosts=None if launch.hosts is None else [*launch.hosts],
+        isolation=isolation,
         limits=launch.limits.values,
         native_session_id=launch.native_session_id,
         seed=launch.seed,

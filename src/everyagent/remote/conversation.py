@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from everyagent.agents.adapter import Change, Death, DecodedFrame, Prompt
 from everyagent.errors import AgentFailed, AgentNotInstalled, AgentNotLoggedIn, BadRequest, Unavailable
 from everyagent.model.asks import Answer
+from everyagent.model.isolation import Isolation
 from everyagent.model.runners import Acknowledged, Mark
 from everyagent.model.sessions import Attachment
 from everyagent.remote import wire
@@ -37,6 +38,11 @@ class RunnerListener(Protocol):
     @property
     def mark(self) -> Mark | None:
         """That of the session's latest conversation."""
+        ...
+
+    @property
+    def isolation(self) -> Isolation | None:
+        """The level that the session asks for; None for the runner's own."""
         ...
 
     def turn_runs(self) -> bool:

@@ -11,6 +11,7 @@ from msgspec import Raw, Struct
 
 from everyagent.agents.adapter import Change, Death, Prompt
 from everyagent.model.asks import Answer
+from everyagent.model.isolation import Isolation
 from everyagent.model.limits import NO_LIMITS, AgentLimits
 from everyagent.model.policies import UNRESTRICTED, ToolPolicies
 from everyagent.model.tools import CustomTool, McpServer
@@ -56,9 +57,9 @@ class Hello(Struct, frozen=True, kw_only=True):
 
 
 class RemoteLaunch(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A `Launch` without what the runner decides itself: folders, isolation, and the address of the tools.
+    """A `Launch` without what the runner decides itself: folders, and the address of the tools.
 
-    `directory` is on the runner's machine; empty for the runner's own.
+    `directory` is on the runner's machine; empty for the runner's own. So is `isolation`, if it is not named.
     """
 
     agent: str
@@ -77,6 +78,8 @@ class RemoteLaunch(Struct, frozen=True, kw_only=True, omit_defaults=True):
     tools_token: str | None = None
     hook_token: str | None = None
     policies: ToolPolicies = UNRESTRICTED
+    hosts: list[str] | None = None
+    isolation: Isolation | None = None
     limits: AgentLimits = NO_LIMITS
     native_session_id: str | None = None
     seed: str | None = None

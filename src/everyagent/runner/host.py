@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 import anyio
 from msgspec import Struct
@@ -11,7 +12,7 @@ from msgspec import Struct
 from everyagent import __version__
 from everyagent.agents.adapter import Adapter, Launch
 from everyagent.errors import AgentFailed
-from everyagent.model.isolation import IsolationChoice
+from everyagent.model.isolation import Isolation, IsolationChoice
 from everyagent.private_files import private_folder
 from everyagent.remote import wire
 from everyagent.runner.hosted import HostedConversation, Room
@@ -57,7 +58,8 @@ class Host:
         self._uplink = uplink
         self._spawn = spawn
         self._instance = instance
-        self._isolation = IsolationPolicy(default=settings.isolation)
+        floor = "namespace" if settings.isolation == "namespace" else "none"
+        self._isolation = IsolationPolicy(default=settings.isolation, floor=floor)
         self._room = Room(spool, settings.spool_bytes)
         self._left = asyncio.Event()
         self._conversations: dict[tuple[str, int], HostedConversation] = {}
@@ -140,12 +142,22 @@ class Host:
             tools_token=launch.tools_token,
             hook_token=launch.hook_token,
             policies=launch.policies,
-            isolation=await self._isolation.at_start(None),
+            hosts=None if launch.hosts is None else tuple(launch.hosts),
+            isolation=await self._level(launch.isolation),
             limits=ProcessLimits(limits, (directory, scratch) if limits.disk else ()),
             hidden=(self._settings.data_dir.resolve(), self._settings.folder.resolve()),
             native_session_id=launch.native_session_id,
             seed=launch.seed,
         )
+
+    async def _level(self, asked: Isolation | None) -> Literal["none", "namespace"]:
+        level = await self._isolation.at_start(asked)
+        if asked is not None and level != asked:
+            raise AgentFailed(
+                f"The runner was started with --isolation {self._settings.isolation}, and {asked!r} is weaker. Create "
+                "the session without `isolation`, or on another runner."
+            )
+        return level
 
     def _directory(self, asked: str) -> Path:
         root = self._settings.directory.resolve()

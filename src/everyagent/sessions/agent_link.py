@@ -12,6 +12,7 @@ from everyagent.agents.walls import shared_scratch
 from everyagent.errors import AgentFailed
 from everyagent.logs import get_logger
 from everyagent.model.asks import ToolAnswer
+from everyagent.model.isolation import Isolation
 from everyagent.model.runners import Mark
 from everyagent.sessions.limits import Limits
 from everyagent.sessions.machine.effects import ChangeAgent, InterruptSubagent, PassAnswer, SteerAgent
@@ -41,6 +42,8 @@ class RemoteAgentEvents(AgentEvents, Protocol):
     def turn_runs(self, listener: "ConversationListener") -> bool: ...
     @property
     def mark(self) -> Mark | None: ...
+    @property
+    def isolation(self) -> Isolation | None: ...
 
 
 class ConversationListener:
@@ -75,6 +78,10 @@ class RemoteListener(ConversationListener):
     @property
     def mark(self) -> Mark | None:
         return self._remote_events.mark
+
+    @property
+    def isolation(self) -> Isolation | None:
+        return self._remote_events.isolation
 
     def turn_runs(self) -> bool:
         return self._remote_events.turn_runs(self)

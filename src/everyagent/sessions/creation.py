@@ -26,7 +26,7 @@ from everyagent.sessions.launch.agent_limits import permitted
 from everyagent.sessions.launch.agents import Agents, Choice, choose
 from everyagent.sessions.launch.allowed_hosts import keepable
 from everyagent.sessions.launch.config import AnsweredIds, SessionConfig, SessionSecrets, config_of
-from everyagent.sessions.launch.isolation import IsolationPolicy
+from everyagent.sessions.launch.isolation import IsolationPolicy, on_runner
 from everyagent.sessions.launch.known_secrets import MIN_CHARS
 from everyagent.sessions.launch.launcher import DEFAULT_ISOLATION, Launcher
 from everyagent.sessions.launch.secrets import redacted
@@ -96,7 +96,9 @@ class Creation:
             tools=request.tools,
             tool_policies=enforceable(request.tool_policies, adapter, catalog, request.tools),
             allowed_hosts=await keepable(request.allowed_hosts, choice.permission_mode, adapter.title, catalog),
-            isolation=await self._isolation.chosen(request.isolation) if runner is None else None,
+            isolation=await self._isolation.chosen(request.isolation)
+            if runner is None
+            else on_runner(request.isolation),
             lifetime=request.lifetime,
             limits=permitted(request.limits, self._limits),
             turn_timeout=request.turn_timeout,

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 
 from everyagent.agents.adapter import Adapter, Conversation, DecodedFrame
 from everyagent.log.log import Input, SessionRecord
+from everyagent.model.isolation import Isolation
 from everyagent.model.runners import Mark
 from everyagent.remote.conversation import RemoteConversation, RunnerListener
 from everyagent.sessions.actor import Actor
@@ -53,6 +54,10 @@ class RemoteActor(Actor):
     @property
     def mark(self) -> Mark | None:
         return config_of(self.record).runner_mark
+
+    @property
+    def isolation(self) -> Isolation | None:
+        return config_of(self.record).isolation
 
     def turn_runs(self, listener: ConversationListener) -> bool:
         return self._link.listens_to(listener) and self.machine.state.turn is not None

@@ -58,12 +58,6 @@ class RunnerSessions:
         """The name of the runner of a new session. Raises `Unavailable` if none is connected that fits."""
         if request.runner is None:
             return None
-        for field, given in (("allowedHosts", request.allowed_hosts), ("isolation", request.isolation)):
-            if given is not None:
-                raise UnsupportedChoice(
-                    f"A session on a runner cannot have `{field}`. Leave it out: the runner's own options decide.",
-                    field=field,
-                )
         return self.runners.chosen(request.runner)
 
     def actor(

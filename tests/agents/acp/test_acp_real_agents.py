@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from acp_stage import DIALECTS, AcpSession, installed
 from tests.agents.offline import needs_isolation
-from tests.agents.stage import daemon_of
+from tests.agents.stage import daemon_of, daemon_with_runner
 from tests.managed.test_networking import PROBE, Here
 from tests.scripted.chat_replies import call, say
 from tests.scripted.chat_server import ChatServer
@@ -34,18 +34,25 @@ HOSTILE = {
 }
 
 
-@pytest.fixture(scope="module", params=list(DIALECTS))
-def agent(request: pytest.FixtureRequest) -> str:
+@pytest.fixture(scope="module", params=[*DIALECTS, "goose on a runner"])
+def place(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
 @pytest.fixture(scope="module")
-def daemon(agent: str, tmp_path_factory: pytest.TempPathFactory) -> Generator[DaemonProcess]:
+def agent(place: str) -> str:
+    return place.partition(" ")[0]
+
+
+@pytest.fixture(scope="module")
+def daemon(agent: str, place: str, tmp_path_factory: pytest.TempPathFactory) -> Generator[DaemonProcess]:
     program = installed(agent)
     if isinstance(program, str):
         pytest.skip(f"{agent} cannot be installed here: {program}")
     folder = tmp_path_factory.mktemp(agent)
-    with daemon_of(folder, **{"HOME": str(folder), profiles.load(agent).variable: str(program)}) as running:
+    environment = {"HOME": str(folder), profiles.load(agent).variable: str(program)}
+    start = daemon_of if place == agent else daemon_with_runner
+    with start(folder, **environment) as running:
         yield running
 
 

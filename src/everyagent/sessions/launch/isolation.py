@@ -72,6 +72,13 @@ class IsolationPolicy(Struct, frozen=True, kw_only=True):
         return level
 
 
+def on_runner(asked: IsolationChoice | None) -> Isolation | None:
+    """The level that a session asks its runner for; None for the runner's own. The runner refuses one it lacks."""
+    if asked == "container":
+        raise UnsupportedChoice(f"Isolation {asked!r} is not available: {_NO_CONTAINERS}.", field=FIELD)
+    return None if asked == "auto" else asked
+
+
 async def automatic() -> Isolation:
     """`namespace` where the system permits it, else `none`."""
     return "none" if await unavailable("namespace") else "namespace"
