@@ -39,7 +39,7 @@ REASONS = {
     "skills/test_versions.py::TestVersions::test_": "a skill is uploaded without a SKILL.md (`Example data`)",
     "list_with_all_params": "a page of no entries (`limit=0`), or filters that exclude each other",
     "TestThreads::test_": "the session's own thread is archived; only those of sub-agents can be",
-    "TestSessions::test_method_update_with_all_params": "`vault_ids` of a session are changed",
+    "TestSessions::test_method_update_with_all_params": "a vault is named that does not exist",
     "TestAgents::test_method_retrieve_with_all_params": "version 0 of an agent is read; versions begin at 1",
     "TestAgents::test_method_": "an MCP server is named that no toolset uses",
     "heartbeat_with_all_params": "a lease of 0 seconds is requested",

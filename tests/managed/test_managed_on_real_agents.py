@@ -182,23 +182,34 @@ def step_of(use: Event) -> str:
     return given["city"] if "city" in given else f"$ {given['command']}"
 
 
-def test_an_image_that_a_custom_tool_returns_reaches_the_model(
+def test_images_and_documents_that_a_custom_tool_returns_reach_the_model(
     staged: tuple[str, DaemonProcess], raw: Raw, tmp_path: Path
 ) -> None:
     agent, daemon = staged
     picture = base64.b64encode(png.gradient(4)).decode()
     with real_model(agent, daemon, tmp_path) as scene:
         scene.get_weather()
-        scene.say("I see.")
+        scene.run("cat mnt/session/results/*/*-Report_1.pdf")
+        scene.say("I see.", when="a report")
         begin(raw, scene, [TOOLSET, WEATHER])
         raw.say("Show me the weather")
         (asked,) = required(raw.wait_idle("requires_action"))
         image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": picture}}
-        content = [{"type": "text", "text": "sunny"}, image]
+        report = {"type": "base64", "media_type": "application/pdf", "data": base64.b64encode(b"a report").decode()}
+        notes = {"type": "file", "file_id": raw.upload("notes.txt", b"bring a coat")}
+        content = [
+            {"type": "text", "text": "sunny"},
+            image,
+            {"type": "document", "source": report, "title": "Report/1.pdf", "context": "Of today."},
+            {"type": "document", "source": notes},
+        ]
         raw.send({"type": "user.custom_tool_result", "custom_tool_use_id": asked, "content": content})
         raw.wait_idle("end_turn")
-        assert "sunny" in scene.last_input()
-        assert picture in scene.last_input()
+        for expected in ("sunny", picture, "Of today.", "-Report_1.pdf", "notes.txt", "bring a coat"):
+            assert expected in scene.last_input()
+        (answered,) = of(raw.events(), "user.custom_tool_result")
+        kept = cast("list[Event]", answered["content"])
+        assert kept[2]["source"] == report, "the event has the document itself"
 
 
 def test_a_system_message_reaches_the_model_as_an_instruction(

@@ -69,7 +69,7 @@ class Managed:
         self.queue = WorkQueue(sessions.projected, records, self.keys, self.mounts.access, services.clock)
         self.keys.sessions = self.queue
         prompts = Prompts(self.files)
-        self.talking = Talking(sessions.projected, prompts)
+        self.talking = Talking(sessions.projected, prompts, self.workspaces.place)
         self.initial_events = InitialEvents(sessions, records, self.talking, self.workspaces)
         self.judge = OutcomeJudge(sessions, prompts, self.credentials)
         self.threads = SessionThreads(sessions.projected, self.talking)
@@ -88,6 +88,7 @@ class Managed:
             resources=self.resources,
             mounts=self.mounts,
             streams=self.talking.streams,
+            vaults=self.vaults,
         )
 
     async def _rests(self, session_id: str) -> bool:

@@ -28,7 +28,7 @@ async def retrieve_managed_session(call: Call[Nothing, Nothing]) -> ManagedSessi
 
 @routes.add("POST", "/anthropic/v1/sessions/{session_id}", SessionNotFound, Conflict, effect=True)
 async def update_managed_session(call: Call[Nothing, SessionUpdate]) -> ManagedSession:
-    """Change its title, metadata, budget, tools or MCP servers."""
+    """Change its title, metadata, budget, tools, MCP servers or vaults."""
     return await call.managed.managed_sessions.update(call.path["session_id"], call.body)
 
 

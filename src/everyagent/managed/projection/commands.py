@@ -36,6 +36,7 @@ class SessionChanged(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_
 
     agent: Json | UnsetType = UNSET
     budget: Json | UnsetType = UNSET
+    vault_ids: list[str] | UnsetType = UNSET
 
 
 class Archived(Struct, frozen=True, kw_only=True, tag_field="type", tag="archived"):

@@ -176,6 +176,8 @@ class Projector:
         if command.budget is not msgspec.UNSET:
             document = replace(document, budget=cast("Object | None", command.budget))
             self._updates["budget"] = command.budget
+        if command.vault_ids is not msgspec.UNSET:  # no field of `session.updated`
+            document = replace(document, vault_ids=command.vault_ids)
         self._set_document(document)
         self._turns.check_budget()
 

@@ -1,6 +1,5 @@
 """Translates clients' answers to required actions into answers to asks."""
 
-from collections.abc import Sequence
 from typing import cast
 
 import msgspec
@@ -8,16 +7,16 @@ import msgspec
 from everyagent.managed.projection.actions import DENIED
 from everyagent.managed.projection.state import Action
 from everyagent.managed.sessions.client_events import UserCustomToolResult, UserToolConfirmation, UserToolResult
-from everyagent.managed.sessions.prompts import result_text, shows
-from everyagent.model.asks import Answer, PermissionAnswer, QuestionAnswer, ToolAnswer, ToolImage
+from everyagent.managed.sessions.prompts import ToolOutput
+from everyagent.model.asks import Answer, PermissionAnswer, QuestionAnswer, ToolAnswer
 
 
 def answer_to(
     action: Action,
     event: UserToolConfirmation | UserCustomToolResult | UserToolResult,
-    images: Sequence[ToolImage] = (),
+    result: ToolOutput | None = None,
 ) -> Answer:
-    """`images` are those of the event that can be passed to the agent; others are described in words."""
+    """`result` is that of the event, if it has one."""
     if isinstance(event, UserToolConfirmation) and action.kind == "result":
         why = f" They said: {event.deny_message}" if event.deny_message else ""
         return ToolAnswer(output=f"{DENIED}{why}", is_error=True)
@@ -25,12 +24,9 @@ def answer_to(
         if event.result == "allow":
             return PermissionAnswer(reply="once")
         return PermissionAnswer(reply="reject", message=event.deny_message)
-    if action.kind != "question" and images:
-        text = result_text([block for block in event.content if not shows(block)])
-        return ToolAnswer(output=text, is_error=bool(event.is_error), images=list(images))
-    text = result_text(event.content)
+    text, images = result or ToolOutput("")
     if action.kind != "question":
-        return ToolAnswer(output=text, is_error=bool(event.is_error))
+        return ToolAnswer(output=text, is_error=bool(event.is_error), images=list(images))
     if event.is_error:
         return QuestionAnswer(answers=None, message=text or None)
     questions = cast("list[dict[str, object]]", action.input.get("questions") or [])

@@ -25,8 +25,8 @@ from everyagent.managed.sessions.client_events import (
     UserToolResult,
     type_of,
 )
-from everyagent.managed.sessions.prompts import system_text
-from everyagent.model.asks import Answer, ToolAnswer, ToolImage
+from everyagent.managed.sessions.prompts import ToolOutput, system_text
+from everyagent.model.asks import Answer, ToolAnswer
 from everyagent.model.ids import new_id
 from everyagent.model.sessions import SendMessage
 from everyagent.sessions.machine.inputs import Batch
@@ -42,11 +42,11 @@ _ANSWERED_BY: dict[str, type[ClientEvent]] = {
 
 
 class PreparedEvent(msgspec.Struct, frozen=True):
-    """A client's event, with the agent's message if it is a prompt, or with the images of a result."""
+    """A client's event, with the agent's message if it is a prompt, or with its result."""
 
     event: ClientEvent
     message: SendMessage | None = None
-    images: Sequence[ToolImage] = ()
+    result: ToolOutput | None = None
 
 
 def with_ids(events: Sequence[ClientEvent]) -> list[ClientEvent]:
@@ -120,9 +120,9 @@ class Planner:
                     self._interrupt = True
                 self._sent.append(SentEvent(event=event))
             case UserToolConfirmation() | UserToolResult():
-                self._answer(index, event, event.tool_use_id, prepared.images)
+                self._answer(index, event, event.tool_use_id, prepared.result)
             case UserCustomToolResult():
-                self._answer(index, event, event.custom_tool_use_id, prepared.images)
+                self._answer(index, event, event.custom_tool_use_id, prepared.result)
             case SystemMessage():
                 self._privileged(event)
             case _:
@@ -133,7 +133,7 @@ class Planner:
         index: int,
         event: UserToolConfirmation | UserCustomToolResult | UserToolResult,
         use_id: str,
-        images: Sequence[ToolImage],
+        result: ToolOutput | None,
     ) -> None:
         state = self._projection.state
         action = state.actions.get(use_id)
@@ -151,7 +151,7 @@ class Planner:
             self._confirmed.add(use_id)
             self._sent.append(SentEvent(event=stored, confirms=use_id))
             return
-        self._answers[use_id] = (action.ask_id, answer_to(action, event, images))
+        self._answers[use_id] = (action.ask_id, answer_to(action, event, result))
         if action.item and not action.ask_id:
             self._early[action.item] = self._answers[use_id][1]
         self._sent.append(SentEvent(event=stored, answers=use_id))

@@ -1,6 +1,7 @@
 """Sends, lists and streams the events of managed sessions."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
 from typing import cast
 
 from everyagent.errors import BadRequest
@@ -17,10 +18,11 @@ from everyagent.managed.sessions.client_events import (
     UserMessage,
     UserToolResult,
 )
-from everyagent.managed.sessions.prompts import Prompts, outcome_text
+from everyagent.managed.sessions.presentation import document_of
+from everyagent.managed.sessions.prompts import Prompts, ToolOutput, outcome_text
 from everyagent.managed.sessions.shape import EventListQuery, EventTail, SessionListQuery
 from everyagent.managed.sessions.streams import Streams
-from everyagent.model.asks import ToolImage
+from everyagent.managed.workspace.shape import RESULTS
 from everyagent.model.sessions import SendMessage
 from everyagent.sessions.machine.inputs import Batch
 from everyagent.sessions.machine.projection import Projection
@@ -28,7 +30,9 @@ from everyagent.sessions.projected import ProjectedSessions
 
 
 class Talking:
-    def __init__(self, projected: ProjectedSessions, prompts: Prompts) -> None:
+    def __init__(self, projected: ProjectedSessions, prompts: Prompts, folder: Callable[[str, str], Path]) -> None:
+        """`folder` is the path in a session's workspace for a path of the API."""
+        self._folder = folder
         self._projected = projected
         self._prompts = prompts
         self.streams = Streams(projected)
@@ -49,7 +53,9 @@ class Talking:
         """Sends all events or none. Returns the response with the stored events."""
         check_order(events)
         events = with_ids(events)
-        prepared = [PreparedEvent(event, await self._message(event), await self._images(event)) for event in events]
+        prepared = [
+            PreparedEvent(event, await self._message(event), await self._result(session_id, event)) for event in events
+        ]
         response: list[bytes] = []
 
         def plan(projection: Projection) -> Batch:
@@ -75,12 +81,14 @@ class Talking:
             case _:
                 return None
 
-    async def _images(self, event: ClientEvent) -> Sequence[ToolImage]:
+    async def _result(self, session_id: str, event: ClientEvent) -> ToolOutput | None:
         match event:
             case UserCustomToolResult() | UserToolResult():
-                return await self._prompts.images(event.content)
+                document = document_of(await self._projected.log.projection(session_id))
+                folder = None if document.self_hosted else self._folder(session_id, f"{RESULTS}/{event.id}")
+                return await self._prompts.result(event.content, folder)
             case _:
-                return ()
+                return None
 
     async def list(self, session_id: str, asked: EventListQuery) -> tuple[JoinedPage, str | None]:
         after = position(asked.page, asked.order) if asked.page else 0

@@ -2,12 +2,16 @@
 
 import asyncio
 import base64
+import mimetypes
+import os
+import re
 from collections.abc import Sequence
-from typing import assert_never
+from pathlib import Path
+from typing import NamedTuple, assert_never
 
-import msgspec
+from msgspec.structs import replace
 
-from everyagent.errors import BadRequest
+from everyagent.errors import BadRequest, Conflict
 from everyagent.managed.resources.files.shape import File
 from everyagent.managed.resources.files.store import FileStore
 from everyagent.managed.sessions.blocks import (
@@ -37,6 +41,16 @@ from everyagent.sessions.launch.attachments import checked
 
 #: The largest file in a prompt.
 MAX_FILE_BYTES = 32 << 20
+#: Types of text whose name does not begin with `text/`.
+_TEXTS = ("application/json", "application/xml", "application/yaml")
+_UNSAFE = re.compile(r"[^\w.-]+")
+
+
+class ToolOutput(NamedTuple):
+    """A tool result as the agent gets it."""
+
+    text: str
+    images: Sequence[ToolImage] = ()
 
 
 class Prompts:
@@ -78,19 +92,27 @@ class Prompts:
             case _:
                 assert_never(source)
 
-    async def images(self, content: Sequence[ResultBlock]) -> list[ToolImage]:
-        """The images of a tool result that can be passed to the agent."""
-        found: list[ToolImage] = []
-        for block in content:
+    async def result(self, content: Sequence[ResultBlock], folder: Path | None) -> ToolOutput:
+        """A tool result as the agent gets it. Documents are files in `folder`; None if the agent reads no files."""
+        texts: list[str] = []
+        images: list[ToolImage] = []
+        for number, block in enumerate(content):
             match block:
                 case Image(source=Base64Source() as source):
-                    found.append(ToolImage(mime=_pictured(source.media_type), data=_sound(source.data)))
+                    images.append(ToolImage(mime=_pictured(source.media_type), data=_sound(source.data)))
                 case Image(source=FileSource() as source):
                     file, data = await self._read(source.file_id)
-                    found.append(ToolImage(mime=_pictured(file.mime_type), data=_encoded(data)))
+                    images.append(ToolImage(mime=_pictured(file.mime_type), data=_encoded(data)))
+                case DocumentBlock(source=Base64Source() as source):
+                    data = base64.b64decode(_sound(source.data))
+                    texts.append(await _document(block, source.media_type, data, folder, number))
+                case DocumentBlock(source=FileSource() as source):
+                    file, data = await self._read(source.file_id)
+                    named = replace(block, title=block.title or file.filename)
+                    texts.append(await _document(named, file.mime_type, data, folder, number))
                 case _:
-                    continue
-        return found
+                    texts.append(_shown(block))
+        return ToolOutput("\n\n".join(texts), images)
 
     async def rubric(self, event: UserDefineOutcome) -> str:
         match event.rubric:
@@ -125,42 +147,48 @@ def outcome_text(event: UserDefineOutcome, rubric: str) -> str:
     )
 
 
-def shows(block: ResultBlock) -> bool:
-    """Whether a block is an image that can be passed to the agent."""
-    return isinstance(block, Image) and isinstance(block.source, Base64Source | FileSource)
-
-
-def result_text(content: Sequence[ResultBlock]) -> str:
-    """A tool result as text."""
-    return "\n\n".join(map(_shown, content))
-
-
-def _shown(block: ResultBlock) -> str:
+def _shown(block: Text | SearchResult | Image | DocumentBlock) -> str:
     match block:
         case Text():
             return block.text
         case SearchResult():
             return "\n".join((f"{block.title} ({block.source})", *(each.text for each in block.content)))
         case DocumentBlock(source=PlainTextSource(data=data)):
-            return data
-        case DocumentBlock() | Image():
-            return msgspec.json.encode({"type": "omitted", "source": _described(block.source)}).decode()
+            return _titled(block, data)
+        case DocumentBlock(source=UrlSource(url=url)) | Image(source=UrlSource(url=url)):
+            return f"See: {url}"
         case _:
-            assert_never(block)
+            raise AssertionError(f"{type(block).__name__} is no text")
 
 
-def _described(source: ImageSource | DocumentSource) -> str:
-    match source:
-        case Base64Source():
-            return f"{source.media_type}, {len(source.data) * 3 // 4} bytes"
-        case PlainTextSource():
-            return "text"
-        case UrlSource():
-            return source.url
-        case FileSource():
-            return source.file_id
-        case _:
-            assert_never(source)
+async def _document(block: DocumentBlock, mime: str, data: bytes, folder: Path | None, number: int) -> str:
+    """Text as it is; anything else is a file that the agent can read, named in a sentence."""
+    if mime.startswith("text/") or mime in _TEXTS:
+        return _titled(block, data.decode("utf-8", "replace"))
+    if folder is None:
+        raise BadRequest(
+            f"The agent has no tools that could read a document of the type {mime}. Send its text.", field="events"
+        )
+    name = _UNSAFE.sub("_", block.title or "document").strip("._") or "document"
+    suffix = mimetypes.guess_extension(mime) or ""
+    path = folder / f"{number}-{name[:100]}{'' if name.endswith(suffix) else suffix}"
+    await asyncio.to_thread(_write, path, data)
+    return _titled(block, f"The tool returned this document ({mime}, {len(data)} bytes): {path}")
+
+
+def _titled(block: DocumentBlock, text: str) -> str:
+    return "\n".join(part for part in (block.title, block.context, text) if part)
+
+
+def _write(path: Path, data: bytes) -> None:
+    """The folder is in one that the agent writes to: links of its own are not followed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    root = path.parents[4]
+    if path.parent.resolve() != root.resolve() / path.parent.relative_to(root):
+        raise Conflict("The session's folder for documents leads elsewhere, so the document was not written.")
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    with open(descriptor, "wb") as file:
+        file.write(data)
 
 
 def _sound(data: str) -> str:

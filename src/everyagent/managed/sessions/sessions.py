@@ -14,6 +14,7 @@ from everyagent.managed.projection.commands import Archived, CommandFrame
 from everyagent.managed.projection.projector import Projector
 from everyagent.managed.resources.pages import cursor, position
 from everyagent.managed.resources.record_store import Deleted
+from everyagent.managed.resources.vaults.store import VaultStore
 from everyagent.managed.sessions.conversation import time_bounds
 from everyagent.managed.sessions.creation import SessionCreation
 from everyagent.managed.sessions.presentation import document_of, shown
@@ -35,7 +36,9 @@ class ManagedSessions:
         resources: ResourceStore,
         mounts: Mounts,
         streams: Streams,
+        vaults: VaultStore,
     ) -> None:
+        self._vaults = vaults
         self._sessions = sessions
         self._projected = sessions.projected
         self._creating = creating
@@ -93,6 +96,8 @@ class ManagedSessions:
         record, found = await self._projected.find(session_id)
         if found.archived_at is not None:
             raise BadRequest(f"The session {session_id} is archived: it stays as it is.", error_code="session_archived")
+        for vault_id in asked.vault_ids or []:
+            await self._vaults.retrieve_active(vault_id)
         adapter = self._sessions.agents.adapter(record.agent)
         changing = Changing(asked, adapter, await adapter.catalog(), self._sessions.services.prices)
         await self._projected.change(

@@ -5,7 +5,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from everyagent.agents.adapter import Adapter, Catalog
-from everyagent.errors import BadRequest, Conflict
+from everyagent.errors import Conflict
 from everyagent.log.log import SessionRecord
 from everyagent.managed.field_limits import merged_metadata
 from everyagent.managed.projection.commands import CommandFrame, SessionChanged
@@ -27,11 +27,6 @@ class Changing:
     """One request. `plan` is called when it is the request's turn."""
 
     def __init__(self, asked: SessionUpdate, adapter: Adapter, catalog: Catalog, prices: Prices) -> None:
-        if asked.vault_ids is not UNSET:
-            raise BadRequest(
-                "`vault_ids` cannot be changed after a session was made: leave it out, or make another session.",
-                field="vault_ids",
-            )
         self._asked = asked
         self._adapter = adapter
         self._catalog = catalog
@@ -46,6 +41,9 @@ class Changing:
         budget = self._budget(projection, record)
         if budget is not UNSET:
             changes["budget"] = budget
+        vault_ids = self._vault_ids(projection)
+        if vault_ids is not None:
+            changes["vault_ids"] = vault_ids
         universal = self._universal(record)
         if not changes and not universal:
             return None
@@ -53,7 +51,7 @@ class Changing:
             frame=msgspec.json.encode(CommandFrame(managed=SessionChanged(**changes))),  # pyright: ignore[reportArgumentType]
             updated=SessionUpdated(**universal) if universal else None,  # pyright: ignore[reportArgumentType]
             config=self._config(record, agent, self_hosted=projection.document.self_hosted) if agent else None,
-            restart=agent is not None,
+            restart=agent is not None or vault_ids is not None,
         )
 
     def _agent(self, projection: Projector) -> SessionAgent | None:
@@ -63,12 +61,15 @@ class Changing:
         changed = changed_for_session(agent, self._asked.agent.tools, self._asked.agent.mcp_servers)
         if changed == agent:
             return None
-        if projection.state.status != "idle":
-            raise Conflict(
-                "Tools and MCP servers are changed while the session is idle. Interrupt it, or wait.",
-                error_code="session_running",
-            )
+        _require_idle(projection, "Tools and MCP servers")
         return changed
+
+    def _vault_ids(self, projection: Projector) -> list[str] | None:
+        """The new vaults; None if they stay. The agent is started again with what they give."""
+        if self._asked.vault_ids is UNSET or (self._asked.vault_ids or []) == projection.document.vault_ids:
+            return None
+        _require_idle(projection, "Vaults")
+        return self._asked.vault_ids or []
 
     def _budget(self, projection: Projector, record: SessionRecord) -> Object | msgspec.UnsetType | None:
         asked = self._asked.budget
@@ -96,3 +97,10 @@ class Changing:
         policies = fitted(policies_of(agent.tools, self_hosted=self_hosted), self._catalog)
         policies = enforceable(policies, self._adapter, self._catalog, tools)
         return msgspec.json.encode(replace(config_of(record), tools=tools, tool_policies=policies))
+
+
+def _require_idle(projection: Projector, what: str) -> None:
+    if projection.state.status != "idle":
+        raise Conflict(
+            f"{what} are changed while the session is idle. Interrupt it, or wait.", error_code="session_running"
+        )

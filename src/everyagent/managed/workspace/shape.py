@@ -12,6 +12,8 @@ MAX_RESOURCES = 999
 MAX_MEMORY_STORES = 8
 UPLOADS = "/mnt/session/uploads"
 OUTPUTS = "/mnt/session/outputs"
+#: Documents that clients' tools returned.
+RESULTS = "/mnt/session/results"
 WORKSPACE = "/workspace"
 _PATH_BYTES = 1024
 _PART_BYTES = 255
