@@ -22,6 +22,7 @@ from everyagent.model.prices import UNPRICED, Price, Prices
 
 AgentName: TypeAlias = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
 LogFormat: TypeAlias = Literal["auto", "console", "json"]
+LogLevel: TypeAlias = Literal["info", "warning", "error"]
 
 #: The file in the data folder where `serve` stores its address, so that other commands find it.
 ADDRESS_FILE = "daemon.url"
@@ -109,6 +110,8 @@ class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
     tls_cert: Path | None = None
     tls_key: Path | None = None
     log_format: LogFormat = "auto"
+    log_level: LogLevel = "info"
+    access_log: bool = False
     agents: dict[AgentName, OwnAgent] = {}
     oidc: OidcSettings | None = None
 

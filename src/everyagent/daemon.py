@@ -15,6 +15,7 @@ import anyio.abc
 from anyio import to_thread
 from msgspec import UNSET, Struct, UnsetType, convert
 
+from everyagent import systemd
 from everyagent.access.keyring import Keyring
 from everyagent.agents.adapter import Adapter, AgentState
 from everyagent.agents.registry import known_adapters
@@ -268,6 +269,7 @@ async def run(
                 oidc=settings.oidc,
                 prefix=urlsplit(settings.public_url or "").path.rstrip("/"),
                 proxies=proxies,
+                access_log=settings.access_log,
                 max_requests=settings.max_requests,
             )
             forwarder = _forwarder(sessions, api_settings)
@@ -284,6 +286,8 @@ async def run(
                 def serving() -> None:
                     people = _public_url(settings, listener)
                     ready(RunningDaemon(url=url, token=token, public_url=people))
+                    systemd.notify("READY=1")
+                    tasks.start_soon(systemd.feed_watchdog)
                     if found:
                         tasks.start_soon(_report_agents, sessions, found)
 
@@ -343,6 +347,7 @@ async def _report_agents(sessions: Sessions, found: Callable[[Mapping[str, Agent
 async def _until_signalled(serving: anyio.CancelScope) -> None:
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async for _ in signals:
+            systemd.notify("STOPPING=1")
             serving.cancel()
             return
 

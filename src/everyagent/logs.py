@@ -7,7 +7,7 @@ import io
 import logging
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, Literal, TextIO, cast
+from typing import TYPE_CHECKING, TextIO, cast
 
 from everyagent.masking.live import mask_live
 from everyagent.terminal_text import visible
@@ -15,9 +15,7 @@ from everyagent.terminal_text import visible
 if TYPE_CHECKING:
     from structlog.typing import EventDict, FilteringBoundLogger, Processor
 
-    from everyagent.config import LogFormat
-
-Level = Literal["info", "warning"]
+    from everyagent.config import LogFormat, LogLevel
 
 
 class Logger:
@@ -53,7 +51,7 @@ def get_logger(name: str) -> Logger:
     return Logger(name)
 
 
-def set_up(log_format: "LogFormat", level: Level = "info") -> None:
+def set_up(log_format: "LogFormat", level: "LogLevel" = "info") -> None:
     """Choose the format; `auto` is `console` on a terminal. Also formats warnings of libraries that use `logging`."""
     _logs.choose(log_format, level)
 
@@ -82,10 +80,10 @@ _stderr = cast("TextIO", _Stderr())
 class _Logs:
     def __init__(self) -> None:
         self._format: LogFormat = "auto"
-        self._level: Level = "info"
+        self._level: LogLevel = "info"
         self._ready = False
 
-    def choose(self, log_format: "LogFormat", level: Level) -> None:
+    def choose(self, log_format: "LogFormat", level: "LogLevel") -> None:
         self._format, self._level, self._ready = log_format, level, False
         if "structlog" in sys.modules:
             self._configure()
@@ -124,7 +122,8 @@ class _Logs:
                 processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, last], foreign_pre_chain=steps
             )
         )
-        logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
+        libraries = logging.ERROR if self._level == "error" else logging.WARNING
+        logging.basicConfig(handlers=[handler], level=libraries, force=True)
         self._ready = True
 
 

@@ -272,6 +272,9 @@ class FakeSessions:
     async def terminate(self, session_id: str) -> None:
         self.infos[session_id] = msgspec.structs.replace(await self.get(session_id), ended=True, status="ended")
 
+    async def database_bytes(self) -> int:
+        return 4096
+
     async def asks(self, session_id: str | None, *, pending: bool) -> "list[AskInfo]":
         if session_id is not None:
             await self.get(session_id)

@@ -92,6 +92,7 @@ class Application:
         self._cors = Cors(settings.origins)
         self._prefix = settings.prefix
         self._proxies = settings.proxies
+        self._access_log = settings.access_log
         self._universal = UniversalApi(Router(routes))
         public = frozenset(route.path for route in routes if route.public)
         self._keys = keys = sessions.services.keys
@@ -120,7 +121,7 @@ class Application:
             self._proxies.apply(scope)
         if self._prefix:
             without_prefix(scope, self._prefix)
-        sender = ResponseSender(scope, send, self.metrics, self._universal, self._cors)
+        sender = ResponseSender(scope, send, self.metrics, self._universal, self._cors, logged=self._access_log)
         try:
             if self._is_managed(scope["path"]):
                 sender.api = self._managed

@@ -28,7 +28,7 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
     Sessions of API keys work below `key_directory`, and never in a folder that contains `data_dir`.
     At most `max_requests` are handled at a time; 0 is no limit. Streams and downloads that have begun do not count.
     With `oidc`, people can sign in to the inspector with a provider. Requests may have `prefix` before their path, and
-    forwarded headers count from `proxies`.
+    forwarded headers count from `proxies`. With `access_log`, each response has a line in the log.
     """
 
     token: str | None
@@ -40,6 +40,7 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
     oidc: OidcSettings | None = None
     prefix: str = ""
     proxies: TrustedProxies | None = None
+    access_log: bool = False
     max_body: int = 32 * MIB
     max_upload: int = 1024 * MIB
     max_requests: int = 5_000

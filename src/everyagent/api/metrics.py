@@ -2,6 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
@@ -47,28 +48,27 @@ class Metrics:
             histogram = self._latencies[method, route] = _Histogram()
         histogram.observe(seconds)
 
-    def exposition(self, *, whole: bool = True) -> bytes:
-        """Without `whole`, only the values of the sources: requests are counted for all workspaces together."""
+    def exposition(self, measures: Iterable[Sample] = (), *, whole: bool = True) -> bytes:
+        """Without `whole`, no counts of requests, which are those of all workspaces together."""
         from prometheus_client.exposition import generate_latest
         from prometheus_client.registry import CollectorRegistry
 
         registry = CollectorRegistry(auto_describe=False)
-        registry.register(_Collector(self.collect, whole))
+        registry.register(_Collector(lambda: self.collect(measures, whole)))
         return generate_latest(registry)
 
-    def collect(self, whole: bool) -> "Iterator[Metric]":
+    def collect(self, measures: Iterable[Sample], whole: bool) -> "Iterator[Metric]":
         from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
 
         if whole:
             yield from self._requests_answered()
         families: dict[str, CounterMetricFamily | GaugeMetricFamily] = {}
-        for source in self._sources:
-            for sample in source():
-                kind = CounterMetricFamily if sample.kind == "counter" else GaugeMetricFamily
-                family = families.get(sample.name)
-                if family is None:
-                    family = families[sample.name] = kind(sample.name, sample.help, labels=list(sample.labels))
-                family.add_metric(list(sample.labels.values()), sample.value)
+        for sample in chain(measures, *(source() for source in self._sources)):
+            kind = CounterMetricFamily if sample.kind == "counter" else GaugeMetricFamily
+            family = families.get(sample.name)
+            if family is None:
+                family = families[sample.name] = kind(sample.name, sample.help, labels=list(sample.labels))
+            family.add_metric(list(sample.labels.values()), sample.value)
         yield from families.values()
 
     def _requests_answered(self) -> "Iterator[Metric]":
@@ -91,12 +91,8 @@ class Metrics:
 class _Collector:
     """The collector interface of prometheus-client."""
 
-    def __init__(self, metrics: "Callable[[bool], Iterator[Metric]]", whole: bool) -> None:
-        self._metrics = metrics
-        self._whole = whole
-
-    def collect(self) -> "Iterator[Metric]":
-        return self._metrics(self._whole)
+    def __init__(self, metrics: "Callable[[], Iterator[Metric]]") -> None:
+        self.collect = metrics
 
 
 class _Histogram:

@@ -3,6 +3,7 @@
 import errno
 import time
 
+from everyagent.api.access_log import log_response
 from everyagent.api.asgi import Message, Receive, Scope, Send
 from everyagent.api.cors import Cors
 from everyagent.api.http_api import HttpApi
@@ -16,11 +17,15 @@ _WARNING_BYTES = 1000
 
 
 class ResponseSender:
-    """`ignored` are unknown fields of the request; `warnings` are other messages for the client."""
+    """`ignored` are unknown fields of the request; `warnings` are other messages for the client.
+
+    `logged`: the response has a line in the access log.
+    """
 
     __slots__ = (
         "_begun",
         "_cors",
+        "_logged",
         "_metrics",
         "_scope",
         "_send",
@@ -32,7 +37,9 @@ class ResponseSender:
         "warnings",
     )
 
-    def __init__(self, scope: Scope, send: Send, metrics: Metrics, api: HttpApi, cors: Cors) -> None:
+    def __init__(
+        self, scope: Scope, send: Send, metrics: Metrics, api: HttpApi, cors: Cors, *, logged: bool = False
+    ) -> None:
         self.request_id = new_id("req_")
         self.route = ""
         self.ignored: list[str] = []
@@ -42,6 +49,7 @@ class ResponseSender:
         self._metrics = metrics
         self.api = api
         self._cors = cors
+        self._logged = logged
         self._begun = False
         self._start = time.perf_counter()
 
@@ -51,6 +59,8 @@ class ResponseSender:
             message["headers"] += self._headers()
             seconds = time.perf_counter() - self._start
             self._metrics.answered(self._scope["method"], self.route, message["status"], seconds)
+            if self._logged:
+                log_response(self._scope, self.route, message["status"], seconds, self.request_id)
         await self._send(message)
 
     async def fail(self, error: Exception, receive: Receive) -> None:

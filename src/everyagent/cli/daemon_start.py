@@ -16,6 +16,7 @@ from everyagent.config import Settings
 _VALUED = frozenset(
     {
         *("host", "port", "data-dir", "token", "default-agent", "idle-timeout", "prices", "log-format"),
+        *("log-level",),
         *("store", "blobs", "bus", "turn-timeout", "runner-lease"),
         *("max-requests", "max-sessions", "max-agents", "max-queued-messages"),
         *(
@@ -32,7 +33,7 @@ _VALUED = frozenset(
         *("session-processes", "session-cpu", "session-open-files", "session-disk"),
     }
 )
-_SWITCHES = frozenset({"no-token", "json", "cluster"})
+_SWITCHES = frozenset({"no-token", "json", "cluster", "access-log"})
 
 
 def plain_options(words: Sequence[str]) -> dict[str, object] | None:
@@ -55,7 +56,7 @@ def plain_options(words: Sequence[str]) -> dict[str, object] | None:
 def start(options: Mapping[str, object]) -> int:
     """Serve until stopped. `options` are the settings, and `json` for the form of the start message."""
     settings = config.load({name: value for name, value in options.items() if name != "json"})
-    logs.set_up(settings.log_format)
+    logs.set_up(settings.log_format, settings.log_level)
     try:
         anyio.run(_serve, settings, bool(options.get("json")), backend_options={"use_uvloop": True})
     except* OSError as errors:

@@ -6,7 +6,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from everyagent.cli.daemon_start import start
-from everyagent.config import LogFormat
+from everyagent.config import LogFormat, LogLevel
 from everyagent.model.isolation import Isolation, IsolationChoice
 
 
@@ -51,6 +51,8 @@ def serve(
     vault_key_file: Path | None = None,
     vault_key_command: str | None = None,
     log_format: LogFormat | None = None,
+    log_level: LogLevel | None = None,
+    access_log: Annotated[bool | None, Parameter(negative=())] = None,
     json: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
 ) -> int:
     """Start the daemon.
@@ -153,6 +155,10 @@ def serve(
         A command that prints this key, such as one of age or of a key service.
     log_format
         console or json; auto is console on a terminal. [default: auto]
+    log_level
+        The least important lines of the log: info, warning or error. [default: info]
+    access_log
+        Write a line of level info for each response, without tokens and queries.
     json
         Print the address and the token as one JSON document.
     """
@@ -197,6 +203,8 @@ def serve(
             "vault-key-file": vault_key_file,
             "vault-key-command": vault_key_command,
             "log-format": log_format,
+            "log-level": log_level,
+            "access-log": access_log,
             "json": json,
         }
     )

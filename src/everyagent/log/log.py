@@ -247,6 +247,10 @@ class Log(Protocol):
         """The number of sessions of all workspaces that have not ended."""
         ...
 
+    async def size(self) -> int:
+        """The bytes of the database, without blobs beside it."""
+        ...
+
     async def unfinished(self) -> list[SessionRecord]:
         """Sessions with a live process, an open turn or queued inputs, oldest first: what a crash left behind."""
         ...

@@ -97,6 +97,9 @@ class WorkspaceLog:
     async def open_sessions(self) -> int:
         return await self._log.open_sessions()
 
+    async def size(self) -> int:
+        return await self._log.size()
+
     async def unfinished(self) -> list[SessionRecord]:
         return await self._log.unfinished()
 

@@ -113,6 +113,9 @@ class Sessions:
         condition = "lost" if log.lost else "full" if log.full else "damaged" if log.damaged else "ok"
         return StorageState(condition=condition, damaged=log.damaged)
 
+    async def database_bytes(self) -> int:
+        return await self._log.size()
+
     @property
     def ready(self) -> bool:
         """Whether commands are accepted."""

@@ -1,12 +1,16 @@
 """Routes about the daemon: health, metrics, OpenAPI and JSON Schema documents."""
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 
+from everyagent.api.metrics import Sample
 from everyagent.api.response import Response
 from everyagent.api.routing import Call, Encoded, Nothing, Routes
 from everyagent.errors import Unavailable
 from everyagent.model.principals import current
 from everyagent.model.responses import ClusterStatus, Health, NodeStatus
+from everyagent.sessions.measures import Measures, measured
 
 routes = Routes("daemon")
 
@@ -64,7 +68,21 @@ async def healthz(call: Call[Nothing, Nothing]) -> Health:
 async def metrics(call: Call[Nothing, Nothing]) -> Response:
     """Get the metrics in Prometheus text format. A key sees those of its workspace."""
     whole = current().workspace is None
-    return Response(call.context.metrics.exposition(whole=whole), media_type="text/plain; version=0.0.4; charset=utf-8")
+    measures = _samples(await measured(call.sessions))
+    return Response(
+        call.context.metrics.exposition(measures, whole=whole), media_type="text/plain; version=0.0.4; charset=utf-8"
+    )
+
+
+def _samples(measures: Measures) -> Iterable[Sample]:
+    yield Sample("everyagent_open_asks", "gauge", "Asks that wait for an answer.", measures.open_asks)
+    if measures.database_bytes is not None:
+        yield Sample("everyagent_database_bytes", "gauge", "Size of the database.", measures.database_bytes)
+    if measures.agents_memory is not None and measures.agents_processes is not None:
+        memory = "Resident memory of agents and everything that they started."
+        yield Sample("everyagent_agents_memory_bytes", "gauge", memory, measures.agents_memory)
+        processes = "Processes of agents and everything that they started."
+        yield Sample("everyagent_agents_processes", "gauge", processes, measures.agents_processes)
 
 
 @routes.add("GET", "/openapi.json", scope=None)

@@ -4,7 +4,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar, cast
 
 from everyagent.clock import Clock
 from everyagent.log.audit import AuditEntry
@@ -53,6 +53,8 @@ class Queries(PageReader[C_contra], Protocol[C_contra]):
 
     #: The condition for sessions that a crash left unfinished.
     unfinished: str
+    #: The number of bytes of the database.
+    size: str
     #: Those of `SessionConditions`.
     in_directory: str
     has_metadata: str
@@ -136,6 +138,13 @@ class SqlLog(ABC, Generic[C, W]):
 
     async def open_sessions(self) -> int:
         return await self._readers.read(sessions.count_open)
+
+    async def size(self) -> int:
+        def read(connection: Connection) -> int:
+            (row,) = connection.execute(self._queries.size).fetchall()
+            return cast("tuple[int]", row)[0]
+
+        return await self._readers.read(read)
 
     async def unfinished(self) -> list[SessionRecord]:
         return await self._readers.read(partial(sessions.unfinished, condition=self._queries.unfinished))

@@ -26,6 +26,12 @@ ORDERS: tuple[Order, ...] = ("asc", "desc")
 
 
 class ReadingRules:
+    async def test_the_size_is_that_of_the_database(self, log: Log) -> None:
+        session = await new_session(log)
+        await grow(log, session, 1, 24)
+        stored = (await log.joined(session.session_id, EventQuery(session=0, limit=30))).split()
+        assert await log.size() > sum(map(len, stored)) > 0
+
     async def test_pages_go_forward_from_after_and_backward_from_before(self, log: Log) -> None:
         session = await new_session(log)
         await grow(log, session, 1, 24)
