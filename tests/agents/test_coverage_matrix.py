@@ -60,7 +60,7 @@ def _part(test: Callable[[Part], object]) -> Callable[[Row], object]:
 FEATURES: dict[str, Callable[[Row], object]] = {
     "messages": _part(lambda part: part.type == "text"),
     "deltas of text": lambda row: row.type == "item.delta" and row.data.kind == "text",
-    "reasoning": _part(lambda part: part.type == "reasoning"),
+    "reasoning": lambda row: row.data.kind == "reasoning" or _part(lambda part: part.type == "reasoning")(row),
     "tool calls": _part(lambda part: part.type == "tool_call"),
     "output of tools": _part(lambda part: part.type == "tool_result" and part.output),
     "output while a command runs": lambda row: row.type == "item.delta" and row.data.kind == "tool_output",

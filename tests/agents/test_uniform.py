@@ -40,7 +40,7 @@ def parts_of(event: Json, type: str) -> list[Json]:
 
 @pytest.fixture(scope="module", params=sorted(SURROUNDINGS))
 def work(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generator[Work]:
-    """A command that fails, a file that is read, and a reply."""
+    """A command that fails, a file that is read, and a reply with reasoning."""
     agent, folder = request.param, tmp_path_factory.mktemp("uniform")
     directory = folder / "workspace"
     directory.mkdir()
@@ -86,3 +86,19 @@ def test_a_file_that_is_read_is_a_file_ref_on_every_agent(work: Work) -> None:
     (part,) = parts_of(completed, "file_ref")
     assert (Path(str(part["path"])).name, part["action"]) == (Path(work.file).name, "read")
     assert "Buy milk." in str(parts_of(completed, "tool_result")[0]["output"])
+
+
+def test_reasoning_is_an_item_of_its_own_on_every_agent(work: Work) -> None:
+    """With deltas that are its text, before the message that follows it."""
+    spoken = [event for event in work.items("message") if item_of(event)["role"] == "assistant"]
+    kinds = [[part["type"] for part in cast("list[Json]", item_of(event)["content"])] for event in spoken]
+    assert [kind for kind in kinds if kind] == [["reasoning"], ["text"]]
+    thought, said = [item_of(event) for event, kind in zip(spoken, kinds, strict=True) if kind]
+    assert (thought["name"], said.get("name")) == ("reasoning", None)
+    for item, kind, text in ((thought, "reasoning", "Let me see."), (said, "text", "It failed.")):
+        data = [cast("Json", event["data"]) for event in work.events if event["type"] == "item.delta"]
+        deltas = [delta for delta in data if delta["item_id"] == item["item_id"]]
+        assert "".join(str(delta["delta"]) for delta in deltas) == text
+        assert {(delta["kind"], delta["content_index"]) for delta in deltas} == {(kind, 0)}
+    order = [item_of(event)["item_id"] for event in work.items("message", "item.started")]
+    assert order.index(thought["item_id"]) < order.index(said["item_id"])

@@ -56,7 +56,7 @@ async def test_an_event_is_beside_its_frame_and_links_to_its_place(
     assert f"offset={int(str(delta['sequence'])) - 1}&limit=1&include_raw=true" in await copied(inspector.page)
     assert "everyagent token" in await copied(inspector.page)
     await inspector.page.get_by_role("link", name="In conversation").click()
-    await expect(inspector.page.locator(".entry.highlighted")).to_contain_text("I have thought about it.")
+    await expect(inspector.page.locator(".entry.highlighted")).to_contain_text("so I think.")
     await inspector.page.locator(".entry.highlighted .place").click()
     await expect(inspector.page.get_by_role("region", name=re.compile("^Event "))).to_be_visible()
 

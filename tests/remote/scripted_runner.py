@@ -12,7 +12,7 @@ import msgspec
 from everyagent.agents.adapter import DecodedFrame, Frame
 from everyagent.config import Settings
 from everyagent.daemon import sessions_of
-from everyagent.model.events import ItemDelta, ItemStarted, TurnEnded
+from everyagent.model.events import DeltaKind, ItemDelta, ItemStarted, TurnEnded
 from everyagent.model.ids import new_id
 from everyagent.model.items import Item
 from everyagent.model.runners import Acknowledged
@@ -129,8 +129,8 @@ def started(epoch: int) -> wire.Frames:
     return frames(ItemStarted(item=item))
 
 
-def delta(epoch: int, text: str) -> wire.Frames:
-    return frames(ItemDelta(item_id=f"{epoch}.1.m", native_item_id="m", delta=text, content_index=0, kind="text"))
+def delta(epoch: int, text: str, kind: DeltaKind = "text", index: int = 0) -> wire.Frames:
+    return frames(ItemDelta(item_id=f"{epoch}.1.m", native_item_id="m", delta=text, content_index=index, kind=kind))
 
 
 def ended() -> wire.Frames:

@@ -89,6 +89,33 @@ async def test_a_turn_goes_on_after_a_restart_of_the_daemon(tmp_path: Path) -> N
         assert done[-1]["content"] == [{"type": "text", "text": "a b "}]
 
 
+async def test_a_message_with_reasoning_goes_on_after_a_restart_of_the_daemon(tmp_path: Path) -> None:
+    """Its second item is found again by the key of its first."""
+    async with remote_sessions(tmp_path) as (sessions, runner):
+        epoch = await runner.begin(sessions, "one")
+        thoughts = [delta(epoch, "why", "reasoning"), delta(epoch, " not", "reasoning", 1)]
+        await runner.send("one", epoch, 3, started(epoch), *thoughts, delta(epoch, "a ", index=2))
+    async with remote_sessions(tmp_path, before=runner) as (sessions, again):
+        await again.connect(held("one", epoch, 7))
+        await again.send("one", epoch, 7, delta(epoch, "b ", index=2), delta(epoch, "so", "reasoning", 3), ended())
+        assert (await turn_end(sessions, "one"))["stop_reason"] == "end_turn"
+        events = [msgspec.json.decode(body) for body in await bodies(sessions, "one")]
+        done = [event["data"]["item"] for event in events if event["type"] == "item.completed"]
+        assert [[(part["type"], part["text"]) for part in item["content"]] for item in done[-3:]] == [
+            [("reasoning", "why not")],
+            [("text", "a b ")],
+            [("reasoning", "so")],
+        ]
+        deltas = [event["data"] for event in events if event["type"] == "item.delta"]
+        assert [(one["item_id"], one["delta"], one["content_index"]) for one in deltas[-5:]] == [
+            (done[-3]["item_id"], "why", 0),
+            (done[-3]["item_id"], " not", 1),
+            (done[-2]["item_id"], "a ", 0),
+            (done[-2]["item_id"], "b ", 0),
+            (done[-1]["item_id"], "so", 0),
+        ]
+
+
 async def test_a_prompt_that_was_lost_with_the_daemon_ends_its_turn(tmp_path: Path) -> None:
     async with remote_sessions(tmp_path) as (sessions, runner):
         await sessions.create("one", CreateSession(agent="mock", runner="far"))

@@ -1,10 +1,14 @@
 """The sequencer keeps the order rules, whatever an adapter drafts."""
 
+from typing import cast
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from everyagent.agents.adapter import DecodedFrame, Frame
 from everyagent.clock import SystemClock
 from everyagent.log.log import SessionRecord
+from everyagent.model.decoding import UnknownData, decode_event
 from everyagent.model.events import (
     Error,
     EventData,
@@ -21,6 +25,8 @@ from everyagent.model.events import (
 )
 from everyagent.model.items import Item
 from everyagent.model.parts import ContentPart, ReasoningPart, StatusPart, TextPart, ToolCallPart, ToolResultPart
+from everyagent.remote.item_ids import DerivedIds
+from everyagent.runner.scoped_keys import ScopedKeys
 from everyagent.sessions.machine.sequencer import Emission, Emissions, Sequencer
 from everyagent.sessions.machine.transaction import Position, Transaction
 from everyagent.testing.rules import Rules
@@ -150,6 +156,16 @@ class Recorded:
         return [str(violation) for violation in rules.finish()]
 
 
+def observed(bodies: list[bytes], *, derived: bool = False) -> Sequencer:
+    """A sequencer rebuilt from events of the log."""
+    sequencer = Sequencer(derived=derived)
+    for body in bodies:
+        data = decode_event(body).data
+        assert not isinstance(data, UnknownData)
+        sequencer.observe(data)
+    return sequencer
+
+
 @settings(max_examples=400)
 @given(st.lists(st.lists(DRAFTS, max_size=12), min_size=1, max_size=4))
 def test_any_drafts_in_any_order_become_a_stream_that_keeps_the_rules(turns: list[list[EventData]]) -> None:
@@ -161,6 +177,30 @@ def test_any_drafts_in_any_order_become_a_stream_that_keeps_the_rules(turns: lis
             if not sequencer.turn_id:
                 break
         recorded.emit(sequencer.end_turn("end_turn", "cut"))
+    assert recorded.violations() == []
+
+
+@settings(max_examples=400)
+@given(st.lists(st.lists(DRAFTS, max_size=12), min_size=1, max_size=4), st.integers(0, 12))
+def test_any_drafts_of_a_runner_keep_the_rules_over_a_restart_of_the_daemon(
+    turns: list[list[EventData]], restart: int
+) -> None:
+    sequencer, recorded = Sequencer(derived=True), Recorded()
+    runner, daemon = ScopedKeys("s", 1), DerivedIds("s", 1)
+    for number, drafts in enumerate(turns):
+        turn = len(recorded.bodies)
+        recorded.emit(sequencer.start_turn([user(f"itm_user{number}")]))
+        runner.begin_turn()
+        for place, draft in enumerate([*drafts, TurnEnded(turn_id="", stop_reason="end_turn")]):
+            if place == restart:
+                sequencer = observed(recorded.bodies[turn:], derived=True)
+                sequencer.resume()
+            (scoped,) = runner.applied_to([DecodedFrame(Frame("from_agent", b"{}"), [draft])])
+            (derived,) = daemon.applied_to([scoped])
+            for each in derived.drafts:
+                recorded.emit(sequencer.apply(cast("EventData", each)))
+            if not sequencer.turn_id:
+                break
     assert recorded.violations() == []
 
 
@@ -189,13 +229,7 @@ def test_a_sequencer_rebuilt_from_the_log_closes_open_items() -> None:
         sequencer.apply(ItemDelta(item_id="m", native_item_id="m", delta="half", content_index=0, kind="text"))
     )
     recorded.emit(sequencer.apply(PermissionRequested(permission_id="p", action="bash", status="requested")))
-    from everyagent.model.decoding import UnknownData, decode_event
-
-    again = Sequencer()
-    for body in recorded.bodies:
-        data = decode_event(body).data
-        assert not isinstance(data, UnknownData)
-        again.observe(data)
+    again = observed(recorded.bodies)
     recorded.emit(again.end_turn("error", "The daemon was restarted."))
     assert recorded.violations() == []
 

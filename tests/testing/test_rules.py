@@ -212,9 +212,19 @@ def test_a_message_steered_into_a_turn_is_good():
     assert rules_broken(after_the_turn_started(*user("itm_steered", native=None))(good())) == set()
 
 
-def test_reasoning_that_was_not_streamed_is_good():
-    unstreamed = without(ItemDelta, "itm_answer")
-    assert rules_broken(unstreamed(list(unstreamed(good())))) == set()
+def test_reasoning_that_was_not_streamed_is_caught():
+    assert rules_broken(without(ItemDelta, "itm_thought")(good())) == {"c"}
+
+
+def test_reasoning_beside_text_is_caught():
+    reasoning = ReasoningPart(text="", visibility="private")
+
+    def mixed(data: EventData) -> EventData:
+        if not isinstance(data, ItemCompleted) or data.item.item_id != "itm_answer":
+            return data
+        return ItemCompleted(item=replace(data.item, content=[reasoning, *data.item.content]))
+
+    assert rules_broken([mixed(data) for data in good()]) == {"c"}
 
 
 def at(sequence: int, /, **fields: object) -> Callable[[list[Event]], list[Event]]:

@@ -1,5 +1,6 @@
 """Prefixed ids that sort by creation time."""
 
+import hashlib
 import secrets
 import threading
 import time
@@ -54,6 +55,12 @@ class IdMaker:
                     self._millisecond = (millis, base32(millis, 10), count().__next__)
         _, head, number = self._millisecond
         return IdSeries(prefix + head, number, self._suffix)
+
+
+def derived_id(prefix: str, scope: str, key: str) -> str:
+    """The same id for the same key in the same scope, always."""
+    digest = hashlib.blake2b(f"{scope}\n{key}".encode(), digest_size=16).digest()
+    return prefix + base32(int.from_bytes(digest), 26)
 
 
 _maker = IdMaker()

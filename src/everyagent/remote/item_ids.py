@@ -3,19 +3,12 @@
 Because they are derived, a daemon that was restarted in the middle of a turn finds the same ids again in its log.
 """
 
-import hashlib
-
-from everyagent.model.ids import base32
+from everyagent.model.ids import derived_id
 from everyagent.remote.draft_keys import DraftKeys
 from everyagent.remote.drafts import NotAllowed
 
 #: So many ids of a conversation are kept, so that deltas need no hash.
 _REMEMBERED = 4096
-
-
-def derived_id(prefix: str, session_id: str, key: str) -> str:
-    digest = hashlib.blake2b(f"{session_id}\n{key}".encode(), digest_size=16).digest()
-    return prefix + base32(int.from_bytes(digest), 26)
 
 
 class DerivedIds(DraftKeys):

@@ -4,8 +4,8 @@ An adapter's keys are unique in a turn only. The session's own rules are in `ses
 """
 
 from everyagent.model.events import EventData, ItemCompleted, ItemDelta, ItemStarted, TurnEnded, TurnStarted
+from everyagent.model.ids import derived_id
 from everyagent.remote.draft_keys import DraftKeys
-from everyagent.remote.item_ids import derived_id
 
 #: So many items are remembered, for drafts and commands that refer back to them.
 _REMEMBERED = 4096

@@ -5,6 +5,8 @@ To test clients, exports and checkers without a daemon. `stamped` puts event dat
 
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from everyagent.clock import rfc3339
 from everyagent.model.asks import Question, QuestionOption
 from everyagent.model.events import (
@@ -151,13 +153,12 @@ def _question_and_answer() -> Iterable[EventData]:
         kind="message",
         role="assistant",
         status="completed",
-        content=[
-            ReasoningPart(text="The parser drops the last line.", visibility="public"),
-            TextPart(text="I will look at the parser."),
-        ],
+        content=[TextPart(text="I will look at the parser.")],
         turn_id="turn_1",
     )
-    return [*spoken(user), *spoken(answer)]
+    reasoning: list[ContentPart] = [ReasoningPart(text="The parser drops the last line.", visibility="public")]
+    thought = replace(answer, item_id="itm_thought", content=reasoning, name="reasoning")
+    return [*spoken(user), *spoken(thought), *spoken(answer)]
 
 
 def _tool(item_id: str, *parts: ContentPart, subagent: str | None = None) -> Item:

@@ -9,7 +9,7 @@ from tests.scripted.amp_replies import Reply, call, calls, say, think
 
 from everyagent.agents.mock.program.png import gradient
 from everyagent.model.events import Error, ItemDelta, ToolRequested, TurnEnded, TurnStarted
-from everyagent.model.items import reasoning_of
+from everyagent.model.items import reasoning_of, text_of
 from everyagent.model.parts import ImagePart, ToolCallPart
 
 PNG = gradient(16)
@@ -42,9 +42,8 @@ def test_turns_share_one_process_and_one_thread(session: AmpSession) -> None:
 def test_reasoning_precedes_the_text(session: AmpSession) -> None:
     session.model.script.add(think("Let me see.", "I see."))
     session.create().turn("Think")
-    (item,) = [item for item in session.items("message") if item.role == "assistant"]
-    assert reasoning_of(item) == "Let me see."
-    assert session.replies() == ["I see."]
+    thought, answer = [item for item in session.items("message") if item.role == "assistant"]
+    assert (reasoning_of(thought), text_of(answer)) == ("Let me see.", "I see.")
 
 
 def test_a_command_result_has_its_output_and_exit_code(session: AmpSession) -> None:

@@ -46,11 +46,12 @@ def test_replies_with_repeated_message_ids_are_kept(session: ClaudeSession) -> N
     assert session.all(Unparsed) == []
 
 
-def test_thinking_is_a_reasoning_part_with_deltas(session: ClaudeSession) -> None:
+def test_thinking_is_an_item_of_reasoning_with_deltas(session: ClaudeSession) -> None:
     session.model.script.add(think("Which is larger, I wonder.", "The first."))
     session.create().turn("Compare")
-    (answer,) = [item for item in session.items("message") if item.role == "assistant"]
-    assert answer.content[0] == ReasoningPart(text="Which is larger, I wonder.", visibility="public")
+    thought, answer = [item for item in session.items("message") if item.role == "assistant"]
+    assert thought.content == [ReasoningPart(text="Which is larger, I wonder.", visibility="public")]
+    assert text_of(answer) == "The first."
     deltas = [delta for delta in session.all(ItemDelta) if delta.kind == "reasoning"]
     assert "".join(delta.delta for delta in deltas) == "Which is larger, I wonder."
 

@@ -30,11 +30,9 @@ def test_a_second_turn_remembers_the_first(session: OpencodeSession) -> None:
 def test_reasoning_comes_before_the_text_it_leads_to(session: OpencodeSession) -> None:
     session.model.script.add(think("Let me think about it.", "Done thinking."))
     session.create().turn("Think")
-    (item,) = [item for item in session.items("message") if item.role == "assistant"]
-    assert item.content == [
-        ReasoningPart(text="Let me think about it.", visibility="public"),
-        TextPart(text="Done thinking."),
-    ]
+    thought, answer = [item for item in session.items("message") if item.role == "assistant"]
+    assert thought.content == [ReasoningPart(text="Let me think about it.", visibility="public")]
+    assert answer.content == [TextPart(text="Done thinking.")]
     kinds = [delta.kind for delta in session.all(ItemDelta) if delta.native_item_id]
     assert kinds == sorted(kinds)
     assert set(kinds) == {"reasoning", "text"}

@@ -1,20 +1,33 @@
 """An item that has started and not yet completed, with the text of its deltas so far."""
 
 from collections.abc import Iterator
+from typing import assert_never
 
 from msgspec.structs import replace
 
 from everyagent.model.events import DeltaKind, ItemDelta
+from everyagent.model.ids import derived_id
 from everyagent.model.items import Item, reasoning_of, text_of
 from everyagent.model.parts import ContentPart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
+from everyagent.sessions.machine import speech
 
 
 class OpenItem:
-    __slots__ = ("_grown", "_last", "chars", "item")
+    """`voice` is the kind of its latest delta.
 
-    def __init__(self, item: Item) -> None:
+    A message of reasoning and text goes on as another item: `before` is the number of its items before this one, `root`
+    is the id of the first of them, and `shift` is the index of this item's first part in the agent's message.
+    """
+
+    __slots__ = ("_grown", "_last", "before", "chars", "item", "root", "shift", "voice")
+
+    def __init__(self, item: Item, *, root: str | None = None, before: int = 0, shift: int = 0) -> None:
         self.item = item
+        self.root = root or item.item_id
+        self.before = before
+        self.shift = shift
         self.chars = 0
+        self.voice: DeltaKind | None = None
         self._grown: dict[tuple[int, DeltaKind], list[str]] = {}
         self._last: tuple[tuple[int, DeltaKind], list[str]] | None = None
 
@@ -23,6 +36,7 @@ class OpenItem:
         last = self._last
         if last is None or last[0] != place:
             last = self._last = (place, self._grown.setdefault(place, []))
+            self.voice = delta.kind
         last[1].append(delta.delta)
         self.chars += len(delta.delta)
 
@@ -35,9 +49,8 @@ class OpenItem:
 
     def missing(self, final: Item) -> Iterator[ItemDelta]:
         """Deltas for the part of the final text that the agent did not stream."""
+        yield from self._remainder(final, "reasoning", reasoning_of(final), _last_index(final, ReasoningPart))
         yield from self._remainder(final, "text", text_of(final), _last_index(final, TextPart))
-        if self._joined("reasoning"):
-            yield from self._remainder(final, "reasoning", reasoning_of(final), _last_index(final, ReasoningPart))
 
     def _remainder(self, final: Item, kind: DeltaKind, whole: str, index: int) -> Iterator[ItemDelta]:
         streamed = self._joined(kind)
@@ -53,13 +66,42 @@ class OpenItem:
             self.grow(delta)
             yield delta
 
+    def final(self, item: Item) -> Item:
+        """The item as the agent completes it, with the universal ids of its start."""
+        started = self.item
+        return replace(
+            item,
+            item_id=started.item_id,
+            parent_id=started.parent_id,
+            subagent=started.subagent,
+            turn_id=started.turn_id,
+            native_item_id=item.native_item_id or started.native_item_id,
+            status="failed" if item.status == "failed" else "completed",
+        )
+
     def settled(self, final: Item) -> Item:
         """The final item with the text of its deltas: streamed text cannot be taken back."""
         text, reasoning = self._joined("text"), self._joined("reasoning")
-        if text_of(final) == text and (not reasoning or reasoning_of(final) == reasoning):
+        if text_of(final) == text and reasoning_of(final) == reasoning:
             return final
         kept = [part for part in final.content if not isinstance(part, TextPart | ReasoningPart)]
-        return replace(final, content=[*_streamed(text, reasoning), *kept])
+        name = final.name or speech.name_of("reasoning" if reasoning and not text else "text")
+        return replace(final, content=[*_streamed(text, reasoning), *kept], name=name)
+
+    def ended(self) -> Item:
+        """The item as far as it came, complete."""
+        content = [*_streamed(self._joined("text"), self._joined("reasoning")), *self.item.content]
+        return replace(self.item, status="completed", content=content, name=self._name())
+
+    def _name(self) -> str | None:
+        return self.item.name or speech.name_of(self.voice or "text")
+
+    def rest(self, ended: Item) -> "OpenItem":
+        """What follows in the agent's message, as far as the log says. A failed item had grown too long."""
+        parts = self._last[0][0] + 1 if self._last else 0
+        if ended.status == "failed":
+            return OpenItem(ended, root=self.root, before=self.before, shift=self.shift)
+        return OpenItem(ended, root=self.root, before=self.before + 1, shift=self.shift + parts)
 
     def failed(self, why: str) -> Item:
         """The item as far as it came, failed."""
@@ -74,7 +116,24 @@ class OpenItem:
                     content.append(replace(part, arguments=arguments))
                 case _:
                     content.append(part)
-        return replace(self.item, status="failed", content=content, error=why)
+        return replace(self.item, status="failed", content=content, error=why, name=self._name())
+
+
+def next_id(item_id: str) -> str:
+    """The id of the item as which an item's message goes on, where ids are derived."""
+    return derived_id("itm_", item_id, "next")
+
+
+def starting_content(item: Item) -> list[ContentPart]:
+    """The content of an item when it starts, without its text."""
+    match item.kind:
+        case "tool_call":
+            return item.content
+        case "tool_result":
+            results = [part for part in item.content if isinstance(part, ToolResultPart)]
+            return [ToolResultPart(call_id=part.call_id, output="") for part in results]
+        case _:
+            return [part for part in item.content if not isinstance(part, TextPart | ReasoningPart)]
 
 
 def _streamed(text: str, reasoning: str) -> Iterator[ContentPart]:
@@ -86,3 +145,25 @@ def _streamed(text: str, reasoning: str) -> Iterator[ContentPart]:
 
 def _last_index(item: Item, kind: type[TextPart] | type[ReasoningPart]) -> int:
     return max((index for index, part in enumerate(item.content) if isinstance(part, kind)), default=0)
+
+
+def stub(delta: ItemDelta) -> Item:
+    """The start of an item that only a delta announced."""
+    item = Item(
+        item_id=delta.item_id,
+        native_item_id=delta.native_item_id,
+        parent_id=None,
+        kind="message",
+        role="assistant",
+        status="in_progress",
+        content=[],
+    )
+    match delta.kind:
+        case "tool_input":
+            return replace(item, kind="tool_call")
+        case "tool_output":
+            return replace(item, kind="tool_result", role="tool")
+        case "text" | "reasoning":
+            return item
+        case _:
+            assert_never(delta.kind)

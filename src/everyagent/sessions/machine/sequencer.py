@@ -5,7 +5,7 @@ Pure but for the ids it makes: drafts in, event data out. Each live session's ma
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from typing import TypeAlias, TypeVar, assert_never
+from typing import TypeAlias, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -32,9 +32,10 @@ from everyagent.model.events import (
 )
 from everyagent.model.ids import new_id
 from everyagent.model.items import Item
-from everyagent.model.parts import ReasoningPart, TextPart, ToolCallPart, ToolResultPart
+from everyagent.model.parts import ToolCallPart, ToolResultPart
+from everyagent.sessions.machine import speech
 from everyagent.sessions.machine.asks import Asks
-from everyagent.sessions.machine.open_item import OpenItem
+from everyagent.sessions.machine.open_item import OpenItem, next_id, starting_content, stub
 
 #: So many items and calls are remembered, for events that refer back to them.
 REMEMBERED = 4096
@@ -68,6 +69,7 @@ class Sequencer:
         "_ids",
         "_items",
         "_open",
+        "_rests",
         "_speaker",
         "_unechoed",
         "asks",
@@ -80,6 +82,7 @@ class Sequencer:
         self._items: dict[str, str] = {}
         self._earlier: dict[str, str] = {}
         self._open: dict[str, OpenItem] = {}
+        self._rests: dict[str, OpenItem] = {}  # of ended items, in a log that is read again
         self._calls: dict[str, str | None] = {}
         self._speaker: str | None = None
         self._unechoed: list[list[Item]] = []  # user messages that the agent has not repeated yet, by prompt
@@ -121,7 +124,7 @@ class Sequencer:
                 emissions.append(Emission(ItemStarted(item=opened.item), True))
                 emissions += [Emission(delta, True) for delta in opened.missing(item)]
             else:
-                emissions += self._complete(item, synthetic=True)
+                emissions += self._complete_one(item, synthetic=True)
         if echo:
             self._unechoed.append([*prompt])
         return emissions
@@ -224,14 +227,14 @@ class Sequencer:
     def grown(self, delta: ItemDelta) -> ItemDelta | None:
         """The delta with its item's universal id; None if its item is not open, or cannot grow any more."""
         opened = self._open.get(delta.item_id)
-        if opened is None or opened.chars > MAX_ITEM_CHARS:
+        if opened is None or opened.chars > MAX_ITEM_CHARS or opened.voice not in (None, delta.kind):
             return None
         opened.grow(delta)
         return ItemDelta(
             item_id=opened.item.item_id,
             native_item_id=delta.native_item_id,
             delta=delta.delta,
-            content_index=delta.content_index,
+            content_index=max(0, delta.content_index - opened.shift),
             kind=delta.kind,
             role=opened.item.role,
         )
@@ -244,17 +247,41 @@ class Sequencer:
         if opened is None:
             if key in self._items:
                 return ()
-            before = [*self._start(_stub(delta), True)]
-        else:
+            before = [*self._start(stub(delta), True)]
+        elif opened.chars > MAX_ITEM_CHARS:
             before = [*self._fail(key, "This item grew beyond 64 MiB; it goes on in the next one.")]
-            self._earlier[key] = self._items.pop(key)
-            before += self._start(replace(opened.item, item_id=key, content=[]), True)
+            before += self._go_on(key, opened, opened.before, opened.shift)
+        elif opened.item.kind != "message":
+            opened.voice, before = delta.kind, []
+        else:
+            del self._open[key]
+            before = [Emission(ItemCompleted(item=opened.ended()), True)]
+            before += self._go_on(key, opened, opened.before + 1, delta.content_index)
         return [*before, *self._delta(delta, synthetic)]
+
+    def _go_on(self, key: str, ended: OpenItem, before: int, shift: int) -> Iterator[Emission]:
+        """Another item for the rest of an item that was ended."""
+        item_id = next_id(ended.item.item_id) if self._derived else self._ids("itm_")
+        item = replace(ended.item, item_id=item_id, content=[])
+        if self._speaker == ended.item.item_id:
+            self._speaker = item_id
+        self._earlier[key] = ended.item.item_id
+        _keep(self._items, key, item_id)
+        self._open[key] = OpenItem(item, before=before, shift=shift)
+        yield Emission(ItemStarted(item=item), True)
 
     def _complete(self, item: Item, synthetic: bool) -> Iterator[Emission]:
         key = item.item_id
-        if key not in self._open and self._items.get(key, key) != key:
+        if key not in self._open and key in self._items:
             return
+        *earlier, last = speech.pieces(item, self._open.get(key))
+        for piece in earlier:
+            yield from self._complete_one(piece, synthetic)
+            self._earlier[piece.item_id] = self._items.pop(piece.item_id)
+        yield from self._complete_one(last, synthetic)
+
+    def _complete_one(self, item: Item, synthetic: bool) -> Iterator[Emission]:
+        key = item.item_id
         if item.kind == "tool_result":
             yield from self._missing_call(item)
         if key not in self._open:
@@ -262,15 +289,7 @@ class Sequencer:
             yield Emission(ItemStarted(item=opened.item), True)
         else:
             opened = self._open.pop(key)
-        final = replace(
-            item,
-            item_id=opened.item.item_id,
-            parent_id=opened.item.parent_id,
-            subagent=opened.item.subagent,
-            turn_id=opened.item.turn_id,
-            native_item_id=item.native_item_id or opened.item.native_item_id,
-            status="failed" if item.status == "failed" else "completed",
-        )
+        final = opened.final(item)
         for delta in opened.missing(final):
             yield Emission(delta, True)
         yield Emission(ItemCompleted(item=opened.settled(final)), synthetic)
@@ -288,24 +307,19 @@ class Sequencer:
         item_id = self._items.get(item.item_id) or self._new_item(item.item_id)
         parent = self._known(item.parent_id)
         subagent = self._known(item.subagent)
-        content = item.content
         match item.kind:
             case "tool_call":
                 parent = parent or self._speaker
-                for part in content:
+                for part in item.content:
                     if isinstance(part, ToolCallPart):
                         _keep(self._calls, part.call_id, parent)
             case "tool_result":
-                calls = [self._calls.get(part.call_id) for part in content if isinstance(part, ToolResultPart)]
+                calls = [self._calls.get(part.call_id) for part in item.content if isinstance(part, ToolResultPart)]
                 parent = parent or next((call for call in calls if call), self._speaker)
-                results = [part for part in content if isinstance(part, ToolResultPart)]
-                content = [ToolResultPart(call_id=part.call_id, output="") for part in results]
-            case "message":
-                content = [part for part in content if not isinstance(part, TextPart | ReasoningPart)]
-                if not item.subagent and (item.role == "assistant" or not self._speaker):
-                    self._speaker = item_id
+            case "message" if not item.subagent and (item.role == "assistant" or not self._speaker):
+                self._speaker = item_id
             case _:
-                content = [part for part in content if not isinstance(part, TextPart | ReasoningPart)]
+                pass
         _keep(self._items, item.item_id, item_id)
         return replace(
             item,
@@ -314,7 +328,7 @@ class Sequencer:
             subagent=subagent,
             turn_id=self.turn_id,
             status="in_progress",
-            content=content,
+            content=starting_content(item),
             error=None,
         )
 
@@ -334,6 +348,8 @@ class Sequencer:
 
     def resume(self) -> None:
         """The agent of the open turn still runs, on a runner. It has not repeated the open messages of users yet."""
+        self._open = {opened.root: opened for opened in self._open.values()}
+        self._items |= {root: opened.item.item_id for root, opened in self._open.items()}
         users = [opened.item for opened in self._open.values() if opened.item.role == "user"]
         self._unechoed = [[item] for item in users if not item.subagent]
 
@@ -351,7 +367,9 @@ class Sequencer:
                 if opened:
                     opened.grow(data)
             case ItemCompleted():
-                self._open.pop(data.item.item_id, None)
+                ended = self._open.pop(data.item.item_id, None)
+                if ended and self._derived:
+                    self._rests[next_id(data.item.item_id)] = ended.rest(data.item)
             case PermissionRequested() | QuestionRequested() | ToolRequested():
                 self.asks.observe(data)
             case PermissionResolved() | QuestionResolved() | ToolResolved():
@@ -361,7 +379,8 @@ class Sequencer:
 
     def _observe_item(self, item: Item) -> None:
         self._items[item.item_id] = item.item_id
-        self._open[item.item_id] = OpenItem(item)
+        opened = self._open[item.item_id] = self._rests.get(item.item_id) or OpenItem(item)
+        opened.item = item
         if item.kind == "message" and not item.subagent and (item.role == "assistant" or not self._speaker):
             self._speaker = item.item_id
         for part in item.content:
@@ -376,25 +395,3 @@ def _keep(memory: dict[str, T], key: str, value: T) -> None:
     memory[key] = value
     if len(memory) > REMEMBERED:
         del memory[next(iter(memory))]
-
-
-def _stub(delta: ItemDelta) -> Item:
-    """The start of an item that only a delta announced."""
-    item = Item(
-        item_id=delta.item_id,
-        native_item_id=delta.native_item_id,
-        parent_id=None,
-        kind="message",
-        role="assistant",
-        status="in_progress",
-        content=[],
-    )
-    match delta.kind:
-        case "tool_input":
-            return replace(item, kind="tool_call")
-        case "tool_output":
-            return replace(item, kind="tool_result", role="tool")
-        case "text" | "reasoning":
-            return item
-        case _:
-            assert_never(delta.kind)

@@ -79,12 +79,18 @@ class SessionMask:
         place = (delta.item_id, delta.content_index, delta.kind)
         text = self._texts.get(place)
         if text is None:
+            yield from self._left(delta)
             if self._beginnings is None:
                 self._beginnings = Beginnings(self.masker.literals)
             text = self._texts[place] = _OpenText(MaskedStream(self.masker, self._beginnings), delta)
         text.last = delta
         if shown := text.stream.feed(delta.delta):
             yield delta if shown == delta.delta else replace(delta, delta=shown)
+
+    def _left(self, delta: ItemDelta) -> Iterator[ItemDelta]:
+        """The end of the item's reasoning or text, if the other begins: they become separate items."""
+        if any(item == delta.item_id and kind != delta.kind for item, _, kind in self._texts):
+            yield from self.release(delta.item_id)
 
     def _before(self, data: EventData) -> Iterator[ItemDelta]:
         match data:

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from everyagent.model.events import ItemCompleted, ItemDelta, ItemStarted, SessionEnded, TurnEnded
 from everyagent.model.items import Item, ItemRole, reasoning_of, text_of
-from everyagent.model.parts import ToolCallPart, ToolResultPart
+from everyagent.model.parts import ReasoningPart, ToolCallPart, ToolResultPart
 from everyagent.testing.rules.rule import AnyEvent, Momentary
 
 
@@ -62,7 +62,10 @@ class RuleB:
 
 
 class RuleC(Momentary):
-    """The text deltas of an item, joined, are its final text. Tool output may be cut or cleaned up in the end."""
+    """The text deltas of an item, joined, are its final text; reasoning likewise, in messages of its own.
+
+    Tool output may be cut or cleaned up in the end.
+    """
 
     name: ClassVar[str] = "c"
 
@@ -75,21 +78,21 @@ class RuleC(Momentary):
                 self._deltas[delta.item_id].append(delta)
             case ItemCompleted(item=item):
                 deltas = self._deltas.pop(item.item_id, [])
-                yield from self._text(item, deltas)
-                yield from self._reasoning(item, deltas)
+                yield from self._same(item, deltas, "text", text_of(item))
+                yield from self._same(item, deltas, "reasoning", reasoning_of(item))
+                yield from self._apart(item)
             case _:
                 pass
 
-    def _text(self, item: Item, deltas: list[ItemDelta]) -> Iterator[str]:
-        streamed = "".join(delta.delta for delta in deltas if delta.kind == "text")
-        if streamed != text_of(item):
-            yield _differs(item, "text", streamed, text_of(item))
+    def _same(self, item: Item, deltas: list[ItemDelta], kind: str, final: str) -> Iterator[str]:
+        streamed = "".join(delta.delta for delta in deltas if delta.kind == kind)
+        if streamed != final:
+            yield _differs(item, kind, streamed, final)
 
-    def _reasoning(self, item: Item, deltas: list[ItemDelta]) -> Iterator[str]:
-        """Some agents show reasoning only when it is done, so none may have been streamed."""
-        pieces = [delta.delta for delta in deltas if delta.kind == "reasoning"]
-        if pieces and "".join(pieces) != reasoning_of(item):
-            yield _differs(item, "reasoning", "".join(pieces), reasoning_of(item))
+    def _apart(self, item: Item) -> Iterator[str]:
+        reasoning = [isinstance(part, ReasoningPart) for part in item.content]
+        if item.kind == "message" and any(reasoning) and not all(reasoning):
+            yield f"item {item.item_id} has reasoning beside other content"
 
 
 def _differs(item: Item, what: str, streamed: str, final: str) -> str:
