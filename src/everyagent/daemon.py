@@ -153,6 +153,7 @@ async def sessions_of(
                 limits=limits,
                 max_sessions=policy.max_sessions,
                 runners=runners,
+                prices=prices,
             )
             webhooks = services.webhooks = LazyWebhooks(
                 log,

@@ -7,7 +7,7 @@ EveryagentError 500           a fault of the daemon
 │   └── OffsetOutOfRange      the position is outside the session's log
 ├── Unauthorized 401          the token is missing or wrong
 │   └── SignatureInvalid      the request's signature is missing, wrong or too old
-├── BudgetExceeded 402        the API key has used up its budget
+├── BudgetExceeded 402        the API key or the session has used up its budget
 ├── Forbidden 403             the Host, Origin or path is not allowed
 │   └── ScopeMissing          the API key does not have the scope
 ├── NotFound 404              there is no such file or route

@@ -95,3 +95,7 @@ def test_an_ask_that_nobody_answers_is_answered_by_the_daemon(cli: Cli, client: 
     assert cli("sessions", "set", session, "--ask-timeout", "0").code == 0
     assert client.session(session).ask_timeout is None
     assert cli("sessions", "set", session).code == 2
+    assert cli("sessions", "set", session, "--budget", "2.5", "--budget-tokens", "1000").code == 0
+    assert "$2.5000 · 1,000 tokens" in cli("sessions", "show", session).out
+    assert cli("sessions", "set", session, "--budget", "0").code == 0
+    assert (client.session(session).budget_usd, client.session(session).budget_tokens) == (None, 1000)

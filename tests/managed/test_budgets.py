@@ -13,11 +13,11 @@ from everyagent.agents.adapter import Adapter, Catalog
 from everyagent.agents.opencode import catalog as opencode
 from everyagent.config import ConfigError, Settings, read_prices
 from everyagent.errors import BadRequest
-from everyagent.managed.sessions.budgets import refuse_blind
 from everyagent.model.agents import Model
 from everyagent.model.events import EventData, ModelResponded, SessionUpdated, TurnEnded, TurnStarted
 from everyagent.model.prices import Price, Prices
 from everyagent.model.usage import Usage
+from everyagent.sessions.launch.known_costs import require_known_costs
 from everyagent.sessions.machine.costs import Costs
 from everyagent.testing.daemon import NO_TLS, DaemonProcess
 from tests.managed.raw import TOOLSET, Event, Raw
@@ -116,11 +116,11 @@ def test_agents_that_know_some_prices_report_the_cost_of_those_models_only() -> 
     agent = cast("Adapter", SimpleNamespace(name="opencode", title="OpenCode"))
     models = [Model(id="a/priced", costs=True), Model(id="a/free")]
     catalog = Catalog(models=models, default_model="a/free", agent_modes=[], permission_modes=[])
-    refuse_blind(agent, catalog, "a/priced", Prices({}))
-    refuse_blind(agent, replace(catalog, costs=True), "any", Prices({}))
+    require_known_costs(agent, catalog, "a/priced", Prices({}))
+    require_known_costs(agent, replace(catalog, costs=True), "any", Prices({}))
     for unknown in ("a/free", "any", None):
         with pytest.raises(BadRequest):
-            refuse_blind(agent, catalog, unknown, Prices({}))
+            require_known_costs(agent, catalog, unknown, Prices({}))
     assert opencode.CAPABILITIES.cost
 
 

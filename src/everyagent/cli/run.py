@@ -43,6 +43,7 @@ def run(
     attach: Annotated[tuple[Path, ...], Parameter(negative=(), show_default=False)] = (),
     ask_timeout: float | None = None,
     ask_default: Literal["deny", "allow"] = "deny",
+    budget: float | None = None,
     runner: str | None = None,
     title: str | None = None,
     session: str | None = None,
@@ -92,6 +93,8 @@ def run(
         Seconds after which an ask that nobody has answered is answered by the daemon. [default: never]
     ask_default
         The daemon's answer to a permission; questions are skipped.
+    budget
+        Dollars that the turns of the session may cost together. [default: no limit]
     runner
         The runner on whose machine the agent works, in the directory of --directory there. [default: the daemon's]
     title
@@ -143,10 +146,10 @@ def run(
             else:
                 if known.agent != agent:
                     raise CliFailure(f"Session {session} belongs to {known.agent}, not to {agent}.", ExitCode.USAGE)
-                if variables or servers or title is not None or timeout is not None:
+                if variables or servers or any(each is not None for each in (title, timeout, budget)):
                     raise CliFailure(
-                        f"There is a session {session} already: --env, --mcp, --ask-timeout and --title are for "
-                        "a new one.",
+                        f"There is a session {session} already: --env, --mcp, --title, --ask-timeout and --budget "
+                        "are for a new one.",
                         ExitCode.USAGE,
                     )
                 return session, False
@@ -164,6 +167,7 @@ def run(
             env=variables,
             mcp=servers,
             ask_timeout=timeout,
+            budget_usd=budget,
             title=title,
             directory=_place(directory, runner),
             runner=runner,

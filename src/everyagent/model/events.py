@@ -77,6 +77,8 @@ class SessionUpdated(Data, frozen=True, kw_only=True):
     metadata: dict[str, str] | UnsetType = UNSET
     tool_policies: ToolPolicies | UnsetType = UNSET
     ask_timeout: AskTimeout | UnsetType | None = UNSET
+    budget_usd: float | UnsetType | None = UNSET
+    budget_tokens: int | UnsetType | None = UNSET
     native_session_id: str | UnsetType = UNSET
 
 

@@ -12,13 +12,15 @@ from everyagent.model.parts import Json
 from everyagent.model.policies import UNRESTRICTED, ToolPolicies
 from everyagent.model.runners import RunnerChoice
 from everyagent.model.tools import CustomTool, McpServer
-from everyagent.model.usage import Usage
+from everyagent.model.usage import MOST_TOKENS, Usage
 
 Delivery: TypeAlias = Literal["queue", "steer"]
 #: When a session ends by itself: never, with its agent's process, or after its first turn.
 Lifetime: TypeAlias = Literal["open", "process", "turn"]
 #: Seconds; 0 is no limit.
 TurnTimeout: TypeAlias = Annotated[float, Meta(ge=0)]
+BudgetUsd: TypeAlias = Annotated[float, Meta(gt=0)]
+BudgetTokens: TypeAlias = Annotated[int, Meta(gt=0, le=MOST_TOKENS)]
 PERMISSION_MODES: tuple[str, ...] = ("default", "plan", "acceptEdits", "bypass")
 
 
@@ -36,6 +38,9 @@ class CreateSession(Struct, frozen=True, kw_only=True, omit_defaults=True, renam
     `turnTimeout` is the time in seconds for which the agent may send nothing in a turn, before the turn is ended with
     an error; 0 is no limit. Without it the server's default is used. `askTimeout` is the time for which asks wait for
     an answer, and the daemon's answer after it; without it they wait for ever.
+
+    `budgetUsd` and `budgetTokens` are for all turns of the session together: when one is used up, the running turn is
+    stopped, and messages are refused until it is raised.
 
     `secrets` are variables for the agent like `env`, whose values are masked in all that is stored of the session.
     Values of `env` that look like secrets are masked as well.
@@ -62,6 +67,8 @@ class CreateSession(Struct, frozen=True, kw_only=True, omit_defaults=True, renam
     limits: AgentLimits = NO_LIMITS
     turn_timeout: TurnTimeout | None = None
     ask_timeout: AskTimeout | None = None
+    budget_usd: BudgetUsd | None = None
+    budget_tokens: BudgetTokens | None = None
     system_prompt: str | None = None
     metadata: dict[str, str] = {}
     runner: RunnerChoice | None = None
@@ -70,7 +77,7 @@ class CreateSession(Struct, frozen=True, kw_only=True, omit_defaults=True, renam
 class UpdateSession(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """Fields that are left out do not change. A metadata value of null removes that key. Policies are replaced.
 
-    `askTimeout` applies to asks that follow; null: they wait for ever.
+    `askTimeout` applies to asks that follow; null: they wait for ever. A budget of null is no budget.
     """
 
     agent_mode: str | UnsetType = UNSET
@@ -81,6 +88,8 @@ class UpdateSession(Struct, frozen=True, kw_only=True, rename="camel", forbid_un
     metadata: dict[str, str | None] | UnsetType = UNSET
     tool_policies: ToolPolicies | UnsetType = UNSET
     ask_timeout: AskTimeout | UnsetType | None = UNSET
+    budget_usd: BudgetUsd | UnsetType | None = UNSET
+    budget_tokens: BudgetTokens | UnsetType | None = UNSET
 
 
 class Attachment(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", forbid_unknown_fields=True):
@@ -154,6 +163,8 @@ class SessionInfo(Struct, frozen=True, kw_only=True, rename="camel"):
     limits: AgentLimits = NO_LIMITS
     turn_timeout: float | None = None
     ask_timeout: AskTimeout | None = None
+    budget_usd: float | None = None
+    budget_tokens: int | None = None
     system_prompt: str | None
     usage: Usage
     cost_usd: float

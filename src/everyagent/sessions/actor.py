@@ -19,14 +19,13 @@ from everyagent.model.asks import Answer
 from everyagent.model.events import PermissionRequested, ToolRequested
 from everyagent.sessions.agent_link import AgentCommand, AgentLink, ConversationListener
 from everyagent.sessions.backlog import Backlog
-from everyagent.sessions.launch.config import config_of
 from everyagent.sessions.loading import Past
 from everyagent.sessions.machine import effects, inputs
 from everyagent.sessions.machine.active_turn import ActiveTurn
 from everyagent.sessions.machine.decision import Decision
 from everyagent.sessions.machine.machine import Machine
 from everyagent.sessions.machine.projection import Projection
-from everyagent.sessions.machine.state import SessionState
+from everyagent.sessions.machine.state import state_of
 from everyagent.sessions.refusals import AskNotOpen, cannot_stop_one, closed_ask, session_lost
 from everyagent.sessions.session_context import SessionContext
 from everyagent.sessions.tool_calls import OpenCalls
@@ -53,9 +52,9 @@ class Actor:
         self.reloaded_at: float | None = None
         self.failure: Exception | None = None
         self._context = context
-        lifetime, masker = config_of(record).lifetime, context.masker_of(record)
+        masker = context.masker_of(record)
         self.machine = Machine(
-            SessionState(record, queue, context.prices, masker, lifetime, past.answered, past.sequencer),
+            state_of(record, queue, context.prices, masker, past.answered, past.sequencer),
             title=adapter.title,
             capabilities=adapter.capabilities,
             limits=context.limits,

@@ -18,6 +18,7 @@ from everyagent.model.events import SessionStarted
 from everyagent.model.ids import new_id
 from everyagent.model.limits import NO_LIMITS, AgentLimits
 from everyagent.model.parts import Json
+from everyagent.model.prices import UNPRICED, Prices
 from everyagent.model.principals import current_actor
 from everyagent.model.sessions import CreateSession, ForkOrigin, ForkSession, SessionInfo
 from everyagent.sessions.history.fork import Fork
@@ -27,6 +28,7 @@ from everyagent.sessions.launch.agents import Agents, Choice, choose
 from everyagent.sessions.launch.allowed_hosts import keepable
 from everyagent.sessions.launch.config import AnsweredIds, SessionConfig, SessionSecrets, config_of
 from everyagent.sessions.launch.isolation import IsolationPolicy, on_runner
+from everyagent.sessions.launch.known_costs import require_known_costs
 from everyagent.sessions.launch.known_secrets import MIN_CHARS
 from everyagent.sessions.launch.launcher import DEFAULT_ISOLATION, Launcher
 from everyagent.sessions.launch.secrets import redacted
@@ -59,7 +61,9 @@ class Creation:
         limits: AgentLimits = NO_LIMITS,
         max_sessions: int = 0,
         runners: RunnerSessions | None = None,
+        prices: Prices = UNPRICED,
     ) -> None:
+        self._prices = prices
         self._runners = runners or RunnerSessions()
         self._log = log
         self._agents = agents
@@ -89,6 +93,8 @@ class Creation:
             agent_mode=request.agent_mode,
             permission_mode=request.permission_mode,
         )
+        if request.budget_usd is not None:
+            require_known_costs(adapter, catalog, choice.model, self._prices, "budgetUsd")
         runner = self._runners.chosen(request)
         config = SessionConfig(
             directory=self._directory(request.directory) if runner is None else request.directory or "",
@@ -103,6 +109,8 @@ class Creation:
             limits=permitted(request.limits, self._limits),
             turn_timeout=request.turn_timeout,
             ask_timeout=request.ask_timeout,
+            budget_usd=request.budget_usd,
+            budget_tokens=request.budget_tokens,
             env=sorted({**request.env, **_checked_secrets(request)}),
             mcp=redacted(request.mcp),
             runner=runner,

@@ -46,6 +46,7 @@ from everyagent.sessions.history.tails import Tails, feed_position, type_numbers
 from everyagent.sessions.launch.agents import Agents
 from everyagent.sessions.launch.attachments import checked
 from everyagent.sessions.launch.config import config_of
+from everyagent.sessions.launch.known_costs import require_known_costs
 from everyagent.sessions.launch.launcher import Launcher
 from everyagent.sessions.machine.inputs import answer_batch, cancel_batch, message_batch, withdrawal_batch
 from everyagent.sessions.machine.messages import masked_input, queued
@@ -156,6 +157,8 @@ class Sessions:
         await self._writable(session_id)
         async with self._supervisor.hold(session_id) as actor:
             catalog = await actor.adapter.catalog()
+            if request.budget_usd:
+                require_known_costs(actor.adapter, catalog, actor.record.model, self.services.prices, "budgetUsd")
             await actor.submit(lambda _, record: update_batch(record, request, actor.adapter, catalog))
         return await self.get(session_id)
 

@@ -20,7 +20,11 @@ app.command(
     help="List the messages that wait for their turn, or withdraw some.",
 )
 app.command("everyagent.cli.sessions.rename:rename", name="rename", help="Set a session's title.")
-app.command("everyagent.cli.sessions.set:set_session", name="set", help="Change how long a session waits for answers.")
+app.command(
+    "everyagent.cli.sessions.set:set_session",
+    name="set",
+    help="Change a session's budget, and how long it waits for answers.",
+)
 app.command("everyagent.cli.sessions.answer:answer", name="answer", help="Answer an ask of a session's agent.")
 app.command("everyagent.cli.sessions.cancel:cancel", name="cancel", help="Stop the running turn and keep the session.")
 app.command(

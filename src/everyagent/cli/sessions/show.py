@@ -43,6 +43,11 @@ def _ask_timeout(timeout: AskTimeout | None) -> str | None:
     return f"{timeout.seconds:g} s, then permission: {timeout.permission}, question: {answer}"
 
 
+def _budget(info: SessionInfo) -> str:
+    tokens = None if info.budget_tokens is None else f"{info.budget_tokens:,} tokens"
+    return " · ".join(each for each in (cost(info.budget_usd), tokens) if each)
+
+
 def _facts(info: SessionInfo) -> list[tuple[str, str]]:
     origin = info.forked_from
     facts = [
@@ -58,6 +63,7 @@ def _facts(info: SessionInfo) -> list[tuple[str, str]]:
         ("limits", " · ".join(f"{name} {value}" for name, value in _limits(info.limits))),
         ("turn timeout", None if info.turn_timeout is None else f"{info.turn_timeout:g} s"),
         ("ask timeout", _ask_timeout(info.ask_timeout)),
+        ("budget", _budget(info)),
         ("directory", info.directory),
         ("native id", info.native_session_id),
         ("forked from", f"{origin.session_id} at {origin.sequence}" if origin else None),

@@ -79,6 +79,8 @@ def create(
     limits: AgentLimits = NO_LIMITS,
     turn_timeout: float | None = None,
     ask_timeout: AskTimeout | None = None,
+    budget_usd: float | None = None,
+    budget_tokens: int | None = None,
     system_prompt: str | None = None,
     metadata: Mapping[str, str] | None = None,
     runner: RunnerChoice | None = None,
@@ -104,6 +106,8 @@ def create(
         limits=limits,
         turn_timeout=turn_timeout,
         ask_timeout=ask_timeout,
+        budget_usd=budget_usd,
+        budget_tokens=budget_tokens,
         system_prompt=system_prompt,
         metadata=dict(metadata or {}),
     )
@@ -121,6 +125,8 @@ def update(
     metadata: Mapping[str, str | None] | UnsetType = UNSET,
     tool_policies: ToolPolicies | UnsetType = UNSET,
     ask_timeout: AskTimeout | UnsetType | None = UNSET,
+    budget_usd: float | UnsetType | None = UNSET,
+    budget_tokens: int | UnsetType | None = UNSET,
 ) -> ApiCall[SessionInfo]:
     """Change the given settings of a session. A metadata value of None removes that key."""
     request = UpdateSession(
@@ -132,6 +138,8 @@ def update(
         metadata=UNSET if isinstance(metadata, UnsetType) else dict(metadata),
         tool_policies=tool_policies,
         ask_timeout=ask_timeout,
+        budget_usd=budget_usd,
+        budget_tokens=budget_tokens,
     )
     call = post(path("sessions", session_id), _info, request)
     return ApiCall(method="PATCH", path=call.path, decode=_info, body=call.body)

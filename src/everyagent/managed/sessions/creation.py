@@ -20,7 +20,7 @@ from everyagent.managed.resources.environments.networking import hosts_of
 from everyagent.managed.resources.environments.shape import Environment, SelfHosted
 from everyagent.managed.resources.environments.store import EnvironmentStore
 from everyagent.managed.resources.vaults.store import VaultStore
-from everyagent.managed.sessions.budgets import refuse_blind, refuse_spent
+from everyagent.managed.sessions.budgets import refuse_spent
 from everyagent.managed.sessions.conversation import Talking
 from everyagent.managed.sessions.initial_events import InitialEvents
 from everyagent.managed.sessions.presentation import new_session
@@ -32,6 +32,7 @@ from everyagent.model.policies import UNRESTRICTED, ToolPolicies
 from everyagent.model.sessions import CreateSession
 from everyagent.sessions import Sessions
 from everyagent.sessions.launch.allowed_hosts import no_shell
+from everyagent.sessions.launch.known_costs import require_known_costs
 
 
 class SessionCreation:
@@ -112,7 +113,7 @@ class SessionCreation:
         model = model_for(catalog, agent.model.id)
         if asked.budget:
             refuse_spent(asked.budget, 0.0)
-            refuse_blind(adapter, catalog, model, self._sessions.services.prices)
+            require_known_costs(adapter, catalog, model, self._sessions.services.prices)
         policies = policies_of(agent.tools, self_hosted=document.self_hosted)
         trusting = policies == ToolPolicies(default="allow")
         policies = UNRESTRICTED if trusting and not adapter.capabilities.tool_policies else fitted(policies, catalog)

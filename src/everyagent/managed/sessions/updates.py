@@ -13,12 +13,13 @@ from everyagent.managed.projection.projector import Projector
 from everyagent.managed.resources.agents.shape import SessionAgent
 from everyagent.managed.resources.agents.store import changed_for_session
 from everyagent.managed.resources.agents.tool_policies import custom_tools, fitted, policies_of
-from everyagent.managed.sessions.budgets import refuse_blind, refuse_spent
+from everyagent.managed.sessions.budgets import refuse_spent
 from everyagent.managed.sessions.shape import SessionUpdate
 from everyagent.model.events import SessionUpdated
 from everyagent.model.parts import Object
 from everyagent.model.prices import Prices
 from everyagent.sessions.launch.config import config_of
+from everyagent.sessions.launch.known_costs import require_known_costs
 from everyagent.sessions.launch.tool_policies import enforceable
 from everyagent.sessions.machine.inputs import Batch
 
@@ -77,7 +78,7 @@ class Changing:
         if asked is UNSET or budget == projection.document.budget:
             return UNSET
         if asked:
-            refuse_blind(self._adapter, self._catalog, record.model, self._prices)
+            require_known_costs(self._adapter, self._catalog, record.model, self._prices)
             refuse_spent(asked, projection.state.cost_usd + projection.state.spent_usd)
         return budget
 

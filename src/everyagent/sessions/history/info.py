@@ -33,6 +33,8 @@ def info_of(record: SessionRecord) -> SessionInfo:
         limits=config.limits,
         turn_timeout=config.turn_timeout,
         ask_timeout=config.ask_timeout,
+        budget_usd=config.budget_usd,
+        budget_tokens=config.budget_tokens,
         system_prompt=config.system_prompt,
         usage=record.usage,
         cost_usd=record.cost_usd,

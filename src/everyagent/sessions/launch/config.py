@@ -45,6 +45,8 @@ class SessionConfig(Struct, frozen=True, kw_only=True, omit_defaults=True):
     limits: AgentLimits = NO_LIMITS
     turn_timeout: float | None = None
     ask_timeout: AskTimeout | None = None
+    budget_usd: float | None = None
+    budget_tokens: int | None = None
     forked_from: ForkOrigin | None = None
     answered: AnsweredIds = AnsweredIds()
     runner: str | None = None

@@ -5,7 +5,7 @@ from typing import Literal
 from msgspec.structs import replace
 
 from everyagent.agents.adapter import Death, Prompt
-from everyagent.model.events import EventData, TurnEnded
+from everyagent.model.events import Error, EventData, TurnEnded
 from everyagent.sessions.machine.announced import AnnouncedCalls
 
 
@@ -31,6 +31,12 @@ class ActiveTurn:
         self.stop_reason: Literal["interrupted", "budget"] = "interrupted"
         self.tries = 0
         self.announced = announced or AnnouncedCalls()
+
+    def stop_for(self, reason: Literal["interrupted", "budget"], notice: EventData | None) -> None:
+        """The daemon stops it. An `Error` is also the reason why it fails."""
+        self.stop_reason = reason
+        if isinstance(notice, Error):
+            self.failure = notice.message
 
     def ended_by(self, data: EventData) -> EventData:
         """The agent's end of this turn, with the daemon's reason if it stopped it. Other events stay as they are."""

@@ -28,6 +28,11 @@ class Costs:
         self._requests = 0
         self._priced = False
 
+    @property
+    def running(self) -> tuple[float, Usage]:
+        """The cost and usage of the running turn so far, as far as they are known."""
+        return self._cost or 0.0, self._used
+
     def completed(self, data: EventData) -> EventData:
         """The event with its usage and cost, as far as they can be known."""
         match data:
@@ -36,7 +41,9 @@ class Costs:
             case ModelResponded():
                 return self._response(data)
             case TurnEnded():
-                return self._turn(data)
+                ended = self._turn(data)
+                self._reset()
+                return ended
             case SessionUpdated() if data.model is not UNSET:
                 self._model = data.model
             case _:

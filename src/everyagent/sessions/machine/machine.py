@@ -10,7 +10,7 @@ import msgspec
 
 from everyagent.agents.adapter import Capabilities, Death, DecodedFrame, Echo, NativeSession, Synthetic
 from everyagent.model.asks import Answer
-from everyagent.model.events import Error, ItemDelta, SessionEnded, SessionStatus, SessionUpdated
+from everyagent.model.events import ItemDelta, SessionEnded, SessionStatus, SessionUpdated
 from everyagent.sessions.limits import Limits
 from everyagent.sessions.machine import answering, asking, closing, effects, endings, inputs, lifetimes
 from everyagent.sessions.machine.active_turn import ActiveTurn
@@ -123,9 +123,7 @@ class Machine:
             self._begin_next(decision)
         stopped = state.turn if batch.interrupt else None
         if stopped:
-            stopped.stop_reason = batch.stop_reason
-        if stopped and isinstance(batch.notice, Error):
-            stopped.failure = batch.notice.message
+            stopped.stop_for(batch.stop_reason, batch.notice)
         decision.patient = decision.stopped = stopped is not None
         transaction.begin_frame(batch.direction, batch.frame, optional=not batch.recorded, actor=batch.actor)
         parked = state.parked
@@ -166,7 +164,9 @@ class Machine:
         return [(asks.resolve(ask_id, answer), answer) for ask_id, answer in batch.answers]
 
     def _is_steered(self, submission: Submission | None) -> bool:
-        """Whether it goes into the running turn. Raises if the agent cannot take it there."""
+        """Whether it goes into the running turn. Raises if it cannot be taken."""
+        if submission and self.state.budget:
+            self.state.budget.refuse_message(self.state.position)
         wanted = submission is not None and submission.entries[0].message.delivery == "steer"
         if not wanted or not self.state.turn or not self.state.live:
             if submission and 0 < self._limits.max_queued_messages <= len(self.state.queue):
@@ -219,7 +219,7 @@ class Machine:
 
     @property
     def _blocked(self) -> bool:
-        return self.state.parked or (self.projection is not None and self.projection.blocked)
+        return self.state.parked or self.state.over_budget or bool(self.projection and self.projection.blocked)
 
     def _begin_next(self, decision: Decision) -> None:
         state, transaction = self.state, decision.transaction
@@ -259,14 +259,13 @@ class Machine:
         settle(self.state, decision, rest)
 
     def _prompt_failed(self, failed: inputs.PromptFailed, decision: Decision) -> None:
-        turn, error = failed.turn, failed.error
-        if turn is not self.state.turn or self.state.ending:
+        state, turn, error = self.state, failed.turn, failed.error
+        if turn is not state.turn or state.ending:
             return
         decision.note({"cause": "prompt_failed", "detail": str(error)})
-        decision.transaction.emit(endings.not_started(self.state.sequencer, error, turn))
-        had_agent = self.state.position.native_session_id is not None
-        final = lifetimes.without_process(self.state.lifetime, error, had_agent=had_agent)
-        self._finish_turn(decision, final=final)
+        decision.transaction.emit(endings.not_started(state.sequencer, error, turn))
+        had_agent = state.position.native_session_id is not None
+        self._finish_turn(decision, final=lifetimes.without_process(state.lifetime, error, had_agent=had_agent))
 
     def _receive(self, frames: Sequence[DecodedFrame], decision: Decision) -> None:
         state, transaction, sequencer, turn = self.state, decision.transaction, self.state.sequencer, self.state.turn
@@ -318,8 +317,8 @@ class Machine:
             decision.note({"cause": "too_many_asks"})
             answering.answer(state, refused, decision)
         settle(self.state, decision)
-        if self.projection:
-            self._heed_projection(self.projection, decision)
+        if self.projection or state.budget:
+            self._heed_budget(decision)
 
     def _follow_turn(self, decision: Decision) -> ActiveTurn | None:
         """The agent ended the turn, or began one by itself, or both."""
@@ -330,14 +329,15 @@ class Machine:
             state.turn = ActiveTurn(state.sequencer.turn_id, None, announced_in(state.record))
         return state.turn
 
-    def _heed_projection(self, projection: Projection, decision: Decision) -> None:
+    def _heed_budget(self, decision: Decision) -> None:
         """Stop a turn that is over its budget."""
-        state = self.state
+        turn = self.state.turn
         decision.transaction.end_frame()
-        if projection.overspent and state.turn and not state.turn.cancelled:
+        overspent = self.state.over_budget or (self.projection is not None and self.projection.overspent)
+        if overspent and turn and not turn.cancelled:
             decision.note({"cause": "budget_reached"})
-            state.turn.stop_reason = "budget"
-            self._interrupt(state.turn, "The turn was interrupted.", decision)
+            turn.stop_reason = "budget"
+            self._interrupt(turn, "The turn was interrupted.", decision)
 
     def _agent_ready(self, turn: ActiveTurn, decision: Decision) -> None:
         state = self.state

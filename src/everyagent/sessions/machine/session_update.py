@@ -49,9 +49,10 @@ def update_batch(record: SessionRecord, request: UpdateSession, adapter: Adapter
         policies = enforceable(request.tool_policies, adapter, catalog, config.tools)
         config = replace(config, tool_policies=policies)
         updated, change = replace(updated, tool_policies=policies), replace(change, policies=policies)
-    if request.ask_timeout is not UNSET and request.ask_timeout != config.ask_timeout:
-        config = replace(config, ask_timeout=request.ask_timeout)
-        updated = replace(updated, ask_timeout=request.ask_timeout)
+    for name in ("ask_timeout", "budget_usd", "budget_tokens"):
+        asked = getattr(request, name)
+        if asked is not UNSET and asked != getattr(config, name):
+            config, updated = replace(config, **{name: asked}), replace(updated, **{name: asked})
     if updated == SessionUpdated():
         return None
     return Batch(

@@ -11,8 +11,9 @@ from everyagent.model.asks import Answer
 from everyagent.model.events import SessionStatus
 from everyagent.model.prices import UNPRICED, Prices
 from everyagent.model.sessions import Lifetime
-from everyagent.sessions.launch.config import SessionConfig
+from everyagent.sessions.launch.config import SessionConfig, config_of
 from everyagent.sessions.machine.active_turn import ActiveTurn
+from everyagent.sessions.machine.budgets import Budget, budget_of
 from everyagent.sessions.machine.parked import NONE_ANSWERED, Answered
 from everyagent.sessions.machine.sequencer import Emission, Sequencer
 from everyagent.sessions.machine.session_mask import SessionMask
@@ -30,6 +31,7 @@ class SessionState:
 
     __slots__ = (
         "answered",
+        "budget",
         "early",
         "ending",
         "lifetime",
@@ -54,7 +56,9 @@ class SessionState:
         lifetime: Lifetime = "open",
         answered: Answered = NONE_ANSWERED,
         sequencer: Sequencer | None = None,
+        budget: Budget | None = None,
     ) -> None:
+        self.budget = budget
         self.answered = answered
         self.early: Mapping[str, Answer] = {}
         self.lifetime: Lifetime = lifetime
@@ -73,7 +77,9 @@ class SessionState:
     def configure(self, config: bytes, transaction: Transaction) -> None:
         """The session has this configuration from now on."""
         transaction.change(config=config)
-        self.sequencer.asks.timeout = msgspec.json.decode(config, type=SessionConfig).ask_timeout
+        decoded = msgspec.json.decode(config, type=SessionConfig)
+        self.sequencer.asks.timeout = decoded.ask_timeout
+        self.budget = budget_of(decoded)
 
     @property
     def ended(self) -> bool:
@@ -96,6 +102,10 @@ class SessionState:
         return turn if turn and turn.prompted and not turn.cancelled and not len(self.sequencer.asks) else None
 
     @property
+    def over_budget(self) -> bool:
+        return self.budget is not None and self.budget.used_up(self.position)
+
+    @property
     def parked(self) -> bool:
         """Asks are open, and no agent runs that waits for them: no turn begins before they are closed."""
         return len(self.sequencer.asks) > 0 and self.sequencer.turn_id is None and not self.live
@@ -116,3 +126,16 @@ class SessionState:
         twin.sequencer = self.sequencer.copy()
         twin.queue = [*self.queue]
         return twin
+
+
+def state_of(
+    record: SessionRecord,
+    queue: Sequence[Input],
+    prices: Prices,
+    masker: Masker,
+    answered: Answered,
+    sequencer: Sequencer,
+) -> SessionState:
+    """The state of a session that goes on."""
+    config = config_of(record)
+    return SessionState(record, queue, prices, masker, config.lifetime, answered, sequencer, budget_of(config))

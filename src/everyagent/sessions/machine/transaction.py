@@ -333,8 +333,8 @@ class Transaction:
         )
 
 
-#: Policies and times are in `config`; the native session is set with `set_native_session`.
-_NOT_UPDATED = ("tool_policies", "ask_timeout", "native_session_id")
+#: The others are in `config`; the native session is set with `set_native_session`.
+_NOT_UPDATED = ("tool_policies", "ask_timeout", "budget_usd", "budget_tokens", "native_session_id")
 _UPDATED = tuple(name for name in SessionUpdated.__struct_fields__ if name not in _NOT_UPDATED)
 
 
