@@ -214,6 +214,7 @@ async def sessions_of(
                 await take_up()
                 await webhooks.refresh()
                 tasks.start_soon(supervisor.sweep)
+                tasks.start_soon(managed.run_deployments, log)
                 yield sessions
             finally:
                 with anyio.CancelScope(shield=True):

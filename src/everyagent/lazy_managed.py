@@ -1,5 +1,6 @@
 """The Managed Agents services of a daemon, loaded at their first use, and the crash recovery of managed sessions."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeVar
@@ -46,7 +47,12 @@ class LazyManaged:
     def managed(self) -> "Managed":
         from everyagent.managed.managed import Managed
 
+        self._loaded.set()
         return Managed(self.sessions)
+
+    @cached_property
+    def _loaded(self) -> asyncio.Event:
+        return asyncio.Event()
 
     @cached_property
     def _projections(self) -> Projections:
@@ -93,6 +99,13 @@ class LazyManaged:
             tasks.start_soon(self._guarded, self.managed.initial_events.recover, left.beginnings)
         if left.memory:
             tasks.start_soon(self._guarded, self.managed.mounts.recover, left.memory)
+
+    async def run_deployments(self, log: Log) -> None:
+        """Starts scheduled runs. Without deployments, the services are not loaded for it."""
+        alone = self.sessions.services.node is None
+        if alone and not await log.records.page(RecordQuery(kind="deployment", limit=1)):
+            await self._loaded.wait()
+        await self.managed.scheduler.run()
 
     async def _turn_over(self, projection: ProjectionRecord) -> None:
         with acting_in(projection.workspace):

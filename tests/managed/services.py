@@ -16,8 +16,10 @@ from everyagent.sessions.limits import Limits
 
 
 @asynccontextmanager
-async def managed(folder: Path, *, policy: Limits | None = None, clock: Clock | None = None) -> AsyncGenerator[Managed]:
-    settings = Settings(data_dir=folder / "data", default_agent="mock")
+async def managed(
+    folder: Path, *, policy: Limits | None = None, clock: Clock | None = None, store: str | None = None
+) -> AsyncGenerator[Managed]:
+    settings = Settings(data_dir=folder / "data", default_agent="mock", store=store)
     lazy = LazyManaged()
     async with sessions_of(settings, policy=policy or Limits(), clock=clock or SystemClock(), managed=lazy):
         yield lazy.managed

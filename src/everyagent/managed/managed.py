@@ -3,6 +3,9 @@
 from msgspec.structs import replace
 
 from everyagent.errors import BadRequest, Conflict, SessionNotFound
+from everyagent.managed.deployments.runs import Runs
+from everyagent.managed.deployments.scheduler import Scheduler
+from everyagent.managed.deployments.store import DeploymentStore
 from everyagent.managed.memory.memories import Memories
 from everyagent.managed.memory.mounts import Mounts
 from everyagent.managed.memory.stores import MemoryStores
@@ -73,18 +76,32 @@ class Managed:
         self.initial_events = InitialEvents(sessions, records, self.talking, self.workspaces)
         self.judge = OutcomeJudge(sessions, prompts, self.credentials)
         self.threads = SessionThreads(sessions.projected, self.talking)
+        creating = SessionCreation(
+            sessions,
+            agents=self.agents,
+            environments=self.environments,
+            vaults=self.vaults,
+            resources=self.resources,
+            workspaces=self.workspaces,
+            talking=self.talking,
+            beginnings=self.initial_events,
+        )
+        self.deployments = DeploymentStore(
+            records,
+            services.vault,
+            services.clock,
+            agents=self.agents,
+            environments=self.environments,
+            vaults=self.vaults,
+            talking=self.talking,
+        )
+        self.runs = Runs(records, services.clock, sessions, deployments=self.deployments, creating=creating)
+        self.scheduler = Scheduler(
+            records, services.clock, self.deployments, self.runs, clustered=services.node is not None
+        )
         self.managed_sessions = ManagedSessions(
             sessions,
-            creating=SessionCreation(
-                sessions,
-                agents=self.agents,
-                environments=self.environments,
-                vaults=self.vaults,
-                resources=self.resources,
-                workspaces=self.workspaces,
-                talking=self.talking,
-                beginnings=self.initial_events,
-            ),
+            creating=creating,
             resources=self.resources,
             mounts=self.mounts,
             streams=self.talking.streams,

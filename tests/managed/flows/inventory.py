@@ -2,7 +2,17 @@
 
 from loose import Loose
 
-RESOURCES = ("agents", "environments", "sessions", "vaults", "files", "skills", "memory_stores", "deployments")
+RESOURCES = (
+    "agents",
+    "environments",
+    "sessions",
+    "vaults",
+    "files",
+    "skills",
+    "memory_stores",
+    "deployments",
+    "deployment_runs",
+)
 
 
 def flow(client: Loose) -> None:

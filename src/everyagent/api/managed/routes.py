@@ -3,6 +3,7 @@
 from everyagent.api.managed import (
     about,
     agents,
+    deployments,
     environments,
     events,
     files,
@@ -22,6 +23,7 @@ ROUTES: tuple[Route, ...] = tuple(
     for table in (
         agents.routes,
         environments.routes,
+        deployments.routes,
         work.routes,
         sessions.routes,
         events.routes,

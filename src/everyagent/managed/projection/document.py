@@ -24,6 +24,7 @@ class SessionDocument(Struct, frozen=True, kw_only=True, omit_defaults=True):
     vault_ids: list[str] = []
     budget: Object | None = None
     self_hosted: bool = False
+    deployment_id: str | None = None
     threads: dict[str, Thread] = {}
     outcomes: list[SessionOutcome] = []
 

@@ -53,6 +53,23 @@ async def page_of(records: Records, query: RecordQuery, page: str | None, shown:
     )
 
 
+async def filtered_page(
+    records: Records, query: RecordQuery, page: str | None, shown: Callable[[Record], T], wanted: Callable[[T], bool]
+) -> Page[T]:
+    """A page of those that are wanted, for filters that the records do not have."""
+    after = position(page, query.order) if page else None
+    found: list[tuple[int, T]] = []
+    more = True
+    while more and len(found) <= query.limit:
+        some = await records.page(replace(query, after=after))
+        more, some = len(some) > query.limit, some[: query.limit]
+        each = ((record.number, shown(record)) for record in some)
+        found += [(number, value) for number, value in each if wanted(value)]
+        after = some[-1].number if some else after
+    rest, found = len(found) > query.limit, found[: query.limit]
+    return Page(data=[value for _, value in found], next_page=cursor(found[-1][0], query.order) if rest else None)
+
+
 def micros(moment: datetime | None) -> int | None:
     """Microseconds since the epoch; a time without a zone is taken as UTC."""
     if moment is None:

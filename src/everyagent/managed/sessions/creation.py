@@ -1,7 +1,8 @@
 """Creates managed sessions from an agent's snapshot, an environment and a coding agent."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import anyio
 import msgspec
@@ -22,7 +23,7 @@ from everyagent.managed.resources.environments.store import EnvironmentStore
 from everyagent.managed.resources.vaults.store import VaultStore
 from everyagent.managed.sessions.budgets import refuse_spent
 from everyagent.managed.sessions.conversation import Talking
-from everyagent.managed.sessions.initial_events import InitialEvents
+from everyagent.managed.sessions.initial_events import InitialEvents, PendingEvent
 from everyagent.managed.sessions.presentation import new_session
 from everyagent.managed.sessions.shape import ManagedSession, SessionCreate
 from everyagent.managed.workspace.store import ResourceStore
@@ -33,6 +34,14 @@ from everyagent.model.sessions import CreateSession
 from everyagent.sessions import Sessions
 from everyagent.sessions.launch.allowed_hosts import no_shell
 from everyagent.sessions.launch.known_costs import require_known_costs
+
+
+class Origin(NamedTuple):
+    """The deployment that a session is created for, with the session's id and first events."""
+
+    session_id: str
+    deployment_id: str
+    events: "Sequence[PendingEvent]"
 
 
 class SessionCreation:
@@ -58,7 +67,10 @@ class SessionCreation:
         self._beginnings = beginnings
 
     async def create(
-        self, asked: SessionCreate, receipt: Callable[[ManagedSession], Receipt] | None = None
+        self,
+        asked: SessionCreate,
+        receipt: Callable[[ManagedSession], Receipt] | None = None,
+        origin: Origin | None = None,
     ) -> ManagedSession:
         """Creates the session with its resources and receipt: all or nothing."""
         agent = await self._agents.for_session(asked.agent)
@@ -66,7 +78,7 @@ class SessionCreation:
         metadata = checked_metadata(asked.metadata or {})
         for vault_id in asked.vault_ids or []:
             await self._vaults.retrieve_active(vault_id)
-        session_id = new_id("sesn_")
+        session_id = origin.session_id if origin else new_id("sesn_")
         document = SessionDocument(
             agent=msgspec.to_builtins(agent),
             environment_id=environment.id,
@@ -74,8 +86,9 @@ class SessionCreation:
             vault_ids=asked.vault_ids or [],
             budget=msgspec.to_builtins(asked.budget) if asked.budget else None,
             self_hosted=isinstance(environment.config, SelfHosted),
+            deployment_id=origin.deployment_id if origin else None,
         )
-        events = asked.initial_events or []
+        events: Sequence[PendingEvent] = origin.events if origin else asked.initial_events or []
         await self._talking.check(events)
         staged = bool(events or asked.resources)
         if staged:

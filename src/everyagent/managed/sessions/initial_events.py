@@ -1,23 +1,26 @@
 """Stores the initial events of a new session until they are sent, so that a crash neither loses nor repeats them."""
 
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import msgspec
 
 from everyagent.errors import SessionNotFound
 from everyagent.log.log import Receipt
 from everyagent.log.records import Delete, Insert, Record, Records
-from everyagent.managed.sessions.client_events import UserDefineOutcome, UserMessage
+from everyagent.managed.sessions.client_events import SystemMessage, UserDefineOutcome, UserMessage
 from everyagent.managed.sessions.conversation import Talking
 from everyagent.managed.workspace.workspace import Workspaces
 from everyagent.sessions import Sessions
 
 KIND = "session_beginning"
+#: Deployments have system messages, too.
+PendingEvent: TypeAlias = UserMessage | UserDefineOutcome | SystemMessage
 
 
 class PendingEvents(msgspec.Struct, frozen=True, kw_only=True):
     session_id: str
-    events: list[UserMessage | UserDefineOutcome]
+    events: list[PendingEvent]
 
 
 class InitialEvents:
@@ -27,12 +30,12 @@ class InitialEvents:
         self._talking = talking
         self._workspaces = workspaces
 
-    async def keep(self, session_id: str, events: Sequence[UserMessage | UserDefineOutcome]) -> None:
+    async def keep(self, session_id: str, events: Sequence[PendingEvent]) -> None:
         """Stores the events, before the session exists."""
         body = msgspec.json.encode(PendingEvents(session_id=session_id, events=[*events]))
         await self._records.write(Insert(kind=KIND, id=_id(session_id), body=body))
 
-    async def begin(self, session_id: str, events: Sequence[UserMessage | UserDefineOutcome]) -> None:
+    async def begin(self, session_id: str, events: Sequence[PendingEvent]) -> None:
         """Sends the events to the session, unless it has them already."""
         key = f"begin {session_id}"  # no client's: theirs have no spaces
         if events and await self._sessions.receipt(key) is None:

@@ -18,7 +18,14 @@ from everyagent.managed.resources.vaults.store import VaultStore
 from everyagent.managed.sessions.conversation import time_bounds
 from everyagent.managed.sessions.creation import SessionCreation
 from everyagent.managed.sessions.presentation import document_of, shown
-from everyagent.managed.sessions.shape import ManagedSession, SessionCreate, SessionListQuery, SessionUpdate, TwoWayPage
+from everyagent.managed.sessions.shape import (
+    DEPLOYMENT_KIND,
+    ManagedSession,
+    SessionCreate,
+    SessionListQuery,
+    SessionUpdate,
+    TwoWayPage,
+)
 from everyagent.managed.sessions.streams import Streams
 from everyagent.managed.sessions.updates import Changing
 from everyagent.managed.workspace.store import ResourceStore
@@ -57,8 +64,6 @@ class ManagedSessions:
 
     async def list(self, asked: SessionListQuery) -> TwoWayPage[ManagedSession]:
         """Cursors lead to the next or the previous page; the page before the first is null."""
-        if asked.deployment_id:
-            return TwoWayPage(data=[], next_page=None, prev_page=None)
         back = asked.page is not None and asked.page.startswith(_BACK)
         place = position(asked.page.removeprefix(_BACK), asked.order) if asked.page else None
         ascending = (asked.order == "asc") != back
@@ -67,7 +72,7 @@ class ManagedSessions:
             statuses=asked.statuses,
             agent_id=asked.agent_id,
             agent_version=asked.agent_version if asked.agent_id else None,
-            owning=(MOUNT_KIND, asked.memory_store_id) if asked.memory_store_id else None,
+            owning=_owning(asked),
             since=since,
             until=until,
             archived=asked.include_archived,
@@ -126,6 +131,15 @@ class ManagedSessions:
 
 
 _BACK = "back_"
+
+
+def _owning(asked: SessionListQuery) -> tuple[str, str] | None:
+    """The record by which sessions of a memory store or of a deployment are found."""
+    if asked.memory_store_id and asked.deployment_id:
+        raise BadRequest("List sessions by `memory_store_id` or by `deployment_id`.", field="deployment_id")
+    if asked.memory_store_id:
+        return MOUNT_KIND, asked.memory_store_id
+    return (DEPLOYMENT_KIND, asked.deployment_id) if asked.deployment_id else None
 
 
 def _archiving(session_id: str, projection: Projector) -> Batch:

@@ -12,6 +12,8 @@ from everyagent.managed.workspace.shape import MAX_RESOURCES, ResourceParams
 from everyagent.model.parts import Object
 
 SessionStatus: TypeAlias = Literal["rescheduling", "running", "idle", "terminated"]
+#: The kind of the record that a session belongs to a deployment, whose id is its key.
+DEPLOYMENT_KIND = "session_deployment"
 Title: TypeAlias = Annotated[str, Meta(max_length=512)]
 T = TypeVar("T")
 
