@@ -10,6 +10,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from everyagent.agents.stability import stability_of
+
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden"
 PAGES = [ROOT / "README.md", ROOT / "docs" / "agents" / "README.md"]
@@ -40,6 +42,7 @@ class Data(msgspec.Struct):
     cost_usd: float | None = None
     retry: Mapping[str, object] | None = None
     title: str | None = None
+    native_session_id: str | None = None
     permission_mode: str | None = None
     stop_reason: str = ""
 
@@ -66,9 +69,14 @@ FEATURES: dict[str, Callable[[Row], object]] = {
     "output while a command runs": lambda row: row.type == "item.delta" and row.data.kind == "tool_output",
     "exit codes": _part(lambda part: part.exit_code is not None),
     "files": _part(lambda part: part.type == "file_ref"),
+    "images": _part(lambda part: part.type == "image"),
     "diffs": _part(lambda part: part.diff),
     "MCP tools": _part(lambda part: part.mcp_server),
     "sub-agents": lambda row: row.data.item.subagent,
+    "start of the session": lambda row: row.type == "session.updated" and row.data.native_session_id,
+    "echo of user messages": lambda row: (
+        row.type == "item.completed" and row.data.item.role == "user" and not row.data.item.subagent
+    ),
     "permissions": lambda row: row.type == "permission.requested",
     "questions": lambda row: row.type == "question.requested",
     "plans and to-do lists": lambda row: row.data.item.name in ("plan", "todos", "todo"),
@@ -103,6 +111,7 @@ def covered(agent: str) -> set[str]:
 def matrix() -> str:
     seen = {agent: covered(agent) for agent in AGENTS}
     head = f"| | {' | '.join(f'`{agent}`' for agent in AGENTS)} |\n|---|{'---|' * len(AGENTS)}\n"
+    head += f"| stability | {' | '.join(stability_of(agent) for agent in AGENTS)} |\n"
     return head + "".join(
         f"| {name} | {' | '.join('yes' if name in seen[agent] else '' for agent in AGENTS)} |\n" for name in FEATURES
     )

@@ -156,3 +156,5 @@ async def test_agents_show_their_capabilities_and_unknown_frames(inspector: Insp
     await expect(mock).to_contain_text("file attachments")
     claude = inspector.page.get_by_role("article", name="Claude Code")
     await expect(claude.get_by_role("button", name=re.compile("Install"))).to_be_visible()
+    await expect(claude).to_contain_text("stable")
+    await expect(inspector.page.get_by_role("article", name="Amp")).to_contain_text("experimental")

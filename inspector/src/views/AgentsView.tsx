@@ -39,6 +39,7 @@ function AgentCard({ agent }: { agent: Agent }) {
         <h2>{agent.title}</h2>
         <code class="muted">{agent.id}</code>
         <span class="spring" />
+        <span class={`tag ${agent.stability === "stable" ? "good" : "warn"}`}>{agent.stability}</span>
         <span class={`tag ${agent.installed ? "good" : ""}`}>{agent.installed ? "installed" : "not installed"}</span>
       </header>
       {agent.problem && <p class="problem">{agent.problem}</p>}

@@ -147,6 +147,10 @@ class Agent:
         content = [{"type": "content", "content": {"type": "text", "text": "the result"}}]
         self.update("tool_call_update", toolCallId="c9", status="completed", title="unannounced", content=content)
 
+    def do_hologram(self, rest: str) -> None:
+        """An update of a type that nobody knows."""
+        self.update("hologram", depth={"z": 3})
+
     def do_twice(self, rest: str) -> None:
         """Two permission requests with one id."""
         call = {"toolCallId": "c1", "title": "one", "kind": "execute", "rawInput": {"command": "one"}}

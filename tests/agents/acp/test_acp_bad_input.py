@@ -20,6 +20,7 @@ from everyagent.agents.supervision import TaskSupervisor
 from everyagent.model.agents import OwnAgent
 from everyagent.model.events import Error, ItemDelta, PermissionRequested, PermissionResolved, TurnEnded, Unparsed
 from everyagent.model.items import text_of
+from everyagent.model.parts import JsonPart
 
 
 def test_another_protocol_version_is_a_clear_error(session: OwnSession) -> None:
@@ -87,6 +88,15 @@ def test_the_second_of_two_permissions_with_one_id_is_kept_as_unparsed(session: 
     assert ["second request with the id 7" in each.error for each in session.all(Unparsed)] == [True]
 
 
+def test_an_update_of_an_unknown_type_is_an_item_with_its_json(session: OwnSession) -> None:
+    session.create().turn("hologram")
+    (unknown,) = session.items("unknown")
+    assert (unknown.name, unknown.content) == (
+        "hologram",
+        [JsonPart(json={"sessionUpdate": "hologram", "depth": {"z": 3}})],
+    )
+
+
 def test_updates_after_the_end_of_a_turn_are_kept_outside_of_it(session: OwnSession) -> None:
     session.create().turn("late")
     late = session.until(
@@ -110,10 +120,9 @@ def test_a_flood_is_complete(session: OwnSession) -> None:
 def test_unknown_messages_are_kept_and_unknown_requests_refused(session: OwnSession) -> None:
     assert session.create().said("odd") == "Refused -32601"
     errors = [each.error for each in session.all(Unparsed)]
-    assert len(errors) == 6
-    assert [
-        word for word in ("telepathy", "vendor/news", "vendor/question") if not any(word in each for each in errors)
-    ] == []
+    assert len(errors) == 5
+    assert [word for word in ("vendor/news", "vendor/question") if not any(word in each for each in errors)] == []
+    assert [item.name for item in session.items("unknown")] == ["telepathy"]
 
 
 def test_an_agent_that_ignores_a_cancel_is_ended(session: OwnSession) -> None:

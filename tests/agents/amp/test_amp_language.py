@@ -125,10 +125,11 @@ def test_an_unknown_frame_is_named() -> None:
     assert "system/from_the_future" in draft.error
 
 
-def test_an_unknown_block_is_unparsed_and_the_others_are_kept() -> None:
-    drafts = assistant_message(prompted(), text("Here:"), {"type": "hologram"})
-    assert [draft.error for draft in drafts if isinstance(draft, Unparsed)] == ["unknown block 'hologram'"]
-    assert len(items(drafts)) == 1
+def test_an_unknown_block_is_an_item_with_its_json() -> None:
+    drafts = assistant_message(prompted(), text("Here:"), {"type": "hologram", "depth": [1, {"z": 2}]})
+    message, unknown = items(drafts)
+    assert (unknown.kind, unknown.name, unknown.parent_id) == ("unknown", "hologram", message.item_id)
+    assert unknown.content == [JsonPart(json={"type": "hologram", "depth": [1, {"z": 2}]})]
 
 
 def test_redacted_thinking_is_a_private_reasoning_part() -> None:

@@ -57,9 +57,10 @@ def test_an_ignored_frame_yields_no_events(name: str) -> None:
 
 @given(st.binary() | st.text().map(str.encode))
 def test_any_bytes_decode_as_unparsed(body: bytes) -> None:
+    """Bytes that begin like a result end the turn, too."""
     decoded = ClaudeDecoder().decode(Line(body))
     assert decoded.frame.body == body
-    assert [type(draft) for draft in decoded.drafts] == [Unparsed]
+    assert [type(draft) for draft in decoded.drafts if not isinstance(draft, TurnEnded)] == [Unparsed]
 
 
 _json = st.recursive(

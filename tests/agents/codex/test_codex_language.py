@@ -16,7 +16,8 @@ from everyagent.agents.codex.protocol import requests, rpc, wire
 from everyagent.agents.codex.protocol.routing import ThreadRouter
 from everyagent.errors import AgentFailed
 from everyagent.model.asks import PermissionAnswer, QuestionAnswer
-from everyagent.model.events import PermissionRequested, PermissionResolved, Unparsed
+from everyagent.model.events import ItemCompleted, ItemStarted, PermissionRequested, PermissionResolved, Unparsed
+from everyagent.model.parts import JsonPart
 from everyagent.runtime.framing import Line
 
 THREAD = {"thread": {"id": "T"}}
@@ -68,10 +69,18 @@ def test_an_unknown_notification_is_unparsed() -> None:
     assert "thread/new/thing" in draft.error
 
 
-def test_an_item_of_an_unknown_type_is_unparsed() -> None:
-    item = {"type": "hologram", "id": "x"}
-    decoded = opened().decode(said(method="item/started", params={"threadId": "T", "turnId": "t", "item": item}))
-    assert isinstance(decoded.drafts[0], Unparsed)
+def test_an_item_of_an_unknown_type_is_kept_as_json() -> None:
+    item: dict[str, object] = {"type": "hologram", "id": "x", "depth": {"z": 3}}
+    decoder = opened()
+    params = {"threadId": "T", "turnId": "t", "item": item}
+    (started,) = drafts(decoder.decode(said(method="item/started", params=params)))
+    (completed,) = drafts(decoder.decode(said(method="item/completed", params=params)))
+    assert isinstance(started, ItemStarted)
+    assert isinstance(completed, ItemCompleted)
+    kept = completed.item
+    assert (kept.kind, kept.name, kept.native_item_id) == ("unknown", "hologram", "x")
+    assert kept.content == [JsonPart(json=item)]
+    assert started.item.item_id == kept.item_id
 
 
 def test_an_unknown_request_is_refused_and_unparsed() -> None:

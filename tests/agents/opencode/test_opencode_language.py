@@ -17,6 +17,7 @@ from everyagent.agents.opencode.protocol.native_event import NativeEvent
 from everyagent.agents.opencode.protocol.routing import SessionRouter
 from everyagent.model.events import Error, ItemCompleted, ItemDelta, ItemStarted, TurnEnded, Unparsed
 from everyagent.model.items import Item, text_of
+from everyagent.model.parts import JsonPart
 from everyagent.runtime.framing import Line
 
 MAIN = "ses_main"
@@ -340,7 +341,6 @@ def test_an_event_of_an_unknown_session_is_dropped() -> None:
         b"\xff\xfe",
         b'{"type":"no.such.event","properties":{}}',
         b'{"type":"message.updated","properties":{"sessionID":"ses_main","info":{"id":7}}}',
-        b'{"type":"message.part.updated","properties":{"part":{"type":"hologram","id":"p"}}}',
         b'{"type":"permission.asked","properties":{}}',
         b"[" * 100_000,
     ],
@@ -351,6 +351,17 @@ def test_an_unknown_event_is_kept_as_unparsed(body: bytes) -> None:
     decoded = decoder.decode(native_event.read(body))
     assert decoded.frame.body == body
     assert [type(draft) for draft in decoded.drafts] == [Unparsed]
+
+
+def test_a_part_of_an_unknown_type_is_an_item_with_its_json() -> None:
+    decoder = OpencodeDecoder()
+    decoder.session = MAIN
+    part: dict[str, object] = {"type": "hologram", "id": "p", "messageID": "m", "sessionID": MAIN, "depth": 3}
+    body = msgspec.json.encode({"type": "message.part.updated", "properties": {"part": part}})
+    (draft,) = decoder.decode(native_event.read(body)).drafts
+    assert isinstance(draft, ItemCompleted)
+    assert (draft.item.kind, draft.item.name, draft.item.native_item_id) == ("unknown", "hologram", "p")
+    assert draft.item.content == [JsonPart(json=part)]
 
 
 def test_an_event_that_was_too_long_is_unparsed() -> None:

@@ -146,7 +146,8 @@ class AcpDecoder:
         name = _update_heads.decode(update).session_update
         handler = UPDATES.get(name)
         if handler is None:
-            return f"unknown update {name!r}"
+            self._worked = True
+            return () if self.replaying else self._notices.unknown(name, update)
         return () if self.replaying and name in REPLAYED else handler(self, update)
 
     def message_chunk(self, raw: Raw) -> Sequence[Draft]:

@@ -2,9 +2,12 @@
 
 from collections.abc import Sequence
 
+from msgspec import Raw
+
 from everyagent.agents import items
 from everyagent.agents.acp import wire
 from everyagent.agents.adapter import Draft
+from everyagent.agents.unknown_items import unknown_item, value_at
 from everyagent.model.parts import StatusPart
 
 #: So many commands are listed; an agent may have thousands.
@@ -31,6 +34,13 @@ class AcpNotices:
     def sentence(self, text: str) -> Sequence[Draft]:
         self._last.pop("notice", None)
         return self._status("notice", [StatusPart(label="Notice", detail=text)])
+
+    def unknown(self, type: str, update: Raw) -> Sequence[Draft]:
+        """An update of a type that the adapter does not know."""
+        self._count += 1
+        return items.whole(
+            unknown_item(f"{type} {self._count}", type, value_at(bytes(update)), native=None, subagent=None)
+        )
 
     def _status(self, name: str, parts: list[StatusPart]) -> Sequence[Draft]:
         if self._last.get(name) == parts:

@@ -1,6 +1,5 @@
 """Decodes Amp's lines into drafts. No I/O; one decoder holds the state of one process's conversation."""
 
-import hashlib
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
@@ -11,8 +10,9 @@ from everyagent.agents.adapter import DecodedFrame, Draft, Echo, Frame, NativeSe
 from everyagent.agents.amp import failures, items, results, wire
 from everyagent.agents.amp.results import AmpCall
 from everyagent.agents.item_keys import ItemKeys
+from everyagent.agents.unknown_items import unknown_item, value_at
 from everyagent.agents.unparsed import BROKEN, undecodable, unparsed
-from everyagent.model.events import Error, ModelResponded, StopReason, TurnEnded, TurnStarted, Unparsed
+from everyagent.model.events import Error, ModelResponded, StopReason, TurnEnded, TurnStarted
 from everyagent.model.usage import Usage, tokens
 from everyagent.runtime.framing import Line
 
@@ -95,13 +95,13 @@ class AmpDecoder:
         if parts := items.parts(frame.message.content):
             message = self._next_key()
             drafts += items.whole(items.message(message, "assistant", parts, task))
-        for block in frame.message.content:
+        for place, block in enumerate(frame.message.content):
             if block.type == "tool_use":
                 key = self._keys.begin(block.id)
                 self._calls[block.id] = AmpCall(key, block.name, block.input, message, task)
                 drafts += items.whole(items.call(key, block, message, task))
             elif block.type not in items.SPOKEN:
-                drafts.append(_strange(block, body))
+                drafts += self._unknown(body, place, block, message, task)
         if frame.message.usage:
             used = _usage(frame.message.usage)
             self._usage += used
@@ -112,7 +112,7 @@ class AmpDecoder:
         frame = _messages.decode(body)
         drafts: list[Draft] = []
         words: list[str] = []
-        for block in frame.message.content:
+        for place, block in enumerate(frame.message.content):
             match block.type:
                 case "tool_result":
                     drafts += items.whole(
@@ -123,7 +123,7 @@ class AmpDecoder:
                 case "text":
                     words.append(block.text)
                 case _:
-                    drafts.append(_strange(block, body))
+                    drafts += self._unknown(body, place, block, None, self._task(frame.parent_tool_use_id))
         if words:
             drafts += self._echo(words, self._task(frame.parent_tool_use_id))
         return drafts
@@ -190,17 +190,22 @@ class AmpDecoder:
         self._messages += 1
         return f"{self._key} {self._messages}"
 
+    def _unknown(
+        self, body: bytes, place: int, block: wire.AmpBlock, message: str | None, task: str | None
+    ) -> Sequence[Draft]:
+        """A block of a type that the decoder does not know."""
+        json = value_at(body, "message", "content", place)
+        native = block.id or None
+        return items.whole(
+            unknown_item(self._next_key(), block.type, json, native=native, subagent=task, parent=message)
+        )
+
     def _login(self, body: bytes) -> DecodedFrame | None:
         if not self.wants_login and not body.startswith(_NO_KEY):
             return None
         self.wants_login = True
         shown, secret, _ = body.partition(_SECRET)
         return DecodedFrame(Frame("from_agent", shown + secret, "text"), ())
-
-
-def _strange(block: wire.AmpBlock, body: bytes) -> Unparsed:
-    error = f"unknown block {block.type!r}"
-    return Unparsed(error=error, location=LOCATION, raw_hash=hashlib.sha256(body).hexdigest())
 
 
 def _usage(usage: wire.AmpUsage) -> Usage:

@@ -28,6 +28,7 @@ _RESULT = b'{"type":"result",'
 _INTERRUPTED = "[Request interrupted by user"
 
 _heads = msgspec.json.Decoder(wire.ClaudeHead)
+_assistants = msgspec.json.Decoder(wire.ClaudeAssistant)
 _deltas = msgspec.json.Decoder(wire.StreamDelta)
 _subtypes = msgspec.json.Decoder(wire.Subtype)
 _tools = msgspec.json.Decoder(wire.CanUseTool)
@@ -119,9 +120,10 @@ class ClaudeDecoder:
             return self._messages.delta(_deltas.decode(body))
         return self._messages.event(frame)
 
-    def assistant(self, frame: wire.ClaudeAssistant) -> Sequence[Draft]:
+    def assistant(self, body: bytes) -> Sequence[Draft]:
+        frame = _assistants.decode(body)
         if not frame.is_api_error_message:
-            return self._messages.whole(frame)
+            return self._messages.whole(frame, body)
         self._failure_reported = True
         return (failures.final(frame, _text(frame.message)),)
 
@@ -274,7 +276,7 @@ def _retry(frame: wire.ApiRetry) -> tuple[Error]:
 #: Every frame that becomes events. `docs/agents/claude.md` documents each.
 MAPPED: dict[str, Handler] = {
     "stream_event": ClaudeDecoder.stream,
-    "assistant": _typed(wire.ClaudeAssistant, ClaudeDecoder.assistant),
+    "assistant": ClaudeDecoder.assistant,
     "user": _typed(wire.ClaudeUser, ClaudeDecoder.user),
     "result": _typed(wire.ClaudeResult, ClaudeDecoder.result),
     "control_request": _typed(wire.ControlRequest, ClaudeDecoder.asked),

@@ -16,6 +16,7 @@ from everyagent.agents.claude.turns import used
 from everyagent.agents.item_keys import ItemKeys
 from everyagent.agents.mcp_names import server_and_tool
 from everyagent.agents.memory import remember
+from everyagent.agents.unknown_items import unknown_item, value_at
 from everyagent.model.events import ItemCompleted, ItemDelta, ItemStarted, ModelResponded
 from everyagent.model.items import Item, ItemStatus
 from everyagent.model.parts import (
@@ -33,6 +34,9 @@ REMEMBERED = 4096
 NOTHING = msgspec.Raw(b"null")
 _CUT = "The reply was cut off; the agent asks for the rest of it."
 _INTERRUPTED = "The reply was interrupted."
+
+#: Blocks that become parts of messages. Calls and results are items of their own.
+_KNOWN = frozenset({"text", "thinking", "redacted_thinking", "image"})
 
 _todos = msgspec.json.Decoder(wire.TodoInput)
 
@@ -146,6 +150,8 @@ class ClaudeMessages:
             return ()
         task = self._task(speaker)
         if not block.type.endswith("tool_use"):
+            if _is_unknown(block):
+                return ()
             again: Sequence[Draft] = ()
             if voice.told:
                 voice.go_on(self.keys.begin(voice.native))
@@ -190,10 +196,29 @@ class ClaudeMessages:
 
     # -- whole blocks ---------------------------------------------------------------------------------------------
 
-    def whole(self, frame: wire.ClaudeAssistant) -> Sequence[Draft]:
-        voice = self._voices.get(frame.parent_tool_use_id)
+    def whole(self, frame: wire.ClaudeAssistant, body: bytes) -> Sequence[Draft]:
         content = frame.message.content
         blocks = [wire.ClaudeBlock(type="text", text=content)] if isinstance(content, str) else content
+        strange = [place for place, block in enumerate(blocks) if _is_unknown(block)]
+        if not strange:
+            return self._blocks(frame, blocks)
+        known = [block for block in blocks if not _is_unknown(block)]
+        drafts = [*self._blocks(frame, known)] if known else []
+        for place in strange:
+            json, block = value_at(body, "message", "content", place), blocks[place]
+            item = unknown_item(
+                f"{frame.uuid} {place}",
+                block.type,
+                json,
+                native=block.id or None,
+                subagent=self._task(frame.parent_tool_use_id),
+                parent=self.keys.of(frame.message.id),
+            )
+            drafts += items.whole(item)
+        return drafts
+
+    def _blocks(self, frame: wire.ClaudeAssistant, blocks: Sequence[wire.ClaudeBlock]) -> Sequence[Draft]:
+        voice = self._voices.get(frame.parent_tool_use_id)
         if voice is not None and voice.native == frame.message.id:
             voice.aborted = voice.aborted or frame.aborted
             return [draft for block in blocks for draft in self._block(voice, block, frame.parent_tool_use_id)]
@@ -293,3 +318,7 @@ def _part(block: wire.ClaudeBlock) -> ContentPart:
             return ImagePart(path=source.url or "image", mime=source.media_type, data=source.data)
         case _:
             return JsonPart(json=msgspec.json.decode(msgspec.json.encode(block)))  # `Raw` fields are no builtins
+
+
+def _is_unknown(block: wire.ClaudeBlock) -> bool:
+    return block.type not in _KNOWN and not block.type.endswith(("tool_use", "tool_result"))

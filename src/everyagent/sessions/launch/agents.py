@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from everyagent.agents.adapter import Adapter, AgentState, Capabilities, Catalog
 from everyagent.agents.logins import login_command
+from everyagent.agents.stability import Stability, stability_of
 from everyagent.errors import UnknownAgent, UnsupportedChoice
 from everyagent.logs import get_logger
 from everyagent.model.isolation import Isolation
@@ -38,6 +39,7 @@ class AgentInfo(Struct, frozen=True, kw_only=True, rename="camel"):
 
     `isolation` is the level of its sessions that name none, null if the server's default is not available;
     `isolations` are the levels that a session can have. `loginCommand` logs in, in a terminal of the daemon's machine.
+    `stability` is `experimental` where the agent's protocol lacks part of what the universal schema has.
     """
 
     id: str
@@ -55,6 +57,7 @@ class AgentInfo(Struct, frozen=True, kw_only=True, rename="camel"):
     isolation: Isolation | None = None
     isolations: list[Isolation] = []
     login_command: str | None = None
+    stability: Stability = "experimental"
 
 
 class Agents:
@@ -135,6 +138,7 @@ class Agents:
             installation=await self.installing(adapter.name),
             isolation=await self.isolation.default_level(),
             isolations=isolations,
+            stability=stability_of(adapter.name),
         )
 
     async def models(self, agent: str) -> Catalog:

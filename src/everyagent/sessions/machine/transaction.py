@@ -284,9 +284,9 @@ class Transaction:
                     self._charge(data.cost_usd + self._position.unpaid)
                 self._position.payer, self._position.unpaid = None, 0.0
             case Unparsed():
-                self.unparsed += 1
-                if len(self.samples) < SAMPLES:
-                    self.samples.append(self._sample(data, sequence))
+                self._unknown(data.error, sequence)
+            case ItemCompleted() if data.item.kind == "unknown":
+                self._unknown(f"unknown item {data.item.name!r}", sequence)
             case SessionUpdated():
                 self.change(**{name: value for name in _UPDATED if (value := getattr(data, name)) is not msgspec.UNSET})
             case _:
@@ -298,11 +298,14 @@ class Transaction:
             self._position.unpaid -= usd
             self._charges.append(Charge(self._position.payer, usd))
 
-    def _sample(self, data: Unparsed, sequence: int) -> UnknownFrame:
-        frame = self._frame[2][:SAMPLE_BYTES].decode("utf-8", "backslashreplace") if self._frame else ""
-        return UnknownFrame(
-            session_id=self._position.session_id, sequence=sequence, time=self._time, error=data.error, frame=frame
-        )
+    def _unknown(self, error: str, sequence: int) -> None:
+        self.unparsed += 1
+        if len(self.samples) < SAMPLES:
+            frame = self._frame[2][:SAMPLE_BYTES].decode("utf-8", "backslashreplace") if self._frame else ""
+            session_id = self._position.session_id
+            self.samples.append(
+                UnknownFrame(session_id=session_id, sequence=sequence, time=self._time, error=error, frame=frame)
+            )
 
     @property
     def session_id(self) -> str:

@@ -21,8 +21,17 @@ from everyagent.agents.codex.protocol import wire
 from everyagent.agents.codex.protocol.ignored import IGNORED
 from everyagent.agents.codex.protocol.rpc import RpcMessage
 from everyagent.agents.memory import remember
+from everyagent.agents.unknown_items import unknown_item, value_at
 from everyagent.agents.unparsed import BROKEN, undecodable, unparsed
-from everyagent.model.events import ModelResponded, SessionUpdated, StopReason, TurnEnded, TurnStarted
+from everyagent.model.events import (
+    ItemCompleted,
+    ItemStarted,
+    ModelResponded,
+    SessionUpdated,
+    StopReason,
+    TurnEnded,
+    TurnStarted,
+)
 
 P = TypeVar("P")
 F = TypeVar("F", bound=Struct)
@@ -223,11 +232,23 @@ class CodexDecoder:
 
     # -- items ------------------------------------------------------------------------------------------------
 
-    def item_started(self, notice: wire.ItemNotice) -> Sequence[Draft] | None:
-        return self.threads.started(notice.thread_id, notice.item)
+    def item_started(self, message: RpcMessage) -> Sequence[Draft]:
+        notice = _item_notices.decode(message.body).params
+        drafts = self.threads.started(notice.thread_id, notice.item)
+        return self._unknown_item(message.body, notice, ItemStarted) if drafts is None else drafts
 
-    def item_completed(self, notice: wire.ItemNotice) -> Sequence[Draft] | None:
-        return self.threads.completed(notice.thread_id, notice.item)
+    def item_completed(self, message: RpcMessage) -> Sequence[Draft]:
+        notice = _item_notices.decode(message.body).params
+        drafts = self.threads.completed(notice.thread_id, notice.item)
+        return self._unknown_item(message.body, notice, ItemCompleted) if drafts is None else drafts
+
+    def _unknown_item(
+        self, body: bytes, notice: wire.ItemNotice, event: type[ItemStarted] | type[ItemCompleted]
+    ) -> Sequence[Draft]:
+        item, thread = notice.item, notice.thread_id
+        key, json = self.threads.key(thread, item.id), value_at(body, "params", "item")
+        subagent = self.threads.subagent(thread)
+        return (event(item=unknown_item(key, item.type, json, native=item.id or None, subagent=subagent)),)
 
     def by_model(self, notice: wire.ModelItemNotice) -> Sequence[Draft]:
         return self.threads.by_model(notice)
@@ -266,6 +287,8 @@ def _notice(shape: type[F], make: Callable[[str, F], Sequence[Draft]]) -> Handle
     return lambda self, message: make(self.notice_key(), decoder.decode(message.body).params)
 
 
+_item_notices = msgspec.json.Decoder(RpcEnvelope[wire.ItemNotice])
+
 #: Notifications that become events. `docs/agents/codex.md` lists the event of each.
 MAPPED: dict[str, Handler] = {
     "item/agentMessage/delta": _piece(ThreadItems.text),
@@ -277,8 +300,8 @@ MAPPED: dict[str, Handler] = {
     "item/commandExecution/terminalInteraction": _piece(ThreadItems.typed),
     "item/fileChange/outputDelta": _piece(ThreadItems.output),
     "item/mcpToolCall/progress": _piece(ThreadItems.output),
-    "item/started": _typed(wire.ItemNotice, CodexDecoder.item_started),
-    "item/completed": _typed(wire.ItemNotice, CodexDecoder.item_completed),
+    "item/started": CodexDecoder.item_started,
+    "item/completed": CodexDecoder.item_completed,
     "rawResponseItem/completed": _typed(wire.ModelItemNotice, CodexDecoder.by_model),
     "thread/started": _typed(wire.ThreadNotice, CodexDecoder.thread_started),
     "turn/started": _typed(wire.TurnNotice, CodexDecoder.turn_started),

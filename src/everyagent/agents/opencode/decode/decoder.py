@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from everyagent.agents import items
 from everyagent.agents.adapter import DecodedFrame, Draft, Frame, NativeSession
 from everyagent.agents.opencode.decode import failures, notices
 from everyagent.agents.opencode.decode.effects import AbortTurn, AllowPermission, CheckTurn, OpencodeEffect
@@ -18,6 +19,7 @@ from everyagent.agents.opencode.policy.policies import SessionPolicies
 from everyagent.agents.opencode.protocol import wire
 from everyagent.agents.opencode.protocol.ignored import IGNORED
 from everyagent.agents.opencode.protocol.native_event import NativeEvent
+from everyagent.agents.unknown_items import unknown_item, value_at
 from everyagent.agents.unparsed import BROKEN, undecodable, unparsed
 from everyagent.model.events import Error, SessionUpdated, TurnEnded, TurnStarted
 
@@ -67,7 +69,7 @@ class OpencodeDecoder:
         self._titled = titled
         self._title = ""
         self._failed = self._announced = False
-        self._notices = 0
+        self._notices = self._unknown = 0
         self._compaction: str | None = None
         self._diffs: list[wire.FileDiff] = []
 
@@ -209,7 +211,15 @@ class OpencodeDecoder:
         yield from self._messages.message(message)
 
     def part(self, event: NativeEvent, notice: wire.PartNotice) -> Sequence[Draft] | None:
-        return self._part(notice.part)
+        drafts = self._part(notice.part)
+        return self._unknown_part(event.body, notice.part) if drafts is None else drafts
+
+    def _unknown_part(self, body: bytes, part: wire.OpencodePart) -> Sequence[Draft]:
+        """Each update of such a part is an item."""
+        self._unknown += 1
+        key, json = f"{part.id} {self._unknown}", value_at(body, "properties", "part")
+        subagent, parent = self._messages.subagent(part.session), part.message
+        return items.whole(unknown_item(key, part.type, json, native=part.id or None, subagent=subagent, parent=parent))
 
     def _part(self, part: wire.OpencodePart) -> Sequence[Draft] | None:
         if self.turn is None:
