@@ -207,6 +207,12 @@ def test_each_permission_is_matched_to_a_different_call() -> None:
     assert decoder.call_for("shell_command", {"command": "ls"}) is None
 
 
+def test_a_call_without_text_belongs_to_the_message_that_made_it() -> None:
+    call: dict[str, object] = {"type": "tool_use", "id": "TU-1", "name": "Read", "input": {}}
+    message, called = items(assistant_message(prompted(), call, stop_reason="tool_use"))
+    assert (message.kind, message.content, called.parent_id) == ("message", [], message.item_id)
+
+
 def test_call_ids_that_a_later_turn_repeats_are_new_items() -> None:
     decoder = prompted()
     call: dict[str, object] = {"type": "tool_use", "id": "TU-1", "name": "Read", "input": {}}
@@ -216,7 +222,7 @@ def test_call_ids_that_a_later_turn_repeats_are_new_items() -> None:
         keys += [item.item_id for item in items(assistant_message(decoder, call, stop_reason="tool_use"))]
         keys += [item.item_id for item in items(user_message(decoder, result))]
         assistant_message(decoder, text("Done."))
-    assert len(set(keys)) == 4
+    assert len(set(keys)) == 6
 
 
 def test_an_ended_turn_is_counted_if_the_next_one_begins_at_once() -> None:

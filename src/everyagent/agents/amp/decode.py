@@ -92,8 +92,9 @@ class AmpDecoder:
         frame = _messages.decode(body)
         drafts = list(self._turn())
         task, message = self._task(frame.parent_tool_use_id), None
-        if parts := items.parts(frame.message.content):
-            message = self._next_key()
+        parts = items.parts(frame.message.content)
+        if parts or any(block.type not in items.SPOKEN for block in frame.message.content):
+            message = self._next_key()  # without text, too: calls belong to the message that made them
             drafts += items.whole(items.message(message, "assistant", parts, task))
         for place, block in enumerate(frame.message.content):
             if block.type == "tool_use":
