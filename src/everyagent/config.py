@@ -19,6 +19,7 @@ from everyagent.model.isolation import Isolation, IsolationChoice
 from everyagent.model.limits import AgentLimits
 from everyagent.model.oidc import OidcSettings, is_safe_url
 from everyagent.model.prices import UNPRICED, Price, Prices
+from everyagent.model.retention import RetainedStatus, Retention
 
 AgentName: TypeAlias = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
 LogFormat: TypeAlias = Literal["auto", "console", "json"]
@@ -66,6 +67,7 @@ class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
     that failed for `webhook_pause_after` seconds is paused. People reach this daemon at `public_url`, whose path is a
     prefix that requests may have. `X-Forwarded-...` headers count from `trusted_proxy`, networks with commas between
     them. With `tls_cert` it serves HTTPS; without `tls_key`, the key is in the same file.
+    Sessions are deleted as `retain_...` says; `retention` reads them.
     One of `vault_key...` gives the key that encrypts secrets, by default the data folder's `vault.key`.
     `agents` are agents of the user's own, `oidc` is the sign-in of the inspector; only `config.toml` has them.
     """
@@ -109,6 +111,9 @@ class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
     trusted_proxy: Annotated[str, Meta(min_length=1)] | None = None
     tls_cert: Path | None = None
     tls_key: Path | None = None
+    retain_days: Annotated[float, Meta(ge=0)] = 0.0
+    retain_events: Annotated[int, Meta(ge=0)] = 0
+    retain_status: RetainedStatus = "ended"
     log_format: LogFormat = "auto"
     log_level: LogLevel = "info"
     access_log: bool = False
@@ -257,6 +262,11 @@ def agent_limits(settings: Settings) -> AgentLimits:
         return msgspec.convert(msgspec.to_builtins(AgentLimits(**values)), AgentLimits)
     except msgspec.ValidationError as error:
         raise ConfigError(f"A limit of sessions (session-...) is too low: {error}.") from error
+
+
+def retention(settings: Settings) -> Retention:
+    """Which sessions are deleted by themselves."""
+    return Retention(days=settings.retain_days, events=settings.retain_events, status=settings.retain_status)
 
 
 def ensure_token(settings: Settings) -> str | None:

@@ -26,7 +26,7 @@ from everyagent.api.owner_token import OwnerToken
 from everyagent.api.proxies import TrustedProxies
 from everyagent.api.server import TlsListener, listen, serve
 from everyagent.clock import Clock, SystemClock
-from everyagent.config import TOKEN_FILE, Settings, agent_limits, ensure_token, is_loopback, read_prices
+from everyagent.config import TOKEN_FILE, Settings, agent_limits, ensure_token, is_loopback, read_prices, retention
 from everyagent.lazy_managed import LazyManaged
 from everyagent.log.log import Charge
 from everyagent.log.workspace_log import WorkspaceLog
@@ -42,6 +42,7 @@ from everyagent.sessions.launch.launcher import Launcher
 from everyagent.sessions.launch.scratch import ScratchFolders
 from everyagent.sessions.limits import Limits
 from everyagent.sessions.machine.inputs import budget_batch
+from everyagent.sessions.retention import retain
 from everyagent.sessions.runner_sessions import RunnerSessions
 from everyagent.sessions.services import Services
 from everyagent.sessions.supervisor import Supervisor
@@ -295,6 +296,7 @@ async def run(
 
                 tasks.start_soon(_until_signalled, tasks.cancel_scope)
                 tasks.start_soon(_watch_token, app.owner)
+                tasks.start_soon(retain, sessions, retention(settings))
                 if certificate is not None:
                     tasks.start_soon(certificate.watch)
                 await serve(

@@ -1,8 +1,11 @@
 """What operators watch: notifications of systemd, the access log, log levels, and metrics with their dashboard."""
 
 import json
+import os
 import re
 import socket
+import subprocess
+import sys
 from collections.abc import Generator
 from pathlib import Path
 
@@ -100,11 +103,47 @@ def test_the_dashboard_is_whole() -> None:
         assert '{job="$job"}' in expression
 
 
+def test_old_sessions_are_shown_and_deleted(daemon: DaemonProcess, tmp_path: Path) -> None:
+    ended, idle = [
+        call(daemon, "POST", "/v1/sessions", {"agent": "mock", "directory": str(tmp_path)}).json()["sessionId"]
+        for _ in range(2)
+    ]
+    call(daemon, "POST", f"/v1/sessions/{ended}/terminate")
+
+    def pruned(*words: str) -> list[str]:
+        argv = [sys.executable, "-m", "everyagent", "sessions", "prune", "--days", "0.000000001", "--json", *words]
+        found = {**os.environ, "EVERYAGENT_URL": daemon.url, "EVERYAGENT_TOKEN": TOKEN}
+        done = subprocess.run(argv, env=found, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return [info["sessionId"] for info in json.loads(done.stdout)["sessions"]]
+
+    assert pruned("--dry-run") == [ended]
+    assert {ended, idle} <= set(pruned("--dry-run", "--status", "idle"))
+    assert call(daemon, "GET", f"/v1/sessions/{ended}").status_code == 200
+    assert pruned("--yes") == [ended]
+    assert call(daemon, "GET", f"/v1/sessions/{ended}").status_code == 404
+    assert call(daemon, "GET", f"/v1/sessions/{idle}").status_code == 200
+
+
 def test_systemd_learns_of_the_start_the_life_and_the_stop(daemon: DaemonProcess, manager: Manager) -> None:
     manager.until("WATCHDOG=1")
     assert manager.states == ["READY=1", "WATCHDOG=1"]
     assert daemon.stop() == 0
     manager.until("STOPPING=1")
+
+
+def test_the_daemon_deletes_old_sessions_by_itself(daemon: DaemonProcess) -> None:
+    daemon.stop()
+    again = DaemonProcess(daemon.data_dir, "--retain-days", "0.000000001", "--retain-status", "idle")
+    again.start()
+
+    def left() -> list[int]:
+        return [info["pendingAsks"] for info in call(again, "GET", "/v1/sessions").json()["sessions"]]
+
+    try:
+        wait_until(lambda: left() == [1], "other sessions are left than the one with an open ask")
+    finally:
+        again.stop()
 
 
 def test_a_socket_that_is_gone_is_a_warning_and_levels_leave_it_out(

@@ -16,7 +16,7 @@ from everyagent.config import Settings
 _VALUED = frozenset(
     {
         *("host", "port", "data-dir", "token", "default-agent", "idle-timeout", "prices", "log-format"),
-        *("log-level",),
+        *("log-level", "retain-days", "retain-events", "retain-status"),
         *("store", "blobs", "bus", "turn-timeout", "runner-lease"),
         *("max-requests", "max-sessions", "max-agents", "max-queued-messages"),
         *(

@@ -8,6 +8,7 @@ from cyclopts import Parameter
 from everyagent.cli.daemon_start import start
 from everyagent.config import LogFormat, LogLevel
 from everyagent.model.isolation import Isolation, IsolationChoice
+from everyagent.model.retention import RetainedStatus
 
 
 def serve(
@@ -50,6 +51,9 @@ def serve(
     tls_key: Path | None = None,
     vault_key_file: Path | None = None,
     vault_key_command: str | None = None,
+    retain_days: float | None = None,
+    retain_events: int | None = None,
+    retain_status: RetainedStatus | None = None,
     log_format: LogFormat | None = None,
     log_level: LogLevel | None = None,
     access_log: Annotated[bool | None, Parameter(negative=())] = None,
@@ -153,6 +157,14 @@ def serve(
         form. [default: vault.key in the data folder, made at the first start]
     vault_key_command
         A command that prints this key, such as one of age or of a key service.
+    retain_days
+        Delete sessions this many days after their last event, with all their data; 0 keeps them. `everyagent sessions
+        prune --dry-run` shows which. [default: 0]
+    retain_events
+        Delete the oldest sessions while the log has more events than this; 0 is no limit. [default: 0]
+    retain_status
+        The sessions that may be deleted so: ended, or idle for those that wait for a message, too. None in which
+        something happens is deleted. [default: ended]
     log_format
         console or json; auto is console on a terminal. [default: auto]
     log_level
@@ -202,6 +214,9 @@ def serve(
             "tls-key": tls_key,
             "vault-key-file": vault_key_file,
             "vault-key-command": vault_key_command,
+            "retain-days": retain_days,
+            "retain-events": retain_events,
+            "retain-status": retain_status,
             "log-format": log_format,
             "log-level": log_level,
             "access-log": access_log,

@@ -159,11 +159,12 @@ class Actor:
                 conversation = self._link.drop() if decision and decision.accepted else None
             await self._link.close(conversation, force=False)
 
-    async def terminate(self) -> None:
-        """End the agent and everything it started, then the session. Idempotent."""
-        await self._stop(force=True)
+    async def terminate(self, *, if_unused: bool = False) -> None:
+        """End the agent and everything it started, then the session. Idempotent. `if_unused`: unless it is in use."""
+        if not if_unused:
+            await self._stop(force=True)
         async with self._lock:
-            if await self._take(inputs.Terminate()) is None:
+            if await self._take(inputs.Terminate(if_unused=if_unused)) is None:
                 raise session_lost()
 
     async def shut_down(self) -> None:
@@ -198,8 +199,7 @@ class Actor:
         """No turn begins any more, and the agent is gone, also one that was just starting."""
         async with self._lock:
             await self._take(inputs.NoMoreTurns())
-            conversation = self._link.conversation
-        await self._link.close(conversation, force=force)
+        await self._link.close(self._link.conversation, force=force)
         await self._until_silent()
 
     async def discard(self) -> None:

@@ -175,6 +175,16 @@ class Sessions:
         await self._supervisor.forget(session_id)
         await self._log.delete(session_id)
 
+    async def delete_unused(self, session_id: str) -> bool:
+        """Delete it unless something happens in it: a turn, an ask, a waiting message, or an agent that runs."""
+        if (await self._log.session(session_id)).status != "ended":
+            async with self._supervisor.hold(session_id) as actor:
+                await actor.terminate(if_unused=True)
+                if actor.record.status != "ended":
+                    return False
+        await self.delete(session_id)
+        return True
+
     # -- messages, turns and asks ---------------------------------------------------------------------------
 
     async def send(self, session_id: str, message: SendMessage, receipt: Callable[[str], Receipt] | None = None) -> str:

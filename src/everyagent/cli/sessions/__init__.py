@@ -43,6 +43,11 @@ app.command(
     help="Export a session as Markdown, HTML, JSONL or a test case.",
 )
 app.command(
+    "everyagent.cli.sessions.prune:prune",
+    name="prune",
+    help="Delete old sessions, or show which ones the daemon would delete.",
+)
+app.command(
     "everyagent.cli.sessions.delete:delete",
     name="delete",
     help="Delete sessions and their events. This cannot be undone.",

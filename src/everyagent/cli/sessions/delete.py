@@ -1,6 +1,7 @@
 """`everyagent sessions delete`: deletes sessions and their events."""
 
 import sys
+from collections.abc import Sequence
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -27,7 +28,7 @@ def delete(
     if not sessions:
         raise CliFailure("No session named. `everyagent sessions list` shows them.", ExitCode.USAGE)
     if not yes:
-        _confirm(sessions)
+        confirm(sessions)
     with options.client() as client:
         for session in sessions:
             client.delete(session)
@@ -37,7 +38,8 @@ def delete(
         say(f"Deleted: {', '.join(sessions)}.")
 
 
-def _confirm(sessions: tuple[str, ...]) -> None:
+def confirm(sessions: Sequence[str]) -> None:
+    """Ask on the terminal. Raises `CliFailure` unless the answer is yes."""
     if not sys.stdin.isatty():
         raise CliFailure(
             "Deleting cannot be undone and there is no terminal to confirm it. Pass --yes.", ExitCode.USAGE

@@ -23,7 +23,8 @@ def mark_ended(state: SessionState, decision: Decision) -> None:
 
 
 def terminate(state: SessionState, terminate: inputs.Terminate, decision: Decision) -> None:
-    if state.ended:
+    used = state.busy or state.queue or state.record.live
+    if state.ended or (terminate.if_unused and used):
         return
     decision.transaction.begin_frame("from_client", b'{"request":"terminate"}', actor=terminate.actor)
     decision.transaction.emit(state.held_text())

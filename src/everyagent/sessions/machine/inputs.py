@@ -144,8 +144,9 @@ class NoMoreTurns(Struct, frozen=True):
 
 
 class Terminate(Struct, frozen=True):
-    """The agent is gone; end the session."""
+    """The agent is gone; end the session. `if_unused`: unless the agent runs or anything waits."""
 
+    if_unused: bool = False
     actor: EventActor | UnsetType = field(default_factory=current_actor)
 
 
