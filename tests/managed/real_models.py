@@ -52,6 +52,10 @@ class RealModel(ABC):
     def read(self, path: str, *, when: str = "") -> None:
         """Read a file with the agent's own tool; Codex has none but its shell."""
 
+    def fetch(self, url: str, *, when: str) -> bool:
+        """Get a web page with the agent's own tool. False if the agent has none."""
+        return False
+
     @abstractmethod
     def get_weather(self, *, when: str = "") -> None:
         """Call the custom tool for `CITY`."""
@@ -115,6 +119,10 @@ class ClaudeModel(RealModel):
 
     def read(self, path: str, *, when: str = "") -> None:
         self._script.add(messages_replies.call("Read", {"file_path": path}, when=when))
+
+    def fetch(self, url: str, *, when: str) -> bool:
+        self._script.add(messages_replies.call("WebFetch", {"url": url, "prompt": "What does it say?"}, when=when))
+        return True
 
     def get_weather(self, *, when: str = "") -> None:
         self._script.add(messages_replies.call("mcp__everyagent__get_weather", CITY, when=when))
@@ -265,6 +273,10 @@ class OpencodeModel(RealModel):
     def read(self, path: str, *, when: str = "") -> None:
         self._script.add(chat_replies.call("read", {"filePath": path}, when=when))
 
+    def fetch(self, url: str, *, when: str) -> bool:
+        self._script.add(chat_replies.call("webfetch", {"url": url, "format": "text"}, when=when))
+        return True
+
     def get_weather(self, *, when: str = "") -> None:
         self._script.add(chat_replies.call("everyagent_get_weather", {**CITY}, when=when))
 
@@ -332,6 +344,10 @@ class AmpModel(RealModel):
 
     def read(self, path: str, *, when: str = "") -> None:
         self._script.add(amp_replies.call("Read", {"path": path}, when=when))
+
+    def fetch(self, url: str, *, when: str) -> bool:
+        self._script.add(amp_replies.call("read_web_page", {"url": url}, when=when))
+        return True
 
     def get_weather(self, *, when: str = "") -> None:
         self._script.add(amp_replies.call("mcp__everyagent__get_weather", CITY, when=when))

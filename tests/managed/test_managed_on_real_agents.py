@@ -14,6 +14,7 @@ from everyagent.agents.claude import program as claude
 from everyagent.agents.codex import program as codex
 from everyagent.agents.mock.program import png
 from everyagent.agents.opencode import program as opencode
+from everyagent.runtime.ports import free_port
 from everyagent.testing.daemon import DaemonProcess
 from tests.agents.amp.amp_stage import amp_binary
 from tests.agents.claude.claude_stage import claude_binary
@@ -245,6 +246,26 @@ def test_a_system_message_reaches_the_model_as_an_instruction(
     assert [text in shown for text, shown in zip(filter(None, given), system, strict=True)] == [True] * 3
     users = str([item["content"] for item in items if item["role"] == "user"])
     assert "BE " not in users
+
+
+def test_a_page_of_another_domain_is_not_fetched(staged: tuple[str, DaemonProcess], raw: Raw, tmp_path: Path) -> None:
+    agent, daemon = staged
+    refused = "does not allow pages of this address"
+    config = {"name": "web_fetch", "allowed_domains": ["127.0.0.1"], "permission_policy": {"type": "always_allow"}}
+    with real_model(agent, daemon, tmp_path) as scene:
+        if not scene.fetch("https://www.evil.test/page", when="Look there"):
+            return  # Codex has no such tool
+        scene.say("I could not.", when=refused)
+        begin(raw, scene, [{**TOOLSET, "configs": [config]}])
+        raw.say("Look there")
+        raw.wait_idle("end_turn")
+        assert "I could not." in texts(raw.events())
+        if agent == "opencode":
+            scene.fetch(f"http://127.0.0.1:{free_port()}/page", when="Look here")
+            scene.say("It failed.")
+            raw.say("Look here")
+            raw.wait_idle("end_turn")
+            assert scene.last_input().count(refused) == 1, "an allowed address is tried"
 
 
 @pytest.mark.parametrize("result", ["allow", "deny"])

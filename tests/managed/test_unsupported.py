@@ -41,11 +41,11 @@ def raw(daemon: DaemonProcess) -> Generator[Raw]:
                 "tools": [
                     {
                         "type": "agent_toolset_20260401",
-                        "configs": [{"name": "web_fetch", "allowed_domains": ["example.com"]}],
+                        "configs": [{"name": "web_search", "allowed_domains": ["example.com"]}],
                     }
                 ]
             },
-            "`allowed_domains` of web_fetch",
+            "`allowed_domains` of web_search",
         ),
         ({"execution_identity": {"type": "aws_role", "role_arn": "arn:aws:iam::1:role/a"}}, "`execution_identity`"),
         ({"model": {"id": "mock-small", "speed": "fast", "inference_geo": "eu"}}, "`inference_geo`"),

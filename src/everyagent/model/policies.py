@@ -5,7 +5,9 @@ Set by the client with a session; every adapter calls `verdict` before a tool of
 
 from typing import Literal, TypeAlias
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, UnsetType, field
+
+from everyagent.model.web_domains import WebDomains
 
 Verdict: TypeAlias = Literal["allow", "ask", "deny", "auto"]
 VERDICTS: tuple[Verdict, ...] = ("allow", "ask", "deny", "auto")
@@ -20,12 +22,14 @@ class AgentTool(Struct, frozen=True, kw_only=True, rename="camel"):
     """One of an agent's own tools. `kinds` are its universal names; `verdicts` are those that can be enforced on it.
 
     `byName`: defaults do not apply, because the tool only asks the user a question; a policy has to name it.
+    `domains`: `webFetch` can be enforced on it.
     """
 
     name: str
     kinds: list[str] = []
     verdicts: list[Verdict] = field(default_factory=lambda: list(VERDICTS))
     by_name: bool = False
+    domains: bool = False
 
 
 class ServerPolicies(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -40,12 +44,15 @@ class ToolPolicies(Struct, frozen=True, kw_only=True, rename="camel", forbid_unk
 
     `tools` maps universal names or the agent's own, which take precedence; `mcp` maps server names. Without
     `ownTools` the agent has only the tools of the session's MCP servers and its custom tools.
+
+    `webFetch` are the domains of the pages that its tool for `web_fetch` may get, if that may run at all.
     """
 
     default: Verdict = "auto"
     tools: dict[str, Verdict] = {}
     mcp: dict[str, ServerPolicies] = {}
     own_tools: bool = True
+    web_fetch: WebDomains | UnsetType = UNSET
 
     def verdict(self, tool: AgentTool) -> Verdict:
         """The verdict on one of the agent's own tools; the strictest one if it has several universal names."""

@@ -8,8 +8,9 @@ from typing import Literal, TypeAlias, assert_never
 from msgspec import Raw, Struct
 
 from everyagent.agents.amp.modes import BYPASS, PLAN
-from everyagent.agents.amp.policies import verdict
+from everyagent.agents.amp.policies import BY_NAME, verdict
 from everyagent.agents.amp.results import SHELLS, input_of
+from everyagent.agents.web_fetch import fetch_refusal
 from everyagent.model.policies import UNRESTRICTED, ToolPolicies, refusal
 
 #: How Amp's own settings treat a call: a rule allows it, a rule demands a question, or no rule matches.
@@ -68,6 +69,8 @@ def decide(
     wish: AmpToolRequest, mode: str, directory: Path, always: set[AllowRule], policies: ToolPolicies = UNRESTRICTED
 ) -> Decision:
     """Policies come first, except that `allow` has no effect in plan mode."""
+    if elsewhere := fetch_refusal(policies, BY_NAME.get(wish.tool), wish.input):
+        return Rejected(elsewhere)
     match verdict(policies, wish.tool):
         case "deny":
             return Rejected(refusal(wish.tool))

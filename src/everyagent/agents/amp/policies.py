@@ -29,10 +29,10 @@ _OTHERS = (
 _ALIASES = {"Bash": "shell_command", "async_shell_command": "shell_command", "Glob": "glob"}
 
 TOOLS = [
-    *(AgentTool(name=name, kinds=kinds) for name, kinds in _KINDS.items()),
+    *(AgentTool(name=name, kinds=kinds, domains="web_fetch" in kinds) for name, kinds in _KINDS.items()),
     *(AgentTool(name=name) for name in _OTHERS),
 ]
-_BY_NAME = {tool.name: tool for tool in TOOLS}
+BY_NAME = {tool.name: tool for tool in TOOLS}
 
 
 def verdict(policies: ToolPolicies, name: str) -> Verdict:
@@ -44,7 +44,7 @@ def verdict(policies: ToolPolicies, name: str) -> Verdict:
         named = next((known for known in policies.mcp if _written(known) == server), server)
         return policies.server_verdict(named, tool)
     name = _ALIASES.get(name, name)
-    return policies.verdict(_BY_NAME.get(name, AgentTool(name=name)))
+    return policies.verdict(BY_NAME.get(name, AgentTool(name=name)))
 
 
 def _written(server: str) -> str:

@@ -196,8 +196,9 @@ class ClaudeDecoder:
             case "elicitation":
                 ask, drafted = asks.form(frame.request_id, _forms.decode(frame.request))
             case "hook_callback":
-                tool = _hooks.decode(frame.request).input.tool_name
-                self.asides.append(SettledRequest(frame.request_id, policies.ruling(self.policies, tool, self.mode)))
+                call = _hooks.decode(frame.request).input
+                ruled = policies.ruling(self.policies, call.tool_name, self.mode, call.tool_input)
+                self.asides.append(SettledRequest(frame.request_id, ruled))
                 return ()
             case subtype:
                 self.asides.append(UnservedControlRequest(frame.request_id, subtype))

@@ -3,9 +3,12 @@
 The program runs the hook in every mode. It is registered by the daemon, so no settings file can remove it.
 """
 
+from msgspec import Raw
+
 from everyagent.agents.claude import modes
 from everyagent.agents.claude.answers import ALLOWED, denied
 from everyagent.agents.mcp_names import server_and_tool
+from everyagent.agents.web_fetch import fetch_refusal
 from everyagent.model.policies import UNRESTRICTED, AgentTool, ToolPolicies, Verdict, refusal
 
 #: The MCP server with the session's custom tools. The daemon itself applies policies to those.
@@ -40,7 +43,7 @@ _QUESTIONS = ("AskUserQuestion", "ExitPlanMode")
 _ALIASES = {"Task": "Agent"}
 
 TOOLS = [
-    *(AgentTool(name=name, kinds=[kind]) for name, kind in _KINDS.items()),
+    *(AgentTool(name=name, kinds=[kind], domains=kind == "web_fetch") for name, kind in _KINDS.items()),
     *(AgentTool(name=name) for name in _OTHERS),
     *(AgentTool(name=name, by_name=True) for name in _QUESTIONS),
 ]
@@ -58,8 +61,10 @@ def verdict(policies: ToolPolicies, name: str) -> Verdict:
     return policies.verdict(_BY_NAME.get(name, AgentTool(name=name)))
 
 
-def ruling(policies: ToolPolicies, name: str, mode: str) -> dict[str, object]:
+def ruling(policies: ToolPolicies, name: str, mode: str, input: Raw) -> dict[str, object]:
     """The hook's answer. In plan mode `allow` has no effect, because nothing may change there."""
+    if elsewhere := fetch_refusal(policies, _BY_NAME.get(name), input):
+        return _decision("deny", elsewhere)
     match verdict(policies, name):
         case "auto":
             return {}

@@ -1,7 +1,6 @@
 """Claude Code's native messages: one JSON object a line, named by `type` and `subtype`. Decode only.
 
-Only fields that are used are declared, and optional ones have defaults.
-"""
+Only fields that are used are declared, and optional ones have defaults."""
 
 from typing import Any, TypeAlias
 
@@ -189,6 +188,7 @@ class CanUseTool(Struct, frozen=True):
 
 class HookInput(Struct, frozen=True):
     tool_name: str = ""
+    tool_input: Raw = Raw(b"{}")
 
 
 class HookCallback(Struct, frozen=True):

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from msgspec import UNSET
+
 from everyagent.agents.adapter import Adapter, Catalog
 from everyagent.errors import UnsupportedChoice
 from everyagent.model.policies import TOOLS, UNRESTRICTED, ToolPolicies
@@ -27,6 +29,13 @@ def enforceable(
         )
     for tool in catalog.tools:
         verdict = policies.verdict(tool)
+        fetches = policies.web_fetch is not UNSET and "web_fetch" in tool.kinds and verdict != "deny"
+        if fetches and not tool.domains:
+            raise _refused(
+                f"{adapter.title}'s tool {tool.name!r} cannot be held to the domains of `webFetch`. Deny the tool, or "
+                "leave `webFetch` out.",
+                tool=tool.name,
+            )
         if verdict not in tool.verdicts:
             raise _refused(
                 f"{verdict!r} cannot be enforced on {adapter.title}'s tool {tool.name!r}. Name the tool with one of: "

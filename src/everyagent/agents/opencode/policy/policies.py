@@ -13,6 +13,7 @@ from msgspec import Raw, Struct
 from everyagent.agents.adapter import DecodedFrame, Frame
 from everyagent.agents.opencode.decode import asks, tools
 from everyagent.agents.opencode.decode.calls import OpencodeCall
+from everyagent.agents.web_fetch import fetch_refusal
 from everyagent.errors import AgentFailed
 from everyagent.model.asks import Answer, PermissionAnswer
 from everyagent.model.events import PermissionRequested
@@ -38,7 +39,7 @@ TOOLS = [
     AgentTool(name="patch", kinds=["write", "edit"]),
     AgentTool(name="glob", kinds=["glob"]),
     AgentTool(name="grep", kinds=["grep"]),
-    AgentTool(name="webfetch", kinds=["web_fetch"]),
+    AgentTool(name="webfetch", kinds=["web_fetch"], domains=True),
     AgentTool(name="websearch", kinds=["web_search"]),
     AgentTool(name="codesearch", kinds=["web_search"]),
     AgentTool(name="question", by_name=True),
@@ -85,6 +86,8 @@ class SessionPolicies:
 
     async def decide(self, call: PluginCall, body: bytes) -> str | None:
         """The reason to deny the call, or None to allow it. Cancelled when the plugin is gone."""
+        if elsewhere := fetch_refusal(self.policies, _BY_NAME.get(call.tool), call.args):
+            return elsewhere
         match self.verdict(call.tool):
             case "allow" | "auto":
                 return None

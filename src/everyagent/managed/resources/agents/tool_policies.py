@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from everyagent.agents.adapter import Catalog
@@ -17,6 +18,7 @@ from everyagent.managed.resources.agents.tools import (
 from everyagent.managed.resources.agents.toolset import TOOLSET_SCHEMAS
 from everyagent.model import tools as universal
 from everyagent.model.policies import ServerPolicies, ToolPolicies, Verdict
+from everyagent.model.web_domains import WebDomains
 
 _VERDICTS: dict[str, Verdict] = {"always_allow": "allow", "always_ask": "ask", "auto": "auto"}
 
@@ -33,18 +35,20 @@ def policies_of(tools: Sequence[Tool], *, self_hosted: bool) -> ToolPolicies:
     default: Verdict = "deny"
     own: dict[str, Verdict] = {}
     servers: dict[str, ServerPolicies] = {}
+    domains: WebDomains | UnsetType = UNSET
     for tool in tools:
         match tool:
             case AgentToolset() if not self_hosted:
                 default = _verdict(tool.default_config)
                 own = {config.name: _verdict(config) for config in tool.configs}
+                domains = next((_domains(each) for each in tool.configs if each.name == "web_fetch"), UNSET)
             case McpToolset():
                 named: dict[str, Verdict] = {config.name: _verdict(config) for config in tool.configs}
                 servers[tool.mcp_server_name] = ServerPolicies(default=_verdict(tool.default_config), tools=named)
             case _:
                 continue
     has_own = not self_hosted and any(isinstance(tool, AgentToolset) for tool in tools)
-    return ToolPolicies(default=default, tools=own, mcp=servers, own_tools=has_own)
+    return ToolPolicies(default=default, tools=own, mcp=servers, own_tools=has_own, web_fetch=domains)
 
 
 def fitted(policies: ToolPolicies, catalog: Catalog) -> ToolPolicies:
@@ -58,6 +62,8 @@ def fitted(policies: ToolPolicies, catalog: Catalog) -> ToolPolicies:
         instead: list[Verdict] = [each for each in _INSTEAD[verdict] if each in tool.verdicts]
         if verdict not in tool.verdicts and instead:
             strict[tool.name] = instead[0]
+        if policies.web_fetch is not UNSET and "web_fetch" in tool.kinds and not tool.domains:
+            strict[tool.name] = "deny"
     return replace(policies, tools=strict)
 
 
@@ -80,6 +86,12 @@ def custom_tools(tools: Sequence[Tool], *, self_hosted: bool) -> list[universal.
 def _enabled(toolset: AgentToolset, name: str) -> bool:
     named = [config for config in toolset.configs if config.name == name]
     return _verdict(named[0] if named else toolset.default_config) != "deny"
+
+
+def _domains(config: BuiltInConfig) -> WebDomains | UnsetType:
+    if not config.allowed_domains and not config.blocked_domains:
+        return UNSET
+    return WebDomains(allowed_domains=config.allowed_domains or None, blocked_domains=config.blocked_domains or [])
 
 
 def _verdict(config: BuiltInConfig | McpConfig | DefaultConfig | None) -> Verdict:

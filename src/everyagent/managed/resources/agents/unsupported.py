@@ -7,6 +7,8 @@ from everyagent.managed.resources.agents.shape import AgentBody, AwsRole
 from everyagent.managed.resources.agents.tools import AgentToolset, BuiltInConfig
 
 _NARROWED = ("allowed_domains", "blocked_domains", "max_content_tokens", "url_sources", "user_location")
+#: Enforced by the tool policies.
+_DOMAINS = ("allowed_domains", "blocked_domains")
 
 
 def limits_of_agent(agent: AgentBody) -> list[str]:
@@ -18,7 +20,8 @@ def _limits(agent: AgentBody) -> Iterator[tuple[str, str]]:
         yield "`multiagent`", ": coding agents start sub-agents of their own, and none of these"
     for tool in agent.tools:
         for config in tool.configs if isinstance(tool, AgentToolset) else ():
-            if narrowed := [name for name in _NARROWED if _given(config, name)]:
+            applied = _DOMAINS if config.name == "web_fetch" else ()
+            if narrowed := [name for name in _NARROWED if name not in applied and _given(config, name)]:
                 yield f"{', '.join(f'`{name}`' for name in narrowed)} of {config.name}", ""
     if isinstance(agent.execution_identity, AwsRole):
         yield "`execution_identity`", ": sessions run as the daemon's user"
