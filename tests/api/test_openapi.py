@@ -1,12 +1,14 @@
 """The OpenAPI and JSON Schema documents match the routes and events."""
 
 import re
+from collections.abc import Iterator
 
 import jsonschema_rs
 import msgspec
 import pytest
 from schemathesis.specs.openapi.definitions import OPENAPI_31_VALIDATOR
 
+from everyagent.api.docs_page import JsonObject
 from everyagent.api.routes import ROUTES, openapi_document, schema_document
 from everyagent.model.events import EVENT_TYPES
 from tests.api.served import Served
@@ -64,3 +66,53 @@ async def test_the_documents_are_served(served: Served, path: str) -> None:
     response = await served.client.get(path)
     assert response.headers["content-type"] == "application/json"
     assert response.json() == made
+
+
+def test_every_json_body_has_an_example_that_its_route_takes() -> None:
+    paths = msgspec.convert(openapi_document()["paths"], dict[str, dict[str, JsonObject]])
+    for route in ROUTES:
+        operation = paths[route.path][route.method.lower()]
+        if route.decoder is None or "requestBody" not in operation:
+            continue
+        (content,) = _media(operation["requestBody"])
+        route.decoder.decode(msgspec.json.encode(content["example"]))
+
+
+def test_every_example_keeps_its_schema() -> None:
+    document = openapi_document()
+    components = msgspec.convert(document["components"], JsonObject)
+    checked = 0
+    for holder in _media(document["paths"]):
+        if "example" in holder:
+            schema = {**msgspec.convert(holder["schema"], JsonObject), "components": components}
+            assert jsonschema_rs.is_valid(schema, holder["example"]), holder["schema"]
+            checked += 1
+    assert checked > 25
+
+
+def _media(value: object) -> Iterator[JsonObject]:
+    """Every object with a schema."""
+    if isinstance(value, dict):
+        found = msgspec.convert(value, JsonObject)
+        if "schema" in found:
+            yield found
+        for each in found.values():
+            yield from _media(each)
+    elif isinstance(value, list):
+        for each in msgspec.convert(value, list[object]):
+            yield from _media(each)
+
+
+async def test_the_page_shows_every_route_without_a_token(served: Served) -> None:
+    page = await served.stranger.get("/docs")
+    assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    policy = page.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; style-src 'sha256-")
+    assert "unsafe" not in policy
+    for route in ROUTES:
+        assert f'<div id="{route.name}">' in page.text
+        assert f"<code>{route.path}</code>" in page.text
+    targets = set(re.findall(r' id="([^"]+)"', page.text))
+    assert set(re.findall(r'href="#([^"]+)"', page.text)) <= targets
+    assert "<script" not in page.text
+    assert (await served.stranger.post("/docs")).status_code == 405

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 #: Paths below it belong to the Managed Agents API.
 PREFIX = "/anthropic/"
+#: The page that shows the OpenAPI document.
+DOCS_PATH = "/docs"
 _NOTHING = Nothing()
 _TOOLS = re.compile("/v1/sessions/([^/]+)/mcp")
 #: An agent that calls the custom tools of its session. Its token is valid for that session only.
@@ -95,6 +97,7 @@ class Application:
         self._access_log = settings.access_log
         self._universal = UniversalApi(Router(routes))
         public = frozenset(route.path for route in routes if route.public)
+        open_paths = public | {DOCS_PATH}
         self._keys = keys = sessions.services.keys
         self._audit = RequestAudit(keys)
         self._sign_in = SignIn(settings.oidc, keys)
@@ -108,7 +111,7 @@ class Application:
             owner=self.owner,
             hosts=settings.hosts,
             origins=settings.origins,
-            public=lambda path: path in public or ui.is_inspector_path(path) or path.startswith(ANSWER_PATH),
+            public=lambda path: path in open_paths or ui.is_inspector_path(path) or path.startswith(ANSWER_PATH),
             keys=keys,
             limited=self._limited_principal,
             forwarded=forwarder.principal if forwarder else None,
@@ -146,6 +149,11 @@ class Application:
         if scope["path"].startswith(ANSWER_PATH):
             sender.route = "/answer"
             return await self._answer_links.answer(scope, receive)
+        if scope["path"] == DOCS_PATH:
+            from everyagent.api import docs_page  # loaded when needed
+
+            sender.route = DOCS_PATH
+            return await asyncio.to_thread(docs_page.answer, scope, self._context.openapi)
         route, path = api.router.find(scope["method"], scope["path"])
         sender.route = route.path
         forwarder = self._forwarder

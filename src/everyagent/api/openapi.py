@@ -7,6 +7,7 @@ from typing import NamedTuple, get_args, get_origin
 import msgspec
 from msgspec import Struct
 
+from everyagent.api.examples import example_of
 from everyagent.api.json_schema import JsonObject, event_components, schemas
 from everyagent.api.problems import MEDIA_TYPE, Problem
 from everyagent.api.routing import Accepted, Encoded, NoContent, Nothing, Route, Spooled, Upload
@@ -207,7 +208,7 @@ def _request_body(route: Route) -> JsonObject | None:
     fields = msgspec.structs.fields(route.body)  # pyright: ignore[reportArgumentType]
     return {
         "required": any(field.required for field in fields),
-        "content": {"application/json": {"schema": _reference(route.body)}},
+        "content": {"application/json": {"schema": _reference(route.body)} | example_of(route.body)},
     }
 
 
@@ -246,7 +247,7 @@ def _success(route: Route, answer: object, shaped: Sequence[object]) -> tuple[st
     content = (
         {media: {"schema": {"type": "string"}} for media in route.media}
         if route.media
-        else {"application/json": {"schema": _any_of(shaped)}}
+        else {"application/json": {"schema": _any_of(shaped)} | (example_of(shaped[0]) if len(shaped) == 1 else {})}
     )
     return "200", {"description": "Done.", "headers": headers, "content": content}
 
