@@ -64,6 +64,22 @@ def test_a_missing_key_is_reported_with_a_remedy(session: CodexSession) -> None:
     assert (last.code, "agents login codex" in last.message) == ("auth", True)
 
 
+def test_without_a_login_a_turn_fails_at_once(session: CodexSession) -> None:
+    """Codex itself would try five times, for minutes. The session works as soon as there is a login."""
+    config = session.home / "config.toml"
+    provider = config.read_text()
+    config.write_text("")
+    session.create()
+    assert session.turn("Hello").stop_reason == "error"
+    (error,) = session.all(Error)
+    assert (error.code, error.retry) == ("auth", None)
+    assert "agents login codex" in error.message
+    assert session.model.requests == []
+    config.write_text(provider)
+    session.model.script.add(say("Here I am."))
+    assert session.turn("And now?").stop_reason == "end_turn"
+
+
 def test_a_configuration_that_codex_refuses_is_reported_with_its_message(session: CodexSession) -> None:
     session.configure('approval_policy = "untrusted"')
     assert session.create().turn("Hello").stop_reason == "error"

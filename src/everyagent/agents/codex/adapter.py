@@ -28,7 +28,15 @@ class CodexAdapter(ProgramAdapter):
         wall = await self._wall(launch, environment, [program.home(environment)], [hooks.parent])
         key = ServerKey.of(launching.argv(binary, environment), environment, wall, launch.limits)
         own = launching.own_servers(environment)
-        conversation = CodexConversation(launch, listener, self._tasks, self._reaper, self._hook_server, own)
+        conversation = CodexConversation(
+            launch,
+            listener,
+            self._tasks,
+            self._reaper,
+            self._hook_server,
+            own,
+            check_login=program.login(environment) is None,
+        )
         await self._servers.open(key, conversation)
         return conversation
 

@@ -24,6 +24,7 @@ from everyagent.agents.codex.decode.rollout import Rollout
 from everyagent.agents.codex.decode.tools import SHELL
 from everyagent.agents.codex.driver import attachments, encode
 from everyagent.agents.codex.driver.exchange import RpcExchange
+from everyagent.agents.codex.driver.login import require_login
 from everyagent.agents.codex.driver.server import AppServer, CodexMessage
 from everyagent.agents.codex.policy import hooks, modes
 from everyagent.agents.codex.policy.choices import TurnChoices
@@ -56,7 +57,7 @@ logger = get_logger(__name__)
 
 
 class CodexConversation(SharedConversation[CodexMessage]):
-    """`own_servers` are the user's MCP servers."""
+    """`own_servers` are the user's MCP servers. With `check_login`, nobody knows of a login of Codex."""
 
     title = "Codex"
 
@@ -68,12 +69,15 @@ class CodexConversation(SharedConversation[CodexMessage]):
         reaper: Reaper,
         hook_server: HookServer,
         own_servers: Collection[str],
+        *,
+        check_login: bool = False,
     ) -> None:
         super().__init__(launch, listener, tasks)
         self._reaper = reaper
         self._mark = secrets.token_hex(8)
         self._mcp = encode.mcp_servers(launch, reaper.marks(self._mark), own_servers)
         self._server: AppServer | None = None
+        self._check_login = check_login
         self._decoder = CodexDecoder(self.directory)
         self._apply_policies()
         self._choices: TurnChoices | None = None
@@ -104,6 +108,8 @@ class CodexConversation(SharedConversation[CodexMessage]):
 
     async def begin(self) -> None:
         """Open the thread. Raises `AgentFailed`; a thread that no longer exists is the conversation's death."""
+        if self._check_login and self._server:
+            await require_login(self._server)
         method, params = encode.open_thread(self._launch, await self._config())
         for _ in range(HELD_TRIES):
             try:
