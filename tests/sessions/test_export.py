@@ -113,7 +113,7 @@ def test_markdown_reads_like_the_conversation():
         "| | |\n|---|---|\n"
         "| Session | `sample` |\n| Agent | `mock` |\n| Model | `mock-1` |\n| Directory | `/srv/a\\|b` |\n"
         "| Created | `2026-01-01T00:00:00.000000Z` |\n| Status | `ended` |\n"
-        "| Tokens | `120 in, 40 out` |\n| Cost | `0.0020 USD` |\n\n"
+        "| Tokens | `160 (120 in, 40 out)` |\n| Cost | `0.0020 USD` |\n\n"
         "## User\n\nWhy is it **slow**?\n\n"
         "<details><summary>Reasoning</summary>\n\nHm.\n\n</details>\n\n"
         "## Assistant\n\nBecause of `sleep`.\n\n"
@@ -158,10 +158,10 @@ def test_items_of_a_sub_agent_are_nested_in_html():
     assert '<article class="called deep1">' in "".join(html.export(INFO, sample_session()))
 
 
-def test_an_unanswered_question_is_exported_at_the_end():
+def test_an_unanswered_question_is_exported_where_it_was_asked():
     asked = PermissionRequested(permission_id="p", action="rm", status="requested")
     text = "".join(markdown.export(INFO, stamped([SessionStarted(), asked, *spoken(said("later"))])))
-    assert text.index("later") < text.index("not answered")
+    assert text.index("not answered") < text.index("later")
 
 
 @pytest.mark.parametrize("text", HOSTILE)

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everyagent.model.events import EventData, ItemCompleted, SessionStarted, TurnEnded
+from everyagent.model.events import EventData, ItemCompleted, ItemStarted, SessionStarted, TurnEnded
 from everyagent.model.items import Item
 from everyagent.model.parts import TextPart, ToolCallPart, ToolResultPart
 from everyagent.sessions.history.transcript import TRANSCRIBED, as_seed, transcript
@@ -53,6 +53,20 @@ def test_a_result_has_the_name_of_its_call():
     assert isinstance(called, Called)
     assert isinstance(returned, Returned)
     assert (called.tool, returned.tool, returned.is_error, returned.exit_code) == ("bash", "bash", False, 0)
+
+
+def test_entries_are_in_the_order_in_which_things_began():
+    """An agent's echo may complete a user's message late, and a call may be complete after what it caused."""
+    question, answer = message("question"), message("answer")
+    events = [
+        ItemStarted(item=question.item),
+        ItemStarted(item=answer.item),
+        answer,
+        TurnEnded(turn_id="t", stop_reason="refusal"),
+    ]
+    said = list(transcript(stamped([*events, question])))
+    assert [entry.text for entry in said if isinstance(entry, MessageEntry)] == ["question", "answer"]
+    assert isinstance(said[-1], Noted)
 
 
 def test_depth_counts_the_sub_agents_above():

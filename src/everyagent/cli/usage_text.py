@@ -4,11 +4,8 @@ from everyagent.model.usage import Usage
 
 
 def tokens(usage: Usage | None) -> str:
-    if usage is None or not (usage.input_tokens or usage.output_tokens):
-        return ""
-    cached = usage.cache_read_tokens + usage.cache_write_tokens
-    extra = f" (+{cached:,} cached)" if cached else ""
-    return f"{usage.input_tokens:,} in{extra}, {usage.output_tokens:,} out tokens"
+    total, space, parts = (usage.in_words() if usage else "").partition(" ")
+    return f"{total} tokens{space}{parts}" if total else ""
 
 
 def cost(dollars: float | None) -> str:

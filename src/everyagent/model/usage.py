@@ -23,6 +23,13 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     cache_write_tokens: int = 0
     reasoning_tokens: int = 0
 
+    def in_words(self) -> str:
+        """All tokens, and what they are: `1,120 (700 in, 70 out, 350 cached)`. The inspector has the same count."""
+        cached = self.cache_read_tokens + self.cache_write_tokens
+        parts = ((self.input_tokens, "in"), (self.output_tokens, "out"), (cached, "cached"))
+        total = self.input_tokens + self.output_tokens + cached
+        return f"{total:,} ({', '.join(f'{count:,} {what}' for count, what in parts if count)})" if total else ""
+
     def __add__(self, other: "Usage") -> "Usage":
         total = Usage(
             input_tokens=self.input_tokens + other.input_tokens,

@@ -18,7 +18,7 @@ from everyagent.logs import get_logger
 from everyagent.masking.live import watch
 from everyagent.masking.masker import Masker
 from everyagent.model.decoding import decode_event
-from everyagent.model.events import TYPE_NUMBERS, ItemCompleted
+from everyagent.model.events import TYPE_NUMBERS, ItemCompleted, ItemStarted
 from everyagent.model.limits import NO_LIMITS, AgentLimits
 from everyagent.model.policies import UNRESTRICTED
 from everyagent.runtime.limits import ProcessLimits
@@ -31,7 +31,7 @@ from everyagent.sessions.launch.scratch import ScratchFolders
 from everyagent.sessions.launch.secrets import SecretVault, is_sealed
 
 DEFAULT_ISOLATION = IsolationPolicy()
-_SEED_EVENTS = frozenset((TYPE_NUMBERS[ItemCompleted.type],))
+_SEED_EVENTS = frozenset(TYPE_NUMBERS[data.type] for data in (ItemStarted, ItemCompleted))
 #: The newest entries that are read for a seed, which has room for far fewer.
 _SEED_ENTRIES = 1000
 logger = get_logger(__name__)

@@ -30,7 +30,6 @@ def title_of(info: SessionInfo) -> str:
 
 
 def facts_of(info: SessionInfo) -> list[tuple[str, str]]:
-    usage = info.usage
     facts = [
         ("Session", info.session_id),
         ("Agent", info.agent),
@@ -38,7 +37,7 @@ def facts_of(info: SessionInfo) -> list[tuple[str, str]]:
         ("Directory", info.directory),
         ("Created", rfc3339(info.created_at * 1000)),
         ("Status", info.status),
-        ("Tokens", f"{usage.input_tokens} in, {usage.output_tokens} out" if usage.output_tokens else None),
+        ("Tokens", info.usage.in_words()),
         ("Cost", f"{info.cost_usd:.4f} USD" if info.cost_usd else None),
         ("Forked from", f"{info.forked_from.session_id} at {info.forked_from.sequence}" if info.forked_from else None),
     ]

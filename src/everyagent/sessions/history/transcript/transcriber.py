@@ -55,6 +55,7 @@ from everyagent.sessions.history.transcript.entries import (
     Returned,
     Thought,
 )
+from everyagent.sessions.history.transcript.ordering import Places
 
 AnyEvent: TypeAlias = Event | Envelope[UnknownData]
 
@@ -65,6 +66,7 @@ TRANSCRIBED: frozenset[str] = frozenset(
         SessionUpdated,
         SessionEnded,
         TurnEnded,
+        ItemStarted,
         ItemCompleted,
         PermissionRequested,
         PermissionResolved,
@@ -79,27 +81,31 @@ TRANSCRIBED: frozenset[str] = frozenset(
 
 
 class Transcriber:
-    """Keeps only open state: calls without result, asks without answer, sub-agents."""
+    """Entries in the order in which things began. Keeps only open state: calls, asks, sub-agents, unfinished items."""
 
     def __init__(self) -> None:
         self._tools: dict[str, str] = {}
         self._depths: dict[str, int] = {}
         self._asks: dict[str, Asked] = {}
+        self._places = Places()
 
     def feed(self, event: AnyEvent) -> Iterator[AnyEntry]:
-        at = _Place(event.sequence, event.time)
+        at, places = _Place(event.sequence, event.time), self._places
         match event.data:
+            case ItemStarted(item=item):
+                places.keep(item.item_id)
             case ItemCompleted(item=item):
-                yield from self._item(at, item)
+                places.fill(item.item_id, self._item(at, item))
             case PermissionRequested() | QuestionRequested() | ToolRequested():
                 ask_id, asked = _asked(at, event.data)
                 self._asks[ask_id] = asked
+                places.keep(ask_id)
             case PermissionResolved() | QuestionResolved() | ToolResolved():
                 ask_id, asked = _asked(at, event.data)
                 requested = self._asks.pop(ask_id, asked)
-                yield msgspec.structs.replace(asked, prompt=requested.prompt)
+                places.fill(ask_id, [msgspec.structs.replace(asked, prompt=requested.prompt)])
             case UnknownData(fields=fields):
-                yield Noted(sequence=at.sequence, time=at.time, label=event.type, detail=_json(fields))
+                places.add([Noted(sequence=at.sequence, time=at.time, label=event.type, detail=_json(fields))])
             case (
                 SessionStarted()
                 | SessionUpdated()
@@ -107,17 +113,19 @@ class Transcriber:
                 | TurnStarted()
                 | TurnEnded()
                 | ModelResponded()
-                | ItemStarted()
                 | ItemDelta()
                 | Error()
                 | Unparsed()
             ):
-                yield from _noted(at, event.data)
+                places.add(_noted(at, event.data))
+        yield from places.ready()
 
     def finish(self) -> Iterator[AnyEntry]:
-        """The asks without an answer."""
-        yield from self._asks.values()
+        """The asks without an answer, and what followed them."""
+        for ask_id, asked in self._asks.items():
+            self._places.fill(ask_id, [asked])
         self._asks.clear()
+        yield from self._places.rest()
 
     def _item(self, at: "_Place", item: Item) -> Iterator[AnyEntry]:
         depth = 0 if item.subagent is None else self._depths.get(item.subagent, 0) + 1
