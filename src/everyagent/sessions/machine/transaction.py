@@ -43,8 +43,6 @@ from everyagent.model.events import (
     Unparsed,
 )
 from everyagent.model.ids import id_series
-from everyagent.model.items import Item
-from everyagent.model.parts import FileRefPart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
 from everyagent.model.prices import UNPRICED, Prices
 from everyagent.model.principals import EventActor
 from everyagent.model.sessions import UnknownFrame
@@ -52,13 +50,12 @@ from everyagent.sessions.counts import SAMPLES
 from everyagent.sessions.machine.asks import answer_of, ask_id_of, kind_of
 from everyagent.sessions.machine.costs import Costs
 from everyagent.sessions.machine.projection import Projection
+from everyagent.sessions.machine.searchable import searchable
 from everyagent.sessions.machine.sequencer import Emissions
 from everyagent.sessions.machine.session_mask import masked_data
 
 _encode = msgspec.json.Encoder().encode
 _DELTA = TYPE_NUMBERS[ItemDelta.type]
-#: Full-text search indexes so much of an item's text.
-SEARCHABLE_CHARS = 32 * 1024
 #: The sample of an unknown frame is cut to this.
 SAMPLE_BYTES = 2048
 
@@ -257,7 +254,7 @@ class Transaction:
                 self._note(data, sequence)
                 if self._projection:
                     self._projection.event(data)
-                text = _searchable(data.item) if isinstance(data, ItemCompleted) else None
+                text = searchable(data.item) if isinstance(data, ItemCompleted) else None
                 events.append(NewEvent(sequence, TYPE_NUMBERS[data.type], position.frame, body, text))
 
     def _note(self, data: EventData, sequence: int) -> None:
@@ -339,20 +336,3 @@ class Transaction:
 #: The others are in `config`; the native session is set with `set_native_session`.
 _NOT_UPDATED = ("tool_policies", "ask_timeout", "budget_usd", "budget_tokens", "native_session_id")
 _UPDATED = tuple(name for name in SessionUpdated.__struct_fields__ if name not in _NOT_UPDATED)
-
-
-def _searchable(item: Item) -> str | None:
-    words: list[str] = []
-    for part in item.content:
-        match part:
-            case TextPart() | ReasoningPart():
-                words.append(part.text)
-            case ToolCallPart():
-                words.append(f"{part.name} {part.arguments}")
-            case ToolResultPart():
-                words.append(part.output)
-            case FileRefPart():
-                words.append(f"{part.path} {part.diff or ''}")
-            case _:
-                continue
-    return "\n".join(words)[:SEARCHABLE_CHARS] or None
