@@ -248,6 +248,24 @@ async def test_a_queued_message_can_be_withdrawn(client: httpx2.AsyncClient) -> 
     assert begun.json()["code"] == "message_not_queued"
 
 
+async def test_a_cancel_can_withdraw_the_messages_that_wait(client: httpx2.AsyncClient) -> None:
+    assert (await client.post("/v1/sessions/mine/cancel?queued=withdraw")).json() == {"cancelled": False}
+    await client.post("/v1/sessions/mine/messages", json={"message": "[slow seconds=600]"})
+    with anyio.fail_after(LIMIT_SECONDS):
+        while (await client.get("/v1/sessions/mine")).json()["status"] != "running":
+            await anyio.sleep(0.01)
+    file = {"data": "aGk=", "mime": "text/plain", "filename": "hi.txt"}
+    waiting = [{"message": "first"}, {"message": "second", "attachments": [file]}]
+    for message in waiting:
+        await client.post("/v1/sessions/mine/messages", json=message)
+    stopped = (await client.post("/v1/sessions/mine/cancel?queued=withdraw")).json()
+    assert stopped == {"cancelled": True, "withdrawn": waiting}
+    assert (await client.get("/v1/sessions/mine/messages/queue")).json() == {"messages": []}
+    await turn(client, "[hello]")
+    started = (await client.get("/v1/sessions/mine/events?types=turn.started")).json()["events"]
+    assert len(started) == 2
+
+
 async def test_metrics_count_tokens_and_costs(client: httpx2.AsyncClient) -> None:
     ended = [msgspec.json.decode(event)["data"] for event in await turn(client, "[hello]")][-1]
     lines = dict(line.rsplit(" ", 1) for line in (await client.get("/metrics")).text.splitlines() if line[:1] != "#")

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from everyagent.model.agents import Mode, Model
 from everyagent.model.policies import AgentTool
-from everyagent.model.sessions import AskInfo, FrameInfo, QueuedMessage, SearchHit, SessionInfo
+from everyagent.model.sessions import AskInfo, FrameInfo, QueuedMessage, SearchHit, SendMessage, SessionInfo
 
 EntryType: TypeAlias = Literal["file", "directory", "symlink", "other"]
 
@@ -96,10 +96,11 @@ class MessageQueue(Struct, frozen=True):
     messages: list[QueuedMessage]
 
 
-class Cancelled(Struct, frozen=True):
-    """Whether a turn was running."""
+class Cancelled(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """`cancelled`: whether a turn was running. `withdrawn` are the messages that waited and will not be sent."""
 
     cancelled: bool
+    withdrawn: list[SendMessage] = []
 
 
 class AskList(Struct, frozen=True):

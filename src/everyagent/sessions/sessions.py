@@ -24,7 +24,7 @@ from everyagent.model.asks import Answer, ToolAnswer
 from everyagent.model.ids import new_id
 from everyagent.model.parts import Json
 from everyagent.model.principals import current
-from everyagent.model.responses import StorageState
+from everyagent.model.responses import Cancelled, StorageState
 from everyagent.model.sessions import (
     AskInfo,
     CreateSession,
@@ -48,7 +48,7 @@ from everyagent.sessions.launch.attachments import checked
 from everyagent.sessions.launch.config import config_of
 from everyagent.sessions.launch.known_costs import require_known_costs
 from everyagent.sessions.launch.launcher import Launcher
-from everyagent.sessions.machine.inputs import answer_batch, cancel_batch, message_batch, withdrawal_batch
+from everyagent.sessions.machine.inputs import Batch, answer_batch, cancel_batch, message_batch, withdrawal_batch
 from everyagent.sessions.machine.messages import masked_input, queued
 from everyagent.sessions.machine.session_update import update_batch
 from everyagent.sessions.projected import ProjectedSessions
@@ -231,12 +231,21 @@ class Sessions:
 
     async def cancel(self, session_id: str) -> bool:
         """Stop the running turn, or the one that is about to begin; False if there is none."""
+        return (await self._cancel(session_id, cancel_batch())).cancelled
+
+    async def cancel_all(self, session_id: str) -> Cancelled:
+        """Stop the running turn, and send none of the messages that wait."""
+        return await self._cancel(session_id, cancel_batch(withdraw=True))
+
+    async def _cancel(self, session_id: str, batch: Batch) -> Cancelled:
         await self._writable(session_id)
         if not await self._running(session_id):
-            return False
+            return Cancelled(cancelled=False)
         async with self._supervisor.hold(session_id) as actor:
-            decision = await actor.submit(cancel_batch())
-        return decision is not None and decision.stopped
+            decision = await actor.submit(batch)
+        if decision is None:
+            return Cancelled(cancelled=False)
+        return Cancelled(cancelled=decision.stopped, withdrawn=decision.withdrawn)
 
     async def cancel_subagent(self, session_id: str, item_id: str) -> bool:
         await self._writable(session_id)

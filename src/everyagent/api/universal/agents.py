@@ -11,8 +11,11 @@ from everyagent.sessions import AgentInfo, Installing
 routes = Routes("agents")
 
 
-class AgentList(Struct, frozen=True):
+class AgentList(Struct, frozen=True, kw_only=True, rename="camel"):
+    """`defaultAgent` is the agent of sessions that name none."""
+
     agents: list[AgentInfo]
+    default_agent: str
 
 
 class UnknownFrames(Struct, frozen=True):
@@ -26,7 +29,7 @@ class InstallAgent(Struct, frozen=True, kw_only=True, rename="camel", forbid_unk
 @routes.add("GET", "/v1/agents")
 async def list_agents(call: Call[Nothing, Nothing]) -> AgentList:
     """List all agents with their installation, login and capabilities."""
-    return AgentList(agents=await call.sessions.agents.infos())
+    return AgentList(agents=await call.sessions.agents.infos(), default_agent=call.sessions.services.default_agent)
 
 
 @routes.add("GET", "/v1/agents/{agent}/models", UnknownAgent, AgentNotInstalled, AgentFailed)

@@ -1,6 +1,6 @@
 """Routes that create, list, change, fork and end sessions."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -46,6 +46,12 @@ class SessionsQuery(Struct, frozen=True, kw_only=True, rename="camel"):
     until: Moment | None = None
     limit: Annotated[int, Meta(ge=1, le=500)] = 100
     page: str | None = None
+
+
+class CancelQuery(Struct, frozen=True, kw_only=True):
+    """With `queued=withdraw` the messages that wait for their turn are not sent; the response has them."""
+
+    queued: Literal["keep", "withdraw"] = "keep"
 
 
 class CreatedSession(SessionInfo, frozen=True, kw_only=True, rename="camel"):
@@ -130,9 +136,12 @@ async def delete_session(call: Call[Nothing, Nothing]) -> None:
 
 
 @routes.add("POST", "/v1/sessions/{session_id}/cancel", SessionNotFound, StorageFull, effect=True)
-async def cancel_turn(call: Call[Nothing, Nothing]) -> Cancelled:
+async def cancel_turn(call: Call[CancelQuery, Nothing]) -> Cancelled:
     """Stop the running turn and keep the session."""
-    return Cancelled(cancelled=await call.sessions.cancel(call.path["session_id"]))
+    session_id = call.path["session_id"]
+    if call.query.queued == "withdraw":
+        return await call.sessions.cancel_all(session_id)
+    return Cancelled(cancelled=await call.sessions.cancel(session_id))
 
 
 @routes.add(

@@ -26,7 +26,7 @@ class Batch(Struct, frozen=True, kw_only=True):
     `notice` is an event of the daemon; an `Error` is also the reason why an interrupted turn fails.
     `subagents` are the calls whose sub-agents are stopped alone.
     `early` are answers to asks that the agent has yet to make, by the item of their call.
-    `withdrawn` is the item of a message that waits, and will not be sent.
+    `withdrawn` is the item of a message that waits, and will not be sent; True stands for all of them.
     `updated` is emitted; `config` is the row's new one; `change` is applied to the live agent, if it can be;
     `restart`: the agent must be started again to know of it.
     `late`: the batch is taken even after the session's end.
@@ -45,7 +45,7 @@ class Batch(Struct, frozen=True, kw_only=True):
     answers: Sequence[tuple[str, Answer]] = ()
     early: Mapping[str, Answer] = {}
     submission: Submission | None = None
-    withdrawn: str | None = None
+    withdrawn: str | Literal[True] | None = None
     updated: SessionUpdated | None = None
     config: bytes | None = None
     change: Change | None = None
@@ -55,10 +55,13 @@ class Batch(Struct, frozen=True, kw_only=True):
     actor: EventActor | UnsetType = field(default_factory=current_actor)
 
 
-def cancel_batch() -> Batch:
-    """A client's request to cancel the running turn."""
+def cancel_batch(*, withdraw: bool = False) -> Batch:
+    """A client's request to cancel the running turn, and with `withdraw` to send none of the messages that wait."""
     why = "The turn was cancelled."
-    return Batch(frame=b'{"request":"cancel"}', recorded=False, interrupt=why, interrupt_next=True)
+    frame = b'{"request":"cancel","queued":"withdraw"}' if withdraw else b'{"request":"cancel"}'
+    return Batch(
+        frame=frame, recorded=withdraw, interrupt=why, interrupt_next=True, withdrawn=True if withdraw else None
+    )
 
 
 def budget_batch(name: str) -> Batch:
