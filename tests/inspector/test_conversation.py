@@ -179,9 +179,30 @@ async def test_a_message_is_queued_or_steered_into_the_turn(inspector: Inspector
     await box.fill("listen now")
     await box.press("Control+Enter")
     await expect(inspector.page.locator(".message.user", has_text="listen now")).to_be_visible()
+
+
+async def test_stop_sends_no_message_that_waits(inspector: Inspector, daemon: Daemon, tmp_path: Path) -> None:
+    session = daemon.session("Stopped")
+    (tmp_path / "notes.txt").write_text("notes")
+    await inspector.open(session)
+    await inspector.say("[slow seconds=600]")
+    await expect(inspector.page.get_by_role("button", name="Stop")).to_be_visible()
+    await inspector.say("the next one")
+    await inspector.page.get_by_label("Files to attach").set_input_files(tmp_path / "notes.txt")
+    await expect(inspector.page.get_by_role("list", name="Attachments")).to_contain_text("notes.txt")
+    await inspector.say("the one after")
+    await expect(inspector.page.locator(".queue li")).to_have_count(2)
+    box = inspector.page.get_by_label("Message", exact=True)
+    await box.fill("and this")
     await inspector.page.get_by_role("button", name="Stop").click()
-    await expect(inspector.page.locator(".message.user", has_text="the next one")).to_be_visible()
-    await expect(queue).to_have_count(0)
+    await expect(inspector.entries("turn")).to_contain_text("Stopped")
+    await expect(box).to_have_value("the next one\n\nthe one after\n\nand this")
+    await expect(inspector.page.get_by_role("list", name="Attachments")).to_contain_text("notes.txt")
+    await expect(inspector.page.locator(".queue")).to_have_count(0)
+    assert daemon.info(session)["queuedMessages"] == 0
+    await box.press("Enter")
+    await expect(inspector.page.locator(".message.user").last).to_contain_text("the one after")
+    await expect(inspector.page.locator(".message.user").last).to_contain_text("notes.txt")
 
 
 async def test_a_queued_message_is_withdrawn_or_edited(inspector: Inspector, daemon: Daemon) -> None:
@@ -198,7 +219,7 @@ async def test_a_queued_message_is_withdrawn_or_edited(inspector: Inspector, dae
     await inspector.page.get_by_role("button", name="Edit “the first”").click()
     await expect(waiting).to_have_text(["the third"])
     await expect(inspector.page.get_by_label("Message", exact=True)).to_have_value("the first")
-    await inspector.page.get_by_role("button", name="Stop").click()
+    daemon.call("POST", f"/sessions/{session}/cancel")
     await expect(inspector.page.locator(".message.user")).to_contain_text(["[slow seconds=600]", "the third"])
 
 
@@ -217,7 +238,7 @@ async def test_queued_messages_are_shown_in_every_tab_and_after_a_reload(
         await expect(tab.page.locator(".queue li")).to_have_text(["from a program", "from another tab"])
     await other.page.reload()
     await expect(other.page.locator(".queue li")).to_have_text(["from a program", "from another tab"])
-    await inspector.page.get_by_role("button", name="Stop").click()
+    daemon.call("POST", f"/sessions/{session}/cancel")
     for tab in (inspector, other):
         await expect(tab.page.locator(".message.user", has_text="from another tab")).to_be_visible()
         await expect(tab.page.locator(".queue")).to_have_count(0)
@@ -235,6 +256,14 @@ async def test_model_variant_and_modes_change_mid_session(inspector: Inspector, 
     await inspector.say("[whoami]")
     await expect(inspector.log).to_contain_text("model: mock-large")
     assert daemon.info(session)["permissionMode"] == "bypass"
+
+
+async def test_changed_policies_are_told_in_words(inspector: Inspector, daemon: Daemon) -> None:
+    session = daemon.session("Policies")
+    await inspector.open(session)
+    daemon.call("PATCH", f"/sessions/{session}", {"toolPolicies": {"tools": {"bash": "deny"}}})
+    await expect(inspector.entries("note").last).to_contain_text("Tool policies is now")
+    await expect(inspector.entries("note").last).to_contain_text("bash: deny")
 
 
 async def test_files_are_chosen_pasted_and_dropped(inspector: Inspector, daemon: Daemon, tmp_path: Path) -> None:
@@ -281,6 +310,14 @@ async def test_a_long_session_is_read_from_its_end_and_upwards(inspector: Inspec
     await until(at_the_start)
     await inspector.page.get_by_role("button", name="To the newest").click()
     await expect(inspector.log).to_contain_text("message number 24 of many")
+    await inspector.log.focus()
+    await inspector.page.keyboard.press("Home")
+    await expect(inspector.page.get_by_text("Session started")).to_be_in_viewport()
+    await inspector.page.keyboard.press("End")
+    await expect(inspector.entries("turn").last).to_be_in_viewport()
+    await expect(inspector.log).to_contain_text("message number 24 of many")
+    await inspector.page.keyboard.press("Home")
+    await expect(inspector.page.get_by_text("Session started")).to_be_in_viewport()
 
 
 async def test_an_ended_session_accepts_no_message(inspector: Inspector, daemon: Daemon) -> None:

@@ -108,6 +108,15 @@ async def test_a_turn_is_drawn_on_a_time_axis(inspector: Inspector, session: str
     await expect(inspector.page.locator(".entry.highlighted")).to_contain_text("bash")
 
 
+async def test_every_label_of_a_turn_is_whole_on_a_phone(inspector: Inspector, session: str) -> None:
+    await inspector.page.set_viewport_size({"width": 390, "height": 780})
+    await inspector.open(session, "timeline")
+    labels = inspector.page.locator(".lanes .label")
+    await expect(labels.filter(has_text="retry 1: overloaded")).to_be_visible()
+    cut = "all => all.filter(each => each.scrollWidth > each.clientWidth).map(each => each.textContent)"
+    assert await labels.evaluate_all(cut) == []
+
+
 async def test_waiting_for_a_human_is_a_part_of_the_turn(inspector: Inspector, daemon: Daemon) -> None:
     session = daemon.session("Waits")
     daemon.send(session, '[ask command="echo x"]')

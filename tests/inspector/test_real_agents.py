@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from playwright.async_api import BrowserContext, expect
@@ -19,7 +20,7 @@ from tests.agents.claude.claude_stage import ClaudeSession, claude_binary
 from tests.agents.codex.codex_stage import CodexSession, codex_binary
 from tests.agents.opencode.opencode_stage import OpencodeSession, opencode_binary, ripgrep_folder
 from tests.agents.stage import Model, Stage, daemon_of
-from tests.inspector.page_driver import Daemon, enter, until
+from tests.inspector.page_driver import Daemon, Inspector, enter, until
 from tests.inspector.test_sessions import choose
 from tests.managed.real_models import AmpModel, ClaudeModel, CodexModel, OpencodeModel
 from tests.scripted import amp_replies, chat_replies, messages_replies, responses_replies
@@ -128,6 +129,51 @@ async def test_a_plan_of_claude_is_rejected_and_then_approved(
         assert tab.complaints() == []
 
 
+#: Calls that change line 30 of a file. Claude Code and OpenCode read a file before they change it.
+EDITS: dict[str, Callable[[str], list[Any]]] = {
+    "claude": lambda path: [
+        messages_replies.call("Read", {"file_path": path}, when="Edit it"),
+        messages_replies.call("Edit", {"file_path": path, "old_string": "line 30", "new_string": "line thirty"}),
+    ],
+    "codex": lambda path: [
+        responses_replies.patch(
+            "*** Begin Patch\n*** Update File: poem.txt\n@@\n line 29\n-line 30\n+line thirty\n*** End Patch\n",
+            when="Edit it",
+        )
+    ],
+    "opencode": lambda path: [
+        chat_replies.call("read", {"filePath": path}, when="Edit it"),
+        chat_replies.call("edit", {"filePath": path, "oldString": "line 30", "newString": "line thirty"}),
+    ],
+    "amp": lambda path: [
+        amp_replies.call("edit_file", {"path": path, "old_str": "line 30", "new_str": "line thirty"}, when="Edit it")
+    ],
+}
+
+
+async def sees_one_diff(tab: Inspector) -> None:
+    """The newest turn shows its edit once, with the numbers of the lines in the file."""
+    diff = tab.page.locator(".diff:not(.unnumbered)")
+    await expect(diff).to_have_count(1)
+    for kind in ("removed", "added"):
+        row = diff.locator(f"tr.{kind}")
+        await expect(row).to_have_count(1)
+        await expect(row.locator(".number").filter(has_text="30")).to_have_count(1)
+    await expect(tab.page.locator(".tool pre", has_text="line thirty")).to_have_count(0)
+
+
+async def tokens_add_up(tab: Inspector, session: str) -> None:
+    """The count of the session is the sum of those of its turns, and the newest turn shows its own."""
+    ended = tab.daemon.events(session, "types=turn.ended")
+    counts = [_total(cast("dict[str, dict[str, dict[str, int]]]", event)["data"]["usage"]) for event in ended]
+    await expect(tab.page.locator(".tokens")).to_have_text(f"{sum(counts):,} tokens")
+    await expect(tab.entries("turn").last).to_contain_text(f" {counts[-1]:,} tokens")
+
+
+def _total(usage: dict[str, int]) -> int:
+    return sum(count for kind, count in usage.items() if kind != "reasoning_tokens")
+
+
 @pytest.mark.parametrize("agent", AGENTS)
 async def test_a_real_agent_asks_runs_answers_fails_and_is_terminated(
     built: None, context: BrowserContext, tmp_path: Path, agent: str
@@ -158,6 +204,19 @@ async def test_a_real_agent_asks_runs_answers_fails_and_is_terminated(
             await card.get_by_label("Green").check()
             await card.get_by_role("button", name=re.compile("^Answer")).click()
             await expect(tab.page.locator(".message.assistant").last).to_contain_text("Green it is.")
+            await expect(tab.log).not_to_contain_text("[object Object]")
+        poem = stage.workspace / "poem.txt"
+        poem.write_text("".join(f"line {number}\n" for number in range(1, 41)))
+        permissions = tab.page.get_by_label("Permissions", exact=True)
+        await expect(permissions.get_by_role("option", name=re.compile("Bypass"))).to_have_count(1)
+        await permissions.select_option("bypass")
+        stage.model.script.add(*EDITS[agent](str(poem)))  # pyright: ignore[reportAttributeAccessIssue]
+        model.say("It is edited.")
+        await tab.say("Edit it")
+        await expect(tab.page.locator(".message.assistant").last).to_contain_text("It is edited.")
+        await expect(tab.status).to_have_text("Idle")
+        await sees_one_diff(tab)
+        await tokens_add_up(tab, stage.id)
         model.fail(when="Fall now")
         await tab.say("Fall now")
         await expect(tab.entries("turn").last).to_contain_text("Ended in an error")

@@ -19,26 +19,77 @@ async def test_a_new_session_offers_the_agents_options(inspector: Inspector, dae
     await dialog.get_by_role("radio", name=re.compile("Mock agent")).check()
     await dialog.get_by_label("Model").select_option("mock-large")
     await dialog.get_by_label("Variant").select_option("high")
-    await dialog.get_by_label("Permissions").select_option("acceptEdits")
-    await dialog.get_by_label("Directory").fill(str(tmp_path))
+    await dialog.get_by_label(re.compile("^Permissions")).select_option("acceptEdits")
+    await dialog.get_by_label(re.compile("^Directory")).fill(str(tmp_path))
+    await dialog.get_by_label("First message").fill("[whoami]")
+    await dialog.get_by_text("Environment, MCP servers").click()
+    await dialog.get_by_label("Environment", exact=True).fill("COLOUR=a dark red\nEMPTY=")
+    await dialog.get_by_label("Secrets").fill("PASSWORD=correct-horse-battery")
+    await dialog.get_by_label("MCP servers").fill("docs=https://example.com/mcp\nfiles=serve-files --root 'a b'")
+    await dialog.get_by_label("Commands").select_option("deny")
+    await dialog.get_by_label("Isolation").select_option("none")
     await dialog.get_by_label("Lifetime").select_option("process")
     await dialog.get_by_label("Title").fill("Made here")
     await dialog.get_by_role("button", name="Start session").click()
     await expect(inspector.page.get_by_role("heading", name="Made here")).to_be_visible()
+    await expect(inspector.page.locator(".message.assistant").first).to_contain_text("model: mock-large")
     session = inspector.page.url.rpartition("/")[2]
     made = daemon.info(session)
     wanted = {"model": "mock-large", "variant": "high", "permissionMode": "acceptEdits", "directory": str(tmp_path)}
-    wanted["lifetime"] = "process"
+    wanted |= {"lifetime": "process", "isolation": "none", "env": ["COLOUR", "EMPTY", "PASSWORD"]}
     assert {name: made[name] for name in wanted} == wanted
+    assert made["toolPolicies"] == {"default": "auto", "tools": {"bash": "deny"}, "mcp": {}, "ownTools": True}
+    servers = daemon.call("GET", f"/sessions/{session}").json()["mcp"]
+    assert servers["docs"]["url"] == "https://example.com/mcp"
+    assert servers["files"]["command"] == ["serve-files", "***", "***"]
+    await inspector.page.keyboard.press("Escape")
+    await inspector.log.focus()
+    await inspector.page.keyboard.press("n")
+    await dialog.get_by_role("group", name="Recent directories").get_by_role("button", name=tmp_path.name).click()
+    await expect(dialog.get_by_label(re.compile("^Directory"))).to_have_value(str(tmp_path))
 
 
-async def test_the_daemons_error_for_a_wrong_choice_is_shown(inspector: Inspector) -> None:
+async def test_a_refused_session_has_its_error_at_the_field(inspector: Inspector, tmp_path: Path) -> None:
     inspector.tolerated.append("status of 400")
     await inspector.page.keyboard.press("n")
     dialog = inspector.page.get_by_role("dialog", name="New session")
-    await dialog.get_by_label("Directory").fill("not/absolute")
-    await dialog.get_by_role("button", name="Start session").click()
-    await expect(inspector.page.locator(".notice.error")).to_contain_text("absolute")
+    start = dialog.get_by_role("button", name="Start session")
+    field = dialog.locator("label").filter(has_text="Directory")
+    await dialog.get_by_label(re.compile("^Directory")).fill("not/absolute")
+    await start.click()
+    await expect(field.get_by_role("alert")).to_contain_text("must be an absolute path")
+    await dialog.get_by_label(re.compile("^Directory")).fill(str(tmp_path))
+    await dialog.get_by_text("Environment, MCP servers").click()
+    await dialog.get_by_label("MCP servers").fill("no sign of equality")
+    await start.click()
+    await expect(dialog.get_by_role("alert")).to_have_text(re.compile("has no name"))
+    await dialog.get_by_label("MCP servers").fill("")
+    await start.click()
+    await expect(dialog).to_have_count(0)
+    await expect(inspector.page.locator(".notice")).to_have_count(0)
+
+
+async def test_a_notice_covers_nothing_and_goes_away(inspector: Inspector, daemon: Daemon) -> None:
+    session = daemon.session("Noticed")
+    daemon.turn(session, "[hello]")
+    await inspector.page.clock.install()
+    await inspector.open(session)
+    await choose(inspector, "Fork")
+    notice = inspector.page.locator(".notice")
+    await expect(notice).to_contain_text("Forked")
+    place = await notice.bounding_box()
+    assert place is not None
+    for part in (".session-header", ".composer", ".scroller.conversation", ".sidebar"):
+        other = await inspector.page.locator(part).bounding_box()
+        assert other is not None
+        apart = (
+            other["y"] >= place["y"] + place["height"]
+            or other["y"] + other["height"] <= place["y"]
+            or other["x"] + other["width"] <= place["x"]
+        )
+        assert apart, part
+    await inspector.page.clock.fast_forward(5000)
+    await expect(notice).to_have_count(0)
 
 
 async def test_sessions_made_elsewhere_appear_and_update(inspector: Inspector, daemon: Daemon) -> None:
@@ -106,6 +157,15 @@ async def test_terminating_and_deleting_ask_for_confirmation(inspector: Inspecto
     await expect(inspector.page.get_by_text("This session is gone")).to_be_visible()
 
 
+async def test_a_found_call_is_shown_in_words(inspector: Inspector, daemon: Daemon) -> None:
+    session = daemon.session("Called", permissionMode="bypass")
+    daemon.turn(session, '[tool name=bash command="echo archaeopteryx"]')
+    await inspector.page.get_by_label("Search all sessions").fill("archaeopteryx")
+    group = inspector.page.get_by_role("region", name="Said in conversations").get_by_role("region", name="Called")
+    await expect(group.get_by_role("link", name="bash echo archaeopteryx", exact=True)).to_be_visible()
+    await expect(group).not_to_contain_text("{")
+
+
 async def test_the_list_is_filtered_and_messages_are_searched(inspector: Inspector, daemon: Daemon) -> None:
     needle, other = daemon.session("Has a needle"), daemon.session("Has none")
     daemon.turn(needle, "somewhere in here is a zeppelin")
@@ -115,9 +175,11 @@ async def test_the_list_is_filtered_and_messages_are_searched(inspector: Inspect
     await expect(inspector.row(other)).to_have_count(0)
     await expect(inspector.row(needle)).to_be_visible()
     await inspector.page.get_by_label("Search all sessions").fill("zeppelin")
-    hit = inspector.page.get_by_role("region", name="Said in conversations").get_by_role("link").first
-    await expect(hit).to_contain_text("Has a needle")
-    await hit.click()
+    found = inspector.page.get_by_role("region", name="Said in conversations")
+    group = found.get_by_role("region", name="Has a needle")
+    await expect(group).to_have_count(1)
+    await expect(group.locator("mark").first).to_have_text("zeppelin")
+    await group.get_by_role("link").first.click()
     await expect(inspector.page.locator(".entry.highlighted")).to_contain_text("zeppelin")
     await inspector.page.get_by_label("Search all sessions").fill("")
     await inspector.page.get_by_label("Status", exact=True).select_option("ended")

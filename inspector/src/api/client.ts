@@ -7,6 +7,8 @@ export class Failure extends Error {
     readonly status: number,
     readonly code: string,
     detail: string,
+    /** The field of the request that was refused. */
+    readonly field: string | null = null,
   ) {
     super(detail);
   }
@@ -60,8 +62,8 @@ export async function post<T = void>(path: string, body: unknown = {}): Promise<
 
 async function failure(response: Response): Promise<Failure> {
   try {
-    const problem = (await response.json()) as Problem;
-    return new Failure(response.status, String(problem.code), String(problem.detail ?? problem.title));
+    const problem = (await response.json()) as Problem & { field?: string | null };
+    return new Failure(response.status, String(problem.code), String(problem.detail ?? problem.title), problem.field ?? null);
   } catch {
     return new Failure(response.status, "unknown", `The daemon answered ${response.status}.`);
   }

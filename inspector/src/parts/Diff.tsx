@@ -16,12 +16,13 @@ function choose(next: "unified" | "split"): void {
   localStorage.setItem(KEY, next);
 }
 
-export function Diff({ text, path }: { text: string; path: string }) {
+/** Without `numbered`, nobody knows where in the file the lines are. */
+export function Diff({ text, path, numbered = true }: { text: string; path: string; numbered?: boolean }) {
   const files = parseDiff(text);
   if (!files.length) return <Output text={text} label={`Diff of ${path}`} />;
   const { added, removed } = counts(files);
   return (
-    <figure class="diff">
+    <figure class={`diff ${numbered ? "" : "unnumbered"}`}>
       <figcaption>
         <span class="path" title={path}>
           <bdi>{path}</bdi>

@@ -1,7 +1,7 @@
 /** Agents, and what can be chosen of each; asked once and kept. */
-import { signal } from "@preact/signals";
+import { batch, signal } from "@preact/signals";
 import { get, post } from "../api/client";
-import type { Agent, Models, Modes } from "../api/types";
+import type { Agent, AgentList, Models, Modes } from "../api/types";
 
 export interface Choices {
   models: Models;
@@ -9,17 +9,22 @@ export interface Choices {
 }
 
 export const agents = signal<Agent[] | null>(null);
+/** The agent of sessions that name none. */
+export const defaultAgent = signal("");
 const QUIET_MS = 2000;
 const INSTALLING_MS = 500;
 const choices = new Map<string, Promise<Choices>>();
 
 export async function loadAgents(): Promise<void> {
-  const found = (await get<{ agents: Agent[] }>("v1/agents")).agents;
+  const { agents: found, defaultAgent: usual } = await get<AgentList>("v1/agents");
   for (const agent of found) {
     const before = agentNamed(agent.id);
     if (before && (before.path !== agent.path || before.version !== agent.version)) choices.delete(agent.id);
   }
-  agents.value = found;
+  batch(() => {
+    agents.value = found;
+    defaultAgent.value = usual;
+  });
 }
 
 /** Looks at them again and again, whoever changes them: another tab, a terminal. Returns how to stop. */
@@ -45,6 +50,11 @@ export async function installAgent(agent: Agent): Promise<void> {
 
 export function agentNamed(id: string): Agent | undefined {
   return agents.value?.find((agent) => agent.id === id);
+}
+
+/** The permission modes to choose from, with the one that is `chosen`. */
+export function offered(modes: Modes, chosen: string): Modes["permissionModes"] {
+  return modes.permissionModes.filter((mode) => !mode.sameAs || mode.id === chosen);
 }
 
 /** What people call a model. */

@@ -1,7 +1,7 @@
 /** The list of sessions, live. Events change what they say; the rest is asked for again, now and then. */
 import { batch, signal } from "@preact/signals";
 import { call, Failure, get, post } from "../api/client";
-import type { Event, Hit, Session, Status, UpdateSession, CreateSession } from "../api/types";
+import type { Cancelled, CreateSession, Event, Hit, SendMessage, Session, Status, UpdateSession } from "../api/types";
 
 export interface Filter {
   text: string;
@@ -66,6 +66,14 @@ export function sorted(): Session[] {
       return words.every((word) => hay.includes(word));
     })
     .sort((a, b) => (activity.get(b.sessionId) ?? 0) - (activity.get(a.sessionId) ?? 0));
+}
+
+const RECENT = 6;
+
+/** The directories of the sessions that were active last. */
+export function recentDirectories(): string[] {
+  const byActivity = [...sessions.value.values()].sort((a, b) => (activity.get(b.sessionId) ?? 0) - (activity.get(a.sessionId) ?? 0));
+  return [...new Set(byActivity.flatMap((session) => session.directory ?? []))].slice(0, RECENT);
 }
 
 /** Full text over what was said, by the daemon. */
@@ -161,8 +169,14 @@ export async function terminateSession(id: string): Promise<void> {
   await post(`${at(id)}/terminate`);
 }
 
-export async function cancelTurn(id: string): Promise<void> {
-  await post(`${at(id)}/cancel`);
+/** Messages of a session that were not sent, for where its messages are written. */
+export const unsent = signal<{ id: string; messages: SendMessage[] } | null>(null);
+
+/** Stops the turn. Messages that wait are not sent: they go back to where messages are written. */
+export async function stopTurn(id: string): Promise<void> {
+  const response = await call("POST", `${at(id)}/cancel`, { queued: "withdraw" });
+  const { withdrawn: messages = [] } = (await response.json()) as Cancelled;
+  if (messages.length) unsent.value = { id, messages };
 }
 
 export async function deleteSession(id: string): Promise<void> {

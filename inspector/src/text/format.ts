@@ -1,4 +1,6 @@
 /** Numbers and times as people read them. */
+import type { Usage } from "../api/types";
+
 export function duration(milliseconds: number): string {
   if (milliseconds < 1000) return `${Math.round(milliseconds)} ms`;
   const seconds = milliseconds / 1000;
@@ -40,6 +42,35 @@ export function clock(time: string, withMillis = false): string {
   const date = new Date(time);
   const text = date.toLocaleTimeString("en-GB");
   return withMillis ? `${text}.${String(date.getMilliseconds()).padStart(3, "0")}` : text;
+}
+
+/** All tokens that were paid for, cached ones as well: the one count that is shown anywhere. */
+export function tokensOf(usage: Usage): number {
+  return (usage.input_tokens ?? 0) + (usage.output_tokens ?? 0) + (usage.cache_read_tokens ?? 0) + (usage.cache_write_tokens ?? 0);
+}
+
+/** What the count is made of. */
+export function tokenParts(usage: Usage): string {
+  const parts: [number | undefined, string][] = [
+    [usage.input_tokens, "in"],
+    [usage.output_tokens, "out"],
+    [usage.cache_read_tokens, "read from cache"],
+    [usage.cache_write_tokens, "written to cache"],
+  ];
+  return parts
+    .filter(([number]) => number)
+    .map(([number, what]) => `${count(number ?? 0)} ${what}`)
+    .join(", ");
+}
+
+/** Any value as text for people: the words in it, without the punctuation of JSON. */
+export function wordsOf(value: unknown): string {
+  if (value === null || value === undefined) return "";
+  if (typeof value !== "object") return String(value);
+  if (Array.isArray(value)) return value.map(wordsOf).filter(Boolean).join(", ");
+  return Object.entries(value)
+    .map(([name, each]) => `${name}: ${wordsOf(each)}`)
+    .join(", ");
 }
 
 /** The last name of a path, and the whole of anything else. */

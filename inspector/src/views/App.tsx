@@ -28,6 +28,16 @@ export function App() {
       </a>
       <Banner />
       <Sidebar />
+      <div class="notices" role="status">
+        {notices.value.map((notice) => (
+          <div class={`notice ${notice.kind}`} key={notice.id}>
+            <span>{notice.text}</span>
+            <button type="button" class="icon-button" aria-label="Dismiss" onClick={() => dismiss(notice.id)}>
+              <Icon name="close" />
+            </button>
+          </div>
+        ))}
+      </div>
       <main id="main" tabIndex={-1}>
         {here.view === "session" && <SessionView key={here.id} id={here.id} tab={here.tab} at={here.at} />}
         {here.view === "inbox" && <Inbox />}
@@ -39,16 +49,6 @@ export function App() {
       </main>
       {overlay.value === "new" && may("run") && <NewSession />}
       {overlay.value === "help" && <Help />}
-      <div class="notices" role="status">
-        {notices.value.map((notice) => (
-          <div class={`notice ${notice.kind}`} key={notice.id}>
-            <span>{notice.text}</span>
-            <button type="button" class="icon-button" aria-label="Dismiss" onClick={() => dismiss(notice.id)}>
-              <Icon name="close" />
-            </button>
-          </div>
-        ))}
-      </div>
     </div>
   );
 }

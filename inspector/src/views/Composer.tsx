@@ -7,8 +7,9 @@ import { agentNamed, agents } from "../state/agents";
 import { may } from "../state/identity";
 import { attempt, notify } from "../state/notices";
 import { go } from "../state/route";
-import { cancelTurn, forkSession } from "../state/sessions";
-import { bytes, plural } from "../text/format";
+import { forkSession, stopTurn, unsent } from "../state/sessions";
+import { basename, bytes, plural } from "../text/format";
+import { FormFault, useFault } from "../parts/Fault";
 import { Icon } from "../parts/Icon";
 import { Settings } from "./Settings";
 
@@ -28,6 +29,7 @@ export function Composer({ session, conversation, onSent }: { session: Session; 
   const [text, setText] = useState(drafts.get(id) ?? "");
   const [files, setFiles] = useState<Chosen[]>([]);
   const [dropping, setDropping] = useState(false);
+  const [fault, run] = useFault();
   const area = useRef<HTMLTextAreaElement>(null);
   const chooser = useRef<HTMLInputElement>(null);
   const working = session.status === "running" || session.status === "waiting";
@@ -47,6 +49,22 @@ export function Composer({ session, conversation, onSent }: { session: Session; 
     const timer = setInterval(() => void conversation.loadQueue(), QUEUE_MS);
     return () => clearInterval(timer);
   }, [conversation, working]);
+
+  /** Messages that were not sent, before what is written already. */
+  const takeBack = (texts: string[]) => {
+    setText((now) => [...texts, now].filter((each) => each.trim()).join("\n\n"));
+    area.current?.focus();
+  };
+
+  const back = unsent.value?.id === id ? unsent.value.messages : null;
+  useEffect(() => {
+    if (!back) return;
+    unsent.value = null;
+    void conversation.loadQueue();
+    takeBack(back.map((message) => message.message));
+    const kept = back.flatMap((message) => message.attachments ?? []);
+    setFiles((before) => [...kept.map((file) => ({ ...file, size: sizeOf(file) })), ...before]);
+  }, [back]);
 
   if (!may("run")) return <p class="composer-closed muted">Your key may read this session, but not send messages.</p>;
   if (session.ended) {
@@ -78,7 +96,7 @@ export function Composer({ session, conversation, onSent }: { session: Session; 
     const message = text.trim();
     if (!message && !files.length) return;
     const body: SendMessage = { message, delivery, attachments: files.map(({ size: _, ...file }) => file) };
-    const response = await attempt(() => call("POST", `v1/sessions/${encodeURIComponent(id)}/messages`, undefined, body));
+    const response = await run(() => call("POST", `v1/sessions/${encodeURIComponent(id)}/messages`, undefined, body));
     if (!response) return;
     void conversation.loadQueue();
     setText("");
@@ -86,14 +104,12 @@ export function Composer({ session, conversation, onSent }: { session: Session; 
     onSent();
   };
   const withdraw = async (message: QueuedMessage) => {
-    const gone = await attempt(() => conversation.withdraw(message.itemId).then(() => true));
+    const gone = await run(() => conversation.withdraw(message.itemId).then(() => true));
     void conversation.loadQueue();
     return gone;
   };
   const edit = async (message: QueuedMessage) => {
-    if (!(await withdraw(message))) return;
-    setText((now) => [message.message, now].filter((each) => each.trim()).join("\n\n"));
-    area.current?.focus();
+    if (await withdraw(message)) takeBack([message.message]);
   };
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
@@ -143,14 +159,15 @@ export function Composer({ session, conversation, onSent }: { session: Session; 
         <ul class="files" aria-label="Attachments">
           {files.map((file, index) => (
             <li key={index}>
-              <Icon name="file" /> {file.filename} <small>{bytes(file.size)}</small>
-              <button type="button" class="icon-button" aria-label={`Remove ${file.filename}`} onClick={() => setFiles(files.filter((_, at) => at !== index))}>
+              <Icon name="file" /> {nameOf(file)} {file.size > 0 && <small>{bytes(file.size)}</small>}
+              <button type="button" class="icon-button" aria-label={`Remove ${nameOf(file)}`} onClick={() => setFiles(files.filter((_, at) => at !== index))}>
                 <Icon name="close" />
               </button>
             </li>
           ))}
         </ul>
       )}
+      <FormFault of={fault} />
       <textarea
         id="composer"
         ref={area}
@@ -190,7 +207,7 @@ export function Composer({ session, conversation, onSent }: { session: Session; 
         <Settings session={session} />
         <span class="spring" />
         {working && (
-          <button type="button" class="button" title="Stop the running turn (Ctrl .)" onClick={() => attempt(() => cancelTurn(id))}>
+          <button type="button" class="button" title="Stop the running turn (Ctrl .)" onClick={() => run(() => stopTurn(id))}>
             <Icon name="stop" /> Stop
           </button>
         )}
@@ -205,6 +222,14 @@ export function Composer({ session, conversation, onSent }: { session: Session; 
       </div>
     </div>
   );
+}
+
+function nameOf(file: Attachment): string {
+  return file.filename ?? basename(file.path ?? "file");
+}
+
+function sizeOf(file: Attachment): number {
+  return Math.floor(((file.data?.length ?? 0) * 3) / 4);
 }
 
 function base64(file: File): Promise<string> {

@@ -111,12 +111,29 @@ export function ConversationView({ session, conversation, at }: { session: Sessi
     if (ready && keys.length && scroller.current && !conversation.problem.value) loadWhatIsNear(scroller.current);
   }, [ready, keys.length, conversation.loads.value]);
 
+  const toBeginning = async () => {
+    stuck.current = false;
+    setAway(true);
+    if (!conversation.atStart.value) await conversation.open(1);
+    scroller.current?.scrollTo({ top: 0 });
+  };
+
   const toNewest = () => {
     stuck.current = true;
     setAway(false);
     if (!conversation.atEnd.value) void conversation.open(null);
     else if (scroller.current) scroller.current.scrollTop = scroller.current.scrollHeight;
   };
+
+  useEffect(() => {
+    const element = scroller.current;
+    const onEdge = (event: Event) => {
+      event.preventDefault();
+      void ((event as CustomEvent<string>).detail === "Home" ? toBeginning() : toNewest());
+    };
+    element?.addEventListener("edge", onEdge);
+    return () => element?.removeEventListener("edge", onEdge);
+  });
 
   const touch = () => void (touched.current = performance.now());
   return (

@@ -3,9 +3,9 @@ import { useState } from "preact/hooks";
 import type { NewKey, Scope } from "../api/types";
 import { identity } from "../state/identity";
 import { createKey, keys } from "../state/keys";
-import { attempt } from "../state/notices";
 import { CopyButton } from "../parts/CopyButton";
 import { Dialog } from "../parts/Dialog";
+import { FieldFault, FormFault, useFault } from "../parts/Fault";
 
 const SCOPES: [Scope, string][] = [
   ["read", "see sessions and what happened in them"],
@@ -37,6 +37,7 @@ function Form({ onMade, onClose }: { onMade: (made: NewKey) => void; onClose: ()
   const [rate, setRate] = useState("");
   const [budget, setBudget] = useState("");
   const [busy, setBusy] = useState(false);
+  const [fault, run] = useFault();
   const workspaces = [...new Set(["default", ...(keys.value ?? []).map((key) => key.workspace)])];
   const toggle = (scope: Scope) => setScopes(scopes.includes(scope) ? scopes.filter((each) => each !== scope) : [...scopes, scope]);
   const submit = async (event: SubmitEvent) => {
@@ -50,7 +51,7 @@ function Form({ onMade, onClose }: { onMade: (made: NewKey) => void; onClose: ()
       rate: rate ? Number(rate) : null,
       budgetUsd: budget ? Number(budget) : null,
     };
-    const made = await attempt(() => createKey(asked));
+    const made = await run(() => createKey(asked));
     setBusy(false);
     if (made) onMade(made);
   };
@@ -88,6 +89,7 @@ function Form({ onMade, onClose }: { onMade: (made: NewKey) => void; onClose: ()
             ) : (
               <input value={mine} disabled />
             )}
+            <FieldFault of={fault} field="workspace" />
           </label>
           <label>
             Ends
@@ -98,16 +100,20 @@ function Form({ onMade, onClose }: { onMade: (made: NewKey) => void; onClose: ()
                 </option>
               ))}
             </select>
+            <FieldFault of={fault} field="expiresAt" />
           </label>
           <label>
             Requests a minute
             <input type="number" min="1" max="1000000" step="1" placeholder="no limit" value={rate} onInput={(event) => setRate(event.currentTarget.value)} />
+            <FieldFault of={fault} field="rate" />
           </label>
           <label>
             Budget in USD
             <input type="number" min="0" step="any" placeholder="no limit" value={budget} onInput={(event) => setBudget(event.currentTarget.value)} />
+            <FieldFault of={fault} field="budgetUsd" />
           </label>
         </div>
+        <FormFault of={fault} except={["workspace", "expiresAt", "rate", "budgetUsd"]} />
         <footer>
           <button type="button" class="button" onClick={onClose}>
             Cancel

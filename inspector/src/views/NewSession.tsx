@@ -1,55 +1,81 @@
 /** A new session: only what the chosen agent really offers can be chosen. */
 import { useEffect, useState } from "preact/hooks";
-import type { CreateSession } from "../api/types";
-import { agents, choicesOf, type Choices, nameOf } from "../state/agents";
+import { post } from "../api/client";
+import type { Agent, CreateSession, SendMessage } from "../api/types";
+import { agents, choicesOf, type Choices, defaultAgent, nameOf, offered } from "../state/agents";
 import { may } from "../state/identity";
-import { attempt, notify } from "../state/notices";
-import { createSession, sessions } from "../state/sessions";
+import { notify } from "../state/notices";
+import { createSession, recentDirectories, unsent } from "../state/sessions";
 import { overlay } from "../state/shown";
 import { go, href } from "../state/route";
+import { basename } from "../text/format";
+import { servers, variables } from "../text/sessionoptions";
 import { Dialog } from "../parts/Dialog";
+import { FieldFault, FormFault, useFault } from "../parts/Fault";
+import { NO_OPTIONS, OPTION_FIELDS, type Options, SessionOptions } from "./SessionOptions";
 
 const KEY = "everyagent.new";
+const FIELDS = ["agent", "model", "variant", "agentMode", "permissionMode", "directory", "title", ...OPTION_FIELDS];
+
+/** The one that was used last, the server's default, or one that is ready. */
+function usualAgent(installed: Agent[]): string {
+  const named = [localStorage.getItem(KEY), defaultAgent.value];
+  const found = named.map((id) => installed.find((each) => each.id === id)).find(Boolean) ?? installed.find((each) => each.credentialsAvailable) ?? installed[0];
+  return found?.id ?? "";
+}
+
+function requested(agent: string, form: CreateSession, options: Options): CreateSession {
+  const given = Object.fromEntries(Object.entries(form).filter(([, value]) => value)) as CreateSession;
+  const { default: every, ...tools } = options.policies;
+  return {
+    ...given,
+    agent,
+    env: variables("env", options.env),
+    secrets: variables("secrets", options.secrets),
+    mcp: servers(options.mcp),
+    lifetime: options.lifetime,
+    ...(Object.keys(options.policies).length && { toolPolicies: { default: every ?? "auto", tools } }),
+    ...(options.isolation && { isolation: options.isolation as NonNullable<CreateSession["isolation"]> }),
+  };
+}
 
 export function NewSession() {
   const installed = agents.value?.filter((agent) => agent.installed) ?? [];
-  const remembered = localStorage.getItem(KEY);
   const [chosen, setAgent] = useState<string | null>(null);
-  const agent = chosen ?? installed.find((each) => each.id === remembered)?.id ?? installed[0]?.id ?? "";
+  const agent = chosen ?? usualAgent(installed);
   const [choices, setChoices] = useState<Choices | null>(null);
   const [form, setForm] = useState<CreateSession>({});
+  const [options, setOptions] = useState(NO_OPTIONS);
+  const [prompt, setPrompt] = useState("");
   const [busy, setBusy] = useState(false);
+  const [fault, run] = useFault();
   const close = () => (overlay.value = null);
   useEffect(() => {
     let mine = true;
     setChoices(null);
     setForm(({ title, directory }) => ({ title, directory }));
-    if (agent) {
-      choicesOf(agent).then(
-        (found) => mine && setChoices(found),
-        (error: Error) => notify(error.message, "error"),
-      );
-    }
+    if (agent) void run(() => choicesOf(agent).then((found) => mine && setChoices(found)));
     return () => void (mine = false);
   }, [agent]);
   const set = (change: Partial<CreateSession>) => setForm({ ...form, ...change });
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
     setBusy(true);
-    const given = Object.fromEntries(Object.entries(form).filter(([, value]) => value)) as CreateSession;
-    const session = await attempt(() => createSession({ ...given, agent }));
+    const session = await run(async () => createSession(requested(agent, form, options)));
     setBusy(false);
     if (!session) return;
     localStorage.setItem(KEY, agent);
     close();
     go({ view: "session", id: session.sessionId, tab: "conversation", at: null });
+    if (prompt.trim()) await sendFirst(session.sessionId, prompt.trim());
   };
   const usual = choices && nameOf(choices.models, choices.models.defaultModel);
   const model = choices?.models.models.find((each) => each.id === (form.model || choices.models.defaultModel));
   const variants = model?.variants ?? [];
   const permission = choices?.modes.permissionModes.find((each) => each.id === (form.permissionMode || "default"));
   const others = (agents.value?.length ?? 0) - installed.length;
-  const directories = [...new Set([...sessions.value.values()].flatMap((session) => session.directory ?? []))].slice(0, 20);
+  const selected = installed.find((each) => each.id === agent);
+  const directories = recentDirectories();
   return (
     <Dialog title="New session" onClose={close}>
       <form class="form" onSubmit={submit}>
@@ -59,7 +85,7 @@ export function NewSession() {
             <label key={each.id} class="choice">
               <input type="radio" name="agent" value={each.id} checked={agent === each.id} onChange={() => setAgent(each.id)} />
               <span>
-                {each.title}
+                {each.title} {each.id === defaultAgent.value && <span class="tag">default</span>}
                 <small>{each.login ? each.login : each.credentialsAvailable ? each.version : "not logged in"}</small>
               </span>
             </label>
@@ -71,7 +97,33 @@ export function NewSession() {
               </a>
             </p>
           )}
+          <FieldFault of={fault} field="agent" />
         </fieldset>
+        <label>
+          First message
+          <textarea
+            rows={3}
+            placeholder="What the agent should do; may be empty"
+            value={prompt}
+            onInput={(e) => setPrompt(e.currentTarget.value)}
+            onKeyDown={(e) => e.key === "Enter" && e.ctrlKey && e.currentTarget.form?.requestSubmit()}
+          />
+        </label>
+        <label>
+          Directory
+          <input placeholder="/absolute/path" value={form.directory ?? ""} onInput={(e) => set({ directory: e.currentTarget.value })} />
+          <small>Empty: where the daemon was started</small>
+          <FieldFault of={fault} field="directory" />
+        </label>
+        {directories.length > 0 && (
+          <div class="recent" role="group" aria-label="Recent directories">
+            {directories.map((each) => (
+              <button type="button" key={each} class="button small" title={each} aria-pressed={form.directory === each} onClick={() => set({ directory: each })}>
+                {basename(each)}
+              </button>
+            ))}
+          </div>
+        )}
         {choices && (
           <div class="grid">
             {(choices.models.models.length > 0 || choices.models.openModels) && (
@@ -98,6 +150,7 @@ export function NewSession() {
                     ))}
                   </select>
                 )}
+                <FieldFault of={fault} field="model" />
               </label>
             )}
             {variants.length > 0 && (
@@ -109,6 +162,7 @@ export function NewSession() {
                     <option key={each}>{each}</option>
                   ))}
                 </select>
+                <FieldFault of={fault} field="variant" />
               </label>
             )}
             {choices.modes.modes.length > 1 && (
@@ -121,43 +175,30 @@ export function NewSession() {
                     </option>
                   ))}
                 </select>
+                <FieldFault of={fault} field="agentMode" />
               </label>
             )}
             <label>
               Permissions
               <select value={form.permissionMode ?? "default"} onChange={(e) => set({ permissionMode: e.currentTarget.value })}>
-                {choices.modes.permissionModes.map((each) => (
+                {offered(choices.modes, "").map((each) => (
                   <option key={each.id} value={each.id} title={each.description}>
                     {each.name}
                   </option>
                 ))}
               </select>
               {permission?.description && <small>{permission.description}</small>}
+              <FieldFault of={fault} field="permissionMode" />
             </label>
           </div>
         )}
         <label>
-          Directory
-          <input list="directories" placeholder="/absolute/path" value={form.directory ?? ""} onInput={(e) => set({ directory: e.currentTarget.value })} />
-          <small>Empty: where the daemon was started</small>
-          <datalist id="directories">
-            {directories.map((each) => (
-              <option key={each} value={each} />
-            ))}
-          </datalist>
-        </label>
-        <label>
-          Lifetime
-          <select value={form.lifetime ?? "open"} onChange={(e) => set({ lifetime: e.currentTarget.value as CreateSession["lifetime"] })}>
-            <option value="open">Until it is terminated</option>
-            <option value="process">As long as the agent's process</option>
-            <option value="turn">One turn</option>
-          </select>
-        </label>
-        <label>
           Title
-          <input placeholder="optional" value={form.title ?? ""} onInput={(e) => set({ title: e.currentTarget.value })} />
+          <input placeholder="Empty: the beginning of the first message" value={form.title ?? ""} onInput={(e) => set({ title: e.currentTarget.value })} />
+          <FieldFault of={fault} field="title" />
         </label>
+        {selected && <SessionOptions agent={selected} value={options} fault={fault} onChange={setOptions} />}
+        <FormFault of={fault} except={FIELDS} />
         <footer>
           <button type="button" class="button" onClick={close}>
             Cancel
@@ -169,4 +210,14 @@ export function NewSession() {
       </form>
     </Dialog>
   );
+}
+
+/** A message that is refused is not lost: it is where the session's next one is written. */
+async function sendFirst(id: string, message: string): Promise<void> {
+  try {
+    await post(`v1/sessions/${encodeURIComponent(id)}/messages`, { message } satisfies SendMessage);
+  } catch (error) {
+    unsent.value = { id, messages: [{ message }] };
+    notify(error instanceof Error ? error.message : String(error), "error");
+  }
 }

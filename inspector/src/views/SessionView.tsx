@@ -6,8 +6,9 @@ import { conversation } from "../state/live";
 import { attempt } from "../state/notices";
 import { deleteSession, exportSession, forkSession, refresh, sessions, terminateSession, updateSession } from "../state/sessions";
 import { go, href, sessionHref, type Tab } from "../state/route";
-import { count, money, plural } from "../text/format";
+import { count, money, plural, tokenParts, tokensOf } from "../text/format";
 import { Dialog } from "../parts/Dialog";
+import { FormFault, useFault } from "../parts/Fault";
 import { Icon } from "../parts/Icon";
 import { Menu } from "../parts/Menu";
 import { StatusPill } from "../parts/Status";
@@ -57,7 +58,7 @@ function Header({ session, tab }: { session: Session; tab: Tab }) {
   const [asking, setAsking] = useState<"rename" | "delete" | "terminate" | null>(null);
   const id = session.sessionId;
   const usage = session.usage;
-  const tokens = (usage.input_tokens ?? 0) + (usage.output_tokens ?? 0) + (usage.cache_read_tokens ?? 0) + (usage.cache_write_tokens ?? 0);
+  const tokens = tokensOf(usage);
   const fork = async () => {
     const made = await attempt(() => forkSession(id), "Forked: this is the new session.");
     if (made) go({ view: "session", id: made.sessionId, tab: "conversation", at: null });
@@ -75,7 +76,7 @@ function Header({ session, tab }: { session: Session; tab: Tab }) {
           {session.directory && <span title={session.directory}>{session.directory}</span>}
           <span>{plural(session.eventCount, "event")}</span>
           {tokens > 0 && (
-            <span title={`${count(usage.input_tokens ?? 0)} in, ${count(usage.output_tokens ?? 0)} out, ${count(usage.cache_read_tokens ?? 0)} from cache`}>
+            <span class="tokens" title={tokenParts(usage)}>
               {count(tokens)} tokens
             </span>
           )}
@@ -119,10 +120,10 @@ function Header({ session, tab }: { session: Session; tab: Tab }) {
 
 function Rename({ session, onClose }: { session: Session; onClose: () => void }) {
   const [title, setTitle] = useState(session.title ?? "");
+  const [fault, run] = useFault();
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
-    await attempt(() => updateSession(session.sessionId, { title: title.trim() || null }));
-    onClose();
+    if (await run(() => updateSession(session.sessionId, { title: title.trim() || null }).then(() => true))) onClose();
   };
   return (
     <Dialog title="Rename session" onClose={onClose}>
@@ -131,6 +132,7 @@ function Rename({ session, onClose }: { session: Session; onClose: () => void })
           Title
           <input value={title} autoFocus onInput={(event) => setTitle(event.currentTarget.value)} />
         </label>
+        <FormFault of={fault} />
         <footer>
           <button type="submit" class="button primary">
             Rename

@@ -1,7 +1,7 @@
 /** Model, variant and modes of a session, changed while it lives: only what its agent offers, and can change. */
 import { useEffect, useState } from "preact/hooks";
 import type { Session, UpdateSession } from "../api/types";
-import { agentNamed, type Choices, choicesOf, nameOf } from "../state/agents";
+import { agentNamed, type Choices, choicesOf, nameOf, offered } from "../state/agents";
 import { attempt } from "../state/notices";
 import { updateSession } from "../state/sessions";
 
@@ -36,7 +36,7 @@ export function Settings({ session }: { session: Session }) {
         <Choice label="Variant" value={session.variant ?? ""} fixed={!can?.modelChange} onChange={(variant) => change({ variant: variant || null })} options={[{ value: "", label: current.defaultVariant ? `${current.defaultVariant} (default)` : "Default" }, ...(current.variants ?? []).map((each) => ({ value: each, label: each }))]} />
       )}
       {modes.modes.length > 1 && <Choice label="Mode" value={session.agentMode} fixed={!can?.modeChange} onChange={(agentMode) => change({ agentMode })} options={modes.modes.map((mode) => ({ value: mode.id, label: mode.name }))} />}
-      <Choice label="Permissions" value={session.permissionMode} fixed={!can?.modeChange} onChange={(permissionMode) => change({ permissionMode })} options={modes.permissionModes.map((mode) => ({ value: mode.id, label: mode.name }))} />
+      <Choice label="Permissions" value={session.permissionMode} fixed={!can?.modeChange} onChange={(permissionMode) => change({ permissionMode })} options={offered(modes, session.permissionMode).map((mode) => ({ value: mode.id, label: mode.name }))} />
     </div>
   );
 }

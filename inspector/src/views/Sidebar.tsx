@@ -1,5 +1,5 @@
 /** The sessions, with search and filters; and the way to inbox and agents. */
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { token } from "../api/token";
 import type { Hit, Session, Status } from "../api/types";
 import { agents } from "../state/agents";
@@ -7,10 +7,11 @@ import { pendingAsks } from "../state/asks";
 import { identity, may, signOut } from "../state/identity";
 import { now } from "../state/live";
 import { attempt } from "../state/notices";
-import { filter, hits, loaded, loadSessions, nextPage, search, sorted } from "../state/sessions";
+import { filter, hits, loaded, loadSessions, nextPage, search, sessions, sorted } from "../state/sessions";
 import { overlay } from "../state/shown";
 import { href, openId, route, sessionHref } from "../state/route";
 import { nextTheme, theme } from "../state/theme";
+import { marked } from "../text/marks";
 import { ago, basename, money, shortId } from "../text/format";
 import { Icon } from "../parts/Icon";
 import { STATUS_WORDS, StatusDot } from "../parts/Status";
@@ -19,6 +20,7 @@ import { useVirtual } from "../parts/virtual";
 const STATUSES: Status[] = ["running", "waiting", "idle", "hibernated", "ended"];
 const ROW = 58;
 const SEARCH_WAIT_MS = 200;
+const HITS_SHOWN = 3;
 
 export function Sidebar() {
   const waiting = pendingAsks.value.length;
@@ -179,8 +181,8 @@ function SessionList() {
       {found.length > 0 && (
         <section class="hits" aria-label="Said in conversations">
           <h2>In conversations</h2>
-          {found.map((hit) => (
-            <SearchHit key={`${hit.sessionId}:${hit.sequence}`} hit={hit} />
+          {grouped(found).map(([id, group]) => (
+            <SearchGroup key={id} id={id} group={group} />
           ))}
         </section>
       )}
@@ -221,11 +223,34 @@ function Row({ session, start }: { session: Session; start: number }) {
   );
 }
 
-function SearchHit({ hit }: { hit: Hit }) {
+/** By session, in the order of the best hit of each. */
+function grouped(found: Hit[]): [string, Hit[]][] {
+  const groups = new Map<string, Hit[]>();
+  for (const hit of found) groups.set(hit.sessionId, [...(groups.get(hit.sessionId) ?? []), hit]);
+  return [...groups];
+}
+
+function SearchGroup({ id, group }: { id: string; group: Hit[] }) {
+  const [all, setAll] = useState(false);
+  const first = group[0] as Hit;
+  const session = sessions.value.get(id);
+  const title = session ? titleOf(session) : first.title || id;
+  const rest = group.length - HITS_SHOWN;
   return (
-    <a class="hit" href={sessionHref(hit.sessionId, "conversation", hit.sequence)}>
-      <strong>{hit.title || hit.sessionId}</strong>
-      <span>{hit.snippet}</span>
-    </a>
+    <section class="hit-group" aria-label={title}>
+      <h3 title={title}>
+        {title} <small>{first.agent}</small>
+      </h3>
+      {(all ? group : group.slice(0, HITS_SHOWN)).map((hit) => (
+        <a key={hit.sequence} class="hit" href={sessionHref(id, "conversation", hit.sequence)}>
+          {marked(hit.snippet, filter.value.text).map(([text, found], index) => (found ? <mark key={index}>{text}</mark> : text))}
+        </a>
+      ))}
+      {rest > 0 && !all && (
+        <button type="button" class="hit more" onClick={() => setAll(true)}>
+          {rest} more in this session
+        </button>
+      )}
+    </section>
   );
 }

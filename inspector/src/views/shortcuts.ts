@@ -1,5 +1,5 @@
 /** The keyboard. Keys act on what is on the page: the open session, and the ask that has the focus or comes first. */
-import { cancelTurn, sorted } from "../state/sessions";
+import { sorted, stopTurn } from "../state/sessions";
 import type { Scope } from "../api/types";
 import { may } from "../state/identity";
 import { attempt } from "../state/notices";
@@ -26,7 +26,7 @@ export const KEYS: [keys: string, what: string, needs?: Scope][] = [
   ["Shift Y", "Allow always", "answer"],
   ["x", "Reject, with a reason", "answer"],
   ["1 – 9", "Choose an option, while a question waits", "answer"],
-  ["End", "To the newest"],
+  ["Home  End", "To the beginning, to the newest"],
   ["t", "Light, dark or the system's choice"],
 ];
 
@@ -38,7 +38,7 @@ export function listenToKeys(): void {
   addEventListener("keydown", (event) => {
     if (event.defaultPrevented || event.altKey || event.metaKey) return;
     if (event.ctrlKey) {
-      if (event.key === "." && openId.value && may("run")) void attempt(() => cancelTurn(openId.value as string));
+      if (event.key === "." && openId.value && may("run")) void attempt(() => stopTurn(openId.value as string));
       return;
     }
     if (isTyping(event.target) || overlay.value) return;
@@ -81,8 +81,9 @@ function press(key: string): boolean {
       return click(key === "y" ? '[data-reply="once"]' : '[data-reply="always"]');
     case "x":
       return click('[data-reply="reject"]');
+    case "Home":
     case "End":
-      return click("[data-newest]");
+      return toEdge(key);
     default:
       return false;
   }
@@ -97,6 +98,14 @@ function focus(selector: string): boolean {
   const found = document.querySelector<HTMLElement>(selector);
   found?.focus();
   return !!found;
+}
+
+/** Scrolls what is shown to its beginning or its end. A conversation may have to load it, and does so itself. */
+function toEdge(key: "Home" | "End"): boolean {
+  const shown = document.querySelector<HTMLElement>("main .scroller");
+  const loads = shown && !shown.dispatchEvent(new CustomEvent("edge", { detail: key, cancelable: true }));
+  if (!loads) shown?.scrollTo({ top: key === "Home" ? 0 : shown.scrollHeight });
+  return !!shown;
 }
 
 function currentAsk(): Element | null {

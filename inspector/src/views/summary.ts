@@ -1,6 +1,6 @@
 /** An event in a line. */
 import type { Event, Item } from "../api/types";
-import { count, money } from "../text/format";
+import { money, tokenParts } from "../text/format";
 
 const LONGEST = 200;
 
@@ -28,7 +28,7 @@ function tell(event: Event): string {
       return event.data.turn_id;
     case "model.responded": {
       const { model, usage, cost_usd } = event.data;
-      return `${model ?? ""} ${count(usage.input_tokens ?? 0)} in, ${count(usage.output_tokens ?? 0)} out ${money(cost_usd ?? 0)}`;
+      return `${model ?? ""} ${tokenParts(usage)} ${money(cost_usd ?? 0)}`;
     }
     case "turn.ended":
       return `${event.data.stop_reason} ${event.data.error ?? ""}`;

@@ -5,10 +5,13 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 
-class Mode(Struct, frozen=True, kw_only=True):
+class Mode(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """`sameAs` is set on an agent's own name for another mode of the list: it need not be offered to people."""
+
     id: str
     name: str
     description: str
+    same_as: str | None = None
 
 
 class Model(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

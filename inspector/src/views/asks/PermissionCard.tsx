@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import type { Permission, PermissionReply } from "../../api/types";
 import { replyToPermission } from "../../state/asks";
 import { may } from "../../state/identity";
-import { attempt } from "../../state/notices";
+import { FormFault, useFault } from "../../parts/Fault";
 import { Icon } from "../../parts/Icon";
 import { Json } from "../../parts/Json";
 import { ToolInput } from "../entries/ToolInput";
@@ -14,6 +14,7 @@ const KEYS: Record<PermissionReply, string> = { once: "y", always: "⇧Y", rejec
 export function PermissionCard({ id, session, request, resolved }: { id: string; session: string; request: Permission; resolved: Permission | null }) {
   const [rejecting, setRejecting] = useState(false);
   const [busy, setBusy] = useState(false);
+  const [fault, run] = useFault();
   if (resolved) {
     const approved = resolved.status === "approved";
     return (
@@ -28,7 +29,7 @@ export function PermissionCard({ id, session, request, resolved }: { id: string;
   }
   const reply = async (choice: PermissionReply, message?: string) => {
     setBusy(true);
-    await attempt(() => replyToPermission(session, id, choice, message));
+    await run(() => replyToPermission(session, id, choice, message));
     setBusy(false);
   };
   const options = request.options?.length ? request.options : (["once", "reject"] as PermissionReply[]);
@@ -46,6 +47,7 @@ export function PermissionCard({ id, session, request, resolved }: { id: string;
           <Json value={request.suggestions} label="Rules that would be kept" />
         </details>
       )}
+      <FormFault of={fault} />
       {!may("answer") ? (
         <NotMine />
       ) : rejecting ? (

@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import type { Questions } from "../../api/types";
 import { rejectQuestion, replyToQuestion } from "../../state/asks";
 import { may } from "../../state/identity";
-import { attempt } from "../../state/notices";
+import { FormFault, useFault } from "../../parts/Fault";
 import { Icon } from "../../parts/Icon";
 import { Markdown } from "../../parts/Markdown";
 import { NotMine, Refusal } from "./Refusal";
@@ -14,6 +14,7 @@ export function QuestionCard({ id, session, request, resolved }: { id: string; s
   const [chosen, setChosen] = useState<string[][]>(questions.map(() => []));
   const [free, setFree] = useState<string[]>(questions.map(() => ""));
   const [busy, setBusy] = useState(false);
+  const [fault, run] = useFault();
   const [refusing, setRefusing] = useState(false);
   if (resolved) {
     const answers = resolved.answers?.map((each) => each.join(", ")).join("; ");
@@ -40,7 +41,7 @@ export function QuestionCard({ id, session, request, resolved }: { id: string; s
   };
   const act = async (work: () => Promise<void>) => {
     setBusy(true);
-    await attempt(work);
+    await run(work);
     setBusy(false);
   };
   const before = (n: number) => questions.slice(0, n).reduce((sum, each) => sum + (each.options?.length ?? 0), 0);
@@ -89,6 +90,7 @@ export function QuestionCard({ id, session, request, resolved }: { id: string; s
           )}
         </fieldset>
       ))}
+      <FormFault of={fault} />
       {!may("answer") ? (
         <NotMine />
       ) : refusing ? (

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import type { CustomTool } from "../../api/types";
 import { replyToTool } from "../../state/asks";
 import { may } from "../../state/identity";
-import { attempt } from "../../state/notices";
+import { FormFault, useFault } from "../../parts/Fault";
 import { Icon } from "../../parts/Icon";
 import { Json } from "../../parts/Json";
 import { Output } from "../../parts/Output";
@@ -11,6 +11,7 @@ import { NotMine } from "./Refusal";
 
 export function ToolCard({ id, session, request, resolved }: { id: string; session: string; request: CustomTool; resolved: CustomTool | null }) {
   const [output, setOutput] = useState("");
+  const [fault, run] = useFault();
   if (resolved) {
     return (
       <div>
@@ -25,7 +26,7 @@ export function ToolCard({ id, session, request, resolved }: { id: string; sessi
       </div>
     );
   }
-  const reply = (isError: boolean) => attempt(() => replyToTool(session, id, output, isError));
+  const reply = (isError: boolean) => run(() => replyToTool(session, id, output, isError));
   return (
     <form
       class="ask"
@@ -42,6 +43,7 @@ export function ToolCard({ id, session, request, resolved }: { id: string; sessi
         <code>{request.name}</code>
       </header>
       <Json value={request.input} label={`Input of ${request.name}`} />
+      <FormFault of={fault} />
       {may("answer") ? (
         <>
           <textarea aria-label="Result of the tool" placeholder="Or answer in its place: the result" value={output} onInput={(event) => setOutput(event.currentTarget.value)} />

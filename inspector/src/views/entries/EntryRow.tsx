@@ -1,7 +1,7 @@
 /** One entry of a conversation, drawn again only when it changed. */
 import { Component } from "preact";
 import type { Session } from "../../api/types";
-import type { Entry } from "../../transcript/entry";
+import type { Entry, MessageEntry } from "../../transcript/entry";
 import type { Transcript } from "../../transcript/transcript";
 import { AskCard } from "../asks/AskCard";
 import { ErrorRow } from "./ErrorRow";
@@ -33,11 +33,16 @@ export class EntryRow extends Component<Props> {
   }
 }
 
+/** A message that only carried calls, which are shown themselves. */
+function isSilent(entry: MessageEntry): boolean {
+  return entry.status === "completed" && !entry.error && entry.parts.every((part) => "text" in part && !part.text);
+}
+
 function Body({ entry, transcript, session }: Props) {
   const id = session.sessionId;
   switch (entry.kind) {
     case "message":
-      return <MessageRow entry={entry} session={id} />;
+      return isSilent(entry) ? null : <MessageRow entry={entry} session={id} />;
     case "tool":
       return <ToolRow entry={entry} transcript={transcript} session={session} />;
     case "plan":

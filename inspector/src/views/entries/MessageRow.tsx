@@ -18,6 +18,7 @@ function whoSent({ role, actor }: MessageEntry): string {
 }
 
 export function MessageRow({ entry, session }: { entry: MessageEntry; session: string }) {
+  if (entry.role === "system" && entry.parts.every((part) => part.type === "file_ref")) return <FileNews entry={entry} />;
   const growing = entry.status === "in_progress";
   const empty = !entry.parts.some((part) => !("text" in part) || part.text);
   return (
@@ -34,6 +35,23 @@ export function MessageRow({ entry, session }: { entry: MessageEntry; session: s
       {growing && empty && <span class="typing" role="img" aria-label="The agent is writing" />}
       {entry.error && <p class="problem">{entry.error}</p>}
     </article>
+  );
+}
+
+/** Files that changed in the turn, as the agent sums them up. The edits themselves are shown where they were made. */
+function FileNews({ entry }: { entry: MessageEntry }) {
+  const [open, toggle] = useFold(`files:${entry.key}`, false);
+  const files = entry.parts.filter((part) => part.type === "file_ref");
+  const diffs = files.filter((part) => part.diff);
+  const names = files.map((part) => `${basename(part.path)} (${part.action})`).join(", ");
+  if (!diffs.length) return <p class="aside">{names}</p>;
+  return (
+    <div class="reasoning">
+      <button type="button" class="fold" aria-expanded={open} onClick={toggle}>
+        <Icon name="chevron" /> All changes of this turn <span class="gist">{names}</span>
+      </button>
+      {open && diffs.map((part) => <Diff key={part.path} text={part.diff ?? ""} path={part.path} />)}
+    </div>
   );
 }
 

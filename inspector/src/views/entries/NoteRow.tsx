@@ -1,7 +1,7 @@
 /** Small news of the session: begun, changed, ended; and frames that nobody knows. */
 import type { NoteEntry } from "../../transcript/entry";
 import { sessionHref } from "../../state/route";
-import { titled } from "../../text/format";
+import { titled, wordsOf } from "../../text/format";
 import { StderrView } from "./ErrorRow";
 
 export function NoteRow({ event }: { event: NoteEntry["event"] }) {
@@ -14,7 +14,7 @@ export function NoteRow({ event }: { event: NoteEntry["event"] }) {
         <p class="aside">
           {news.map(([field, value]) => (
             <span key={field}>
-              {titled(field.replace("_", " "))} is now <strong>{value === null ? "the default" : String(value)}</strong>
+              {titled(field.replaceAll("_", " "))} is now <strong>{wordsOf(value) || "the default"}</strong>
             </span>
           ))}
         </p>

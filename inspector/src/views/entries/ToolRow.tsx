@@ -3,6 +3,7 @@ import type { Session } from "../../api/types";
 import type { ToolEntry } from "../../transcript/entry";
 import { todosOf } from "../../transcript/todos";
 import type { Transcript } from "../../transcript/transcript";
+import { parseDiff } from "../../text/diff";
 import { duration } from "../../text/format";
 import { useFold } from "../../parts/fold";
 import { Icon } from "../../parts/Icon";
@@ -41,8 +42,8 @@ export function ToolRow({ entry, transcript, session }: { entry: ToolEntry; tran
       {todos && <PlanRow todos={todos} />}
       {open && (
         <div class="tool-body">
-          {!todos && <ToolInput name={entry.name} input={entry.input} />}
-          {entry.output && <Output text={entry.output} growing={!entry.ended} />}
+          {!todos && <ToolInput name={entry.name} input={entry.input} changed={diffs} />}
+          {entry.output && !(diffs && parseDiff(entry.output).length) && <Output text={entry.output} growing={!entry.ended} />}
           {entry.parts.map((part, index) => (
             <PartView key={index} part={part} growing={false} id={`${entry.key}.${index}`} session={id} told={entry.told} index={index} />
           ))}

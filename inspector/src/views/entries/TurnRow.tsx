@@ -1,6 +1,6 @@
 import type { TurnEntry } from "../../transcript/entry";
 import { sessionHref } from "../../state/route";
-import { count, duration, money } from "../../text/format";
+import { count, duration, money, tokenParts, tokensOf } from "../../text/format";
 
 export const REASONS: Record<TurnEntry["data"]["stop_reason"], string> = {
   end_turn: "Done",
@@ -15,7 +15,7 @@ export const REASONS: Record<TurnEntry["data"]["stop_reason"], string> = {
 
 export function TurnRow({ entry, session }: { entry: TurnEntry; session: string }) {
   const { stop_reason, usage, cost_usd, error } = entry.data;
-  const tokens = usage ? (usage.input_tokens ?? 0) + (usage.output_tokens ?? 0) : 0;
+  const tokens = usage ? tokensOf(usage) : 0;
   const facts = [
     entry.started && duration(Date.parse(entry.time) - Date.parse(entry.started)),
     tokens > 0 && `${count(tokens)} tokens`,
@@ -23,7 +23,7 @@ export function TurnRow({ entry, session }: { entry: TurnEntry; session: string 
   ].filter(Boolean);
   return (
     <div class={`turn-end ${stop_reason === "end_turn" ? "" : "notable"}`}>
-      <span title={error ?? undefined}>
+      <span title={error ?? (usage ? tokenParts(usage) : undefined)}>
         {REASONS[stop_reason] ?? stop_reason}
         {facts.length > 0 && ` · ${facts.join(" · ")}`}
       </span>

@@ -23,9 +23,8 @@ PERMISSION_MODES = [
         }
     ),
     Mode(id="dontAsk", name="Don't ask", description="Denies what is not allowed already, without asking"),
-    *modes(
-        {"auto": "A model decides what is safe enough to go unasked", BYPASS: "Claude Code's own name for `bypass`"}
-    ),
+    *modes({"auto": "A model decides what is safe enough to go unasked"}),
+    Mode(id=BYPASS, name="Bypass permissions", description="Claude Code's own name for `bypass`", same_as="bypass"),
 ]
 
 
