@@ -12,7 +12,7 @@ import msgspec
 from everyagent.agents.adapter import DecodedFrame, Frame
 from everyagent.config import Settings
 from everyagent.daemon import sessions_of
-from everyagent.model.events import DeltaKind, ItemDelta, ItemStarted, TurnEnded
+from everyagent.model.events import DeltaKind, ItemDelta, ItemStarted, PermissionRequested, TurnEnded
 from everyagent.model.ids import new_id
 from everyagent.model.items import Item
 from everyagent.model.runners import Acknowledged
@@ -112,7 +112,7 @@ class ScriptedRunner:
         return opened.epoch
 
 
-def frames(*drafts: ItemStarted | ItemDelta | TurnEnded) -> wire.Frames:
+def frames(*drafts: ItemStarted | ItemDelta | PermissionRequested | TurnEnded) -> wire.Frames:
     return wire.Frames(encoded([DecodedFrame(Frame("from_agent", b'{"a":1}'), drafts)]))
 
 

@@ -5,10 +5,13 @@ from pathlib import Path
 import anyio
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from everyagent.errors import BadRequest, Unavailable, UnsupportedChoice
+from everyagent.model.asks import PermissionAnswer
+from everyagent.model.events import PermissionRequested
 from everyagent.model.runners import Acknowledged
-from everyagent.model.sessions import CreateSession, SendMessage
+from everyagent.model.sessions import Attachment, CreateSession, SendMessage
 from everyagent.remote import wire
 from everyagent.sessions import Sessions
 from tests.remote.scripted_runner import ScriptedRunner, bodies, delta, ended, frames, remote_sessions, started
@@ -24,6 +27,12 @@ async def turn_end(sessions: Sessions, session_id: str) -> dict[str, object]:
             await anyio.sleep(0.005)
     events = [msgspec.json.decode(body) for body in await bodies(sessions, session_id)]
     return [event["data"] for event in events if event["type"] == "turn.ended"][-1]
+
+
+async def first_input(sessions: Sessions, session_id: str) -> str:
+    """The item of the message that began the first turn."""
+    events = [msgspec.json.decode(body) for body in await bodies(sessions, session_id)]
+    return next(event["data"]["input_item_ids"][0] for event in events if event["type"] == "turn.started")
 
 
 def held(session_id: str, epoch: int, last: int, *, command: int = 2, busy: bool = True) -> wire.Held:
@@ -116,16 +125,51 @@ async def test_a_message_with_reasoning_goes_on_after_a_restart_of_the_daemon(tm
         ]
 
 
-async def test_a_prompt_that_was_lost_with_the_daemon_ends_its_turn(tmp_path: Path) -> None:
+async def test_a_message_that_was_lost_with_the_daemon_is_sent_again(tmp_path: Path) -> None:
     async with remote_sessions(tmp_path) as (sessions, runner):
         await sessions.create("one", CreateSession(agent="mock", runner="far"))
         await sessions.send("one", SendMessage(message="hello"))
         opened = await runner.command(wire.Open, "one")
         await runner.send("one", opened.epoch, 1, wire.Result(opened.number))
+        lost = await runner.command(wire.GivePrompt, "one")
+    async with remote_sessions(tmp_path, before=runner) as (sessions, again):
+        await again.connect(held("one", opened.epoch, 1, command=1, busy=False))
+        sent = await again.command(wire.GivePrompt, "one")
+        assert (sent.number, sent.action) == (2, lost.action)
+        await again.send("one", opened.epoch, 2, wire.Result(2), started(opened.epoch), ended())
+        assert (await turn_end(sessions, "one"))["stop_reason"] == "end_turn"
+
+
+async def test_a_message_that_the_log_does_not_have_whole_ends_its_turn(tmp_path: Path) -> None:
+    async with remote_sessions(tmp_path) as (sessions, runner):
+        await sessions.create("one", CreateSession(agent="mock", runner="far"))
+        attached = Attachment(data="aGVsbG8=", filename="hello.txt")
+        await sessions.send("one", SendMessage(message="hello", attachments=[attached]))
+        opened = await runner.command(wire.Open, "one")
+        await runner.send("one", opened.epoch, 1, wire.Result(opened.number))
         await runner.command(wire.GivePrompt, "one")
     async with remote_sessions(tmp_path, before=runner) as (sessions, again):
         await again.connect(held("one", opened.epoch, 1, command=1, busy=False))
-        assert "before the runner got the message" in str((await turn_end(sessions, "one"))["error"])
+        assert "which has attachments" in str((await turn_end(sessions, "one"))["error"])
+
+
+async def test_an_answer_that_was_lost_with_the_daemon_is_sent_again(tmp_path: Path) -> None:
+    """The daemon ends when the answer is committed, and before the runner got it."""
+    async with remote_sessions(tmp_path) as (sessions, runner):
+        epoch = await runner.begin(sessions, "one")
+        request = PermissionRequested(permission_id=f"{epoch}.ask1.p", action="bash", status="requested")
+        await runner.send("one", epoch, 3, frames(request))
+        (ask,) = await sessions.asks("one", pending=True)
+        runner.disconnect()
+        await sessions.answer("one", ask.ask_id, PermissionAnswer(reply="once"))
+    async with remote_sessions(tmp_path, before=runner) as (sessions, again):
+        mine = replace(held("one", epoch, 3), asks=[ask.ask_id], prompts=[await first_input(sessions, "one")])
+        await again.connect(mine)
+        sent = await again.command(wire.GiveAnswer, "one")
+        assert sent.action == wire.GiveAnswer(ask.ask_id, PermissionAnswer(reply="once"))
+        assert [type(each.action) for each in again.commands] == [wire.GiveAnswer]
+        await again.send("one", epoch, 4, wire.Result(sent.number), ended())
+        assert (await turn_end(sessions, "one"))["stop_reason"] == "end_turn"
 
 
 async def test_what_a_runner_cannot_do_is_refused(tmp_path: Path) -> None:

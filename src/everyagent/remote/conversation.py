@@ -45,8 +45,11 @@ class RunnerListener(Protocol):
         """The level that the session asks for; None for the runner's own."""
         ...
 
-    def turn_runs(self) -> bool:
-        """Whether the session waits for the end of a turn."""
+    async def missed(self, held: wire.Held) -> Sequence[wire.Action]:
+        """Committed messages and answers of the open turn that the runner does not have.
+
+        Raises `AgentFailed` if a message cannot be sent again.
+        """
         ...
 
 
@@ -81,7 +84,7 @@ class RemoteConversation:
         self._unconfirmed: dict[int, wire.Command] = {}
         self._results: dict[int, asyncio.Future[wire.Result]] = {}
         self._resumed = resumed
-        self._idle_at: int | None = None
+        self._held: wire.Held | None = None
         self._dead = asyncio.Event()
 
     # -- the session's conversation -------------------------------------------------------------------------
@@ -164,17 +167,26 @@ class RemoteConversation:
             return list(self._unconfirmed.values()) if 1 in self._unconfirmed else None
         self._confirm(held.command)
         self._number = max(self._number, held.command)
-        if self._resumed and not held.busy:
-            self._idle_at = held.last
+        if self._resumed:
+            self._held, self._resumed = held, False
         return list(self._unconfirmed.values())
 
-    async def check_turn(self) -> None:
-        """Ends a conversation whose agent never got the prompt, because the daemon was killed before it was sent."""
-        if self._idle_at is not None and self.sequence >= self._idle_at:
-            self._idle_at = None
-            if self._listener.turn_runs():
-                message = "The daemon was restarted before the runner got the message."
-                await self.die(Death(expected=False, message=message, code="internal"))
+    async def catch_up(self) -> None:
+        """Sends what an earlier daemon had committed and not sent, once all that the runner had sent is stored.
+
+        If a message cannot be sent again, the conversation ends, and the turn with it.
+        """
+        held = self._held
+        if held is None or self.sequence < held.last:
+            return
+        self._held = None
+        try:
+            missed = await self._listener.missed(held)
+        except AgentFailed as error:
+            await self.die(Death(expected=False, message=str(error), code="internal"))
+            return
+        for action in missed:
+            self._command(action)
 
     def _confirm(self, number: int) -> None:
         for known in [each for each in self._unconfirmed if each <= number]:
@@ -203,7 +215,7 @@ class RemoteConversation:
                     waiting.set_result(result)
             if death is not None:
                 await self.die(death)
-            await self.check_turn()
+            await self.catch_up()
             return Acknowledged(sequence=last)
 
     def _decoded(self, entries: Sequence[Raw]) -> tuple[list[DecodedFrame], list[wire.Result], Death | None]:

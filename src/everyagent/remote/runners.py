@@ -223,7 +223,7 @@ class Runners:
                 continue
             for command in commands:
                 connection.send(command)
-            self._spawn(conversation.check_turn)
+            self._spawn(conversation.catch_up)
 
     def lost(self, connection: Connection) -> None:
         """The connection has ended: its conversations are given up after the lease, unless the runner returns."""

@@ -35,7 +35,8 @@ MAX_CALLBACK_BYTES: Final = 96 << 20
 class Held(Struct, frozen=True, kw_only=True):
     """A conversation that the runner has. `last` is the sequence of its newest entry, `command` its last command.
 
-    `busy`: its agent has a turn that did not end by `last`. `asks` are those that the agent waits for.
+    `busy`: its agent has a turn that did not end by `last`. `asks` are those that the agent waits for; `prompts` are
+    the items of the latest messages that the runner got.
     """
 
     session_id: str
@@ -44,6 +45,7 @@ class Held(Struct, frozen=True, kw_only=True):
     command: int
     busy: bool = False
     asks: list[str] = []
+    prompts: list[str] = []
 
 
 class Hello(Struct, frozen=True, kw_only=True):

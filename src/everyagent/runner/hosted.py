@@ -1,6 +1,7 @@
 """One conversation on a runner: carries out the daemon's commands, spools what the agent sends, and sends it."""
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import assert_never
 
@@ -21,8 +22,12 @@ from everyagent.sessions.agent_link import AgentLink, ConversationListener
 from everyagent.sessions.limits import Limits
 
 _encode = msgspec.msgpack.Encoder().encode
+#: Statuses of a daemon that will refuse the same callback again: it cannot be read, or it is too large.
+_NEVER_TAKEN = (400, 413)
 _FIRST_DELAY, _LONGEST_DELAY = 0.05, 5.0
 _LIMITS = Limits()
+#: So many messages are remembered, for a daemon that was restarted.
+_REMEMBERED = 256
 logger = get_logger(__name__)
 
 
@@ -71,8 +76,10 @@ class HostedConversation:
         self._keys = ScopedKeys(self.session_id, self.epoch)
         self._link: AgentLink | None = None
         self._conversation: Conversation | None = None
+        self._prompts: deque[str] = deque(maxlen=_REMEMBERED)
         self._acknowledged: int | None = None
         self._fenced = False
+        self._refused_at: int | None = None
         self._news = asyncio.Event()
         self._serial: asyncio.Queue[wire.Command | None] = asyncio.Queue()
         spawn(self._send_all)
@@ -88,6 +95,7 @@ class HostedConversation:
             command=self._command,
             busy=self._keys.busy,
             asks=self._keys.open_asks(),
+            prompts=[*self._prompts],
         )
 
     def stored(self, sequence: int | None) -> None:
@@ -109,6 +117,8 @@ class HostedConversation:
         self._spool.received(self.session_id, self.epoch, command.number)
         if self._acknowledged is None:  # the first command of a new conversation
             self._acknowledged = 0
+        if isinstance(command.action, wire.GivePrompt | wire.Steer):
+            self._prompts.append(command.action.prompt.item_id)
         match command.action:
             case wire.Open() | wire.GivePrompt() | wire.Steer() | wire.ApplyChange():
                 self._serial.put_nowait(command)
@@ -237,12 +247,36 @@ class HostedConversation:
             try:
                 answer = await self._uplink.callback(self._next(self._acknowledged))
                 delay = _FIRST_DELAY
-            except (httpx2.TransportError, Refused) as error:
+            except Refused as error:
+                if error.status in _NEVER_TAKEN:
+                    await self._refused(self._acknowledged, str(error))
+                    continue
+                logger.info("a callback was refused, and is sent again", session=self.session_id, error=str(error))
+                await anyio.sleep(delay)
+                delay = min(2 * delay, _LONGEST_DELAY)
+                continue
+            except httpx2.TransportError as error:
                 logger.info("a callback was not taken, and is sent again", session=self.session_id, error=str(error))
                 await anyio.sleep(delay)
                 delay = min(2 * delay, _LONGEST_DELAY)
                 continue
             self.stored(None if answer.fenced else answer.sequence)
+
+    async def _refused(self, stored: int, why: str) -> None:
+        """The daemon will never take what the agent sent, so the agent is ended, and the session gets the reason."""
+        logger.error("the daemon refused a callback, so its agent is ended", session=self.session_id, error=why)
+        if self._refused_at == stored:
+            self._fence()
+            return
+        self._refused_at = stored
+        self._ended = True
+        if self._link and self._conversation:
+            await self._link.close(self._conversation, force=True)
+        self._spool.acknowledge(self.session_id, self.epoch, self._last)
+        self._room.freed()
+        death = Death(expected=False, message=f"The daemon refused what the runner sent: {why}", code="internal")
+        self._ended, self._last = False, stored
+        self._add(wire.Died(death), ended=True)
 
     def _next(self, after: int) -> wire.Callback:
         entries = self._spool.pending(self.session_id, self.epoch, after, wire.CALLBACK_BYTES)

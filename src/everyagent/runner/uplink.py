@@ -28,7 +28,8 @@ class Refused(Exception):
         except msgspec.MsgspecError:
             detail = None
         super().__init__(str(detail or f"The daemon answered with status {response.status_code}."))
-        self.final = response.status_code in (400, 401, 403, 404, 405)
+        self.status = response.status_code
+        self.final = self.status in (400, 401, 403, 404, 405)
 
 
 class Uplink:

@@ -18,6 +18,7 @@ from everyagent.sessions.limits import Limits
 from everyagent.sessions.machine.effects import ChangeAgent, InterruptSubagent, PassAnswer, SteerAgent
 
 if TYPE_CHECKING:
+    from everyagent.remote import wire
     from everyagent.runtime.restricted_shell import RestrictedShell
     from everyagent.runtime.walled_shell import WalledShell
 
@@ -39,7 +40,7 @@ class RemoteAgentEvents(AgentEvents, Protocol):
     async def received_once(
         self, listener: "ConversationListener", frames: Sequence[DecodedFrame], mark: Mark
     ) -> bool: ...
-    def turn_runs(self, listener: "ConversationListener") -> bool: ...
+    async def missed(self, held: "wire.Held") -> "Sequence[wire.Action]": ...
     @property
     def mark(self) -> Mark | None: ...
     @property
@@ -83,8 +84,8 @@ class RemoteListener(ConversationListener):
     def isolation(self) -> Isolation | None:
         return self._remote_events.isolation
 
-    def turn_runs(self) -> bool:
-        return self._remote_events.turn_runs(self)
+    async def missed(self, held: "wire.Held") -> "Sequence[wire.Action]":
+        return await self._remote_events.missed(held)
 
 
 class AgentLink:

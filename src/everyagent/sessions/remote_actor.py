@@ -3,10 +3,17 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from everyagent.agents.adapter import Adapter, Conversation, DecodedFrame
-from everyagent.log.log import Input, SessionRecord
+from everyagent.log.intact_events import intact_events
+from everyagent.log.log import EventQuery, Input, SessionRecord
+from everyagent.model.asks import Answer
+from everyagent.model.decoding import UnknownData, decode_event
+from everyagent.model.events import TYPE_NUMBERS, EventData, ItemDelta, ItemStarted, TurnStarted
 from everyagent.model.isolation import Isolation
 from everyagent.model.runners import Mark
+from everyagent.remote import wire
 from everyagent.remote.conversation import RemoteConversation, RunnerListener
 from everyagent.sessions.actor import Actor
 from everyagent.sessions.agent_link import AgentLink, ConversationListener, RemoteListener
@@ -15,7 +22,10 @@ from everyagent.sessions.loading import Past
 from everyagent.sessions.machine import inputs, remote
 from everyagent.sessions.machine.active_turn import ActiveTurn
 from everyagent.sessions.machine.projection import Projection
+from everyagent.sessions.missed_messages import missed_messages
 from everyagent.sessions.session_context import SessionContext
+
+_MESSAGE_EVENTS = frozenset(TYPE_NUMBERS[data.type] for data in (TurnStarted, ItemStarted, ItemDelta))
 
 
 class RemoteActor(Actor):
@@ -59,8 +69,22 @@ class RemoteActor(Actor):
     def isolation(self) -> Isolation | None:
         return config_of(self.record).isolation
 
-    def turn_runs(self, listener: ConversationListener) -> bool:
-        return self._link.listens_to(listener) and self.machine.state.turn is not None
+    async def missed(self, held: wire.Held) -> Sequence[wire.Action]:
+        """Messages and answers that are committed, and that the runner does not have."""
+        if self.machine.state.turn is None:
+            return ()
+        found: list[wire.Action] = [*missed_messages(await self._turn(), held)]
+        for ask_id in held.asks:
+            ask = await self._context.log.ask(self.record.number, ask_id)
+            if ask and ask.answer:
+                found.append(wire.GiveAnswer(ask_id, msgspec.json.decode(ask.answer, type=Answer)))
+        return found
+
+    async def _turn(self) -> list[EventData]:
+        """The events of the open turn in which its messages are."""
+        query = EventQuery(session=self.record.number, after=self.record.open_turn - 1, types=_MESSAGE_EVENTS)
+        stored = [decode_event(event.body).data async for event in intact_events(self._context.log, query)]
+        return [data for data in stored if not isinstance(data, UnknownData)]
 
     async def shut_down(self) -> None:
         """The daemon stops. The agent and its turn go on, and the next daemon takes the session up."""
