@@ -24,8 +24,7 @@ _DIFFERENCES = """
 
 ## Not run
 
-Editors themselves, the `ant` command, the notebooks of Anthropic's cookbook, and the suites of its SDKs for TypeScript
-and Go.
+Editors themselves, the `ant` command, the notebooks of Anthropic's cookbook, and the suite of its SDK for Go.
 """
 
 
