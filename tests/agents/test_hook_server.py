@@ -139,6 +139,27 @@ async def test_malformed_requests_are_rejected_and_the_server_continues(given: b
         assert await to_thread.run_sync(lambda: run_hook(path, token)) == (0, "")
 
 
+async def test_a_call_that_is_replayed_is_rejected() -> None:
+    received: list[bytes] = []
+
+    def replay(path: Path, body: bytes) -> bytes:
+        with socket.socket(socket.AF_UNIX) as again:
+            again.settimeout(30)
+            again.connect(str(path))
+            again.sendall(body)
+            answer = b""
+            while piece := again.recv(1000):
+                answer += piece
+            return answer.strip(b"\n")
+
+    async with opened() as (made, path):
+        head = made.admit(answering(None, received)).encode() + b" 0a1b2c "
+        assert await to_thread.run_sync(replay, path, head + b"4\nwish") == b"allow"
+        for body in (b"4\nwish", b"7\nanother"):
+            assert (await to_thread.run_sync(replay, path, head + body)).startswith(b"reject This call was decided")
+    assert received == [b"wish"]
+
+
 async def test_a_session_that_ended_rejects_calls() -> None:
     received: list[bytes] = []
     async with opened() as (made, path):

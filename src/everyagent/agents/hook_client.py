@@ -5,6 +5,7 @@ Arguments: the daemon's socket, a file with the session's token, and lines to se
 the call. The token itself is no argument, because every process on the machine can read those.
 """
 
+import os
 import socket
 import sys
 
@@ -34,7 +35,7 @@ def ask(address: str, token: str, given: bytes) -> bytes:
     with socket.socket(socket.AF_UNIX) as daemon:
         daemon.settimeout(CONNECT_LIMIT)
         daemon.connect(address)
-        daemon.sendall(b"%s %d\n%s" % (token.encode(), len(given), given))
+        daemon.sendall(b"%s %s %d\n%s" % (token.encode(), os.urandom(16).hex().encode(), len(given), given))
         daemon.settimeout(SILENCE_LIMIT)
         received = b""
         while piece := daemon.recv(65536):

@@ -1,6 +1,7 @@
 """The socket on which permission hooks of agents ask for a decision: one for all sessions of an adapter.
 
-`hook_client.py` is the other end. Each session has a token; its conversation decides.
+`hook_client.py` is the other end. Each session has a token; its conversation decides. Each call has a random id, and is
+taken once.
 """
 
 import os
@@ -25,6 +26,8 @@ logger = get_logger(__name__)
 HEAD_LIMIT = 256
 WISH_LIMIT = 64 * 1024 * 1024
 READ_LIMIT = 30.0
+#: So many calls of a session are remembered.
+REMEMBERED_CALLS = 10_000
 #: Shorter than the silence after which `hook_client.py` gives the daemon up.
 HEARTBEAT = 10.0
 _FAULT = "An internal error of everyagent kept this call from being decided, so it is rejected."
@@ -35,8 +38,11 @@ Answerer: TypeAlias = Callable[[bytes], Awaitable[str | None]]
 
 
 class _Session(NamedTuple):
+    """`calls` are the ids of the latest calls, oldest first."""
+
     answerer: Answerer
     on_fault: OnFault | None
+    calls: dict[str, None]
 
 
 def write_token(folder: Path, token: str) -> Path:
@@ -77,7 +83,7 @@ class HookServer:
         `on_fault` gets what the answerer raises, to end the session's agent; the call in question is rejected.
         """
         token = token or secrets.token_urlsafe(32)
-        self._sessions[token] = _Session(answerer, on_fault)
+        self._sessions[token] = _Session(answerer, on_fault, {})
         return token
 
     def dismiss(self, token: str) -> None:
@@ -109,11 +115,17 @@ class HookServer:
     async def _attend(self, stream: SocketStream) -> None:
         if not _is_us(stream):
             return
-        token, wish = await _everything(stream)
+        token, call, wish = await _everything(stream)
         session = self._sessions.get(token)
         if session is None:
             await stream.send(b"reject This session has ended, so it cannot decide on the call.")
             return
+        if call in session.calls:
+            await stream.send(b"reject This call was decided before. Each call is taken once.")
+            return
+        session.calls[call] = None
+        if len(session.calls) > REMEMBERED_CALLS:
+            del session.calls[next(iter(session.calls))]
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_keep_alive, stream)
             why = await _decided(session, wish)
@@ -131,14 +143,14 @@ async def _decided(session: _Session, wish: bytes) -> str | None:
         return _FAULT
 
 
-async def _everything(stream: SocketStream) -> tuple[str, bytes]:
-    """The token and the description of the call: a line with the token and a length, then that many bytes."""
+async def _everything(stream: SocketStream) -> tuple[str, str, bytes]:
+    """The token, the id and the description of a call: a line with the first two and a length, then the description."""
     with anyio.fail_after(READ_LIMIT):
         received = BufferedByteReceiveStream(stream)
-        token, length = (await received.receive_until(b"\n", HEAD_LIMIT)).decode().split()
+        token, call, length = (await received.receive_until(b"\n", HEAD_LIMIT)).decode().split()
         if not 0 <= int(length) <= WISH_LIMIT:
             raise ValueError(f"a description of {length} bytes is too long")
-        return token, await received.receive_exactly(int(length))
+        return token, call, await received.receive_exactly(int(length))
 
 
 async def _keep_alive(stream: SocketStream) -> None:

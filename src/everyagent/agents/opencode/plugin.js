@@ -3,6 +3,7 @@
 // The user's configuration takes precedence.
 // Before each tool call it asks the daemon to apply the session's tool policies. If that fails, the call is denied.
 
+import { randomBytes } from "node:crypto"
 import { connect } from "node:net"
 
 const SOCKET = process.env.EVERYAGENT_HOOK_SOCKET
@@ -34,7 +35,7 @@ function ask(message) {
     daemon.on("data", (piece) => (answer += piece))
     daemon.on("close", () => (answer.trim() ? resolve(answer.trim()) : away("it went")))
     const body = JSON.stringify(message)
-    daemon.write(`${TOKEN} ${Buffer.byteLength(body)}\n${body}`)
+    daemon.write(`${TOKEN} ${randomBytes(16).toString("hex")} ${Buffer.byteLength(body)}\n${body}`)
   })
 }
 
