@@ -56,6 +56,7 @@ class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
 
     `idle_timeout`, `turn_timeout` and `runner_lease` are in seconds. Of `turn_timeout` and each `max_...` but the
     connections, 0 is no limit. `isolation` is the level of sessions that name none; none is below `min_isolation`.
+    `container_engine` is a command, which starts containers with `container_image`.
     `session_*` are limits of the agents, which `agent_limits` reads.
     Sessions of API keys work below `key_directory`, by default the working directory.
     Requests may name this daemon by `allowed_host`, several with commas between them, besides its own addresses.
@@ -89,6 +90,8 @@ class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
     prices: Path | None = None
     isolation: IsolationChoice = "auto"
     min_isolation: Isolation = "none"
+    container_image: Annotated[str, Meta(pattern=r"^[^\s-]\S*$")] | None = None
+    container_engine: Annotated[str, Meta(pattern=r"\S")] = "podman"
     session_memory: Bytes | None = None
     session_processes: Annotated[int, Meta(ge=0)] | None = None
     session_cpu: Annotated[float, Meta(ge=0)] | None = None

@@ -1,6 +1,7 @@
 """Assembles the daemon's parts, runs it, and shuts it down in the right order. Called by the CLI."""
 
 import os
+import shlex
 import signal
 import socket
 import sys
@@ -53,6 +54,7 @@ from everyagent.webhooks.lazy import LazyWebhooks, WebhookSettings
 
 if TYPE_CHECKING:
     from everyagent.api.forwarding import Forwarder
+    from everyagent.runtime.container import Containers
 
 #: How often the token file is looked at.
 _TOKEN_SECONDS = 0.5
@@ -101,7 +103,9 @@ async def sessions_of(
             reaper = Reaper()
             known = adapters(tasks) if adapters else known_adapters(tasks, settings.data_dir / "agents", reaper)
             limits = agent_limits(settings)
-            isolation = IsolationPolicy(default=settings.isolation, floor=settings.min_isolation)
+            isolation = IsolationPolicy(
+                default=settings.isolation, floor=settings.min_isolation, containers=_containers(settings)
+            )
             agents = Agents(
                 known,
                 folder=settings.data_dir / "agents",
@@ -368,3 +372,11 @@ def _hosts(settings: Settings, node_url: str | None) -> set[str]:
         names |= set(settings.allowed_host.split(","))
     urls = (node_url, settings.public_url, settings.oidc.url if settings.oidc else None)
     return names | {urlsplit(url).netloc for url in urls if url}
+
+
+def _containers(settings: Settings) -> "Containers | None":
+    if settings.container_image is None:
+        return None
+    from everyagent.runtime.container import Containers  # few servers have them
+
+    return Containers(settings.container_image, tuple(shlex.split(settings.container_engine)))

@@ -49,10 +49,13 @@ def _around(
     for folder in (launch.scratch.parent, launch.scratch):
         folder.mkdir(exist_ok=True, mode=0o700)
     writable = [launch.directory, launch.scratch, *git, *_made(native)]
+    folders = walls.programs(environment.get("PATH", os.defpath), home, launch.hidden)
+    if launch.containers:
+        folders = [folder for folder in folders if not any(walls.below(str(folder), each) for each in walls.SYSTEM)]
     read_only = [
         *needed,
         *(_program(program, home, launch.hidden) if program else ()),
-        *walls.programs(environment.get("PATH", os.defpath), home, launch.hidden),
+        *folders,
         *_named(launch.env, guarded, folders=True),
         *_named(environment, guarded, folders=False),
         *(Path(environment[name]) for name in ("SSL_CERT_DIR",) if name in environment),
@@ -60,7 +63,9 @@ def _around(
         *_mcp_programs(launch, home, guarded),
         *repository,
     ]
-    return walls.build(home=home, read_only=read_only, writable=writable, hidden=launch.hidden)
+    return walls.build(
+        home=home, read_only=read_only, writable=writable, hidden=launch.hidden, containers=launch.containers
+    )
 
 
 def shared_scratch(launch: Launch) -> Path:

@@ -80,7 +80,7 @@ def run(
     offline
         Block network access of the agent's commands, except to the hosts of --allow-host.
     isolation
-        What separates the agent from this machine: auto, none or namespace. [default: the daemon's]
+        What separates the agent from this machine: auto, none, namespace or container. [default: the daemon's]
     directory
         The agent's working directory. [default: the current directory]
     env

@@ -30,6 +30,8 @@ def serve(
     prices: Path | None = None,
     isolation: IsolationChoice | None = None,
     min_isolation: Isolation | None = None,
+    container_image: str | None = None,
+    container_engine: str | None = None,
     session_memory: str | None = None,
     session_processes: int | None = None,
     session_cpu: float | None = None,
@@ -100,10 +102,14 @@ def serve(
     prices
         A JSON file with the prices of models, for costs and budgets. [default: prices.json in the data folder]
     isolation
-        What separates the agents of sessions that do not name it: auto, none or namespace. auto is namespace where the
-        system permits it, else none. [default: auto]
+        What separates the agents of sessions that do not name it: auto, none, namespace or container. auto is namespace
+        where the system permits it, else none. [default: auto]
     min_isolation
-        The weakest isolation that a session may have: none or namespace. [default: none]
+        The weakest isolation that a session may have: none, namespace or container. [default: none]
+    container_image
+        The image in which agents run at the isolation container. Podman must have it already: nothing is fetched.
+    container_engine
+        The command that starts containers, such as "podman --runtime runc". [default: podman]
     session_memory
         The memory that a session's agent may use with everything that it starts, such as 4G; 0 is no limit.
         [default: three quarters of the machine's memory]
@@ -193,6 +199,8 @@ def serve(
             "prices": prices,
             "isolation": isolation,
             "min-isolation": min_isolation,
+            "container-image": container_image,
+            "container-engine": container_engine,
             "session-memory": session_memory,
             "session-processes": session_processes,
             "session-cpu": session_cpu,

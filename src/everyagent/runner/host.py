@@ -4,7 +4,6 @@ import asyncio
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
 
 import anyio
 from msgspec import Struct
@@ -150,7 +149,7 @@ class Host:
             seed=launch.seed,
         )
 
-    async def _level(self, asked: Isolation | None) -> Literal["none", "namespace"]:
+    async def _level(self, asked: Isolation | None) -> Isolation:
         level = await self._isolation.at_start(asked)
         if asked is not None and level != asked:
             raise AgentFailed(

@@ -55,9 +55,12 @@ def spawn(
     if not directory.is_dir():
         raise NotADirectoryError(directory)
     mark = secrets.token_hex(8)
-    words = [("level", "namespace" if wall else "none"), ("cwd", str(directory)), *(wall.steps if wall else ())]
+    containers = wall.containers if wall else None
+    walled = wall is not None and containers is None
+    words = [("level", "namespace" if walled else "none"), ("cwd", str(directory))]
+    words += wall.steps if wall is not None and walled else ()
     sockets = [network.fileno()] if network else []
-    words += limits.words(walled=wall is not None)
+    words += limits.words(walled=walled)
     words += [("network", str(descriptor)) for descriptor in sockets]
     words += [("bound", str(os.getpid()))] if bound else []
 
@@ -81,4 +84,9 @@ def spawn(
     if sys.platform != "linux":
         return Spawned(popen(argv, {**environment, **marks}, ()), mark)
     with walls.entry(words, argv, {**environment, **marks}) as (entry, given):
-        return Spawned(popen(entry, marks, [given, *sockets]), mark)
+        if not (wall and containers):
+            return Spawned(popen(entry, marks, [given, *sockets]), mark)
+        run = containers.command(wall, entry, str(directory), mark)
+        outer = [("level", "none"), ("cwd", "/"), ("descriptor", f"{given}={containers.descriptor}")]
+        with walls.entry(outer, run, {**containers.environment(), **marks}) as (entry, words_of_podman):
+            return Spawned(popen(entry, marks, [words_of_podman, given]), mark)

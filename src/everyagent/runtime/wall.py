@@ -10,15 +10,19 @@ import time
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 import everyagent
 
+if TYPE_CHECKING:
+    from everyagent.runtime.container import Containers
+
 #: Without site packages, to start fast.
 _BOOT = "import sys; sys.path.append(sys.argv.pop(1)); from everyagent.runtime.entry.main import main; main()"
 #: Bound read-only if they exist. Anything else of the machine is not there.
-_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/nix")
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/nix")
 #: Empty and writable, gone with the process.
 _EMPTY = ("/tmp", "/var/tmp", "/run")
 #: The word that wins if a path is named twice.
@@ -36,9 +40,13 @@ _COVERED = 500
 
 
 class Wall(Struct, frozen=True):
-    """The steps that build the file system, as pairs of a word and a value. Equal walls show the same paths."""
+    """The steps that build the file system, as pairs of a word and a value. Equal walls show the same paths.
+
+    With `containers`, it is that of a container.
+    """
 
     steps: tuple[tuple[str, str], ...]
+    containers: "Containers | None" = None
 
     @property
     def memory_folders(self) -> tuple[str, ...]:
@@ -50,15 +58,23 @@ class Wall(Struct, frozen=True):
         real = os.path.realpath(path)
         shown = False
         for word, value in self.steps:
-            if word != "link" and _below(real, value):
+            if word != "link" and below(real, value):
                 shown = word in ("ro", "rw")
         return shown
 
 
-def build(*, home: Path, read_only: Iterable[Path], writable: Iterable[Path], hidden: Iterable[Path]) -> Wall:
+def build(
+    *,
+    home: Path,
+    read_only: Iterable[Path],
+    writable: Iterable[Path],
+    hidden: Iterable[Path],
+    containers: "Containers | None" = None,
+) -> Wall:
     """The wall of a program. A deeper path wins over a shallower one, but nothing below a writable path is read-only.
 
-    Paths that do not exist are left out. `hidden` paths are covered if a shown path contains them. Blocking.
+    Paths that do not exist are left out. `hidden` paths are covered if a shown path contains them. With `containers`,
+    the system's files are those of an image. Blocking.
     """
     words: dict[str, str] = {}
     links: dict[str, str] = {}
@@ -70,22 +86,23 @@ def build(*, home: Path, read_only: Iterable[Path], writable: Iterable[Path], hi
 
     wanted = [str(path) for path in writable]
     for path in (*_EMPTY, str(home)):
-        if not any(path != each and _below(path, os.path.realpath(each)) for each in wanted if each != "/"):
+        if not any(path != each and below(path, os.path.realpath(each)) for each in wanted if each != "/"):
             words[os.path.realpath(path)] = "tmp"
-    for path in (*_SYSTEM, *_interpreter()):
+    system = () if containers else SYSTEM
+    for path in (*system, *(each for each in _interpreter() if each not in SYSTEM)):
         add("ro", path)
     changeable = [os.path.realpath(path) for path in wanted]
     for path in map(str, read_only):
-        if not any(_below(os.path.realpath(path), each) for each in changeable):
+        if not any(below(os.path.realpath(path), each) for each in changeable):
             add("ro", path)
     resolver = os.path.realpath("/etc/resolv.conf")
-    if not resolver.startswith("/etc/"):
+    if not resolver.startswith("/etc/") and not containers:
         add("ro", os.path.dirname(resolver))
     for path in wanted:
         add("rw", path)
     for path in (*(str(each) for each in hidden), *_private()):
         add("hide", path)
-    return Wall(_ordered(words, links))
+    return Wall(_ordered(words, links), containers)
 
 
 def programs(path_variable: str, home: Path, hidden: Sequence[Path]) -> list[Path]:
@@ -93,11 +110,11 @@ def programs(path_variable: str, home: Path, hidden: Sequence[Path]) -> list[Pat
     shown: list[Path] = []
     guarded = [str(home), *map(str, hidden)]
     for entry in path_variable.split(":"):
-        if not entry.startswith("/") or any(_below(each, entry) for each in guarded):
+        if not entry.startswith("/") or any(below(each, entry) for each in guarded):
             continue
         folder, parent = Path(entry), Path(entry).parent
         alone = folder.name not in _PROGRAM_FOLDERS or parent.name in _KEPT_OUT
-        if alone or parent == Path("/") or any(_below(each, str(parent)) for each in guarded):
+        if alone or parent == Path("/") or any(below(each, str(parent)) for each in guarded):
             shown.append(folder)
         else:
             shown.append(parent)
@@ -129,7 +146,7 @@ def _ordered(words: dict[str, str], links: dict[str, str]) -> tuple[tuple[str, s
     """Shallow paths first, without those that their parent shows in the same way."""
     steps: list[tuple[str, str]] = []
     for path in sorted(words, key=lambda each: (_depth(each), each)):
-        around = [word for word, above in steps if _below(path, above)]
+        around = [word for word, above in steps if below(path, above)]
         word = words[path]
         if word in ("ro", "rw") and around and around[-1] == word:
             continue
@@ -142,7 +159,7 @@ def _ordered(words: dict[str, str], links: dict[str, str]) -> tuple[tuple[str, s
 
 def _shown(path: str, steps: Sequence[tuple[str, str]]) -> bool:
     """Whether the folder of a link is bound from the machine, with the link in it."""
-    around = [word for word, above in steps if path != above and _below(path, above)]
+    around = [word for word, above in steps if path != above and below(path, above)]
     return bool(around) and around[-1] in ("ro", "rw", "hide")
 
 
@@ -150,7 +167,8 @@ def _depth(path: str) -> int:
     return 0 if path == "/" else path.count("/")
 
 
-def _below(path: str, above: str) -> bool:
+def below(path: str, above: str) -> bool:
+    """Whether a path is another one or lies below it."""
     return path == above or above == "/" or path.startswith(f"{above}/")
 
 

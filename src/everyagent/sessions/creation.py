@@ -96,15 +96,17 @@ class Creation:
         if request.budget_usd is not None:
             require_known_costs(adapter, catalog, choice.model, self._prices, "budgetUsd")
         runner = self._runners.chosen(request)
+        asked = request.isolation
+        isolation = await self._isolation.chosen(asked) if runner is None else on_runner(asked)
         config = SessionConfig(
             directory=self._directory(request.directory) if runner is None else request.directory or "",
             system_prompt=request.system_prompt,
             tools=request.tools,
             tool_policies=enforceable(request.tool_policies, adapter, catalog, request.tools),
-            allowed_hosts=await keepable(request.allowed_hosts, choice.permission_mode, adapter.title, catalog),
-            isolation=await self._isolation.chosen(request.isolation)
-            if runner is None
-            else on_runner(request.isolation),
+            allowed_hosts=await keepable(
+                request.allowed_hosts, choice.permission_mode, adapter.title, catalog, isolation
+            ),
+            isolation=isolation,
             lifetime=request.lifetime,
             limits=permitted(request.limits, self._limits),
             turn_timeout=request.turn_timeout,
@@ -157,7 +159,7 @@ class Creation:
             config_of(origin), forked_from=forked_from, lifetime="open", answered=AnsweredIds(), runner_mark=None
         )
         enforceable(config.tool_policies, adapter, catalog, config.tools)
-        await keepable(config.allowed_hosts, choice.permission_mode, adapter.title, catalog)
+        await keepable(config.allowed_hosts, choice.permission_mode, adapter.title, catalog, config.isolation)
         secrets = self._launcher.secrets_of(origin)
         record = self._record(_checked_id(request.session_id), agent, choice, config, secrets)
         masker = self._launcher.masker(secrets, config)

@@ -32,7 +32,7 @@ def acp(
     permission_mode
         default, plan, acceptEdits or bypass.
     isolation
-        What separates the agent from this machine: auto, none or namespace. [default: the daemon's]
+        What separates the agent from this machine: auto, none, namespace or container. [default: the daemon's]
     """
     new = NewSessions(agent=agent, model=model, permission_mode=permission_mode, isolation=isolation)
     anyio.run(_serve, new, options, backend_options={"use_uvloop": True})

@@ -10,6 +10,7 @@
 * `cwd`: the working directory. `cgroup`: a `cgroup.procs` file to join. `limit`: `NUMBER=VALUE`, a resource limit.
 * `processes`: the most processes and threads. `size`: the most bytes in each `tmp`. `cpus`: the number of processors.
 * `bound`: the id of the process with whose end, or at whose SIGUSR1, the program ends; only without a wall.
+* `descriptor`: `NUMBER=OTHER`, an open descriptor that the program gets under another number.
 * `network`: a socket, as the number of its descriptor, over which a listening socket of a network namespace is sent.
 """
 
@@ -22,9 +23,9 @@ from everyagent.runtime.entry.mounts import build
 from everyagent.runtime.entry.privileges import drop_privileges, restrict, unshare
 
 _DEATH_SIGNAL, _DUMPABLE, _SUBREAPER = 1, 4, 36
-_SIGINT, _SIGKILL, _SIGUSR1, _SIGPIPE, _SIGCHLD, _SIGXFSZ = 2, 9, 10, 13, 17, 25
+_SIGINT, _SIGKILL, _SIGUSR1, _SIGPIPE, _SIGTERM, _SIGCHLD, _SIGXFSZ = 2, 9, 10, 13, 15, 17, 25
 _BLOCK, _UNBLOCK = 0, 1
-_NOT_FOUND = 127
+_NOT_FOUND, _SIGNALLED = 127, 128
 #: Of -1000 to 1000; other programs have 0.
 _FIRST_OUT = 500
 #: The first kernel whose pid namespaces have a limit each, and the ids that such a limit does not count.
@@ -37,14 +38,18 @@ def mask_signals(how: int) -> None:
     libc.sigprocmask(how, ctypes.byref((ctypes.c_uint64 * 16)(*[0xFFFFFFFFFFFFFFFF] * 16)), None)
 
 
-def attend(main: int, reap_others: bool, bound: bool = False) -> int:
-    """Reap children and pass interrupts on until `main` has ended; returns its wait status."""
-    awaited = (ctypes.c_uint64 * 16)((1 << (_SIGINT - 1)) | (1 << (_SIGCHLD - 1)) | (bound << (_SIGUSR1 - 1)))
+def attend(main: int, reap_others: bool, bound: bool = False, first: bool = False) -> int:
+    """Reap children and pass interrupts on until `main` has ended; returns its wait status.
+
+    The `first` process of a container is the only one that gets a signal from outside, so it passes on SIGTERM, too.
+    """
+    passed = (1 << (_SIGINT - 1)) | (first << (_SIGTERM - 1))
+    awaited = (ctypes.c_uint64 * 16)(passed | (1 << (_SIGCHLD - 1)) | (bound << (_SIGUSR1 - 1)))
     number = ctypes.c_int()
     while True:
         libc.sigwait(ctypes.byref(awaited), ctypes.byref(number))
-        if number.value == _SIGINT:
-            os.kill(main, _SIGINT)
+        if number.value in (_SIGINT, _SIGTERM):
+            os.kill(main, number.value)
             continue
         if number.value == _SIGUSR1:
             os.kill(main, _SIGKILL)
@@ -71,6 +76,9 @@ def run(argv: list[str], given: dict[str, list[str]]) -> None:
             _limit(limit)
         for count in given.get("cpus", ()):
             _use_processors(int(count))
+        for pair in given.get("descriptor", ()):
+            number, other = map(int, pair.split("="))
+            os.dup2(number, other)
         os.execvpe(argv[0], argv, variables(given))
     except OSError as error:
         os.write(2, f"everyagent: {argv[0]} could not be started: {error.strerror}\n".encode())
@@ -142,6 +150,7 @@ def end_like(status: int) -> None:
         libc.signal(signal, None)
         mask_signals(_UNBLOCK)
         os.kill(os.getpid(), signal)
+        os._exit(_SIGNALLED + signal)  # the first process of a container gets no signal from itself
     os._exit(status >> 8)
 
 
@@ -198,12 +207,17 @@ def main() -> None:
             libc.prctl(_DEATH_SIGNAL, _SIGUSR1, 0, 0, 0)
             if os.getppid() != int(parent):
                 os._exit(1)  # the parent died before this process would have noticed it
+        first = os.getpid() == 1  # of a container
+        if first:
+            restrict()
         child = os.fork()
         if child == 0:
             run(argv, given)
+        if first:
+            libc.prctl(_DUMPABLE, 0, 0, 0, 0)
         for fd in (0, 1, 2):
             os.close(fd)
-        status = attend(child, reap_others=True, bound=bool(bound))
+        status = attend(child, reap_others=True, bound=bool(bound), first=first)
         kill_children()
         end_like(status)
     given["user"] = [str(os.getuid())]

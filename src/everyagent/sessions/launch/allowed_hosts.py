@@ -7,14 +7,23 @@ from anyio import to_thread
 from everyagent.agents.adapter import Catalog
 from everyagent.errors import BadRequest, UnsupportedChoice
 from everyagent.model.hosts import host_in
+from everyagent.model.isolation import Isolation
 
 FIELD = "allowedHosts"
 
 
-async def keepable(hosts: Sequence[str] | None, permission_mode: str, agent: str, catalog: Catalog) -> list[str] | None:
+async def keepable(
+    hosts: Sequence[str] | None, permission_mode: str, agent: str, catalog: Catalog, isolation: Isolation | None = None
+) -> list[str] | None:
     """The normalized hosts. Raises if the commands of this `agent` cannot be limited to them."""
     if hosts is None:
         return None
+    if isolation == "container":
+        raise UnsupportedChoice(
+            f"Commands in a container cannot be limited to some hosts. Leave `{FIELD}` out, or choose the isolation "
+            "'namespace'.",
+            field=FIELD,
+        )
     named = [host_in(each) for each in hosts]
     if None in named:
         wrong = hosts[named.index(None)]

@@ -1,6 +1,6 @@
 """Chooses the isolation level of a session, and refuses one that this machine does not have."""
 
-from typing import Literal
+from typing import TYPE_CHECKING
 
 from anyio import to_thread
 from msgspec import Struct
@@ -8,20 +8,27 @@ from msgspec import Struct
 from everyagent.errors import AgentFailed, UnsupportedChoice
 from everyagent.model.isolation import LEVELS, Isolation, IsolationChoice, weaker
 
+if TYPE_CHECKING:
+    from everyagent.runtime.container import Containers
+
 FIELD = "isolation"
-_NO_CONTAINERS = "this version of everyagent starts no containers"
+_NO_IMAGE = "no image is configured. Start the server with --container-image"
 
 
 class IsolationPolicy(Struct, frozen=True, kw_only=True):
-    """`default` is the level of sessions that name none. No session is less isolated than `floor`."""
+    """`default` is the level of sessions that name none. No session is less isolated than `floor`.
+
+    `containers` are those of the level `container`.
+    """
 
     default: IsolationChoice = "auto"
     floor: Isolation = "none"
+    containers: "Containers | None" = None
 
     async def chosen(self, asked: IsolationChoice | None) -> Isolation:
         """The level of a new session. A level that was named is never replaced by another. Raises."""
         wanted = asked or self.default
-        level = await automatic() if wanted == "auto" else wanted
+        level = await self._automatic() if wanted == "auto" else wanted
         if weaker(level, self.floor):
             if wanted != "auto":
                 strong = [each for each in LEVELS if not weaker(each, self.floor)]
@@ -32,7 +39,7 @@ class IsolationPolicy(Struct, frozen=True, kw_only=True):
                     choices=list(strong),
                 )
             level = self.floor
-        if why := await unavailable(level):
+        if why := await self.unavailable(level):
             found = await self.available()
             raise UnsupportedChoice(
                 f"Isolation {level!r} is not available: {why}. Available: {', '.join(found) or 'nothing'}.",
@@ -43,7 +50,7 @@ class IsolationPolicy(Struct, frozen=True, kw_only=True):
 
     async def available(self) -> list[Isolation]:
         """The levels that a session can have."""
-        return [level for level in LEVELS if not weaker(level, self.floor) and not await unavailable(level)]
+        return [level for level in LEVELS if not weaker(level, self.floor) and not await self.unavailable(level)]
 
     async def default_level(self) -> Isolation | None:
         """The level of a session that names none; None if that is not available, so that it would be refused."""
@@ -57,42 +64,39 @@ class IsolationPolicy(Struct, frozen=True, kw_only=True):
         level = await self.default_level()
         if level is None:
             return "not available: sessions are refused unless they name another level"
-        if level == "none" and (why := await unavailable("namespace")):
+        if level == "none" and (why := await self.unavailable("namespace")):
             return f"none: agents can read and change everything that you can ({why})"
         return "none: agents can read and change everything that you can" if level == "none" else level
 
-    async def at_start(self, stored: Isolation | None) -> Literal["none", "namespace"]:
+    async def at_start(self, stored: Isolation | None) -> Isolation:
         """The level at which an agent starts: that of its session, raised to the floor. Raises `AgentFailed`."""
-        level: Isolation = stored or (await automatic() if self.default == "auto" else self.default)
+        level: Isolation = stored or (await self._automatic() if self.default == "auto" else self.default)
         if weaker(level, self.floor):
             level = self.floor
-        if why := await unavailable(level):
+        if why := await self.unavailable(level):
             raise AgentFailed(f"The agent was not started, because isolation {level!r} is not available: {why}.")
-        assert level != "container"
         return level
+
+    async def unavailable(self, level: Isolation) -> str | None:
+        """The reason why this machine does not have a level; None if it has."""
+        match level:
+            case "none":
+                return None
+            case "namespace":
+                from everyagent.runtime import wall_probe  # loaded at the first session
+
+                why = await to_thread.run_sync(wall_probe.unavailable_reason)
+                return why.rstrip(".") if why else None
+            case "container":
+                return await to_thread.run_sync(self.containers.unavailable_reason) if self.containers else _NO_IMAGE
+
+    async def _automatic(self) -> Isolation:
+        """`namespace` where the system permits it, else `none`."""
+        return "none" if await self.unavailable("namespace") else "namespace"
 
 
 def on_runner(asked: IsolationChoice | None) -> Isolation | None:
     """The level that a session asks its runner for; None for the runner's own. The runner refuses one it lacks."""
     if asked == "container":
-        raise UnsupportedChoice(f"Isolation {asked!r} is not available: {_NO_CONTAINERS}.", field=FIELD)
+        raise UnsupportedChoice(f"Isolation {asked!r} is not available on a runner.", field=FIELD)
     return None if asked == "auto" else asked
-
-
-async def automatic() -> Isolation:
-    """`namespace` where the system permits it, else `none`."""
-    return "none" if await unavailable("namespace") else "namespace"
-
-
-async def unavailable(level: Isolation) -> str | None:
-    """The reason why this machine does not have a level; None if it has."""
-    match level:
-        case "none":
-            return None
-        case "namespace":
-            from everyagent.runtime import wall_probe  # loaded at the first session
-
-            why = await to_thread.run_sync(wall_probe.unavailable_reason)
-            return why.rstrip(".") if why else None
-        case "container":
-            return _NO_CONTAINERS

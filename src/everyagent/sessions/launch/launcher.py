@@ -72,6 +72,7 @@ class Launcher:
         fresh = record.native_session_id is None and record.last_sequence > 0
         scratch = self.scratch.make(record.number)
         limits = at_start(config.limits, self._limits)
+        isolation = "none" if config.runner else await self._isolation.at_start(config.isolation)
         return Launch(
             session_id=record.session_id,
             directory=Path(config.directory),
@@ -91,7 +92,8 @@ class Launcher:
             hook_token=token_urlsafe(32) if hooked else None,
             policies=config.tool_policies,
             hosts=None if config.allowed_hosts is None else tuple(config.allowed_hosts),
-            isolation="none" if config.runner else await self._isolation.at_start(config.isolation),
+            isolation=isolation,
+            containers=self._isolation.containers if isolation == "container" else None,
             limits=ProcessLimits(limits, (Path(config.directory), scratch) if limits.disk else ()),
             hidden=(self.scratch.data_folder,),
             native_session_id=record.native_session_id,
