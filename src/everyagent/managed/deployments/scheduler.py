@@ -26,6 +26,8 @@ MAX_MISSED: Final = 100
 _MAX_DUE: Final = 100_000
 #: The longest sleep in seconds while a schedule exists: a clock may be set, a machine suspended.
 _LONGEST_SLEEP: Final = 30.0
+#: After a failure, such as a database that is away, it is tried again so much later.
+_AGAIN: Final = 5_000_000
 #: In a cluster, another node may still work on a run that it recorded so recently.
 _IN_PROGRESS: Final = 120_000_000
 logger = get_logger(__name__)
@@ -57,7 +59,7 @@ class Scheduler:
                 earliest = await self.fire_due()
             except Exception:
                 logger.exception("deployments could not be checked")
-                earliest = 0
+                earliest = self._clock.micros() + _AGAIN
             await self._sleep(earliest)
 
     async def _sleep(self, earliest: int | None) -> None:
