@@ -31,6 +31,7 @@ from everyagent.config import TOKEN_FILE, Settings, agent_limits, ensure_token, 
 from everyagent.lazy_managed import LazyManaged
 from everyagent.log.log import Charge
 from everyagent.log.workspace_log import WorkspaceLog
+from everyagent.model.isolation import Containers
 from everyagent.own_agents import OwnAgents
 from everyagent.private_files import private_folder
 from everyagent.runtime.memory_tuning import tune
@@ -54,7 +55,6 @@ from everyagent.webhooks.lazy import LazyWebhooks, WebhookSettings
 
 if TYPE_CHECKING:
     from everyagent.api.forwarding import Forwarder
-    from everyagent.runtime.container import Containers
 
 #: How often the token file is looked at.
 _TOKEN_SECONDS = 0.5
@@ -374,9 +374,7 @@ def _hosts(settings: Settings, node_url: str | None) -> set[str]:
     return names | {urlsplit(url).netloc for url in urls if url}
 
 
-def _containers(settings: Settings) -> "Containers | None":
+def _containers(settings: Settings) -> Containers | None:
     if settings.container_image is None:
         return None
-    from everyagent.runtime.container import Containers  # few servers have them
-
     return Containers(settings.container_image, tuple(shlex.split(settings.container_engine)))

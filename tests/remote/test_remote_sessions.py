@@ -174,7 +174,7 @@ async def test_an_answer_that_was_lost_with_the_daemon_is_sent_again(tmp_path: P
 
 async def test_what_a_runner_cannot_do_is_refused(tmp_path: Path) -> None:
     async with remote_sessions(tmp_path) as (sessions, runner):
-        with pytest.raises(UnsupportedChoice, match="containers"):
+        with pytest.raises(UnsupportedChoice, match="on a runner"):
             await sessions.create("no", CreateSession(agent="mock", runner="far", isolation="container"))
         with pytest.raises(Unavailable, match="labels"):
             await sessions.create("no", CreateSession(agent="mock", runner={"gpu": "yes"}))

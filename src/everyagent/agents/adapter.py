@@ -7,7 +7,7 @@ report what the agent sends to the `Listener` that `Adapter.open` was given. `mo
 from collections.abc import Sequence
 from pathlib import Path
 from socket import socket
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
@@ -15,14 +15,11 @@ from msgspec.structs import replace
 from everyagent.model.agents import Mode, Model
 from everyagent.model.asks import Answer
 from everyagent.model.events import ErrorCode, EventData, StderrOutput
-from everyagent.model.isolation import Isolation
+from everyagent.model.isolation import Containers, Isolation
 from everyagent.model.policies import UNRESTRICTED, AgentTool, ToolPolicies
 from everyagent.model.sessions import Attachment
 from everyagent.model.tools import CustomTool, McpServer
 from everyagent.runtime.limits import UNLIMITED, ProcessLimits
-
-if TYPE_CHECKING:
-    from everyagent.runtime.container import Containers
 
 
 class Capabilities(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -173,7 +170,7 @@ class Launch(Struct, frozen=True, kw_only=True):
     hosts: tuple[str, ...] | None = None
     shell: CommandShell | None = None
     isolation: Isolation = "none"
-    containers: "Containers | None" = None
+    containers: Containers | None = None
     limits: ProcessLimits = UNLIMITED
     hidden: tuple[Path, ...] = ()
     native_session_id: str | None = None

@@ -63,9 +63,12 @@ def _around(
         *_mcp_programs(launch, home, guarded),
         *repository,
     ]
-    return walls.build(
-        home=home, read_only=read_only, writable=writable, hidden=launch.hidden, containers=launch.containers
-    )
+    podman = None
+    if launch.containers:
+        from everyagent.runtime.container import Podman  # few servers have containers
+
+        podman = Podman.of(launch.containers)
+    return walls.build(home=home, read_only=read_only, writable=writable, hidden=launch.hidden, podman=podman)
 
 
 def shared_scratch(launch: Launch) -> Path:

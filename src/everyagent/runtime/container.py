@@ -19,6 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from everyagent.logs import get_logger
+from everyagent.model.isolation import Containers
 from everyagent.runtime import command
 from everyagent.runtime.wall import Wall, below, build
 
@@ -45,14 +46,15 @@ class _Found(Struct, rename="pascal"):
         return self.started_at > 0
 
 
-class Containers(Struct, frozen=True):
-    """`engine` is the command of podman, which may have options. Its store must have `image`: nothing is fetched."""
+class Podman(Containers, frozen=True):
+    """Starts and ends containers."""
 
     #: The number of the descriptor that the program of `command` gets.
     descriptor: ClassVar[int] = 3
 
-    image: str
-    engine: tuple[str, ...] = ("podman",)
+    @classmethod
+    def of(cls, containers: Containers) -> "Podman":
+        return cls(containers.image, containers.engine)
 
     def command(self, wall: Wall, entry: Sequence[str], directory: str, mark: str) -> list[str]:
         """The command line that runs `wall.entry` with `descriptor` in a new container. Raises `OSError`."""
@@ -83,7 +85,7 @@ class Containers(Struct, frozen=True):
             return "containers of root are no wall: run the daemon as another user"
         if shutil.which(self.engine[0]) is None:
             return f"there is no program {self.engine[0]}: install podman"
-        wall = build(home=Path.home(), read_only=(), writable=(), hidden=(), containers=self)
+        wall = build(home=Path.home(), read_only=(), writable=(), hidden=(), podman=self)
         try:
             self._sweep()
             self._command([*self._run(), *_mounts(wall), self.image, sys.executable, "-I", "-S", "-c", ""])
@@ -127,7 +129,7 @@ class Containers(Struct, frozen=True):
         ]
 
 
-_tried: dict[Containers, tuple[float, str | None]] = {}
+_tried: dict[Podman, tuple[float, str | None]] = {}
 
 
 def _name(mark: str) -> str:

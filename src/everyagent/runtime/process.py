@@ -58,8 +58,8 @@ class Process:
         self._stderr_lines = StderrKeeper()
         self.limits = limits
         self.limit_hit: LimitHit | None = None
-        self._containers = wall.containers if wall else None
-        self._walled = wall is not None and not self._containers
+        self._podman = wall.podman if wall else None
+        self._walled = wall is not None and not self._podman
         self.memory_folders = wall.memory_folders if wall and self._walled else ()
         self._mark = mark
         self._reaper = reaper
@@ -142,8 +142,8 @@ class Process:
         """End it with all its descendants, because it uses too much. `limit_hit` is the reason from now on."""
         if self._exit is None and self.limit_hit is None:
             self.limit_hit = hit
-            if self._containers:
-                self._loop.run_in_executor(None, self._containers.remove, self._mark)
+            if self._podman:
+                self._loop.run_in_executor(None, self._podman.remove, self._mark)
             elif self._walled:
                 self._signal(signal.SIGKILL)  # everything behind the wall ends with its first process
             else:
@@ -197,8 +197,8 @@ class Process:
             if not await self._ends_within(grace):
                 self._signal(signal.SIGTERM)
                 await self._ends_within(grace)
-            if self._containers and self._exit is None:
-                await to_thread.run_sync(self._containers.remove, self._mark)
+            if self._podman and self._exit is None:
+                await to_thread.run_sync(self._podman.remove, self._mark)
             gone = await self._reaper.kill_spawn(self._mark, limit=KILL_LIMIT)
             if not (gone and await self._ends_within(KILL_LIMIT)):
                 raise AgentFailed(f"Process {self.pid} or one of its descendants could not be killed.")

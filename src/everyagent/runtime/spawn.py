@@ -55,8 +55,8 @@ def spawn(
     if not directory.is_dir():
         raise NotADirectoryError(directory)
     mark = secrets.token_hex(8)
-    containers = wall.containers if wall else None
-    walled = wall is not None and containers is None
+    podman = wall.podman if wall else None
+    walled = wall is not None and podman is None
     words = [("level", "namespace" if walled else "none"), ("cwd", str(directory))]
     words += wall.steps if wall is not None and walled else ()
     sockets = [network.fileno()] if network else []
@@ -84,9 +84,9 @@ def spawn(
     if sys.platform != "linux":
         return Spawned(popen(argv, {**environment, **marks}, ()), mark)
     with walls.entry(words, argv, {**environment, **marks}) as (entry, given):
-        if not (wall and containers):
+        if not (wall and podman):
             return Spawned(popen(entry, marks, [given, *sockets]), mark)
-        run = containers.command(wall, entry, str(directory), mark)
-        outer = [("level", "none"), ("cwd", "/"), ("descriptor", f"{given}={containers.descriptor}")]
-        with walls.entry(outer, run, {**containers.environment(), **marks}) as (entry, words_of_podman):
+        run = podman.command(wall, entry, str(directory), mark)
+        outer = [("level", "none"), ("cwd", "/"), ("descriptor", f"{given}={podman.descriptor}")]
+        with walls.entry(outer, run, {**podman.environment(), **marks}) as (entry, words_of_podman):
             return Spawned(popen(entry, marks, [words_of_podman, given]), mark)

@@ -17,7 +17,7 @@ from msgspec import Struct
 import everyagent
 
 if TYPE_CHECKING:
-    from everyagent.runtime.container import Containers
+    from everyagent.runtime.container import Podman
 
 #: Without site packages, to start fast.
 _BOOT = "import sys; sys.path.append(sys.argv.pop(1)); from everyagent.runtime.entry.main import main; main()"
@@ -42,11 +42,11 @@ _COVERED = 500
 class Wall(Struct, frozen=True):
     """The steps that build the file system, as pairs of a word and a value. Equal walls show the same paths.
 
-    With `containers`, it is that of a container.
+    With `podman`, it is that of a container.
     """
 
     steps: tuple[tuple[str, str], ...]
-    containers: "Containers | None" = None
+    podman: "Podman | None" = None
 
     @property
     def memory_folders(self) -> tuple[str, ...]:
@@ -69,12 +69,12 @@ def build(
     read_only: Iterable[Path],
     writable: Iterable[Path],
     hidden: Iterable[Path],
-    containers: "Containers | None" = None,
+    podman: "Podman | None" = None,
 ) -> Wall:
     """The wall of a program. A deeper path wins over a shallower one, but nothing below a writable path is read-only.
 
-    Paths that do not exist are left out. `hidden` paths are covered if a shown path contains them. With `containers`,
-    the system's files are those of an image. Blocking.
+    Paths that do not exist are left out. `hidden` paths are covered if a shown path contains them. With `podman`, the
+    system's files are those of an image. Blocking.
     """
     words: dict[str, str] = {}
     links: dict[str, str] = {}
@@ -88,7 +88,7 @@ def build(
     for path in (*_EMPTY, str(home)):
         if not any(path != each and below(path, os.path.realpath(each)) for each in wanted if each != "/"):
             words[os.path.realpath(path)] = "tmp"
-    system = () if containers else SYSTEM
+    system = () if podman else SYSTEM
     for path in (*system, *(each for each in _interpreter() if each not in SYSTEM)):
         add("ro", path)
     changeable = [os.path.realpath(path) for path in wanted]
@@ -96,13 +96,13 @@ def build(
         if not any(below(os.path.realpath(path), each) for each in changeable):
             add("ro", path)
     resolver = os.path.realpath("/etc/resolv.conf")
-    if not resolver.startswith("/etc/") and not containers:
+    if not resolver.startswith("/etc/") and not podman:
         add("ro", os.path.dirname(resolver))
     for path in wanted:
         add("rw", path)
     for path in (*(str(each) for each in hidden), *_private()):
         add("hide", path)
-    return Wall(_ordered(words, links), containers)
+    return Wall(_ordered(words, links), podman)
 
 
 def programs(path_variable: str, home: Path, hidden: Sequence[Path]) -> list[Path]:

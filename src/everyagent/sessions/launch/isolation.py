@@ -1,15 +1,10 @@
 """Chooses the isolation level of a session, and refuses one that this machine does not have."""
 
-from typing import TYPE_CHECKING
-
 from anyio import to_thread
 from msgspec import Struct
 
 from everyagent.errors import AgentFailed, UnsupportedChoice
-from everyagent.model.isolation import LEVELS, Isolation, IsolationChoice, weaker
-
-if TYPE_CHECKING:
-    from everyagent.runtime.container import Containers
+from everyagent.model.isolation import LEVELS, Containers, Isolation, IsolationChoice, weaker
 
 FIELD = "isolation"
 _NO_IMAGE = "no image is configured. Start the server with --container-image"
@@ -23,7 +18,7 @@ class IsolationPolicy(Struct, frozen=True, kw_only=True):
 
     default: IsolationChoice = "auto"
     floor: Isolation = "none"
-    containers: "Containers | None" = None
+    containers: Containers | None = None
 
     async def chosen(self, asked: IsolationChoice | None) -> Isolation:
         """The level of a new session. A level that was named is never replaced by another. Raises."""
@@ -88,7 +83,11 @@ class IsolationPolicy(Struct, frozen=True, kw_only=True):
                 why = await to_thread.run_sync(wall_probe.unavailable_reason)
                 return why.rstrip(".") if why else None
             case "container":
-                return await to_thread.run_sync(self.containers.unavailable_reason) if self.containers else _NO_IMAGE
+                if self.containers is None:
+                    return _NO_IMAGE
+                from everyagent.runtime.container import Podman  # few servers have containers
+
+                return await to_thread.run_sync(Podman.of(self.containers).unavailable_reason)
 
     async def _automatic(self) -> Isolation:
         """`namespace` where the system permits it, else `none`."""
