@@ -20,8 +20,14 @@ _PLACEHOLDER = re.compile(r"[a-z]+_0[0-9A-Za-z]{15,}|[a-z_]+_id|version")
 _IDS = re.compile(r"(agent|env|sesn|file|vlt|vcrd)_0[0-9A-Za-z]{15,}")
 _KINDS = {"agent": "agents", "env": "environments", "sesn": "sessions", "file": "files", "vlt": "vaults"}
 #: Fields whose placeholders have no form of their own.
-_FIELDS = {"memory_store_id": "memory_stores", "skill_id": "skills", "file_id": "files", "vault_ids": "vaults"}
-_FAMILIES = {"agents", "environments", "sessions", "vaults", "memory_stores", "skills", "files"}
+_FIELDS = {
+    **{"memory_store_id": "memory_stores", "skill_id": "skills", "file_id": "files", "vault_ids": "vaults"},
+    **{"agent": "agents", "environment_id": "environments"},
+}
+_FAMILIES = {"agents", "environments", "sessions", "vaults", "memory_stores", "skills", "files"} | {
+    "deployments",
+    "deployment_runs",
+}
 #: Placeholders of positions and filters: no list has such a page.
 _DROPPED = {("page", "page"), ("after_id", "after_id"), ("before_id", "before_id")}
 _HOP = {"connection", "content-length", "transfer-encoding", "host", "authorization", "x-api-key"}
@@ -60,7 +66,9 @@ class Mapping:
                 return [self.value(each, field) for each in msgspec.convert(value, list[object])]
             case str():
                 found = _IDS.fullmatch(value)
-                kind = _KINDS.get(found[1]) if found else _FIELDS.get(field) if value in ("string", field) else None
+                kind = (
+                    _KINDS.get(found[1]) if found else _FIELDS.get(field) if value in ("string", "x", field) else None
+                )
                 return self._objects.of(kind, fresh=False)[kind] if kind else value
             case _:
                 return value

@@ -57,6 +57,8 @@ class Objects:
             "files": self._file,
             "work": self._work,
             "claimed work": self._claimed_work,
+            "deployments": self._deployment,
+            "deployment_runs": self._deployment_run,
         }
 
     def close(self) -> None:
@@ -139,3 +141,16 @@ class Objects:
         ids = self._work()
         self._http.post(f"/environments/{ids['environments']}/work/{ids['work']}/ack").raise_for_status()
         return ids
+
+    def _deployment(self) -> Ids:
+        message = {"type": "user.message", "content": [{"type": "text", "text": "Hello"}]}
+        body = {
+            "name": "A deployment",
+            "agent": self.of("agents", fresh=False)["agents"],
+            "environment_id": self.of("environments", fresh=False)["environments"],
+            "initial_events": [message],
+        }
+        return {"deployments": self._made("/deployments", body)}
+
+    def _deployment_run(self) -> Ids:
+        return {"deployment_runs": self._made(f"/deployments/{self._deployment()['deployments']}/run", {})}

@@ -31,6 +31,7 @@ PLUGINS = (
 SUITES = (
     *(f"beta/test_{name}.py" for name in ("agents", "environments", "sessions", "vaults", "memory_stores")),
     *(f"beta/{name}" for name in ("agents", "environments", "sessions", "vaults", "memory_stores", "skills")),
+    *("beta/test_deployments.py", "beta/test_deployment_runs.py"),
     *("beta/test_files.py", "beta/test_skills.py", "test_files.py", "test_skills.py", "skills"),
 )
 #: Why tests fail, by a part of their names. Each sends an example value that has no meaning.
@@ -39,7 +40,7 @@ REASONS = {
     "skills/test_versions.py::TestVersions::test_": "a skill is uploaded without a SKILL.md (`Example data`)",
     "list_with_all_params": "a page of no entries (`limit=0`), or filters that exclude each other",
     "TestThreads::test_": "the session's own thread is archived; only those of sub-agents can be",
-    "TestSessions::test_method_update_with_all_params": "a vault is named that does not exist",
+    "TestSessions::test_method_update_with_all_params": "an MCP server is named that no toolset uses",
     "TestAgents::test_method_retrieve_with_all_params": "version 0 of an agent is read; versions begin at 1",
     "TestAgents::test_method_": "an MCP server is named that no toolset uses",
     "heartbeat_with_all_params": "a lease of 0 seconds is requested",
@@ -87,7 +88,7 @@ def test_the_suite_of_the_python_sdk(tmp_path: Path) -> None:
     passed = int(counts[2])
     result = Result(
         program=f"`anthropic` for Python {VERSION}",
-        run="its own tests of agents, environments, sessions, vaults, memory, files and skills, with strict types",
+        run="its own tests of agents, environments, sessions, vaults, memory, files, skills and deployments, with strict types",
         passed=passed,
         total=passed + len(failed),
         refusals=refusals(failed, REASONS),
