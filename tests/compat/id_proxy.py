@@ -21,12 +21,16 @@ _IDS = re.compile(r"(agent|env|sesn|file|vlt|vcrd)_0[0-9A-Za-z]{15,}")
 _KINDS = {"agent": "agents", "env": "environments", "sesn": "sessions", "file": "files", "vlt": "vaults"}
 #: Fields whose placeholders have no form of their own.
 _FIELDS = {
-    **{"memory_store_id": "memory_stores", "skill_id": "skills", "file_id": "files", "vault_ids": "vaults"},
-    **{"agent": "agents", "environment_id": "environments"},
+    "agent": "agents",
+    "environment_id": "environments",
+    "file_id": "files",
+    "memory_store_id": "memory_stores",
+    "skill_id": "skills",
+    "vault_ids": "vaults",
 }
-_FAMILIES = {"agents", "environments", "sessions", "vaults", "memory_stores", "skills", "files"} | {
-    "deployments",
-    "deployment_runs",
+_FAMILIES = {
+    *("agents", "environments", "sessions", "vaults", "memory_stores", "skills", "files"),
+    *("deployments", "deployment_runs"),
 }
 #: Placeholders of positions and filters: no list has such a page.
 _DROPPED = {("page", "page"), ("after_id", "after_id"), ("before_id", "before_id")}

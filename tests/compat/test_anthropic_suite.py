@@ -88,7 +88,8 @@ def test_the_suite_of_the_python_sdk(tmp_path: Path) -> None:
     passed = int(counts[2])
     result = Result(
         program=f"`anthropic` for Python {VERSION}",
-        run="its own tests of agents, environments, sessions, vaults, memory, files, skills and deployments, with strict types",
+        run="its own tests of agents, environments, sessions, vaults, memory, files, skills and deployments, "
+        "with strict types",
         passed=passed,
         total=passed + len(failed),
         refusals=refusals(failed, REASONS),

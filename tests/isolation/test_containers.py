@@ -139,5 +139,5 @@ def test_what_a_container_cannot_do_is_refused(daemon: WalledDaemon) -> None:
 
 
 def _containers(user: pwd.struct_passwd, engine: str) -> set[str]:
-    """The ids of all containers of ours that podman knows."""
-    return set(podman(user, engine, "ps", "--all", "--quiet", "--filter=label=everyagent").stdout.split())
+    """The ids of all containers of this test that podman knows."""
+    return set(podman(user, engine, "ps", "--all", "--quiet", f"--filter=ancestor={IMAGE}").stdout.split())
