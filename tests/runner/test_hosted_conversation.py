@@ -36,7 +36,7 @@ class ScriptedUplink:
 
 
 async def _no_launch(session_id: str, epoch: int, launch: wire.RemoteLaunch) -> tuple[Adapter, Launch]:
-    raise NotImplementedError
+    raise AssertionError("no agent is launched in these tests")
 
 
 @asynccontextmanager
