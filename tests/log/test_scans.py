@@ -1,6 +1,7 @@
 """Long reads: they end with their callers, and leave threads for other reads."""
 
 import asyncio
+import threading
 from pathlib import Path
 
 import anyio
@@ -32,6 +33,25 @@ async def test_a_read_that_nobody_waits_for_is_interrupted(tmp_path: Path) -> No
         await asyncio.gather(*reads, return_exceptions=True)
         assert await log.sessions(SessionQuery()) == []
         await log.close()
+
+
+async def test_a_read_is_interrupted_whose_statement_begins_after_its_caller_left(tmp_path: Path) -> None:
+    log = await SqliteLog.open(tmp_path, SystemClock())
+    running, left = threading.Event(), threading.Event()
+
+    def late(connection: Connection) -> object:
+        running.set()
+        assert left.wait(LIMIT_SECONDS)
+        return endless(connection)
+
+    read = asyncio.ensure_future(log._threads.read(late))  # pyright: ignore[reportPrivateUsage]
+    assert await asyncio.to_thread(running.wait, LIMIT_SECONDS)
+    read.cancel()
+    await asyncio.gather(read, return_exceptions=True)
+    left.set()
+    with anyio.fail_after(LIMIT_SECONDS):
+        await asyncio.to_thread(log._threads.close)  # pyright: ignore[reportPrivateUsage]
+    await log.close()
 
 
 async def test_scans_leave_threads_for_other_reads_and_do_not_queue_up(tmp_path: Path) -> None:

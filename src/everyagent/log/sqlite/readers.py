@@ -13,6 +13,8 @@ from everyagent.log.sqlite.connection import Connection
 from everyagent.log.sqlite.database import Database, read_failure
 
 THREADS = 4
+#: After so many of SQLite's instructions (some milliseconds) a statement asks whether its caller still waits.
+INSTRUCTIONS_BETWEEN_CHECKS = 100_000
 
 T = TypeVar("T")
 
@@ -45,34 +47,42 @@ class ReaderThreads:
         except apsw.Error as error:
             raise Unavailable(f"The log could not be opened for reading ({error}). Try again.") from error
         running.begin(connection)
+        self._local.running = running
         try:
             return query(connection)
         except (apsw.Error, OSError) as error:
             raise read_failure(error, connection) from error
         finally:
+            self._local.running = None
             running.end()
 
     def _connection(self) -> Connection:
         connection: Connection | None = getattr(self._local, "connection", None)
         if connection is None:
             connection = self._local.connection = self._database.reader()
+            connection.set_progress_handler(self._abandoned, INSTRUCTIONS_BETWEEN_CHECKS)
             self._connections.append(connection)
         return connection
+
+    def _abandoned(self) -> bool:
+        """True ends the statement that runs in this thread: an interrupt that came just before it began had no effect."""
+        running: _Running | None = getattr(self._local, "running", None)
+        return running is not None and running.interrupted
 
 
 class _Running:
     """The connection on which a query runs now. An interrupt never reaches the next query on it."""
 
-    __slots__ = ("_connection", "_interrupted", "_lock")
+    __slots__ = ("_connection", "_lock", "interrupted")
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._connection: Connection | None = None
-        self._interrupted = False
+        self.interrupted = False
 
     def begin(self, connection: Connection) -> None:
         with self._lock:
-            if self._interrupted:
+            if self.interrupted:
                 raise Unavailable("Nobody waits for this read any more.")
             self._connection = connection
 
@@ -82,6 +92,6 @@ class _Running:
 
     def interrupt(self) -> None:
         with self._lock:
-            self._interrupted = True
+            self.interrupted = True
             if self._connection is not None:
                 self._connection.interrupt()
