@@ -3,7 +3,6 @@
 import os
 import shlex
 import signal
-import socket
 import sys
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
@@ -16,7 +15,7 @@ import anyio.abc
 from anyio import to_thread
 from msgspec import UNSET, Struct, UnsetType, convert
 
-from everyagent import systemd
+from everyagent import addresses, systemd
 from everyagent.access.keyring import Keyring
 from everyagent.agents.adapter import Adapter, AgentState
 from everyagent.agents.registry import known_adapters
@@ -26,6 +25,7 @@ from everyagent.api.context import ApiSettings
 from everyagent.api.owner_token import OwnerToken
 from everyagent.api.proxies import TrustedProxies
 from everyagent.api.server import TlsListener, listen, serve
+from everyagent.background import keep_running
 from everyagent.clock import Clock, SystemClock
 from everyagent.config import TOKEN_FILE, Settings, agent_limits, ensure_token, is_loopback, read_prices, retention
 from everyagent.lazy_managed import LazyManaged
@@ -213,13 +213,13 @@ async def sessions_of(
                 keys.changed.append(lambda: cluster.announce("keys_changed"))
                 webhooks.nodes = node.ids
                 webhooks.changed.append(lambda: cluster.announce("keys_changed"))
-                tasks.start_soon(cluster.run)
-                tasks.start_soon(node.run)
+                tasks.start_soon(keep_running, "events of other nodes", cluster.run)
+                tasks.start_soon(keep_running, "heartbeats", node.run)
             try:
                 await take_up()
                 await webhooks.refresh()
-                tasks.start_soon(supervisor.sweep)
-                tasks.start_soon(managed.run_deployments, log)
+                tasks.start_soon(keep_running, "sweep", supervisor.sweep)
+                tasks.start_soon(keep_running, "deployments", managed.run_deployments, log)
                 yield sessions
             finally:
                 with anyio.CancelScope(shield=True):
@@ -260,7 +260,7 @@ async def run(
             local = at_the_end.enter_context(listen("127.0.0.1", 0))
         host = settings.host if is_loopback(settings.host) and local is listener else "127.0.0.1"
         url = f"http://{f'[{host}]' if ':' in host else host}:{local.getsockname()[1]}"
-        node_url = _node_url(settings, listener) if settings.cluster else None
+        node_url = addresses.for_nodes(settings, listener) if settings.cluster else None
         managed = LazyManaged()
         async with sessions_of(
             settings, policy=policy, url=url, token=token, managed=managed, node_url=node_url
@@ -269,7 +269,7 @@ async def run(
             api_settings = ApiSettings(
                 token=token,
                 token_file=None if settings.token else settings.data_dir / TOKEN_FILE,
-                hosts=_hosts(settings, node_url),
+                hosts=addresses.accepted_hosts(settings, node_url),
                 data_dir=settings.data_dir,
                 key_directory=settings.key_directory or Path.cwd(),
                 origins=settings.allowed_origin.lower().split(",") if settings.allowed_origin else (),
@@ -291,18 +291,17 @@ async def run(
             async with anyio.create_task_group() as tasks:
 
                 def serving() -> None:
-                    people = _public_url(settings, listener)
-                    ready(RunningDaemon(url=url, token=token, public_url=people))
+                    ready(RunningDaemon(url=url, token=token, public_url=addresses.for_people(settings, listener)))
                     systemd.notify("READY=1")
-                    tasks.start_soon(systemd.feed_watchdog)
+                    tasks.start_soon(keep_running, "watchdog of systemd", systemd.feed_watchdog)
                     if found:
-                        tasks.start_soon(_report_agents, sessions, found)
+                        tasks.start_soon(keep_running, "state of the agents", _report_agents, sessions, found)
 
                 tasks.start_soon(_until_signalled, tasks.cancel_scope)
-                tasks.start_soon(_watch_token, app.owner)
-                tasks.start_soon(retain, sessions, retention(settings))
+                tasks.start_soon(keep_running, "look at the token", _watch_token, app.owner)
+                tasks.start_soon(keep_running, "retention", retain, sessions, retention(settings))
                 if certificate is not None:
-                    tasks.start_soon(certificate.watch)
+                    tasks.start_soon(keep_running, "look at the certificate", certificate.watch)
                 await serve(
                     app,
                     local,
@@ -312,24 +311,6 @@ async def run(
                     trusted=proxies.includes if proxies else lambda _: False,
                     tls=TlsListener(listener, certificate.context) if certificate else None,
                 )
-
-
-def _node_url(settings: Settings, listener: socket.socket) -> str:
-    return settings.node_url or _listening_url(settings, settings.host, listener)
-
-
-def _public_url(settings: Settings, listener: socket.socket) -> str | UnsetType:
-    if settings.public_url:
-        return settings.public_url.rstrip("/")
-    if settings.tls_cert is None:
-        return UNSET
-    everywhere = settings.host in ("0.0.0.0", "::")
-    return _listening_url(settings, socket.gethostname() if everywhere else settings.host, listener)
-
-
-def _listening_url(settings: Settings, host: str, listener: socket.socket) -> str:
-    scheme = "https" if settings.tls_cert else "http"
-    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
 
 
 def _forwarder(sessions: Sessions, settings: ApiSettings) -> "Forwarder | None":
@@ -358,20 +339,6 @@ async def _until_signalled(serving: anyio.CancelScope) -> None:
             systemd.notify("STOPPING=1")
             serving.cancel()
             return
-
-
-def _hosts(settings: Settings, node_url: str | None) -> set[str]:
-    """The host names that requests may use, and the `Host` values of the addresses that other programs know."""
-    host = settings.host
-    names = {"127.0.0.1", "localhost", "[::1]", f"[{host}]" if ":" in host else host}
-    if not is_loopback(host):
-        hostname = socket.gethostname()
-        names |= {hostname, socket.getfqdn()}
-        names |= {str(entry[4][0]) for entry in socket.getaddrinfo(hostname, None)}
-    if settings.allowed_host:
-        names |= set(settings.allowed_host.split(","))
-    urls = (node_url, settings.public_url, settings.oidc.url if settings.oidc else None)
-    return names | {urlsplit(url).netloc for url in urls if url}
 
 
 def _containers(settings: Settings) -> Containers | None:

@@ -73,7 +73,7 @@ class SilentActor:
         before = len(self.session.bodies)
         for _ in range(times):
             self._now += step
-            self._watchdog.look([cast(Actor, self)], self._now)
+            self._watchdog.look({"silent": cast(Actor, self)}, self._now)
             for act, args in self._acts:
                 with pytest.raises(StopIteration):  # it waits for nothing here
                     act(*args).send(None)

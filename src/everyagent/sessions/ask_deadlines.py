@@ -3,7 +3,7 @@
 A deadline is a time of day in the ask's event, so it holds across restarts. Asks are looked at about once a second.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from everyagent.clock import Clock, rfc3339
 from everyagent.errors import EveryagentError
 from everyagent.log.log import Log
 from everyagent.model.principals import DAEMON_ID, EventActor
+from everyagent.sessions.isolated_faults import faults_of
 from everyagent.sessions.machine.inputs import Batch
 
 if TYPE_CHECKING:
@@ -41,12 +42,13 @@ class AskDeadlines:
         """Sessions with asks that have a deadline: they must be in memory to be answered."""
         return {ask.session_id for ask in await log.asks(None, pending=True) if deadline_of(ask.request)}
 
-    def look(self, actors: "Iterable[Actor]") -> None:
+    def look(self, actors: "Mapping[str, Actor]") -> None:
         now = rfc3339(self._clock.micros())
-        for actor in actors:
-            asks = actor.machine.state.sequencer.asks
-            if len(asks) and asks.expired(now):
-                self._spawn(actor.record.workspace, _answer, actor, now)
+        for session_id, actor in actors.items():
+            with faults_of(session_id):
+                asks = actor.machine.state.sequencer.asks
+                if len(asks) and asks.expired(now):
+                    self._spawn(actor.record.workspace, _answer, actor, now)
 
 
 async def _answer(actor: "Actor", now: str) -> None:

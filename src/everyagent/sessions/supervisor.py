@@ -20,6 +20,7 @@ from everyagent.sessions.actor import Actor
 from everyagent.sessions.ask_deadlines import AskDeadlines
 from everyagent.sessions.backlog import TotalBacklog
 from everyagent.sessions.counts import Counts
+from everyagent.sessions.isolated_faults import faults_of
 from everyagent.sessions.launch.agents import Agents
 from everyagent.sessions.launch.config import config_of
 from everyagent.sessions.launch.launcher import Launcher
@@ -254,20 +255,24 @@ class Supervisor:
         self._spawn(self._launcher.scratch.sweep, self._log.session_by_number)
         while True:
             await anyio.sleep(self._limits.sweep_every)
-            self._watchdog.look(self._actors.values(), anyio.current_time())
-            self._deadlines.look(self._actors.values())
+            self._watchdog.look(self._actors, anyio.current_time())
+            self._deadlines.look(self._actors)
             for session_id, actor in list(self._actors.items()):
-                if not actor.idle or actor.users or actor.machine.state.sequencer.asks.expiring:
-                    continue
-                long = anyio.current_time() - actor.idle_since > self._limits.idle_timeout
-                if not actor.live and (
-                    long or not actor.machine.state.dies
-                ):  # the deaths in a row of an agent are counted in memory
-                    del self._actors[session_id]
-                    if actor.record.status == "ended":
-                        self._spawn(self._launcher.scratch.remove, actor.record.number)
-                elif actor.live and long:
-                    self._spawn(actor.hibernate)
+                with faults_of(session_id):
+                    self._let_go(session_id, actor)
+
+    def _let_go(self, session_id: str, actor: Actor) -> None:
+        if not actor.idle or actor.users or actor.machine.state.sequencer.asks.expiring:
+            return
+        long = anyio.current_time() - actor.idle_since > self._limits.idle_timeout
+        if not actor.live and (
+            long or not actor.machine.state.dies
+        ):  # the deaths in a row of an agent are counted in memory
+            del self._actors[session_id]
+            if actor.record.status == "ended":
+                self._spawn(self._launcher.scratch.remove, actor.record.number)
+        elif actor.live and long:
+            self._spawn(actor.hibernate)
 
     async def close(self) -> None:
         """End every agent and every turn; nothing new is taken."""

@@ -3,7 +3,7 @@
 Turns are looked at about once a second, so an event costs nothing more.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from everyagent.agents import items
@@ -12,6 +12,7 @@ from everyagent.log.log import SessionRecord
 from everyagent.model.events import Error, ItemCompleted
 from everyagent.model.ids import new_id
 from everyagent.model.parts import StatusPart
+from everyagent.sessions.isolated_faults import faults_of
 from everyagent.sessions.launch.config import config_of
 from everyagent.sessions.limits import Limits
 from everyagent.sessions.machine.active_turn import ActiveTurn
@@ -59,20 +60,24 @@ class Watchdog:
         self._turns: dict[ActiveTurn, WatchedTurn] = {}
         self._looked_at: float | None = None
 
-    def look(self, actors: "Iterable[Actor]", now: float) -> None:
+    def look(self, actors: "Mapping[str, Actor]", now: float) -> None:
         """Warn of silent turns, and end those that were warned of. A pause of the daemon does not count as silence."""
         step = 0.0 if self._looked_at is None else min(now - self._looked_at, self._longest_step)
         self._looked_at = now
         before, self._turns = self._turns, {}
-        for actor in actors:
-            turn, head = actor.machine.state.awaited, actor.machine.state.position.head
-            if turn is None:
-                continue
-            watched = before.get(turn)
-            self._turns[turn] = watched or WatchedTurn(self._timeout(actor.record), head)
-            if watched and watched.is_due(head, step):
-                watched.busy = True
-                self._spawn(actor.record.workspace, _act, actor, turn, watched)
+        for session_id, actor in actors.items():
+            with faults_of(session_id):
+                self._look_at(actor, before, step)
+
+    def _look_at(self, actor: "Actor", before: dict[ActiveTurn, WatchedTurn], step: float) -> None:
+        turn, head = actor.machine.state.awaited, actor.machine.state.position.head
+        if turn is None:
+            return
+        watched = before.get(turn)
+        self._turns[turn] = watched or WatchedTurn(self._timeout(actor.record), head)
+        if watched and watched.is_due(head, step):
+            watched.busy = True
+            self._spawn(actor.record.workspace, _act, actor, turn, watched)
 
     def _timeout(self, record: SessionRecord) -> float:
         own = config_of(record).turn_timeout

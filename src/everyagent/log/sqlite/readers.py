@@ -65,7 +65,7 @@ class ReaderThreads:
         return connection
 
     def _abandoned(self) -> bool:
-        """True ends the statement that runs in this thread: an interrupt that came just before it began had no effect."""
+        """True ends the statement of this thread: an interrupt that came just before it began had no effect."""
         running: _Running | None = getattr(self._local, "running", None)
         return running is not None and running.interrupted
 

@@ -1,0 +1,17 @@
+"""Looking at all sessions in turn: one that cannot be looked at keeps no other from its turn."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from everyagent.logs import get_logger
+
+logger = get_logger(__name__)
+
+
+@contextmanager
+def faults_of(session_id: str) -> Generator[None]:
+    """Logs what the look at this session raises."""
+    try:
+        yield
+    except Exception:
+        logger.exception("a session could not be looked at", session=session_id)
