@@ -27,8 +27,9 @@ from everyagent.api.request_audit import RequestAudit
 from everyagent.api.requests_in_flight import RequestsInFlight
 from everyagent.api.response import Response
 from everyagent.api.response_sender import ResponseSender
+from everyagent.api.router import Router
 from everyagent.api.routes import ROUTES, openapi_json, schema_json
-from everyagent.api.routing import Call, NoContent, Nothing, Route, Router, Spooled, Upload, encoded
+from everyagent.api.routing import Call, NoContent, Nothing, Route, Spooled, Upload, encoded
 from everyagent.api.sign_in import SignIn
 from everyagent.api.start_limits import StartLimits
 from everyagent.api.streaming import KEY_ID, Download, EventStream, OpenStreams

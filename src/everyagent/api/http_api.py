@@ -7,7 +7,8 @@ from msgspec import Struct
 from everyagent.api import request_decoding
 from everyagent.api.problems import problem_response
 from everyagent.api.response import Response
-from everyagent.api.routing import Route, Router
+from everyagent.api.router import Router
+from everyagent.api.routing import Route
 from everyagent.errors import EveryagentError
 
 

@@ -196,7 +196,7 @@ def _never_null(schema: JsonObject) -> JsonObject:
 def _header_parameters(route: Route) -> Iterable[JsonObject]:
     if route.effect:
         yield _KEY
-    if route.method == "GET" and EventStream in route.answers:
+    if route.streams:
         yield _LAST_EVENT_ID
 
 

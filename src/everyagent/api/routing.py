@@ -1,10 +1,10 @@
-"""Routes and the router. A route is data, from which requests are dispatched and the OpenAPI document is made.
+"""Routes. A route is data, from which requests are dispatched and the OpenAPI document is made.
 
 The annotations of a handler define its input and output: `Call[Query, Body]`, and a struct, a stream or None.
 """
 
-import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import cached_property
 from types import NoneType, UnionType
 from typing import (
     TYPE_CHECKING,
@@ -28,7 +28,7 @@ from everyagent.api.context import Context
 from everyagent.api.idempotency import Key
 from everyagent.api.response import Response
 from everyagent.api.streaming import EventStream
-from everyagent.errors import BadRequest, EveryagentError, MethodNotAllowed, NotFound
+from everyagent.errors import BadRequest, EveryagentError
 from everyagent.model.principals import Scope
 from everyagent.sessions import Receipt, Sessions
 
@@ -128,9 +128,10 @@ class Accepted(Response):
         super().__init__(status_code=202)
 
 
-class Route(Struct, frozen=True, kw_only=True):
-    """`answers` are the types that the handler may return; `media` are the media types of a response that is not JSON.
+class Route(Struct, frozen=True, kw_only=True, dict=True):
+    """The annotations of the handler are read when the route is first used: all of them would delay the start.
 
+    `media` are the media types of a response that is not JSON.
     `effect`: the request changes something, so an Idempotency-Key applies. `public`: it needs no token.
     `headers` describes response headers; `takes` are the media types of an uploaded body; `error_media` are further
     media types of error responses.
@@ -142,10 +143,6 @@ class Route(Struct, frozen=True, kw_only=True):
     path: str
     tag: str
     handler: Callable[[Call[object, object]], Awaitable[object]]
-    query: type[Struct]
-    body: type[Struct] | type[Upload] | type[Spooled]
-    answers: tuple[object, ...]
-    decoder: msgspec.json.Decoder[Struct] | None
     errors: tuple[type[EveryagentError], ...] = ()
     media: tuple[str, ...] = ()
     takes: tuple[str, ...] = ()
@@ -159,6 +156,41 @@ class Route(Struct, frozen=True, kw_only=True):
     @property
     def name(self) -> str:
         return self.handler.__name__
+
+    @property
+    def query(self) -> type[Struct]:
+        return self._input[0]
+
+    @property
+    def body(self) -> type[Struct] | type[Upload] | type[Spooled]:
+        return self._input[1]
+
+    @cached_property
+    def answers(self) -> tuple[object, ...]:
+        """The types that the handler may return."""
+        return _alternatives(self._hints["return"])
+
+    @property
+    def streams(self) -> bool:
+        """Whether it answers a GET with a stream of events."""
+        return self.method == "GET" and EventStream in self.answers
+
+    @cached_property
+    def decoder(self) -> msgspec.json.Decoder[Struct] | None:
+        """None if the route has no JSON body."""
+        body = self.body
+        if self.method in ("GET", "DELETE") or not issubclass(body, Struct):
+            return None
+        return msgspec.json.Decoder(body)
+
+    @cached_property
+    def _input(self) -> tuple[type[Struct], type[Struct] | type[Upload] | type[Spooled]]:
+        query, body = get_args(self._hints["call"])
+        return query, body
+
+    @cached_property
+    def _hints(self) -> dict[str, object]:
+        return get_type_hints(self.handler)
 
 
 class Routes:
@@ -188,19 +220,11 @@ class Routes:
         scopes = () if public or not scope else (scope,) if isinstance(scope, str) else scope
 
         def described(handler: Callable[[Call[Q, B]], Awaitable[A]]) -> Callable[[Call[Q, B]], Awaitable[A]]:
-            hints = get_type_hints(handler)
-            query, body = get_args(hints["call"])
             route = Route(
                 method=method,
                 path=path,
                 tag=self.tag,
                 handler=handler,  # pyright: ignore[reportArgumentType]
-                query=query,
-                body=body,
-                answers=_alternatives(hints["return"]),
-                decoder=None
-                if body in (Upload, Spooled) or method in ("GET", "DELETE")
-                else msgspec.json.Decoder(body),
                 errors=errors,
                 media=media,
                 takes=takes,
@@ -215,50 +239,6 @@ class Routes:
             return handler
 
         return described
-
-
-class Router:
-    """Finds the route of a request: fixed paths by lookup, paths with parameters by pattern.
-
-    `document` is the path of the OpenAPI document, which the 404 names.
-    """
-
-    def __init__(self, routes: Iterable[Route], document: str = "/openapi.json") -> None:
-        self._document = document
-        self._fixed: dict[str, dict[str, Route]] = {}
-        patterns: dict[str, dict[str, Route]] = {}
-        for route in routes:
-            methods = (patterns if "{" in route.path else self._fixed).setdefault(route.path, {})
-            methods[route.method] = route
-            if route.method == "GET" and EventStream not in route.answers:
-                methods["HEAD"] = route
-        self._patterns: list[tuple[re.Pattern[str], dict[str, Route]]] = [
-            (_pattern(path), methods) for path, methods in patterns.items()
-        ]
-
-    def find(self, method: str, path: str) -> tuple[Route, dict[str, str]]:
-        methods, parameters = self._methods(path)
-        route = methods.get(method)
-        if route is None:
-            allow = sorted(methods)
-            raise MethodNotAllowed(f"{path} does not support {method}. It supports {', '.join(allow)}.", allow=allow)
-        return route, parameters
-
-    def _methods(self, path: str) -> tuple[dict[str, Route], dict[str, str]]:
-        if methods := self._fixed.get(path):
-            return methods, {}
-        for pattern, methods in self._patterns:
-            if match := pattern.match(path):
-                return methods, match.groupdict()
-        raise NotFound(f"There is no route {path}. GET {self._document} lists all routes.", path=path)
-
-
-def _pattern(path: str) -> re.Pattern[str]:
-    """Matches the path; `{name}` is one segment of it, `{name:path}` any number of them."""
-    matched = ""
-    for literal, name, kind in re.findall(r"([^{]*)(?:\{(\w+)(:path)?\})?", path):
-        matched += re.escape(literal) + (f"(?P<{name}>{'.*' if kind else '[^/]+'})" if name else "")
-    return re.compile(matched + r"\Z")
 
 
 def _alternatives(hint: object) -> tuple[object, ...]:

@@ -6,7 +6,8 @@ from everyagent.api.managed import reading
 from everyagent.api.managed.errors import error_response
 from everyagent.api.managed.routes import ROUTES
 from everyagent.api.response import Response
-from everyagent.api.routing import Route, Router
+from everyagent.api.router import Router
+from everyagent.api.routing import Route
 from everyagent.errors import EveryagentError
 from everyagent.managed import Managed
 
