@@ -2,7 +2,7 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.postgres.server import PostgresServer
 from tests.s3.server import S3Server
@@ -10,7 +10,8 @@ from tests.s3.server import S3Server
 pytest_plugins = ["pytester", "tests.quarantine"]
 
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # each daemon would compile all its modules again
-settings.register_profile("everyagent", deadline=None)  # a test's time depends on the machine's load
+# A test's time depends on the machine's load.
+settings.register_profile("everyagent", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("everyagent")
 
 

@@ -26,18 +26,38 @@ SESSIONS = 40
 EVENTS = 300
 
 
-def copying(source: str, target: str) -> "subprocess.Popen[str]":
-    words = ["log", "copy", "--from", source, "--to", target]
-    return subprocess.Popen(
-        [sys.executable, "-m", "everyagent", *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+# `everyagent log copy` whose process dies before it marks a session as copied, with that session's rows written.
+DYING_COPY = """
+import os, signal, sys
+from everyagent.cli.main import main
+from everyagent.log.copy.ends import Target
+
+left = int(sys.argv.pop(1))
+mark = Target.mark
+
+def mark_or_die(self, number, digest):
+    global left
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    left -= 1
+    mark(self, number, digest)
+
+Target.mark = mark_or_die
+main()
+"""
+
+
+def copy(source: str, target: str, *program: str) -> "subprocess.CompletedProcess[str]":
+    words = [sys.executable, *(program or ("-m", "everyagent")), "log", "copy", "--from", source, "--to", target]
+    return subprocess.run(
+        words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=LIMIT_SECONDS, check=False
     )
 
 
 def copied(source: str, target: str) -> tuple[int, str]:
-    done = copying(source, target)
-    said, _ = done.communicate(timeout=LIMIT_SECONDS)
-    assert "Traceback" not in said, said
-    return done.returncode, said
+    done = copy(source, target)
+    assert "Traceback" not in done.stdout, done.stdout
+    return done.returncode, done.stdout
 
 
 def sqlite(folder: Path) -> str:
@@ -168,31 +188,10 @@ def rows_of(folder: Path) -> list[tuple[object, ...]]:
 
 def test_a_copy_that_is_killed_goes_on_where_it_was(postgres: PostgresServer, tmp_path: Path, large_log: Path):
     store, back = postgres.new_schema(), tmp_path / "back"
-
-    def in_postgres() -> int:
-        if postgres.execute("SELECT to_regclass('copied')", store) == [(None,)]:
-            return 0
-        return int(str(postgres.execute("SELECT count(*) FROM copied", store)[0][0]))
-
-    def in_sqlite() -> int:
-        if not (back / "everyagent.db.part-wal").exists():
-            return 0
-        connection = apsw.Connection(str(back / "everyagent.db.part"), apsw.SQLITE_OPEN_READONLY)
-        try:
-            found = connection.execute("SELECT count(*) FROM copied").fetchone()
-        except apsw.Error:  # not made yet
-            return 0
-        finally:
-            connection.close()
-        return found[0] if found else 0
-
-    for source, target, done in ((sqlite(large_log), store, in_postgres), (store, sqlite(back), in_sqlite)):
-        for part in (1, 2):
-            copy = copying(source, target)
-            wait_until(lambda done=done, part=part, copy=copy: done() > part * SESSIONS // 3 or copy.poll() is not None)
-            copy.send_signal(signal.SIGKILL)
-            copy.communicate()
-            assert copy.returncode == -signal.SIGKILL, "the copy was too quick to be killed"
+    for source, target in ((sqlite(large_log), store), (store, sqlite(back))):
+        for _ in range(2):
+            killed = copy(source, target, "-c", DYING_COPY, str(SESSIONS // 3))
+            assert killed.returncode == -signal.SIGKILL, killed.stdout
         code, said = copied(source, target)
         left = SESSIONS - 1
         assert (code, f"{left} sessions, {left * EVENTS} events" in said) == (0, True), said

@@ -172,15 +172,15 @@ async def test_stopping_aborts_a_blocked_write(reaper: Reaper, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("script", "grace", "expected"),
     [
-        ("cat; exit 7", 30, Exit(code=7)),
-        ("sleep 600", 0.2, Exit(signal="SIGTERM")),
-        ("trap '' TERM; echo ready; while true; do sleep 600; done", 0.2, Exit(signal="SIGKILL")),
+        ("echo up; cat; exit 7", 30, Exit(code=7)),
+        ("echo up; sleep 600", 0.2, Exit(signal="SIGTERM")),
+        ("trap '' TERM; echo up; while true; do sleep 600; done", 0.2, Exit(signal="SIGKILL")),
     ],
 )
 async def test_stop_escalates_from_closed_stdin_to_sigkill(
     reaper: Reaper, tmp_path: Path, script: str, grace: float, expected: Exit
 ) -> None:
-    process = await shell(reaper, tmp_path, f"echo up; {script}")
+    process = await shell(reaper, tmp_path, script)
     batches = process.lines()
     await anext(batches)
     assert await process.stop(grace) == expected
