@@ -1,6 +1,8 @@
 """The TypeScript client on Node and in a browser, against a real daemon."""
 
+import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Generator
@@ -51,6 +53,33 @@ def test_a_program_on_node_talks_answers_and_reads_on_over_a_kill(
                 mortal.start(port=mortal.port)
     assert printed == ["kill", "done"]
     assert program.returncode == 0
+
+
+@pytest.mark.parametrize("page", ["docs/client.md", "clients/typescript/README.md"])
+def test_the_example_of_the_page_works(
+    page: str, client: Path, node_tools: Path, mortal: DaemonProcess, tmp_path: Path
+) -> None:
+    (example,) = re.findall(r"```ts\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
+    own = {"http://127.0.0.1:2468": mortal.url, "…": TOKEN, '"claude"': '"mock"', "/srv/app": str(tmp_path)}
+    for name, mine in own.items():
+        example = example.replace(name, mine)
+    script = client / "example.mjs"
+    script.write_text(example)
+    with subprocess.Popen(
+        [node_tools, script],
+        env={"EVERYAGENT_TOKEN": TOKEN},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as program:
+        assert program.stdout is not None
+        printed = ""
+        for line in program.stdout:
+            printed += line
+            if printed.count("turn.ended") == 2:  # it goes on to wait for more events
+                program.terminate()
+        assert program.wait() in (0, -signal.SIGTERM), printed
+    assert "Explain this repository" in printed  # the mock agent repeats its prompt
 
 
 async def test_a_page_streams_text_with_it(client: Path, context: BrowserContext, daemon: Daemon) -> None:
