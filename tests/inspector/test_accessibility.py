@@ -38,6 +38,7 @@ def places(daemon: Daemon, node_tools: Path) -> dict[str, tuple[str, str]]:
         "timeline": (f"#/session/{busy}/timeline", ".lanes"),
         "inbox": ("#/inbox", ".waiting-ask"),
         "agents": ("#/agents", ".agent"),
+        "usage": ("#/usage", ".records"),
         "keys": ("#/keys", ".records"),
         "webhooks": ("#/webhooks", ".webhook"),
         "audit": ("#/audit", ".records"),

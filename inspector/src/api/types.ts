@@ -38,4 +38,6 @@ export type Delivery = Schemas["Delivery"];
 export type AuditEntry = Schemas["AuditItem"];
 export type AuditState = Schemas["AuditState"];
 export type Usage = Schemas["Usage"];
+export type UsageReport = Schemas["UsageReport"];
+export type UsageSum = Schemas["UsageSum"];
 export type Stderr = Schemas["StderrOutput"];

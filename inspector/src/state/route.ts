@@ -2,12 +2,12 @@
 import { computed, signal } from "@preact/signals";
 
 export type Tab = "conversation" | "events" | "timeline";
-export type Place = "home" | "inbox" | "agents" | "keys" | "webhooks" | "audit";
+export type Place = "home" | "inbox" | "agents" | "usage" | "keys" | "webhooks" | "audit";
 export type Route =
   | { view: Place }
   | { view: "session"; id: string; tab: Tab; at: number | null };
 
-const PLACES: readonly string[] = ["inbox", "agents", "keys", "webhooks", "audit"];
+const PLACES: readonly string[] = ["inbox", "agents", "usage", "keys", "webhooks", "audit"];
 const TABS: readonly string[] = ["conversation", "events", "timeline"];
 
 export function parseRoute(hash: string): Route {

@@ -15,6 +15,7 @@ import { NewSession } from "./NewSession";
 import { SessionView } from "./SessionView";
 import { SignIn } from "./SignIn";
 import { Sidebar } from "./Sidebar";
+import { UsageView } from "./UsageView";
 import { WebhooksView } from "./WebhooksView";
 
 export function App() {
@@ -42,6 +43,7 @@ export function App() {
         {here.view === "session" && <SessionView key={here.id} id={here.id} tab={here.tab} at={here.at} />}
         {here.view === "inbox" && <Inbox />}
         {here.view === "agents" && <AgentsView />}
+        {here.view === "usage" && <UsageView />}
         {here.view === "home" && <Home />}
         {here.view === "keys" && (may("admin") ? <KeysView /> : <NotAllowed />)}
         {here.view === "webhooks" && (may("admin") ? <WebhooksView /> : <NotAllowed />)}

@@ -52,6 +52,9 @@ export function Sidebar() {
         <a href={href({ view: "agents" })} aria-current={view === "agents" ? "page" : undefined}>
           <Icon name="agents" /> Agents
         </a>
+        <a href={href({ view: "usage" })} aria-current={view === "usage" ? "page" : undefined}>
+          <Icon name="chart" /> Usage
+        </a>
         {may("admin") && (
           <>
             <a href={href({ view: "keys" })} aria-current={view === "keys" ? "page" : undefined}>

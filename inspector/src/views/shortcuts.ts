@@ -14,6 +14,7 @@ export const KEYS: [keys: string, what: string, needs?: Scope][] = [
   ["j  k", "Next, previous session"],
   ["g i", "Inbox"],
   ["g a", "Agents"],
+  ["g s", "Usage"],
   ["g k", "Keys", "admin"],
   ["g w", "Webhooks", "admin"],
   ["g u", "Audit", "admin"],
@@ -30,7 +31,7 @@ export const KEYS: [keys: string, what: string, needs?: Scope][] = [
   ["t", "Light, dark or the system's choice"],
 ];
 
-const PLACES: Record<string, Place> = { i: "inbox", a: "agents", k: "keys", w: "webhooks", u: "audit" };
+const PLACES: Record<string, Place> = { i: "inbox", a: "agents", s: "usage", k: "keys", w: "webhooks", u: "audit" };
 const TABS: Record<string, Tab> = { 1: "conversation", 2: "events", 3: "timeline" };
 let pendingG = false;
 

@@ -22,6 +22,7 @@ from everyagent.api.universal import (
     runners,
     search,
     sessions,
+    usage,
     webhooks,
 )
 
@@ -38,6 +39,7 @@ ROUTES: tuple[Route, ...] = tuple(
         asks.routes,
         export.routes,
         search.routes,
+        usage.routes,
         files.routes,
         custom_tools.routes,
         mcp.routes,

@@ -48,6 +48,11 @@ app.command(
     "everyagent.cli.managed:app", name="managed", help="Check or rebuild the stored events of managed sessions."
 )
 app.command("everyagent.cli.search:search", name="search", help="Search the transcripts of all sessions.")
+app.command(
+    "everyagent.cli.usage:usage",
+    name="usage",
+    help="Sum tokens, cost and waiting by day, agent, model, project and more.",
+)
 app.command("everyagent.cli.doctor:doctor", name="doctor", help="Check this installation, its settings and its agents.")
 app.command("everyagent.cli.token:token", name="token", help="Print the access token, or replace it.")
 app.command("everyagent.cli.keys:app", name="keys", help="Make, list and revoke API keys.")

@@ -186,6 +186,7 @@ class Client:
     terminate = _Method(calls.terminate)
     fork = _Method(calls.fork)
     search = _Method(calls.search)
+    usage = _Method(calls.usage)
 
     asks = _Method(calls.asks)
     answer = _Method(calls.answer)

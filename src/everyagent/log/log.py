@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from everyagent.log.records import Records
 from everyagent.log.session_record import SessionChanges, SessionQuery, SessionRecord
+from everyagent.log.usage import UsageQuery, UsageRow, Use
 from everyagent.model.asks import AskKind
 from everyagent.model.sessions import FrameInfo, SearchHit
 
@@ -93,7 +94,7 @@ class Charge(NamedTuple):
 class Append(Struct, kw_only=True):
     """One atomic step of a session. `expected` is the last sequence before it; `at` is in microseconds.
 
-    `charges` are added to what the keys have spent; `audit` reports the step in the audit trail.
+    `charges` are added to what the keys have spent, `used` to the usage; `audit` reports the step in the audit trail.
     """
 
     session: int
@@ -110,6 +111,7 @@ class Append(Struct, kw_only=True):
     receipt: Receipt | None = None
     projection: "ProjectionStep | None" = None
     charges: Sequence[Charge] = ()
+    used: Sequence[Use] = ()
     audit: "AuditEntry | None" = None
 
 
@@ -344,6 +346,10 @@ class Log(Protocol):
 
     async def spending(self) -> dict[str, float]:
         """The sum of all charges by key. It stays when sessions are deleted."""
+        ...
+
+    async def usage(self, query: UsageQuery) -> list[UsageRow]:
+        """Sums of everything that was `used`, in no order. They stay when sessions are deleted, without their names."""
         ...
 
     @property

@@ -32,6 +32,7 @@ from everyagent.log.log import (
 )
 from everyagent.log.pending_audit import take_pending
 from everyagent.log.projections import NewProjection, ProjectionQuery, ProjectionRecord, ProjectionStep
+from everyagent.log.usage import UsageQuery, UsageRow
 from everyagent.log.workspace_records import WorkspaceRecords
 from everyagent.model.principals import current
 from everyagent.model.sessions import FrameInfo, SearchHit
@@ -192,6 +193,9 @@ class WorkspaceLog:
 
     async def spending(self) -> dict[str, float]:
         return await self._log.spending()
+
+    async def usage(self, query: UsageQuery) -> list[UsageRow]:
+        return await self._log.usage(replace(query, workspace=_narrowed(query.workspace)))
 
     @property
     def audit(self) -> AuditTrail:

@@ -1,7 +1,11 @@
-"""Token counts of a turn or a session."""
+"""Token counts of a turn or a session, and the fields by which they are summed."""
 
-from msgspec import Struct
+from typing import Literal, TypeAlias
+
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import asdict
+
+UsageField: TypeAlias = Literal["day", "session", "agent", "model", "workspace", "key", "directory"]
 
 #: Larger counts are nonsense of an agent, and would be too large for floats, SQLite and most readers of JSON.
 MOST_TOKENS = 2**53 - 1
@@ -47,3 +51,33 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
         ):
             return Usage(**{name: tokens(count) for name, count in asdict(total).items()})
         return total
+
+
+class UsageSum(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What turns used and cost. `waitedSeconds` is the time in which people were waited for.
+
+    The fields by which it was asked for are set: a `day` in UTC, a `keyId` that is empty for what no key paid, a
+    `model` that is empty if none is known. `sessionId` and `directory` are null for all deleted sessions together.
+    """
+
+    day: str | UnsetType = UNSET
+    session_id: str | UnsetType | None = UNSET
+    title: str | UnsetType | None = UNSET
+    agent: str | UnsetType = UNSET
+    model: str | UnsetType = UNSET
+    workspace: str | UnsetType = UNSET
+    key_id: str | UnsetType = UNSET
+    directory: str | UnsetType | None = UNSET
+    sessions: int
+    turns: int
+    usage: Usage
+    cost_usd: float
+    waited_seconds: float
+
+
+class UsageReport(Struct, frozen=True, kw_only=True, rename="camel"):
+    """`total` covers all sums, also those that the `limit` left out; `more` says that there are such."""
+
+    sums: list[UsageSum]
+    total: UsageSum
+    more: bool

@@ -4,6 +4,7 @@ from everyagent.log.chunk import EventChunk
 from everyagent.log.log import JoinedPage, Receipt, SessionQuery
 from everyagent.sessions.launch.agents import AgentInfo, Agents, Installing
 from everyagent.sessions.sessions import EventsRequest, Sessions
+from everyagent.sessions.usage_report import UsageRequest
 
 __all__ = [
     "AgentInfo",
@@ -15,4 +16,5 @@ __all__ = [
     "Receipt",
     "SessionQuery",
     "Sessions",
+    "UsageRequest",
 ]

@@ -37,6 +37,7 @@ from everyagent.model.sessions import (
     UpdateSession,
 )
 from everyagent.model.tools import CustomTool
+from everyagent.model.usage import UsageReport
 from everyagent.runtime import command
 from everyagent.sessions.ask_deadlines import deadline_of
 from everyagent.sessions.creation import Creation, InfoReceipt, with_info
@@ -63,6 +64,7 @@ from everyagent.sessions.refusals import (
 from everyagent.sessions.services import Services
 from everyagent.sessions.supervisor import Supervisor
 from everyagent.sessions.tool_calls import call_tool
+from everyagent.sessions.usage_report import UsageRequest, usage_report
 
 
 class EventsRequest(Struct, frozen=True, kw_only=True):
@@ -323,6 +325,9 @@ class Sessions:
     async def search(self, text: str, *, session_id: str | None, limit: int) -> "list[SearchHit]":
         session = (await self._log.session(session_id)).number if session_id else None
         return await self._log.search(text, session, limit)
+
+    async def usage(self, request: UsageRequest) -> UsageReport:
+        return await usage_report(self._log, request)
 
     async def export(self, session_id: str, format: ExportFormat) -> AsyncIterator[bytes]:
         record = await self._log.session(session_id)

@@ -13,6 +13,7 @@ import pytest
 
 from everyagent.log.log import Log
 from everyagent.testing.log_rules.auditing import AuditingRules
+from everyagent.testing.log_rules.counting import CountingRules
 from everyagent.testing.log_rules.projecting import ViewingRules
 from everyagent.testing.log_rules.reading import ReadingRules
 from everyagent.testing.log_rules.recording import RecordingRules
@@ -25,7 +26,14 @@ __all__ = ["LogConformance", "LogStore"]
 
 
 class LogConformance(
-    WritingRules, ReadingRules, TailingRules, RecordingRules, ViewingRules, SeparatingRules, AuditingRules
+    WritingRules,
+    ReadingRules,
+    TailingRules,
+    RecordingRules,
+    ViewingRules,
+    SeparatingRules,
+    AuditingRules,
+    CountingRules,
 ):
     """A test may close `log` itself and open it again: closing twice is no error."""
 

@@ -42,6 +42,7 @@ from everyagent.client.calls.sessions import (
     update,
     withdraw,
 )
+from everyagent.client.calls.usage import usage
 from everyagent.client.calls.webhooks import (
     create_webhook,
     deliveries,
@@ -112,6 +113,7 @@ __all__ = [
     "update",
     "update_webhook",
     "upload",
+    "usage",
     "verify_audit",
     "webhook",
     "webhooks",

@@ -53,7 +53,10 @@ CHANGING: Final = (
     VIEWS,
     Table(
         "asks",
-        ("number", "session", "ask_id", "kind", "sequence", "asked_at", "request", "answer", "closed_sequence"),
+        (
+            *("number", "session", "ask_id", "kind", "sequence", "asked_at", "request", "answer"),
+            *("closed_sequence", "closed_at"),
+        ),
     ),
     Table("inputs", ("number", "session", "item_id", "body")),
     RECORDS,
@@ -63,6 +66,13 @@ REPLACED: Final = (
     Table("receipts", ("key", "at", "fingerprint", "status", "headers", "body")),
     Table("blobs", ("session", "digest")),
     Table("spending", ("key_id", "usd")),
+    Table(
+        "usage",
+        (
+            *("session", "day", "model", "key_id", "agent", "workspace", "turns", "input_tokens", "output_tokens"),
+            *("cache_read_tokens", "cache_write_tokens", "reasoning_tokens", "cost", "waited"),
+        ),
+    ),
     Table("audit_head", ("one", "number", "digest")),
 )
 #: Tables that give out numbers, none of them twice.

@@ -12,7 +12,8 @@ from everyagent.model.sessions import SearchHit
 class PostgresQueries:
     unfinished = "live <> 0 OR open_turn <> 0 OR queued_inputs <> 0"
     size = "SELECT pg_database_size(current_database())"
-    in_directory = "convert_from(config, 'UTF8')::json ->> 'directory' = ?"
+    directory = "convert_from(config, 'UTF8')::json ->> 'directory'"
+    in_directory = f"{directory} = ?"
     has_metadata = "convert_from(metadata, 'UTF8')::json ->> ?::text = ?"
 
     def __init__(self, blobs: BlobReader) -> None:

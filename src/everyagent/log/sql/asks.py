@@ -61,8 +61,8 @@ def write(connection: Connection, step: Append, at: int) -> None:
         )
     for closed in step.closed_asks:
         connection.execute(
-            "UPDATE asks SET answer = ?, closed_sequence = ? WHERE session = ? AND ask_id = ?",
-            (closed.answer, closed.sequence, step.session, closed.ask_id),
+            "UPDATE asks SET answer = ?, closed_sequence = ?, closed_at = ? WHERE session = ? AND ask_id = ?",
+            (closed.answer, closed.sequence, at, step.session, closed.ask_id),
         )
     connection.execute(
         "UPDATE sessions SET pending_asks = (SELECT count(*) FROM asks WHERE session = ?1 AND answer IS NULL) "

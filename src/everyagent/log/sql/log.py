@@ -27,7 +27,7 @@ from everyagent.log.log import (
 from everyagent.log.projections import PROJECTION, NewProjection, ProjectionQuery, ProjectionRecord, ProjectionStep
 from everyagent.log.recent import Recent
 from everyagent.log.signals import ALL_SESSIONS, Signals
-from everyagent.log.sql import asks, audit, projections, receipts, sessions, writes
+from everyagent.log.sql import asks, audit, projections, receipts, sessions, usage, writes
 from everyagent.log.sql.audit import SqlAuditTrail
 from everyagent.log.sql.checksums import CheckedReaders
 from everyagent.log.sql.connection import Connection
@@ -38,6 +38,7 @@ from everyagent.log.sql.records_store import SqlRecords
 from everyagent.log.sql.replay import PageReader, SqlStorage
 from everyagent.log.sql.scans import Scans
 from everyagent.log.tail import FeedTail, PairedTail, SessionTail
+from everyagent.log.usage import UsageQuery, UsageRow
 from everyagent.model.sessions import FrameInfo, SearchHit
 
 RECENT_BYTES = 16 << 20
@@ -55,6 +56,8 @@ class Queries(PageReader[C_contra], Protocol[C_contra]):
     unfinished: str
     #: The number of bytes of the database.
     size: str
+    #: That of `UsageExpressions`.
+    directory: str
     #: Those of `SessionConditions`.
     in_directory: str
     has_metadata: str
@@ -187,6 +190,9 @@ class SqlLog(ABC, Generic[C, W]):
 
     async def spending(self) -> dict[str, float]:
         return await self._readers.read(audit.spending)
+
+    async def usage(self, query: UsageQuery) -> list[UsageRow]:
+        return await self._readers.read(partial(usage.sums, query=query, expressions=self._queries))
 
     def tail(self, session: int, after: int) -> AsyncIterator[EventChunk | None]:
         return SessionTail(self._recent, self._signals, self._storage, session, after)

@@ -13,7 +13,7 @@ from everyagent.errors import Conflict, KeyReused, LogConflict, LogFenced, Sessi
 from everyagent.log.audit import AuditEntry
 from everyagent.log.log import Append, Input, NewEvent, NewFrame, Receipt, SessionChanges, SessionRecord
 from everyagent.log.projections import PROJECTION, NewProjection
-from everyagent.log.sql import asks, audit, projections, receipts
+from everyagent.log.sql import asks, audit, projections, receipts, usage
 from everyagent.log.sql.group import Group
 from everyagent.log.sql.rows import (
     SELECT_SESSION,
@@ -89,6 +89,8 @@ def append(group: Group, step: Append) -> None:
         projections.write(group, step.session, step.projection, at)
     if step.frames:
         group.add_frames(step.session, step.frames, at)
+    if step.used:
+        usage.add(connection, step, at)
     if step.asks or step.closed_asks:
         asks.write(connection, step, at)
     for waiting in step.inputs:

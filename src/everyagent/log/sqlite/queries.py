@@ -13,7 +13,8 @@ from everyagent.model.sessions import SearchHit
 class SqliteQueries:
     unfinished = "live OR open_turn OR queued_inputs"
     size = "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()"
-    in_directory = "json_extract(CAST(config AS TEXT), '$.directory') = ?"
+    directory = "json_extract(CAST(config AS TEXT), '$.directory')"
+    in_directory = f"{directory} = ?"
     has_metadata = "EXISTS (SELECT 1 FROM json_each(CAST(metadata AS TEXT)) WHERE key = ? AND value = ?)"
 
     def __init__(self, blobs: Blobs) -> None:

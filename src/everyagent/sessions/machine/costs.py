@@ -14,12 +14,13 @@ from everyagent.model.usage import Usage
 class Costs:
     """`_cost` is None when the cost of a request of the turn is unknown."""
 
-    __slots__ = ("_agent", "_cost", "_model", "_priced", "_prices", "_requests", "_used")
+    __slots__ = ("_agent", "_answering", "_cost", "_model", "_priced", "_prices", "_requests", "_used")
 
     def __init__(self, prices: Prices, agent: str, model: str | None) -> None:
         self._prices = prices
         self._agent = agent
         self._model = model
+        self._answering: str | None = None
         self._reset()
 
     def _reset(self) -> None:
@@ -27,6 +28,11 @@ class Costs:
         self._cost: float | None = None
         self._requests = 0
         self._priced = False
+
+    @property
+    def model(self) -> str:
+        """The model of the turn's last request that no sub-agent made, else the session's; empty if none is known."""
+        return self._answering or self._model or ""
 
     @property
     def running(self) -> tuple[float, Usage]:
@@ -37,6 +43,7 @@ class Costs:
         """The event with its usage and cost, as far as they can be known."""
         match data:
             case TurnStarted():
+                self._answering = None
                 self._reset()
             case ModelResponded():
                 return self._response(data)
@@ -53,6 +60,8 @@ class Costs:
     def _response(self, data: ModelResponded) -> ModelResponded:
         if data.cost_usd is None and (cost := self._price(data.model, data.usage)) is not None:
             data = replace(data, cost_usd=cost, priced=True)
+        if data.subagent is None:
+            self._answering = data.model or self._answering
         known = data.cost_usd is not None and (self._cost is not None or not self._requests)
         self._cost = (self._cost or 0.0) + (data.cost_usd or 0.0) if known else None
         self._used += data.usage

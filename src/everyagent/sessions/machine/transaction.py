@@ -23,6 +23,7 @@ from everyagent.log.log import (
     SessionChanges,
     SessionRecord,
 )
+from everyagent.log.usage import Use
 from everyagent.masking.masker import NOTHING, Masker
 from everyagent.model.events import (
     TYPE_NUMBERS,
@@ -46,6 +47,7 @@ from everyagent.model.ids import id_series
 from everyagent.model.prices import UNPRICED, Prices
 from everyagent.model.principals import EventActor
 from everyagent.model.sessions import UnknownFrame
+from everyagent.model.usage import Usage
 from everyagent.sessions.counts import SAMPLES
 from everyagent.sessions.machine.asks import answer_of, ask_id_of, kind_of
 from everyagent.sessions.machine.costs import Costs
@@ -128,6 +130,7 @@ class Transaction:
         self._closed_asks: list[ClosedAsk] = []
         self._changes: dict[str, object] = {}
         self._charges: list[Charge] = []
+        self._used: list[Use] = []
         self.actor: EventActor | UnsetType = UNSET
         self.events: list[NewEvent] = []
         self.inputs: list[Input] = []
@@ -264,6 +267,8 @@ class Transaction:
                 self._asks.append(NewAsk(ask_id_of(data), kind_of(data), sequence, _encode(data)))
             case PermissionResolved() | QuestionResolved() | ToolResolved():
                 self._closed_asks.append(ClosedAsk(ask_id_of(data), _encode(answer_of(data)), sequence))
+                if not isinstance(data, ToolResolved):
+                    self._use(None)
             case TurnStarted():
                 self.change(open_turn=sequence)
                 self._position.payer = self.actor.key_id if self.actor else None
@@ -272,6 +277,7 @@ class Transaction:
             case TurnEnded():
                 self.change(open_turn=0)
                 self.ended_turns.append(data)
+                self._use(data)
                 if data.usage:
                     self._position.usage += data.usage
                     self.change(usage=self._position.usage)
@@ -288,6 +294,16 @@ class Transaction:
                 self.change(**{name: value for name in _UPDATED if (value := getattr(data, name)) is not msgspec.UNSET})
             case _:
                 return
+
+    def _use(self, ended: TurnEnded | None) -> None:
+        """Counts a turn that ended, or the time in which the answer to an ask was waited for."""
+        model, payer = self._position.costs.model, self._position.payer or ""
+        if ended is None:
+            use = Use(model=model, key_id=payer, answered=True)
+        else:
+            usage, cost = ended.usage or Usage(), ended.cost_usd or 0.0
+            use = Use(model=model, key_id=payer, turns=1, usage=usage, cost_usd=cost)
+        self._used.append(use)
 
     def _charge(self, usd: float) -> None:
         """Each response of the model is charged at once, and the rest at the end of the turn."""
@@ -330,6 +346,7 @@ class Transaction:
             receipt=self.receipt,
             projection=self._projection.take() if self._projection else None,
             charges=self._charges,
+            used=self._used,
         )
 
 
