@@ -1,7 +1,9 @@
 """Reads the files attached to a prompt, and writes inline ones to disk. Blocking: adapters call it in a thread."""
 
 import base64
+import filecmp
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -30,10 +32,10 @@ def folder_of(prompt: Prompt, launch: Launch) -> Path:
 def _reachable(attachment: Attachment, directory: Path, folder: Path) -> Attachment:
     if attachment.path is None or Path(attachment.path).resolve().is_relative_to(directory):
         return attachment
-    folder.mkdir(parents=True, exist_ok=True)
-    copy = folder / Path(attachment.path).name
+    source = Path(attachment.path)
     try:
-        shutil.copyfile(attachment.path, copy)
+        copy = _place(folder, source.name, lambda other: filecmp.cmp(source, other, shallow=False))
+        shutil.copyfile(source, copy)
     except OSError as error:
         raise AgentFailed(f"The attached file could not be copied for the agent: {error}.") from error
     return replace(attachment, path=str(copy))
@@ -56,7 +58,18 @@ def _read(path: str | None) -> bytes:
 
 
 def _kept(attachment: Attachment, folder: Path) -> Path:
+    data = base64.b64decode(attachment.data or "")
+    name = Path(attachment.filename or "attachment").name or "attachment"
+    path = _place(folder, name, lambda other: other.read_bytes() == data)
+    path.write_bytes(data)
+    return path
+
+
+def _place(folder: Path, name: str, same: Callable[[Path], bool]) -> Path:
+    """The path for a file: files of one prompt may have one name. A prompt that is sent again finds its own files."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / (Path(attachment.filename or "attachment").name or "attachment")
-    path.write_bytes(base64.b64decode(attachment.data or ""))
+    path, count = folder / name, 1
+    while path.exists() and not same(path):
+        count += 1
+        path = folder / f"{count}-{name}"
     return path

@@ -2,7 +2,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
-from own_session import OwnSession, own_agent, toml
+from own_session import UNABLE, OwnSession, own_agent, toml
 from tests.agents.stage import daemon_of
 
 from everyagent.testing.daemon import DaemonProcess
@@ -16,7 +16,8 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "mine": own_agent(title="My agent", modes={"default": "ask", "bypass": "yolo"}),
         "newer": own_agent("version", "2"),
         "locked": own_agent("locked"),
-        "forgetful": own_agent("forgetful"),
+        **{word: own_agent(word) for word in UNABLE},
+        "expired": own_agent("expired"),
         "gone": {"command": ["no-such-program"]},
     }
     path.write_text(toml(agents))

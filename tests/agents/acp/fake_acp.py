@@ -1,7 +1,8 @@
 """An ACP agent without a model: it follows the first word of a prompt. For what real agents do not do on demand.
 
-Arguments: `version N` answers with that protocol version, `mute` never answers, `locked` wants a login, `forgetful`
-cannot load sessions. Sessions are kept in the file that FAKE_ACP_SESSIONS names.
+Arguments: `version N` answers with that protocol version, `mute` never answers, `locked` wants a login. `forgetful`
+cannot load sessions; `lost`, `garbled`, `dying`, `silent` and `expired` fail to. Sessions are kept in the file that
+FAKE_ACP_SESSIONS names.
 """
 
 import json
@@ -107,6 +108,21 @@ class Agent:
                 self.send(id=id, error={"code": -32601, "message": f"Method not found: {method}"})
 
     def load(self, id: object) -> None:
+        match self.words:
+            case ["lost"]:
+                self.kept.unlink()
+            case ["garbled"]:
+                self.send(id=id, result={"modes": 7})
+                return
+            case ["dying"]:
+                os._exit(3)
+            case ["silent"]:
+                return
+            case ["expired"]:
+                self.send(id=id, error={"code": -32000, "message": "Authentication required"})
+                return
+            case _:
+                pass
         try:
             self.history = json.loads(self.kept.read_text())
         except (OSError, ValueError):
@@ -137,6 +153,11 @@ class Agent:
 
     def do_history(self, rest: str) -> None:
         self.say(f"{len(self.history)} prompts: {' | '.join(self.history)}")
+
+    def do_attached(self, rest: str) -> None:
+        """Reads the files that the prompt names."""
+        named = [line.partition(": ")[2] for line in self.history[-1].split("\n") if "attached this file" in line]
+        self.say(" | ".join(Path(path).read_text() for path in named))
 
     def do_late(self, rest: str) -> None:
         self.update("tool_call", toolCallId="c1", title="slow", kind="execute", rawInput={"command": "slow"})

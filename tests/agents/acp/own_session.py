@@ -1,5 +1,7 @@
 """Sessions of an agent of the user's own: the fake one in `fake_acp.py`, behind a real daemon."""
 
+import os
+import signal
 import sys
 from pathlib import Path
 
@@ -10,6 +12,8 @@ from everyagent.model.events import TurnEnded
 from everyagent.testing.daemon import DaemonProcess
 
 FAKE = Path(__file__).with_name("fake_acp.py")
+#: Agents that do not load a session, each in another way.
+UNABLE = ("forgetful", "lost", "garbled", "dying")
 
 
 def own_agent(*words: str, **fields: object) -> dict[str, object]:
@@ -54,6 +58,12 @@ class OwnSession(Stage[NoModel]):
         """Send a message; the agent's last words after it."""
         assert self.turn(text).stop_reason == "end_turn"
         return self.replies()[-1]
+
+    def killed(self) -> None:
+        """Kill the agent of an idle session, and wait until the daemon has noticed."""
+        for pid in self.processes("fake_acp"):
+            os.kill(pid, signal.SIGKILL)
+        self.until(lambda: self.info()["status"] == "hibernated" or None)
 
     def failed(self, text: str = "say hi") -> TurnEnded:
         ended = self.turn(text)

@@ -44,13 +44,19 @@ def test_a_program_that_is_gone_is_a_clear_error(session: OwnSession) -> None:
 
 @asynccontextmanager
 async def opened(
-    word: str, folder: Path, env: dict[str, str]
+    word: str, folder: Path, env: dict[str, str], native: str | None = None
 ) -> AsyncGenerator[tuple[AcpConversation, CollectingListener]]:
     """A conversation with the fake agent, without a daemon."""
     listener = CollectingListener()
     profile = profile_of(word, OwnAgent(command=[sys.executable, str(FAKE), word]))
     launch = Launch(
-        session_id="s", directory=folder, scratch=folder, permission_mode="default", agent_mode="build", env=env
+        session_id="s",
+        directory=folder,
+        scratch=folder,
+        permission_mode="default",
+        agent_mode="build",
+        env=env,
+        native_session_id=native,
     )
     async with anyio.create_task_group() as tasks:
         adapter = AcpAdapter(profile, AdapterContext(TaskSupervisor(tasks), folder))
@@ -62,6 +68,12 @@ async def test_an_agent_that_never_answers_is_given_up(tmp_path: Path, monkeypat
     monkeypatch.setattr(driver, "INITIALIZE_LIMIT", 0.5)
     async with opened("mute", tmp_path, {}) as (_, listener):
         assert "did not answer `initialize`" in ((await listener.death()).message or "")
+
+
+async def test_a_session_that_is_never_loaded_is_lost_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "LOAD_LIMIT", 0.5)
+    async with opened("silent", tmp_path, {}, native="s-1") as (_, listener):
+        assert (await listener.death()).history_lost
 
 
 async def test_an_agent_closes_its_session_before_it_is_ended(tmp_path: Path) -> None:

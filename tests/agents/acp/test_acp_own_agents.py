@@ -1,7 +1,7 @@
 """Agents of the user's own: settings, files and terminals of the client, modes, restarts."""
 
+import base64
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
@@ -9,14 +9,14 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from own_session import FAKE, OwnSession
+from own_session import FAKE, UNABLE, OwnSession
 from recorded_agents import AcpPlayer, exchanges
 from tests.agents.sequenced_session import violations
 
 from everyagent.agents.registry import ACP_AGENTS
 from everyagent.cli.sessions.case import write_case
 from everyagent.client import AnyEvent, Client
-from everyagent.model.events import ItemCompleted, PermissionRequested, TurnEnded
+from everyagent.model.events import Error, ItemCompleted, PermissionRequested, TurnEnded
 from everyagent.model.parts import ToolResultPart
 from everyagent.testing.daemon import TOKEN, DaemonProcess
 
@@ -125,12 +125,44 @@ def test_only_named_variables_of_the_daemon_reach_the_agent(session: OwnSession)
 
 
 def test_a_session_goes_on_with_its_native_history_after_its_agent_was_killed(session: OwnSession) -> None:
-    with session.create().played():
-        session.said("say one")
-        for pid in session.processes("fake_acp"):
-            os.kill(pid, signal.SIGKILL)
-        session.until(lambda: not session.processes("fake_acp"))
-        assert session.said("history") == "2 prompts: say one | history"
+    session.create().said("say one")
+    session.killed()
+    assert session.said("history") == "2 prompts: say one | history"
+
+
+@pytest.mark.parametrize("agent", UNABLE)
+def test_a_session_that_cannot_be_loaded_goes_on_with_the_logs_transcript(session: OwnSession, agent: str) -> None:
+    session.create(agent=agent).said("say The word is swordfish.")
+    session.killed()
+    told = session.said("history")
+    assert told.startswith("1 prompts: ")
+    assert "The word is swordfish." in told
+    assert [(error.details or {}).get("history_lost") for error in session.all(Error)] == [None, True]
+    session.killed()
+    assert "swordfish" in session.said("history"), "the second native session is lost, too"
+
+
+def test_a_login_that_expired_does_not_cost_the_native_session(session: OwnSession) -> None:
+    session.create(agent="expired").said("say one")
+    native = session.info()["nativeSessionId"]
+    session.killed()
+    session.failed()
+    assert [error.code for error in session.all(Error)] == ["agent_crashed", "auth"]
+    assert session.info()["nativeSessionId"] == native
+
+
+def test_attached_files_are_readable_also_if_they_have_one_name(session: OwnSession, tmp_path: Path) -> None:
+    """Behind a wall, only files that the daemon copied are there."""
+    data = [base64.b64encode(text).decode() for text in (b"first", b"second")]
+    paths: list[dict[str, object]] = []
+    for text in ("third", "fourth"):
+        folder = tmp_path / text
+        folder.mkdir()
+        (folder / "notes.txt").write_text(text)
+        paths.append({"path": str(folder / "notes.txt")})
+    session.create().send("attached", attachments=[*({"data": each, "filename": "a.txt"} for each in data), *paths])
+    session.next(TurnEnded)
+    assert session.replies() == ["first | second | third | fourth"]
 
 
 def test_a_session_becomes_a_test_case_that_gives_the_same_events(session: OwnSession, tmp_path: Path) -> None:

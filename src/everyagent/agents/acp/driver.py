@@ -2,15 +2,16 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 import anyio
 import msgspec
 from anyio import to_thread
 from msgspec import UNSET, Raw
 
+from everyagent.agents import attached_files
 from everyagent.agents.acp import answers, attachments, encode, failures, policies, wire
 from everyagent.agents.acp import launch as launching
 from everyagent.agents.acp.asides import AcpReply, ClientRequest, SettledAcpRequest, UnservedAcpRequest
@@ -31,14 +32,18 @@ from everyagent.runtime.process import Process
 
 logger = get_logger(__name__)
 
-#: How long an agent may take to answer `initialize`, and any other request but a prompt.
+#: How long an agent may take to answer `initialize`, to load a session, and to answer any other request but a prompt.
 INITIALIZE_LIMIT = 45.0
+LOAD_LIMIT = 60.0
 REPLY_LIMIT = 30.0
 #: How long it may take to close its session before it is ended.
 CLOSE_LIMIT = 3.0
 #: A loaded session's history is complete when no update came for so long; the most to wait for that.
 QUIET = 0.3
 QUIET_LIMIT = 5.0
+
+#: Exit codes from here on report a signal, which another process sent.
+SIGNALLED = 128
 
 T = TypeVar("T")
 _initialized = msgspec.json.Decoder(wire.AcpInitialized)
@@ -151,25 +156,33 @@ class AcpConversation:
         self._decoder.native = self._offers.mode
 
     async def _resume(self, native: str, params: Mapping[str, object]) -> wire.SessionOpened:
-        """Load the native session. One that is gone is the conversation's death: the log has its transcript."""
+        """Load the native session. If that fails in any way, the session goes on from the log's transcript."""
         offered = self._capabilities
         resumes = offered.session_capabilities.resume is not None
         if not (resumes or offered.load_session) or await to_thread.run_sync(self._too_young):
             await self._lose_history()
+        method = "session/resume" if resumes else "session/load"
         self._decoder.replaying = True
         try:
-            reply = await self._request("session/resume" if resumes else "session/load", params)
-        except AcpRefused as refusal:
-            logger.info("an agent lost its native session", agent=self._profile.name, error=refusal.detail)
-            await self._lose_history()
+            opened = _read(_opened, await self._request(method, params, LOAD_LIMIT), method)
+        except AcpEnded:
             raise
+        except AcpRefused as refusal:
+            if failures.code_of(failures.words(refusal.error), refusal.error.code) == "auth":
+                hint = self._profile.login_hint
+                raise failures.refused(self._profile.title, method, refusal.error, hint) from refusal
+            await self._lose_history(refusal)
+        except AgentFailed as failure:
+            await self._lose_history(failure)
         await self._quiet()
         self._decoder.replaying = False
-        return _read(_opened, reply, "session/load")
+        return opened
 
-    async def _lose_history(self) -> None:
+    async def _lose_history(self, failure: AgentFailed | None = None) -> NoReturn:
+        if failure:
+            logger.info("an agent lost its native session", agent=self._profile.name, error=failure.detail)
         self._end = ProcessEnd(history_lost=True)
-        raise AcpEnded(f"{self._profile.title} no longer has the native session.")
+        raise AcpEnded(f"{self._profile.title} no longer has the native session.") from failure
 
     async def _quiet(self) -> None:
         """Wait until the agent has repeated the history: some do that after their answer."""
@@ -333,7 +346,13 @@ class AcpConversation:
     # -- the process ------------------------------------------------------------------------------------------------
 
     def _ended(self, exit: Exit | None) -> ProcessEnd:
-        """Fail the requests that wait for an answer, and end the terminals."""
+        """Fail the requests that wait for an answer, and end the terminals.
+
+        An agent that exits by itself while it loads a session would do so again: that history is lost.
+        """
+        by_itself = exit is not None and exit.code is not None and exit.code < SIGNALLED
+        if by_itself and self._decoder.replaying and self._end == ProcessEnd():
+            self._end = ProcessEnd(history_lost=True)
         for waiting in self._replies.values():
             if not waiting.done():
                 waiting.set_exception(AcpEnded(f"{self._profile.title} ended before it answered."))
@@ -341,12 +360,12 @@ class AcpConversation:
         return self._end
 
     async def _blocks(self, prompt: Prompt) -> list[dict[str, object]]:
-        folder = self._launch.scratch / "attachments" / prompt.item_id
+        folder = attached_files.folder_of(prompt, self._launch)
         images = self._capabilities.prompt_capabilities.image
-        make: Callable[[], list[dict[str, object]]] = partial(
-            attachments.blocks, prompt, self._before, folder, images=images
-        )
-        return await to_thread.run_sync(make) if prompt.attachments else make()
+        if not prompt.attachments:
+            return attachments.blocks(prompt, self._before, folder, images=images)
+        prompt = await to_thread.run_sync(attached_files.reachable, prompt, self._launch)
+        return await to_thread.run_sync(partial(attachments.blocks, prompt, self._before, folder, images=images))
 
 
 def _read(decoder: "msgspec.json.Decoder[T]", reply: Raw, method: str) -> T:
