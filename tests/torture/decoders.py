@@ -1,13 +1,17 @@
 """Every adapter's decoder behind one function, its recorded transcripts, and what must hold for any input."""
 
+import itertools
 from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 from unittest.mock import patch
 
 import msgspec
 
+from everyagent.agents.acp import profiles
+from everyagent.agents.acp.decode import AcpDecoder
 from everyagent.agents.adapter import DecodedFrame
 from everyagent.agents.amp.decode import AmpDecoder
 from everyagent.agents.claude.decode import ClaudeDecoder
@@ -35,6 +39,30 @@ def _opencode() -> Decode:
     return lambda line: decoder.decode(native_event.read(line.body, line.cut))
 
 
+class _Answer(msgspec.Struct):
+    id: int
+    method: None = None
+
+
+def _acp(agent: str) -> Decode:
+    """In a turn at all times. An answer is the prompt's if it looks like one, else that of `session/new`."""
+    decoder = AcpDecoder(profiles.load(agent))
+    prompts = itertools.count(10_000)
+
+    def decode(line: Line) -> DecodedFrame:
+        with suppress(msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            id = msgspec.json.decode(line.body, type=_Answer).id
+            ends = b'"stopReason"' in line.body or b'"error"' in line.body
+            decoder.sent[id] = "session/prompt" if ends else "session/new"
+            if ends:
+                decoder.prompted(id, "")
+        if decoder.prompt is None:
+            decoder.prompted(next(prompts), "")
+        return decoder.decode(line)
+
+    return decode
+
+
 #: Makes a decoder without any history.
 DECODERS: dict[str, Callable[[], Decode]] = {
     "amp": lambda: AmpDecoder().decode,
@@ -42,6 +70,7 @@ DECODERS: dict[str, Callable[[], Decode]] = {
     "codex": _codex,
     "mock": lambda: mock.decode,
     "opencode": _opencode,
+    **{agent: partial(_acp, agent) for agent in ("copilot", "gemini", "qwen", "kimi", "goose")},
 }
 
 _MOCK_LINES = (
@@ -55,7 +84,7 @@ _MOCK_LINES = (
 
 class _Exchange(msgspec.Struct, frozen=True):
     dir: str
-    msg: msgspec.Raw
+    msg: msgspec.Raw = msgspec.Raw(b"null")
 
 
 def transcripts(agent: str) -> list[list[bytes]]:

@@ -9,7 +9,6 @@ from everyagent.agents.acp.decode import UPDATES, AcpDecoder
 
 #: Exchanges in which the agent wrote text that is no message, or answered a line that was no message.
 UNPARSED = {("gemini", "no-auth"): 6, ("goose", "bad-requests"): 1}
-#: The client's answers that everyagent cannot give: an option for good that is not the one the profile prefers.
 CASES = cases()
 
 

@@ -1,5 +1,6 @@
 """Decodes tool calls into items: one record for each id, made by whichever message names it first. Pure."""
 
+import re
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -86,6 +87,7 @@ class AcpCalls:
         self._profile = profile
         self._servers = servers
         self._terminal = terminal
+        self._exit_words = re.compile(profile.exit_words) if profile.exit_words else None
         self._calls: dict[str, AcpCall] = {}
         self._past: dict[str, None] = {}
         self._delegates: dict[str, str] = {}  # id of a sub-agent -> key of the call that started it
@@ -215,6 +217,10 @@ class AcpCalls:
                 text, code = text or shown[0], shown[1] if code is None else code
         if meta.terminal_exit:
             code = meta.terminal_exit.exit_code
+        if code is None and call.kind == "execute" and self._exit_words and (found := self._exit_words.search(text)):
+            code = int(found[1])
+        if code and call.kind == "execute" and status == "completed":
+            status = "failed"
         part = ToolResultPart(call_id=call.native, output=text, is_error=status == "failed", exit_code=code)
         item = self._result_item(call, part)
         parts = [part, *results.files(call.content, call.locations, call.kind, call.output), *output.images]

@@ -1,5 +1,6 @@
 """Decodes an ACP agent's lines into drafts. No I/O; one decoder holds the state of one process's conversation."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
@@ -81,6 +82,8 @@ class AcpDecoder:
         self._own_turn = False
         self._failure: str | None = None
         self._worked = False
+        self._retries = 0
+        self._retry = re.compile(profile.retry) if profile.retry else None
         self._messages = AcpMessages()
         self._calls = AcpCalls(profile, servers, terminal)
         self._notices = AcpNotices()
@@ -92,6 +95,7 @@ class AcpDecoder:
         self.command = text.lstrip().startswith("/")
         self.cancelled = self._worked = self._messages.spoken = False
         self._failure = None
+        self._retries = 0
 
     def decode(self, line: Line) -> DecodedFrame:
         """Never raises: a line that it does not understand becomes an `Unparsed`, with the line as its frame."""
@@ -165,6 +169,9 @@ class AcpDecoder:
             if profile.errors and text.startswith(profile.errors):
                 self._failure = text
                 return [*self._messages.end(), failures.failure(text, hint=profile.login_hint)]
+            if self._retry and self._retry.match(text):
+                self._retries += 1
+                return [*self._messages.end(), failures.retrying(text, self._retries - 1)]
             if profile.notices and text.startswith(profile.notices):
                 return [*self._messages.end(), *self._notices.sentence(text)]
         if self.prompt is None and not self._own_turn:

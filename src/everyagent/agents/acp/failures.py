@@ -11,10 +11,12 @@ from msgspec import Struct
 from everyagent.agents.acp import wire
 from everyagent.agents.api_status import BY_STATUS
 from everyagent.errors import AgentFailed, AgentNotLoggedIn
-from everyagent.model.events import Error, ErrorCode
+from everyagent.model.events import Error, ErrorCode, Retry
 
 #: The JSON-RPC code for "authentication required".
 UNAUTHENTICATED = -32000
+_COUNTED = re.compile(r"attempt (\d{1,9})/(\d{1,9})")
+_WAITED = re.compile(r"waiting (\d{1,9})s")
 _STATUS = re.compile(r"\b(4\d\d|5\d\d)\b")
 _WORDS: tuple[tuple[str, ErrorCode], ...] = (
     ("api key", "auth"),
@@ -73,6 +75,21 @@ def failure(text: str, rpc_code: int = 0, hint: str = "") -> Error:
     code = code_of(text, rpc_code)
     message = f"{text.rstrip('. ')}. {hint}" if code == "auth" and hint else text
     return Error(message=message, code=code)
+
+
+def retrying(text: str, before: int) -> Error:
+    """A retry that the agent reports as text; `before` is the number of retries in this turn so far.
+
+    What is retried is a request to the model, so a failure without a known reason is the model's.
+    """
+    counted, waited = _COUNTED.search(text), _WAITED.search(text)
+    retry = Retry(
+        attempt=int(counted[1]) if counted else before + 1,
+        delay_ms=int(waited[1]) * 1000 if waited else 0,
+        max=int(counted[2]) if counted else None,
+    )
+    code = code_of(text)
+    return Error(message=text, code="overloaded" if code == "internal" else code, retry=retry)
 
 
 def refused(title: str, what: str, error: wire.AcpError, hint: str) -> AgentFailed:

@@ -51,7 +51,9 @@ class Profile(Struct, frozen=True, kw_only=True):
     * `modes` maps universal permission modes to the agent's own; the daemon enforces those that it lacks. `asking` is
       the mode in which it asks for most, which tool policies need.
     * `delegates` are tools whose sub-agents act without asking: refused while tool policies restrict anything.
-    * `errors` and `notices` begin chunks of the agent's own that are no words of the model.
+    * `errors` and `notices` begin chunks of the agent's own that are no words of the model. `retry` is a pattern of
+      those which report that it repeats a request.
+    * `exit_words` is a pattern of a command's output that holds its exit code, for agents that report it nowhere else.
     * `bash_env`: its commands run in a bash that reads BASH_ENV, so that they can be limited to some hosts.
     * `native_homes` are folders in the home that hold settings, logins and native sessions.
     """
@@ -82,6 +84,8 @@ class Profile(Struct, frozen=True, kw_only=True):
     arguments_in_content: bool = False
     errors: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
+    retry: str | None = None
+    exit_words: str | None = None
     live_content: bool = False
     client_methods: bool = False
     bash_env: bool = False

@@ -31,6 +31,7 @@ PROFILE = Profile(
     usage="session",
     errors=("Error: ",),
     notices=("Info: ", "Warning: "),
+    retry=r"Info: .* Retrying\.\.\.",
     live_content=True,
     local_mcp=False,
     gaps=(

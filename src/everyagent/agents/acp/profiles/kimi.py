@@ -36,6 +36,7 @@ PROFILE = Profile(
     ),
     tool_names="title",
     arguments_in_content=True,
+    exit_words=r"Command failed with exit code: (\d+)\.\s*$",
     bash_env=True,
     gaps=(
         "It does not ask before it edits files in the workspace, in any mode but `plan`.",
