@@ -1,6 +1,6 @@
 """The client loop of the documentation answers every id of every idle event, and never gets an error."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from typing import cast
 
 import pytest
@@ -9,6 +9,16 @@ from everyagent.testing.daemon import DaemonProcess
 from tests.managed.raw import ASKING, WEATHER, Event, Raw, required, stop_of
 
 CUSTOM, COMMAND = "[custom name=get_weather input={}]", "[tool command=pwd]"
+FROM_START = {"last-event-id": "0"}
+#: The calls of several messages of a model: of the custom tool for a city, and commands.
+MESSAGES = [
+    ["Oslo", "Rome"],
+    [*"ABCDE"],
+    [*"FGHIJKLM"],
+    ["$ echo one > one", "$ echo two > two"],
+    [f"$ echo {number} > {number}" for number in range(5)],
+    ["Bonn", "$ echo three > three", "Bern", "$ echo four > four", "Riga"],
+]
 
 
 @pytest.fixture
@@ -26,11 +36,11 @@ def answer_to(use: Event) -> Event:
     return {"type": "user.tool_confirmation", "tool_use_id": use["id"], "result": "allow"}
 
 
-def loop(raw: Raw) -> list[list[Event]]:
+def loop(raw: Raw, stream: Iterator[Event]) -> list[list[Event]]:
     """Answers without any memory of what was answered before. Returns the uses that each idle event required."""
     uses: dict[str, Event] = {}
     idles: list[list[Event]] = []
-    for event in raw.stream(**{"last-event-id": "0"}):
+    for event in stream:
         uses[str(event["id"])] = event
         if event["type"] != "session.status_idle":
             continue
@@ -42,11 +52,20 @@ def loop(raw: Raw) -> list[list[Event]]:
     raise AssertionError("the stream ended before the turn")
 
 
-@pytest.mark.parametrize("calls", [[CUSTOM] * 2, [CUSTOM] * 8, [COMMAND] * 5, [CUSTOM, COMMAND] * 3], ids=len)
+def step_of(use: Event) -> str:
+    given = cast("dict[str, str]", use["input"])
+    return given["city"] if "city" in given else f"$ {given['command']}"
+
+
+#: The calls of a message of the mock agent.
+SEVERAL = [CUSTOM] * 2, [CUSTOM] * 5, [CUSTOM] * 8, [COMMAND] * 2, [COMMAND] * 5, [COMMAND] * 8, [CUSTOM, COMMAND] * 3
+
+
+@pytest.mark.parametrize("calls", SEVERAL, ids=len)
 def test_the_documented_loop_never_gets_an_error(raw: Raw, calls: list[str]) -> None:
     raw.create(ASKING, WEATHER)
     raw.say(" ".join(calls))
-    first, *_ = loop(raw)
+    first, *_ = loop(raw, raw.stream(**FROM_START))
     kinds = [CUSTOM if use["type"] == "agent.custom_tool_use" else COMMAND for use in first]
     assert kinds == calls, "one idle event has all actions of a message, in its order"
     answers = [event for event in raw.events() if str(event["type"]).startswith("user.") and "content" not in event]

@@ -28,7 +28,7 @@ from tests.managed.raw import ASKING, TOOLSET, WEATHER, Event, Raw, required, te
 from tests.managed.real_models import RealModel, real_model
 from tests.managed.sdks import NEWEST
 from tests.managed.sums_stage import sums_stage
-from tests.managed.test_client_loop import loop
+from tests.managed.test_client_loop import FROM_START, MESSAGES, loop, step_of
 
 COMMAND = "echo made > made.txt && cat made.txt"
 VERDICT = '{"result": "satisfied", "explanation": "It does."}'
@@ -159,28 +159,26 @@ def test_an_agent_works_and_calls_a_custom_tool(staged: tuple[str, DaemonProcess
     assert made.read_text() == "made\n"
 
 
-@pytest.mark.parametrize("steps", [["Oslo", "$ echo one > one", "Rome", "$ echo two > two"], [*"ABCDEFGH"]], ids=len)
-def test_the_actions_of_a_message_are_required_together(
-    staged: tuple[str, DaemonProcess], raw: Raw, tmp_path: Path, steps: list[str]
-) -> None:
-    """Also by agents that make the calls one after the other: Claude Code and Codex."""
+def test_the_documented_loop_never_gets_an_error(staged: tuple[str, DaemonProcess], raw: Raw, tmp_path: Path) -> None:
+    """Also with agents that make the calls of a message one after the other: Claude Code and Codex."""
     agent, daemon = staged
     with real_model(agent, daemon, tmp_path) as scene:
-        scene.together(*steps, text="I look.", when="Go now")
-        scene.say("Done.")
         begin(raw, scene, [ASKING, WEATHER])
-        raw.say("Go now")
-        first, *_ = loop(raw)
-        assert [step_of(use) for use in first] == steps, "one idle event has them all, in the message's order"
-        said = [event["type"] for event in raw.events() if str(event["type"]).startswith("agent.")]
+        stream = raw.stream(**FROM_START)
+        for number, steps in enumerate(MESSAGES):
+            scene.together(*steps, text="I look.", when=f"Go now {number}")
+            scene.say(f"Done {number}.")
+            raw.say(f"Go now {number}")
+            first, *_ = loop(raw, stream)
+            assert [step_of(use) for use in first] == steps, "one idle event has them all, in the message's order"
+            for step in steps:
+                assert step.startswith("$") or f"Rain in {step}" in scene.last_input()
+        events = raw.events()
+        assert [f"Done {number}." in texts(events) for number in range(len(MESSAGES))] == [True] * len(MESSAGES)
+        said = [event["type"] for event in events if str(event["type"]).startswith("agent.")]
         assert said[0] == "agent.message", "text before a call comes before it"
-        for city in steps:
-            assert city.startswith("$") or f"Rain in {city}" in scene.last_input()
-
-
-def step_of(use: Event) -> str:
-    given = cast("dict[str, str]", use["input"])
-    return given["city"] if "city" in given else f"$ {given['command']}"
+        failed = [event for event in events if event["type"] in ("agent.tool_result", "session.error")]
+        assert not [event for event in failed if event.get("is_error") or "error" in event]
 
 
 def test_images_and_documents_that_a_custom_tool_returns_reach_the_model(

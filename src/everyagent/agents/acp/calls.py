@@ -117,6 +117,12 @@ class AcpCalls:
     def named(self, call: AcpCall) -> names.ToolName:
         return names.split(call.name or names.fallback(call.kind, call.title), self._servers)
 
+    def judged(self, call: AcpCall) -> names.ToolName:
+        """The tool to which policies apply: a request for one of the agent's own is not decided by a call's title."""
+        tool = self.named(call)
+        titled = self._profile.tool_names == "kind" and tool.server is not None
+        return names.ToolName(names.fallback(call.kind, None)) if titled and names.is_own(call.kind) else tool
+
     def end_turn(self) -> Sequence[Draft]:
         """Calls that the agent left open failed: their results are the daemon's."""
         drafts: list[Draft] = []
@@ -145,7 +151,8 @@ class AcpCalls:
             if call.ended:
                 return ()
             self._take(call, update, meta)
-        if update.status == "in_progress" and bytes(call.input) not in _EMPTY:
+        complete = update.status == "in_progress" or (new and self._profile.whole_calls)
+        if complete and bytes(call.input) not in _EMPTY:
             drafts += self._called(call)
         drafts += self._live(call, update, meta)
         if update.status in _ENDED:
@@ -156,7 +163,7 @@ class AcpCalls:
     def _take(self, call: AcpCall, update: AcpToolCall, meta: CallMeta) -> None:
         """Absent fields keep their value; content replaces, but a diff is kept when later content has none."""
         call.kind = update.kind or call.kind
-        named = names.name_of(update, meta, self._profile.tool_names)
+        named = names.name_of(update, meta, self._profile.tool_names, self._servers)
         if self._profile.tool_names in ("meta", "id") or call.name is None:  # later titles describe the call
             call.name = named or call.name
         call.title = update.title or call.title

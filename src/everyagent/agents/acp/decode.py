@@ -264,7 +264,7 @@ class AcpDecoder:
         self._worked = True
         call, drafts = self._calls.asked(update)
         drafts = [*self._messages.end(), *drafts]
-        tool = self._calls.named(call)
+        tool = self._calls.judged(call)
         if (asked := meta_of(update.meta).questions) is not None:
             question = asks.questions(key, asked, call.key)
             return self._ask(id, AcpQuestionsAsk(id, options, len(asked)), question, drafts)

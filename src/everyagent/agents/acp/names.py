@@ -30,7 +30,7 @@ class ToolName(NamedTuple):
     server: str | None = None
 
 
-def name_of(call: AcpToolCall, meta: CallMeta, source: NameSource) -> str | None:
+def name_of(call: AcpToolCall, meta: CallMeta, source: NameSource, servers: Sequence[str]) -> str | None:
     """The tool's name in this message; None if it has none."""
     match source:
         case "meta":
@@ -42,7 +42,20 @@ def name_of(call: AcpToolCall, meta: CallMeta, source: NameSource) -> str | None
         case "title":
             return call.title
         case "kind":
-            return call.title if call.kind is not None and call.kind not in _BY_KIND else None
+            named = call.kind is not None and (not is_own(call.kind) or _is_of_server(call, servers))
+            return call.title if named else None
+
+
+def is_own(kind: str | None) -> bool:
+    """Whether this is the kind of an agent's own tool. Copilot guesses kinds of MCP tools from their names, too."""
+    return kind in _BY_KIND
+
+
+def _is_of_server(call: AcpToolCall, servers: Sequence[str]) -> bool:
+    """Whether the title is the name of an MCP server's tool. The model itself writes the titles of its commands."""
+    title = call.title or ""
+    command = call.kind == "execute" and b'"command"' in bytes(call.raw_input)
+    return not command and " " not in title and split(title, servers).server is not None
 
 
 def fallback(kind: str | None, title: str | None) -> str:

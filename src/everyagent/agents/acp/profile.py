@@ -54,6 +54,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     * `errors` and `notices` begin chunks of the agent's own that are no words of the model. `retry` is a pattern of
       those which report that it repeats a request.
     * `exit_words` is a pattern of a command's output that holds its exit code, for agents that report it nowhere else.
+    * `whole_calls`: a call is announced with its whole input.
     * `bash_env`: its commands run in a bash that reads BASH_ENV, so that they can be limited to some hosts.
     * `native_homes` are folders in the home that hold settings, logins and native sessions.
     """
@@ -82,6 +83,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     tool_names: NameSource = "kind"
     usage: UsageScope = "turn"
     arguments_in_content: bool = False
+    whole_calls: bool = False
     errors: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
     retry: str | None = None

@@ -33,6 +33,7 @@ PROFILE = Profile(
     notices=("Info: ", "Warning: "),
     retry=r"Info: .* Retrying\.\.\.",
     live_content=True,
+    whole_calls=True,
     local_mcp=False,
     gaps=(
         "MCP servers over stdio are dropped without a word; servers over HTTP work.",
