@@ -5,6 +5,7 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import httpx2
@@ -13,6 +14,7 @@ import msgspec
 from everyagent.model.ids import new_id
 from everyagent.testing.daemon import NO_TLS, TOKEN
 from tests.compat.placeholder_objects import Ids, Objects
+from tests.managed.documented import documented
 from tests.waiting import LIMIT_SECONDS
 
 #: The placeholder of an id in a path: `sesn_011CZk…`, or the name of the parameter.
@@ -78,9 +80,22 @@ class Mapping:
                 return value
 
 
+class Proxy(NamedTuple):
+    """Its address, and the answers that the daemon gave: method, path and status."""
+
+    url: str
+    answers: set[tuple[str, str, int]]
+
+    def undocumented(self) -> list[tuple[str, str, int]]:
+        """Answers whose status the OpenAPI document does not have."""
+        known = {(method, path): documented(method, path) for method, path, _ in self.answers}
+        return [answer for answer in self.answers if answer[2] not in (known[answer[:2]] or {answer[2]})]
+
+
 @contextmanager
-def id_proxy(daemon: str) -> Generator[str]:
-    """Yields the address of a proxy to a daemon's Managed Agents API."""
+def id_proxy(daemon: str) -> Generator[Proxy]:
+    """A proxy to a daemon's Managed Agents API."""
+    answers: set[tuple[str, str, int]] = set()
     objects = Objects(daemon)
     mapping = Mapping(objects)
     client = httpx2.Client(verify=NO_TLS, timeout=LIMIT_SECONDS, limits=httpx2.Limits(max_connections=None))
@@ -99,6 +114,7 @@ def id_proxy(daemon: str) -> Generator[str]:
             headers |= {"x-api-key": TOKEN, "accept-encoding": "identity"}
             url = f"{daemon}/anthropic{path}" + (f"?{query}" if query else "")
             with client.stream(self.command, url, content=body, headers=headers) as answer:
+                answers.add((self.command, f"/anthropic{path}", answer.status_code))
                 self.send_response(answer.status_code)
                 for name, value in answer.headers.items():
                     if name.lower() not in _HOP:
@@ -122,7 +138,7 @@ def id_proxy(daemon: str) -> Generator[str]:
         server.block_on_close = False
         threading.Thread(target=server.serve_forever, daemon=True).start()
         try:
-            yield f"http://127.0.0.1:{server.server_port}"
+            yield Proxy(f"http://127.0.0.1:{server.server_port}", answers)
         finally:
             server.shutdown()
             client.close()

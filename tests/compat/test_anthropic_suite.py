@@ -62,7 +62,7 @@ def test_the_suite_of_the_python_sdk(tmp_path: Path) -> None:
     daemon.start()
     plugins = [word for plugin in (*PLUGINS, "respx.plugin") for word in ("-p", plugin)]
     chosen = ["-o", "addopts=", "-o", "filterwarnings=", "--tb=line", "-q", "-k", "strict and not TestAsync"]
-    with id_proxy(daemon.url) as url:
+    with id_proxy(daemon.url) as proxy:
         done = subprocess.run(
             [f"{sys.base_prefix}/bin/python3", "-s", "-m", "pytest", "-p", "no:cacheprovider", *plugins, *chosen]
             + [f"tests/api_resources/{suite}" for suite in SUITES],
@@ -71,7 +71,7 @@ def test_the_suite_of_the_python_sdk(tmp_path: Path) -> None:
                 "PATH": os.environ["PATH"],
                 "HOME": os.environ["HOME"],
                 "PYTHONPATH": str(needed),
-                "TEST_API_BASE_URL": url,
+                "TEST_API_BASE_URL": proxy.url,
                 "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
             },
             capture_output=True,
@@ -85,6 +85,7 @@ def test_the_suite_of_the_python_sdk(tmp_path: Path) -> None:
     failed = re.findall(r"^FAILED (\S+)", done.stdout, re.MULTILINE)
     assert not re.search(r"^ERROR ", done.stdout, re.MULTILINE), done.stdout
     assert "Error code: 5" not in done.stdout, done.stdout
+    assert proxy.undocumented() == []
     passed = int(counts[2])
     result = Result(
         program=f"`anthropic` for Python {VERSION}",

@@ -10,6 +10,7 @@ from schemathesis.specs.openapi.definitions import OPENAPI_31_VALIDATOR
 from everyagent.api.managed.document import managed_document
 from everyagent.api.managed.routes import ROUTES
 from everyagent.testing.daemon import DaemonProcess
+from tests.managed.documented import documented
 
 
 def test_every_route_is_in_the_document() -> None:
@@ -65,3 +66,20 @@ def test_malformed_forms_are_refused(daemon: DaemonProcess) -> None:
         ):
             answer = client.post("/v1/files", content=content, headers=form)
             assert answer.status_code == 400, (content[:60], answer.text)
+
+
+def test_a_404_is_documented_where_a_body_names_something_unknown(daemon: DaemonProcess) -> None:
+    message = {"type": "user.message", "content": [{"type": "text", "text": "Hello"}]}
+    bodies: dict[str, dict[str, object]] = {
+        "/v1/sessions": {"agent": "agent_none", "environment_id": "env_none"},
+        "/v1/deployments": {
+            "name": "A",
+            "agent": "agent_none",
+            "environment_id": "env_none",
+            "initial_events": [message],
+        },
+    }
+    with httpx2.Client(base_url=f"{daemon.url}/anthropic", headers=daemon.headers) as client:
+        for path, body in bodies.items():
+            assert client.post(path, json=body).status_code == 404, path
+            assert 404 in documented("POST", f"/anthropic{path}"), path

@@ -15,7 +15,7 @@ from everyagent.managed.resources.pages import Page
 routes = Routes("managed deployments")
 
 
-@routes.add("POST", "/anthropic/v1/deployments", effect=True)
+@routes.add("POST", "/anthropic/v1/deployments", NotFound, effect=True)
 async def create_deployment(call: Call[Nothing, DeploymentCreate]) -> Deployment:
     """Create a deployment: an agent with everything it needs to run, on a schedule or when asked."""
     deployment = await call.managed.deployments.create(call.body)

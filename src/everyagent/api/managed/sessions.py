@@ -1,14 +1,14 @@
 """Routes of managed sessions."""
 
 from everyagent.api.routing import Call, Encoded, Nothing, Routes, encoded
-from everyagent.errors import Conflict, SessionNotFound
+from everyagent.errors import Conflict, NotFound, SessionNotFound
 from everyagent.managed.resources.record_store import Deleted
 from everyagent.managed.sessions.shape import ManagedSession, SessionCreate, SessionListQuery, SessionUpdate, TwoWayPage
 
 routes = Routes("managed sessions")
 
 
-@routes.add("POST", "/anthropic/v1/sessions", effect=True, turns=True)
+@routes.add("POST", "/anthropic/v1/sessions", NotFound, effect=True, turns=True)
 async def create_managed_session(call: Call[Nothing, SessionCreate]) -> Encoded[ManagedSession]:
     """Create a session. With `initial_events` it starts to work at once."""
     return encoded(await call.managed.managed_sessions.create(call.body, call.receipt(encoded)))
