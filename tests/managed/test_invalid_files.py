@@ -14,7 +14,7 @@ from everyagent.managed import Managed
 from everyagent.managed.resources.agents.shape import AgentCreate, SkillParams
 from everyagent.managed.resources.environments.shape import EnvironmentCreate
 from everyagent.managed.resources.files.shape import File, FileListQuery
-from everyagent.managed.resources.skills.bundle import packed
+from everyagent.managed.resources.skills.bundle import packed, unpack
 from everyagent.managed.resources.vaults.shape import BearerCreate, VariableCreate
 from everyagent.managed.sessions.shape import SessionCreate
 from everyagent.managed.workspace.shape import OUTPUTS, FileParams
@@ -115,6 +115,16 @@ def test_an_archive_that_is_damaged_is_refused() -> None:
 def test_a_skill_that_cannot_be_stored_is_refused(files: dict[str, bytes]) -> None:
     with pytest.raises(BadRequest):
         packed({"s/SKILL.md": SKILL, **files})
+
+
+def test_files_of_a_skill_may_come_without_their_folder(tmp_path: Path) -> None:
+    skill = packed({"SKILL.md": SKILL, "examples/a.md": b"An example"})
+    unpack(skill.archive, tmp_path / "tidy")
+    assert (tmp_path / "tidy" / "SKILL.md").read_bytes() == SKILL
+    assert (tmp_path / "tidy" / "examples" / "a.md").read_bytes() == b"An example"
+    for path in ("/etc/passwd", "../a"):
+        with pytest.raises(BadRequest):
+            packed({"SKILL.md": SKILL, path: b""})
 
 
 def test_extra_files_of_macos_and_windows_in_a_skill_are_ignored() -> None:

@@ -62,6 +62,20 @@ def test_the_server_of_a_credential_cannot_change(post: Post, auth: dict[str, ob
     assert post(path, {"auth": {"type": auth["type"], field: own}}).status_code == 200
 
 
+def test_a_credential_shows_its_expiry_as_it_was_sent_and_no_empty_scope(post: Post) -> None:
+    vault = post("/vaults", {"display_name": "logins"}).json()["id"]
+    endpoint = {"type": "client_secret_post", "client_secret": "s3cret"}
+    login = {"client_id": "c", "token_endpoint": "https://a.example/token", "token_endpoint_auth": endpoint}
+    auth = {"type": "mcp_oauth", "access_token": "t", "mcp_server_url": "https://a.example/mcp"}
+    full = auth | {"refresh": login | {"refresh_token": "r", "scope": "read"}, "expires_at": "2030-01-01T00:00:00.5Z"}
+    made = post(f"/vaults/{vault}/credentials", {"auth": full}).json()
+    assert (made["auth"]["expires_at"], made["auth"]["refresh"]["scope"]) == ("2030-01-01T00:00:00.500000Z", "read")
+    change = {"type": "mcp_oauth", "expires_at": "2030-02-01T00:00:00Z", "refresh": {"scope": None}}
+    updated = post(f"/vaults/{vault}/credentials/{made['id']}", {"auth": change}).json()
+    assert updated["auth"]["expires_at"] == "2030-02-01T00:00:00Z"
+    assert "scope" not in updated["auth"]["refresh"]
+
+
 def test_a_relative_mount_path_lies_below_the_uploads(daemon: DaemonProcess, sdk: anthropic.Anthropic) -> None:
     agent = sdk.beta.agents.create(name="a", model="mock", metadata={"everyagent.agent": "mock"})
     environment = sdk.beta.environments.create(name="mounts")

@@ -32,6 +32,8 @@ def packed(files: Mapping[str, bytes]) -> Bundle:
     """Packs files into a zip archive; the same files give the same bytes. A single zip archive is unpacked first."""
     if len(files) == 1 and next(iter(files)).endswith(".zip"):
         files = _unzipped(next(iter(files.values())))
+    if "SKILL.md" in files:  # older SDKs send the names of a version's files without their folder
+        files = {str(PurePosixPath("skill", path)): content for path, content in files.items()}
     paths = {_checked(path): content for path, content in files.items()}
     if below := sorted({*paths} & {parent for path in paths for parent in path.parents}):
         raise BadRequest(f"{str(below[0])!r} cannot be a file and a folder.", field="files")

@@ -175,5 +175,6 @@ def _somewhere(injection: Injection) -> Injection:
 
 
 def _moment(given: datetime | None) -> str | None:
+    """Whole seconds stay without a fraction, as clients that compare texts expect."""
     at = micros(given)
-    return None if at is None else rfc3339(at)
+    return None if at is None else rfc3339(at).replace(".000000Z", "Z")

@@ -147,12 +147,12 @@ class EndpointAuth(Struct, frozen=True, kw_only=True):
     type: str
 
 
-class Refresh(Struct, frozen=True, kw_only=True):
+class Refresh(Struct, frozen=True, kw_only=True, omit_defaults=True):
     token_endpoint: str
     client_id: str
     token_endpoint_auth: EndpointAuth
-    resource: str | None
-    scope: str | None
+    resource: str | None = None
+    scope: str | None = None
 
 
 class Oauth(Struct, frozen=True, kw_only=True, tag="mcp_oauth"):
