@@ -21,10 +21,14 @@ def main() -> None:
                 result = {"tools": [TOOL]}
             case "tools/call":
                 given = message["params"]["arguments"]
-                result = {"content": [{"type": "text", "text": str(given["a"] + given["b"])}]}
-            case _:
+                result = {"content": [{"type": "text", "text": f"The sum is {given['a'] + given['b']}"}]}
+            case "ping":
                 result = {}
-        sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}) + "\n")
+            case _:
+                result = None
+        unknown = {"error": {"code": -32601, "message": "Method not found"}}
+        outcome = unknown if result is None else {"result": result}
+        sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": message["id"], **outcome}) + "\n")
         sys.stdout.flush()
 
 

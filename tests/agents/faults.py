@@ -24,6 +24,7 @@ from everyagent.agents.lazy_adapter import LazyAdapter
 from everyagent.config import Settings
 from everyagent.daemon import RunningDaemon, run
 from everyagent.logs import Logger
+from everyagent.model.agents import OwnAgent
 from everyagent.model.decoding import decode_event
 from everyagent.model.events import Error, ItemStarted, PermissionRequested, TurnEnded, Unparsed
 from everyagent.model.ids import new_id
@@ -335,13 +336,14 @@ async def until(met: Callable[[], bool]) -> None:
 
 
 @asynccontextmanager
-async def faulty_daemon(folder: Path) -> AsyncGenerator[FaultyDaemon]:
-    """Every adapter of the registry, with listeners that are recorded."""
+async def faulty_daemon(folder: Path, own: Mapping[str, OwnAgent] | None = None) -> AsyncGenerator[FaultyDaemon]:
+    """Every adapter of the registry, and those of the user's `own` agents, with listeners that are recorded."""
     settings = Settings(
         data_dir=folder / "data",
         default_agent="mock",
         port=0,
         token="a-token-for-tests",
+        agents=dict(own or {}),
         isolation="none",  # fake agents of the tests are not there behind a wall
     )
     policy = Limits(retry_delay=0.01, sweep_every=0.05, interrupt_grace=5)

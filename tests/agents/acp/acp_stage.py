@@ -18,12 +18,13 @@ from everyagent.testing.daemon import DaemonProcess
 
 class Dialect(NamedTuple):
     """How an agent is pointed at the scripted model, by variables in which {url} stands for its address, and what the
-    model calls its shell.
+    model calls its shell and the tools of MCP servers.
     """
 
     variables: dict[str, str]
     shell: str
     more: dict[str, Json]
+    mcp: str = "mcp__{server}__{tool}"
 
 
 DIALECTS: dict[str, Dialect] = {
@@ -36,8 +37,14 @@ DIALECTS: dict[str, Dialect] = {
         },
         "bash",
         {"description": "scripted"},
+        "{server}-{tool}",
     ),
-    "gemini": Dialect({"GOOGLE_GEMINI_BASE_URL": "{url}", "GEMINI_API_KEY": "fake-key"}, "run_shell_command", {}),
+    "gemini": Dialect(
+        {"GOOGLE_GEMINI_BASE_URL": "{url}", "GEMINI_API_KEY": "fake-key"},
+        "run_shell_command",
+        {},
+        "mcp_{server}_{tool}",
+    ),
     "qwen": Dialect(
         {"OPENAI_BASE_URL": "{url}/v1", "OPENAI_API_KEY": "sk-fake", "OPENAI_MODEL": "fake-model"},
         "run_shell_command",
@@ -58,6 +65,7 @@ DIALECTS: dict[str, Dialect] = {
         {"OPENAI_HOST": "{url}", "OPENAI_API_KEY": "sk-fake", "GOOSE_PROVIDER": "openai", "GOOSE_MODEL": "fake-model"},
         "shell",
         {},
+        "{server}__{tool}",
     ),
 }
 
@@ -95,6 +103,10 @@ class AcpSession(Stage[ChatServer | GeminiServer]):
         url = str(self.model.url).removesuffix("/v1")
         variables = {name: value.format(url=url) for name, value in self.dialect.variables.items()}
         return {"HOME": str(self.home), **variables}
+
+    def tool(self, server: str, tool: str) -> str:
+        """What the model calls a tool of an MCP server."""
+        return self.dialect.mcp.format(server=server, tool=tool)
 
     def shell(self, command: str) -> tuple[str, dict[str, Json]]:
         return self.dialect.shell, {"command": command, **self.dialect.more}

@@ -13,19 +13,25 @@ from pathlib import Path
 
 import pytest
 from acp_stage import DIALECTS, AcpSession, installed
+from tests.agents import adding_mcp_server
 from tests.agents.offline import needs_isolation
 from tests.agents.stage import daemon_of, daemon_with_runner
+from tests.managed.sums_stage import sums_stage
 from tests.managed.test_networking import PROBE, Here
 from tests.scripted.chat_replies import call, say
 from tests.scripted.chat_server import ChatServer
 from tests.scripted.gemini_server import GeminiServer
 
 from everyagent.agents.acp import profiles
-from everyagent.model.events import Error, PermissionRequested, TurnEnded, Unparsed
+from everyagent.model.events import Error, PermissionRequested, ToolRequested, TurnEnded, Unparsed
+from everyagent.model.parts import ToolCallPart
 from everyagent.runtime.wall_probe import unavailable_reason
 from everyagent.testing.daemon import DaemonProcess
 
 LEVELS = ["none"] if unavailable_reason() else ["namespace", "none"]
+SUMS = Path(adding_mcp_server.__file__)
+CITY = {"type": "object", "properties": {"city": {"type": "string"}}}
+WEATHER = {"name": "get_weather", "description": "The weather.", "inputSchema": CITY}
 #: Settings of a project that name another file for bash to read. They must have no effect.
 HOSTILE = {
     ".env": "BASH_ENV=/dev/null\n",
@@ -106,6 +112,26 @@ def test_a_session_talks_asks_is_cancelled_dies_and_goes_on(session: AcpSession)
     assert "Hello there, friend." in asked_again.everything
     assert session.all(Unparsed) == []
     assert [error.message for error in session.all(Error) if error.code not in ("agent_crashed", "internal")] == []
+
+
+def test_custom_tools_and_mcp_servers_reach_the_model(session: AcpSession) -> None:
+    script = session.model.script
+    weather, add = session.tool("everyagent", "get_weather"), session.tool("sums", "add")
+    script.add(call(weather, {"city": "Oslo"}, when="The weather"), call(add, {"a": 2, "b": 3}, when="It rains"))
+    script.add(say("Rain and five.", when="5"))
+    with sums_stage() as url:
+        local = profiles.load(session.agent).local_mcp
+        sums = {"type": "local", "command": [sys.executable, str(SUMS)]} if local else {"type": "remote", "url": url}
+        session.create(permissionMode="bypass", tools=[WEATHER], mcp={"sums": sums})
+        session.send("The weather, please")
+        wanted = session.next(ToolRequested)
+        assert (wanted.name, wanted.input) == ("get_weather", {"city": "Oslo"})
+        session.call("POST", f"/sessions/{session.id}/tools/{wanted.tool_id}/reply", {"output": "It rains"})
+        session.next(TurnEnded)
+    assert session.replies()[-1] == "Rain and five."
+    (part,) = [each for each in session.items("tool_call")[-1].content if isinstance(each, ToolCallPart)]
+    if session.agent != "copilot":  # its calls have kinds, no names
+        assert (part.name, part.mcp_server) == ("add", "sums")
 
 
 def test_tool_policies_decide_without_asking(session: AcpSession) -> None:

@@ -127,7 +127,7 @@ def test_an_mcp_server_of_the_session_is_named_with_its_tools(session: AmpSessio
     (part,) = tool.content
     assert isinstance(part, ToolCallPart)
     assert (part.name, part.mcp_server) == ("add", "sums")
-    assert session.outputs() == ["5"]
+    assert session.outputs() == ["The sum is 5"]
 
 
 def test_a_custom_tool_is_executed_by_the_client_without_a_permission(session: AmpSession) -> None:

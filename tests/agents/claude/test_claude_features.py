@@ -131,7 +131,7 @@ def test_an_mcp_server_of_the_session_is_named_with_its_tools(session: ClaudeSes
     session.next(TurnEnded)
     (tool,), (result,) = session.items("tool_call"), session.items("tool_result")
     assert tool.name == "add"
-    assert "5" in [part.output for part in result.content if isinstance(part, ToolResultPart)]
+    assert "The sum is 5" in [part.output for part in result.content if isinstance(part, ToolResultPart)]
 
 
 def test_a_custom_tool_is_executed_by_the_client(session: ClaudeSession) -> None:

@@ -226,7 +226,7 @@ def test_tools_of_the_sessions_mcp_servers_and_of_its_client_are_called(alone: O
     assert alone.next(TurnEnded).stop_reason == "end_turn"
     parts = [part for item in alone.items("tool_call") for part in item.content if isinstance(part, ToolCallPart)]
     assert [(part.name, part.mcp_server) for part in parts] == [("add", "sums"), ("weather", "everyagent")]
-    assert outputs(alone) == ["5", "sunny"]
+    assert outputs(alone) == ["The sum is 5", "sunny"]
     assert len(alone.all(PermissionRequested)) == 1
     (told,) = alone.statuses("mcp_server")
     assert "broken" in str(told.content)

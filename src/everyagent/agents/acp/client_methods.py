@@ -10,6 +10,7 @@ from everyagent.agents.acp.asides import ClientRequest
 from everyagent.agents.acp.decode import AcpDecoder
 from everyagent.agents.acp.terminals import Terminals
 from everyagent.agents.adapter import Launch
+from everyagent.agents.supervision import OnFault
 from everyagent.errors import AgentFailed
 from everyagent.model.policies import AgentTool, refusal
 
@@ -22,12 +23,13 @@ _TOOLS = {"fs/read_text_file": "read", "fs/write_text_file": "write", "terminal/
 
 
 class ClientMethods:
-    """The client's side of one session."""
+    """The client's side of one session. `on_fault` ends its agent if a terminal cannot be read."""
 
-    def __init__(self, launch: Launch, decoder: AcpDecoder, terminals: Terminals) -> None:
+    def __init__(self, launch: Launch, decoder: AcpDecoder, terminals: Terminals, on_fault: OnFault) -> None:
         self._directory = launch.directory
         self._decoder = decoder
         self._terminals = terminals
+        self._on_fault = on_fault
 
     async def serve(self, request: ClientRequest) -> dict[str, object]:
         """The result. Raises `AgentFailed`, whose text becomes the error that the agent gets."""
@@ -48,7 +50,7 @@ class ClientMethods:
                 await to_thread.run_sync(partial(files.write, self._directory, write.path, write.content))
                 return {}
             case "terminal/create":
-                return {"terminalId": await self._terminals.create(_creations.decode(request.params))}
+                return {"terminalId": await self._terminals.create(_creations.decode(request.params), self._on_fault)}
             case _:
                 return await self._on_terminal(request)
 

@@ -86,7 +86,6 @@ class AcpConversation:
             terminal=terminals.shown,
         )
         self._decoder.titled = launch.title is not None
-        self._client = ClientMethods(launch, self._decoder, terminals)
         self._session = ""
         self._offers = Offers(wire.SessionOpened())
         self._capabilities = wire.AgentCapabilities()
@@ -96,6 +95,7 @@ class AcpConversation:
         self._end = ProcessEnd()
         protocol = LineProtocol(profile.title, self._decoder.decode, self._ended, self._see_to_asides)
         self._lines = LineConversation(process, listener, protocol)
+        self._client = ClientMethods(launch, self._decoder, terminals, self._lines.fail)
         self.run = self._lines.run
 
     # -- the handshake ----------------------------------------------------------------------------------------------
@@ -110,6 +110,9 @@ class AcpConversation:
             await self._lines.end()
         except AgentFailed as failure:
             await self._give_up(failure)
+        except Exception as fault:
+            await self._lines.fail(fault)
+            raise
         except BaseException:
             await self._lines.process.stop(0)
             raise

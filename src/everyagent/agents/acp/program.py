@@ -112,4 +112,7 @@ class OwnProgram:
                 except (AgentFailed, AgentNotInstalled) as failure:
                     logger.warning("an agent did not list its models", agent=self._profile.name, error=failure.detail)
                     return unasked
+                except Exception:
+                    logger.exception("an agent's models could not be read", agent=self._profile.name)
+                    return unasked
             return self._catalog

@@ -5,7 +5,7 @@ from contextlib import aclosing
 from pathlib import Path
 
 from everyagent.agents.acp import wire
-from everyagent.agents.supervision import TaskSupervisor
+from everyagent.agents.supervision import OnFault, TaskSupervisor
 from everyagent.errors import AgentFailed
 from everyagent.runtime.exit import Exit
 from everyagent.runtime.limits import UNLIMITED, ProcessLimits
@@ -79,7 +79,7 @@ class Terminals:
         self._terminals: dict[str, Terminal] = {}
         self._count = 0
 
-    async def create(self, request: wire.CreateTerminal) -> str:
+    async def create(self, request: wire.CreateTerminal, on_fault: OnFault) -> str:
         """The id of a new terminal. Standard error is part of the output. Raises `AgentFailed`."""
         if len([each for each in self._terminals.values() if each.exit is None]) >= MOST:
             raise AgentFailed(f"{MOST} terminals are open already. Release one first.")
@@ -102,7 +102,7 @@ class Terminals:
         self._count += 1
         name = f"terminal-{self._count}"
         self._terminals[name] = terminal
-        self._tasks.start_soon(terminal.run)
+        self._tasks.start_soon(terminal.run, on_fault=on_fault)
         return name
 
     def get(self, name: str) -> Terminal:

@@ -11,6 +11,7 @@ PROFILE = Profile(
     arguments=("--acp", "--auth-type", "openai"),
     passed=("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "DASHSCOPE_API_KEY"),
     prefixes=("QWEN_",),
+    variables={"QWEN_CODE_LEGACY_MCP_BLOCKING": "1"},  # else the first turn begins without the tools of MCP servers
     keys=("OPENAI_API_KEY", "DASHSCOPE_API_KEY"),
     login_hint="Set OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL.",
     native_homes=(".qwen",),
