@@ -48,6 +48,7 @@ from everyagent.sessions.retention import retain
 from everyagent.sessions.runner_sessions import RunnerSessions
 from everyagent.sessions.services import Services
 from everyagent.sessions.supervisor import Supervisor
+from everyagent.sessions.worktrees import Worktrees
 from everyagent.store import join_cluster, open_log
 from everyagent.tls_certificate import TlsCertificate
 from everyagent.vault_key import open_vault
@@ -135,6 +136,7 @@ async def sessions_of(
                 isolation,
                 limits,
             )
+            worktrees = Worktrees(settings.data_dir.resolve(), log)
             managed = managed or LazyManaged()
             supervisor = Supervisor(
                 log=log,
@@ -151,6 +153,7 @@ async def sessions_of(
                 log=log,
                 agents=agents,
                 launcher=launcher,
+                worktrees=worktrees,
                 clock=clock,
                 default_agent=settings.default_agent,
                 directory=Path.cwd(),
@@ -180,6 +183,7 @@ async def sessions_of(
                 creation=creation,
                 launcher=launcher,
                 services=services,
+                worktrees=worktrees,
             )
 
             def charged(session: int, charges: Sequence[Charge]) -> None:
@@ -219,6 +223,7 @@ async def sessions_of(
                 await take_up()
                 await webhooks.refresh()
                 tasks.start_soon(keep_running, "sweep", supervisor.sweep)
+                tasks.start_soon(keep_running, "sweep of worktrees", worktrees.sweep)
                 tasks.start_soon(keep_running, "deployments", managed.run_deployments, log)
                 yield sessions
             finally:

@@ -4,6 +4,7 @@ EveryagentError 500           a fault of the daemon
 ├── BadRequest 400            the request is invalid; repeating it does not help
 │   ├── UnknownAgent          there is no such agent
 │   ├── UnsupportedChoice     the agent has no such mode, model, variant or capability
+│   ├── NoRepository          the directory is not in a git repository that can be used
 │   └── OffsetOutOfRange      the position is outside the session's log
 ├── Unauthorized 401          the token is missing or wrong
 │   └── SignatureInvalid      the request's signature is missing, wrong or too old
@@ -19,11 +20,15 @@ EveryagentError 500           a fault of the daemon
 ├── Conflict 409              the request contradicts the current state
 │   ├── SessionExists
 │   ├── SessionHasEnded
+│   ├── SessionBusy           a turn runs
 │   ├── TooManySessions       the limit on open sessions is reached
 │   ├── AskClosed             the ask was answered before; the error has the first answer
 │   ├── KeyReused             the Idempotency-Key was used for another request
 │   ├── RecordExists          the id or the unique name is taken
 │   ├── RecordChanged         the record was changed since it was read
+│   ├── MergeConflict         files were changed on both sides; nothing was merged
+│   ├── FilesChanged          files of a person would be overwritten; nothing was changed
+│   ├── WorkNotMerged         the session's work would be lost; nothing was changed
 │   ├── MemoryChanged         the memory's content is not the expected one
 │   ├── MemoryPathTaken       another memory is at, above or below that path
 │   └── LogConflict           another writer appended to the session's log
@@ -36,6 +41,7 @@ EveryagentError 500           a fault of the daemon
 ├── RateLimited 429           too many requests of a key, or too many wrong tokens
 │   └── QueueFull             the limit on waiting messages of a session is reached
 ├── HeadersTooLarge 431
+├── GitFailed 500             git is missing, too old, or failed
 ├── VaultError 500            a secret cannot be encrypted or decrypted
 ├── LogDamaged 500            a stored event or frame is not what was written; the rest of the log can be read
 ├── AgentFailed 502           the agent did not start, or died
@@ -85,6 +91,9 @@ class UnknownAgent(BadRequest, code="unsupported_agent"): ...
 class UnsupportedChoice(BadRequest, code="not_supported"): ...
 
 
+class NoRepository(BadRequest, code="not_a_git_repository"): ...
+
+
 class OffsetOutOfRange(BadRequest, code="offset_out_of_range"): ...
 
 
@@ -131,6 +140,18 @@ class SessionExists(Conflict, code="session_already_exists"): ...
 
 
 class SessionHasEnded(Conflict, code="session_ended"): ...
+
+
+class SessionBusy(Conflict, code="session_busy"): ...
+
+
+class MergeConflict(Conflict, code="merge_conflict"): ...
+
+
+class FilesChanged(Conflict, code="files_changed"): ...
+
+
+class WorkNotMerged(Conflict, code="work_not_merged"): ...
 
 
 class TooManySessions(Conflict, code="too_many_sessions"): ...
@@ -187,6 +208,9 @@ class QueueFull(RateLimited, code="queue_full"): ...
 
 
 class HeadersTooLarge(EveryagentError, code="headers_too_large", status=431): ...
+
+
+class GitFailed(EveryagentError, code="git_failed"): ...
 
 
 class VaultError(EveryagentError, code="vault", title="Secrets Unavailable"): ...

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from tests.managed.git_stage import git
 
 from everyagent.agents import walls
 from everyagent.agents.adapter import Launch
@@ -41,14 +42,33 @@ async def test_a_wall_shows_the_session_and_hides_the_data_folder(tmp_path: Path
 
 
 async def test_a_worktree_can_write_to_the_git_folder_of_its_repository(tmp_path: Path) -> None:
-    own = tmp_path / "repository" / ".git" / "worktrees" / "work"
-    own.mkdir(parents=True)
-    (own / "commondir").write_text("../..\n")
-    launch = launch_in(tmp_path)
-    (launch.directory / ".git").write_text(f"gitdir: {own}\n")
-    wall = await walls.around(launch, {"HOME": str(tmp_path / "home"), "PATH": "/usr/bin"})
+    repository = tmp_path / "repository"
+    repository.mkdir()
+    git(repository, "init", "-q")
+    git(repository, "commit", "-qm", "first", "--allow-empty")
+    git(repository, "worktree", "add", "-q", str(tmp_path / "work"))
+    wall = await walls.around(launch_in(tmp_path), {"HOME": str(tmp_path / "home"), "PATH": "/usr/bin"})
     assert wall
-    assert ("rw", str(tmp_path / "repository" / ".git")) in wall.steps
+    assert ("rw", str(repository / ".git")) in wall.steps
+
+
+async def test_a_git_file_of_the_agents_shows_no_other_folder(tmp_path: Path) -> None:
+    """The agent can write it, and what it names would be writable for its next process."""
+    private = tmp_path / "home" / "private"
+    launch = launch_in(tmp_path)
+    private.mkdir()
+    own = launch.directory / "own"
+    own.mkdir()
+    (own / "commondir").write_text(str(private))
+    for folder in ("objects", "refs/heads"):
+        (own / folder).mkdir(parents=True)
+    (own / "HEAD").write_text("ref: refs/heads/main\n")
+    (own / "gitdir").write_text(f"{launch.directory}/.git\n")
+    for named in (private, own, "own", "../home/private"):
+        (launch.directory / ".git").write_text(f"gitdir: {named}\n")
+        wall = await walls.around(launch, {"HOME": str(tmp_path / "home"), "PATH": "/usr/bin"})
+        assert wall
+        assert not wall.shows(private)
 
 
 async def test_without_isolation_there_is_no_wall(tmp_path: Path) -> None:

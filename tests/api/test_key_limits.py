@@ -7,6 +7,7 @@ import httpx2
 import pytest
 
 from tests.api.keyed import Keyed, keyed
+from tests.managed.git_stage import git
 
 pytestmark = pytest.mark.anyio
 
@@ -57,3 +58,21 @@ async def test_a_key_cannot_read_the_daemons_data_through_a_session_of_the_owner
     assert (await key.get("/v1/fs/file", params=path)).status_code == 403
     assert (await key.get("/v1/fs/entries", params={"sessionId": "wide"})).status_code == 403
     assert (await owner.get("/v1/fs/file", params=path)).status_code == 200
+
+
+async def test_a_worktree_of_a_key_is_of_a_repository_below_its_folder(server: Keyed, tmp_path: Path) -> None:
+    _, key = await server.key("red")
+    one, outer = tmp_path / "projects" / "one", tmp_path / "outer"
+    for folder in (one, outer):
+        folder.mkdir(exist_ok=True)
+        git(folder, "init", "-q")
+        git(folder, "commit", "-qm", "first", "--allow-empty")
+    git(outer, "worktree", "add", "-q", str(tmp_path / "projects" / "linked"))
+    assert (await created(key, "yes", directory=str(one), worktree=True)).status_code == 200
+    (one / ".git" / "objects" / "info").mkdir(exist_ok=True)
+    (one / ".git" / "objects" / "info" / "alternates").write_text(f"{outer}/.git/objects\n")
+    for refused in (one, tmp_path / "projects" / "linked"):
+        answer = await created(key, "no", directory=str(refused), worktree=True)
+        assert (answer.status_code, answer.json()["field"]) == (403, "worktree"), refused
+    answer = await key.delete("/v1/sessions/yes/worktree")
+    assert answer.status_code == 204

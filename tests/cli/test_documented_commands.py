@@ -37,7 +37,7 @@ _FENCED = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}|…|\.\.\.")
 
 #: The blocks that tests below paste into a shell.
-PASTED = [(f"docs/{page}.md", "sh") for page in ("deploy", "keys", "runners", "webhooks")]
+PASTED = [(f"docs/{page}.md", "sh") for page in ("deploy", "keys", "runners", "webhooks", "worktrees")]
 #: What tries the blocks of a document in a language, if it is not a test below.
 TRIED_BY = {
     ("README.md", "sh"): "tests/test_readme.py",
@@ -217,3 +217,16 @@ def test_the_examples_of_runners_work(shell: Shell):
             runner.terminate()
             runner.communicate(timeout=LIMIT_SECONDS)
     assert '"directory"' in printed
+
+
+def test_the_example_of_worktrees_works(shell: Shell):
+    (block,) = shell_blocks("worktrees.md")
+    begin, *later = block.splitlines()
+    repository = shell.folder / "repository"
+    commit = "git -c user.name=A -c user.email=a@example.org commit -q --allow-empty -m First"
+    shell.paste(f"git init -q {repository}\ncd {repository}\n{commit}", {})
+    shell.paste(f"cd {repository}\n{begin}", {"claude": "mock", "Fix the failing test": "[diff]"})
+    session = shell.paste("everyagent sessions list --limit 1 --json", {})
+    session_id = json.loads(session)["sessions"][0]["sessionId"]
+    printed = [shell.paste(line, {"SESSION": session_id}) for line in later]
+    assert "everyagent/" in printed[0]

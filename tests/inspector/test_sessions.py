@@ -64,6 +64,12 @@ async def test_a_refused_session_has_its_error_at_the_field(inspector: Inspector
     await start.click()
     await expect(dialog.get_by_role("alert")).to_have_text(re.compile("has no name"))
     await dialog.get_by_label("MCP servers").fill("")
+    await dialog.get_by_label("In a git worktree").check()
+    await start.click()
+    await expect(dialog.locator("label").filter(has_text="In a git worktree").get_by_role("alert")).to_contain_text(
+        "git init"
+    )
+    await dialog.get_by_label("In a git worktree").uncheck()
     await start.click()
     await expect(dialog).to_have_count(0)
     await expect(inspector.page.locator(".notice")).to_have_count(0)

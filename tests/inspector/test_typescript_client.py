@@ -1,5 +1,6 @@
 """The TypeScript client on Node and in a browser, against a real daemon."""
 
+import os
 import re
 import shutil
 import signal
@@ -40,7 +41,7 @@ def test_a_program_on_node_talks_answers_and_reads_on_over_a_kill(
     client: Path, node_tools: Path, mortal: DaemonProcess, tmp_path: Path
 ) -> None:
     script = shutil.copy(Path(__file__).with_name("typescript_flow.mjs"), client)
-    environment = {"DAEMON": mortal.url, "TOKEN": TOKEN, "DIRECTORY": str(tmp_path)}
+    environment = {"DAEMON": mortal.url, "TOKEN": TOKEN, "DIRECTORY": str(tmp_path), "PATH": os.environ["PATH"]}
     printed: list[str] = []
     with subprocess.Popen(
         [node_tools, script], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True

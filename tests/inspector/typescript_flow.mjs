@@ -1,5 +1,6 @@
 // A program that uses the TypeScript client on Node. It prints "kill" when the daemon is to be killed and started again.
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { ApiError, Client, textOf, Unreachable } from "./dist/index.js";
 
 const { DAEMON, TOKEN, DIRECTORY } = process.env;
@@ -34,6 +35,19 @@ assert.deepEqual(await session.asks(), []);
 await assert.rejects(client.create({ agent: "nobody" }), (error) => error instanceof ApiError && error.code === "unsupported_agent");
 await assert.rejects(new Client({ baseUrl: DAEMON, token: "wrong" }).agents(), { name: "ApiError", status: 401 });
 await assert.rejects(new Client({ baseUrl: "http://127.0.0.1:9", attempts: 2 }).agents(), Unreachable);
+
+// A session in a git worktree: refused, merged, dropped.
+const git = (...words) => execFileSync("git", ["-C", DIRECTORY, "-c", "user.name=a", "-c", "user.email=a@b", ...words]);
+await assert.rejects(client.create({ ...mock, worktree: true }), { name: "ApiError", code: "not_a_git_repository" });
+git("init", "-q");
+git("commit", "-qm", "first", "--allow-empty");
+const apart = await client.create({ ...mock, worktree: true, permissionMode: "bypass" });
+await apart.run("[diff path=new.txt line=new]");
+assert.deepEqual((await apart.worktree()).files, ["new.txt"]);
+await assert.rejects(apart.drop(), { name: "ApiError", code: "work_not_merged" });
+assert.deepEqual((await apart.merge({ message: "Add a file" })).files, ["new.txt"]);
+await apart.drop();
+assert.equal((await apart.worktree()).exists, false);
 
 // A request whose answer was lost is sent again, and has its effect once.
 let posts = 0;

@@ -2,7 +2,18 @@ import type { Client } from "./client.js";
 import { ApiError } from "./errors.js";
 import { stream, type StreamOptions } from "./stream.js";
 import { isAsk, SpokenText, turnOf, TurnSummary, type AskEvent, type Turn } from "./turn.js";
-import type { AskInfo, Attachment, Event, PermissionReply, SessionInfo, ToolReply, UpdateSession } from "./types.js";
+import type {
+  AskInfo,
+  Attachment,
+  Event,
+  MergedWorktree,
+  MergeWorktree,
+  PermissionReply,
+  SessionInfo,
+  ToolReply,
+  UpdateSession,
+  WorktreeState,
+} from "./types.js";
 
 export interface EventOptions extends StreamOptions {
   /** Only events after this sequence. */
@@ -112,6 +123,21 @@ export class Session {
   /** End the agent and the session. Its events stay. */
   async terminate(): Promise<void> {
     await this.client.call("post", "/v1/sessions/{session_id}/terminate", { path: this.path });
+  }
+
+  /** The session's git worktree, with what is not merged yet. */
+  worktree(): Promise<WorktreeState> {
+    return this.client.call("get", "/v1/sessions/{session_id}/worktree", { path: this.path });
+  }
+
+  /** Merge the worktree's work into a branch: by default the one that the repository was on. Throws `ApiError` with nothing changed. */
+  merge(body: MergeWorktree = {}): Promise<MergedWorktree> {
+    return this.client.call("post", "/v1/sessions/{session_id}/worktree/merge", { path: this.path, body });
+  }
+
+  /** End the session and remove its worktree. Refused if some of its work is not merged, unless that is to be discarded. */
+  async drop(discard = false): Promise<void> {
+    await this.client.call("delete", "/v1/sessions/{session_id}/worktree", { path: this.path, query: { discard } });
   }
 
   async delete(): Promise<void> {

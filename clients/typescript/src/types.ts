@@ -19,4 +19,7 @@ export type SendMessage = Schemas["SendMessage"];
 export type Attachment = Schemas["Attachment"];
 export type PermissionReply = Schemas["ReplyToPermission"];
 export type ToolReply = Schemas["ReplyToTool"];
+export type WorktreeState = Schemas["WorktreeState"];
+export type MergeWorktree = Schemas["MergeWorktree"];
+export type MergedWorktree = Schemas["MergedWorktree"];
 export type StopReason = Schemas["TurnEnded"]["stop_reason"];

@@ -73,7 +73,7 @@ const RECENT = 6;
 /** The directories of the sessions that were active last. */
 export function recentDirectories(): string[] {
   const byActivity = [...sessions.value.values()].sort((a, b) => (activity.get(b.sessionId) ?? 0) - (activity.get(a.sessionId) ?? 0));
-  return [...new Set(byActivity.flatMap((session) => session.directory ?? []))].slice(0, RECENT);
+  return [...new Set(byActivity.flatMap((session) => session.worktree?.repository ?? session.directory ?? []))].slice(0, RECENT);
 }
 
 /** Full text over what was said, by the daemon. */

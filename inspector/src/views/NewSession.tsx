@@ -15,7 +15,7 @@ import { FieldFault, FormFault, useFault } from "../parts/Fault";
 import { NO_OPTIONS, OPTION_FIELDS, type Options, SessionOptions } from "./SessionOptions";
 
 const KEY = "everyagent.new";
-const FIELDS = ["agent", "model", "variant", "agentMode", "permissionMode", "directory", "title", ...OPTION_FIELDS];
+const FIELDS = ["agent", "model", "variant", "agentMode", "permissionMode", "directory", "worktree", "title", ...OPTION_FIELDS];
 
 /** The one that was used last, the server's default, or one that is ready. */
 function usualAgent(installed: Agent[]): string {
@@ -53,7 +53,7 @@ export function NewSession() {
   useEffect(() => {
     let mine = true;
     setChoices(null);
-    setForm(({ title, directory }) => ({ title, directory }));
+    setForm(({ title, directory, worktree }) => ({ title, directory, worktree }));
     if (agent) void run(() => choicesOf(agent).then((found) => mine && setChoices(found)));
     return () => void (mine = false);
   }, [agent]);
@@ -124,6 +124,12 @@ export function NewSession() {
             ))}
           </div>
         )}
+        <label class="check">
+          <input type="checkbox" checked={form.worktree ?? false} onChange={(e) => set({ worktree: e.currentTarget.checked })} />
+          In a git worktree of its own
+          <small>The agent works on a new branch; your files stay as they are until it is merged</small>
+          <FieldFault of={fault} field="worktree" />
+        </label>
         {choices && (
           <div class="grid">
             {(choices.models.models.length > 0 || choices.models.openModels) && (

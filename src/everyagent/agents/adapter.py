@@ -128,6 +128,13 @@ def bash_variables(shell: CommandShell | None) -> dict[str, str]:
 ALWAYS_HOOKED = frozenset({"amp"})
 
 
+class GitFolders(Struct, frozen=True, kw_only=True):
+    """The agent of a worktree may read the git folder `common`, and change the `writable` folders: some are in it."""
+
+    common: Path
+    writable: tuple[Path, ...]
+
+
 class Launch(Struct, frozen=True, kw_only=True):
     """Everything an agent needs to start, or to resume, a session.
 
@@ -145,6 +152,7 @@ class Launch(Struct, frozen=True, kw_only=True):
       `tools_token` and `hook_token`. The agent does not get them from here.
     * `hosts` are the only hosts that commands may reach; None for no limit. An agent without a sandbox of its own must
       then run its commands in `shell`, even if its settings name another one.
+    * `git` are the folders that git needs for a session with a worktree of its own.
     * `isolation` is the level at which the agent's processes run. Behind a wall (`walls.py`), `hidden` paths are not
       there. `containers` is set for the level `container`. `limits` are those of the processes.
     """
@@ -173,6 +181,7 @@ class Launch(Struct, frozen=True, kw_only=True):
     containers: Containers | None = None
     limits: ProcessLimits = UNLIMITED
     hidden: tuple[Path, ...] = ()
+    git: GitFolders | None = None
     native_session_id: str | None = None
     seed: str | None = None
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from anyio import to_thread
 
 from everyagent.agents.adapter import Launch
+from everyagent.git.repository import find
 from everyagent.model.tools import McpLocal
 from everyagent.runtime import wall as walls
 from everyagent.runtime.wall import Wall
@@ -45,7 +46,7 @@ def _around(
 ) -> Wall:
     home = Path(environment.get("HOME") or Path.home())
     guarded = [home, *launch.hidden]
-    repository, git = _repository(launch.directory, guarded)
+    repository, git = _git(launch, guarded)
     for folder in (launch.scratch.parent, launch.scratch):
         folder.mkdir(exist_ok=True, mode=0o700)
     writable = [launch.directory, launch.scratch, *git, *_made(native)]
@@ -110,21 +111,17 @@ def _mcp_programs(launch: Launch, home: Path, guarded: Iterable[Path]) -> list[P
     return found
 
 
-def _repository(directory: Path, guarded: Iterable[Path]) -> tuple[list[Path], list[Path]]:
-    """The git repository around a directory, to read, and its git folder, to commit: also that of a worktree."""
-    for folder in (directory, *directory.parents):
-        git = folder / ".git"
-        if os.path.isfile(git):
-            _, _, named = git.read_text(errors="replace").partition("gitdir:")
-            own = folder / named.strip()
-            common = own / "commondir"
-            shared = own / common.read_text().strip() if common.is_file() else own
-            return ([folder] if not _contains(folder, guarded) else []), [own, shared.resolve()]
-        if os.path.isdir(git):
-            if folder == directory or _contains(folder, guarded):
-                return [], []
-            return [folder], [git]
-    return [], []
+def _git(launch: Launch, guarded: Iterable[Path]) -> tuple[list[Path], list[Path]]:
+    """What git needs: folders to read, and git folders to change. Links that lead out of a git folder do not count."""
+    if launch.git is not None:
+        return [launch.git.common], [path for path in launch.git.writable if os.path.realpath(path) == str(path)]
+    repository = find(launch.directory)
+    if repository is None or repository.root == repository.common.parent == launch.directory.resolve():
+        return [], []
+    shown = [repository.root] if not _contains(repository.root, guarded) else []
+    if repository.own != repository.common:
+        return shown, [repository.own, repository.common]
+    return (shown, [repository.common]) if shown else ([], [])
 
 
 def _contains(folder: Path, guarded: Iterable[Path]) -> bool:

@@ -27,6 +27,7 @@ from everyagent.model.sessions import (
 )
 from everyagent.model.usage import Usage
 from everyagent.model.webhooks import CreateWebhook, NewWebhook, ReplayWebhook, UpdateWebhook, WebhookInfo, WebhookList
+from everyagent.model.worktrees import MergedWorktree, MergeWorktree
 
 _TIME: Final = 1_767_225_600_000
 _SESSION: Final = SessionInfo(
@@ -104,6 +105,8 @@ _ALL: Final[tuple[Struct, ...]] = (
     ),
     UpdateSession(title="Fix the login page", metadata={"ticket": None}, budget_usd=10.0),
     ForkSession(session_id="another-way", sequence=30),
+    MergeWorktree(message="Fix the login"),
+    MergedWorktree(branch="main", commit="9b2c1f7e0d4a4f5f8a3c6b1d2e3f4a5b6c7d8e9f", files=["src/login.py"]),
     SendMessage(message="The login fails with an empty password. Find out why, and add a test."),
     ReplyToPermission(reply="reject", message="Run only the tests of the login."),
     ReplyToQuestion(answers=[["Yes"], ["Staging", "Production"]]),

@@ -24,6 +24,7 @@ from everyagent.api.universal import (
     sessions,
     usage,
     webhooks,
+    worktrees,
 )
 
 ROUTES: tuple[Route, ...] = tuple(
@@ -32,6 +33,7 @@ ROUTES: tuple[Route, ...] = tuple(
         health.routes,
         agents.routes,
         sessions.routes,
+        worktrees.routes,
         messages.routes,
         events.routes,
         frames.routes,

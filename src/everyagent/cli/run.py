@@ -12,6 +12,7 @@ from everyagent.cli import ask_prompts
 from everyagent.cli.daemon_connection import connect
 from everyagent.cli.daemon_options import DEFAULT_OPTIONS, DaemonOptions
 from everyagent.cli.exit_codes import CliFailure, ExitCode
+from everyagent.cli.output import say
 from everyagent.cli.policy_flags import tool_policies
 from everyagent.cli.session_flags import ask_timeout_of, attachments, environment, mcp_servers
 from everyagent.cli.terminal import TerminalLines, is_interactive
@@ -38,6 +39,7 @@ def run(
     isolation: IsolationChoice | None = None,
     offline: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     directory: Annotated[Path | None, Parameter(name=["--directory", "-C"])] = None,
+    worktree: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     env: Names = (),
     mcp: Names = (),
     attach: Annotated[tuple[Path, ...], Parameter(negative=(), show_default=False)] = (),
@@ -83,6 +85,8 @@ def run(
         What separates the agent from this machine: auto, none, namespace or container. [default: the daemon's]
     directory
         The agent's working directory. [default: the current directory]
+    worktree
+        Work in a git worktree of the directory's repository, on a new branch. `everyagent sessions merge` merges it.
     env
         A variable of the agent's environment: NAME=VALUE, or NAME for its value here. Can be given several times.
     mcp
@@ -120,6 +124,8 @@ def run(
         async with connect(options) as connection:
             session_id, created = await find_or_create(connection.client)
             turn = TerminalTurn(connection, session_id, json=options.json)
+            if worktree and not options.json:
+                say(f"Its worktree: everyagent sessions worktree {session_id} (or merge, or drop)", "dim")
             try:
                 code = ExitCode.OK if text is None else await turn.run(text, files)
                 return await talk(turn) if chat else code
@@ -146,10 +152,11 @@ def run(
             else:
                 if known.agent != agent:
                     raise CliFailure(f"Session {session} belongs to {known.agent}, not to {agent}.", ExitCode.USAGE)
-                if variables or servers or any(each is not None for each in (title, timeout, budget)):
+                given = (title, timeout, budget)
+                if variables or servers or worktree or any(each is not None for each in given):
                     raise CliFailure(
-                        f"There is a session {session} already: --env, --mcp, --title, --ask-timeout and --budget "
-                        "are for a new one.",
+                        f"There is a session {session} already: --env, --mcp, --title, --worktree, --ask-timeout and "
+                        "--budget are for a new one.",
                         ExitCode.USAGE,
                     )
                 return session, False
@@ -171,6 +178,7 @@ def run(
             title=title,
             directory=_place(directory, runner),
             runner=runner,
+            worktree=worktree,
         )
         return info.session_id, True
 

@@ -96,6 +96,9 @@ class AsyncSession:
     cancel_subagent = _SessionMethod(calls.cancel_subagent)
     terminate = _SessionMethod(calls.terminate)
     fork = _SessionMethod(calls.fork)
+    worktree = _SessionMethod(calls.worktree)
+    merge = _SessionMethod(calls.merge)
+    drop = _SessionMethod(calls.drop)
     asks = _SessionMethod(calls.asks)
     answer = _SessionMethod(calls.answer)
 
@@ -185,6 +188,9 @@ class AsyncClient:
     cancel_subagent = _Method(calls.cancel_subagent)
     terminate = _Method(calls.terminate)
     fork = _Method(calls.fork)
+    worktree = _Method(calls.worktree)
+    merge = _Method(calls.merge)
+    drop = _Method(calls.drop)
     search = _Method(calls.search)
     usage = _Method(calls.usage)
 

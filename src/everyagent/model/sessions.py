@@ -13,6 +13,7 @@ from everyagent.model.policies import UNRESTRICTED, ToolPolicies
 from everyagent.model.runners import RunnerChoice
 from everyagent.model.tools import CustomTool, McpServer
 from everyagent.model.usage import MOST_TOKENS, Usage
+from everyagent.model.worktrees import WorktreeInfo
 
 Delivery: TypeAlias = Literal["queue", "steer"]
 #: When a session ends by itself: never, with its agent's process, or after its first turn.
@@ -47,6 +48,9 @@ class CreateSession(Struct, frozen=True, kw_only=True, omit_defaults=True, renam
 
     `runner` is where the agent runs: the name of a runner, or labels that it must have; without it on the daemon's
     machine. `directory` is then on the runner's machine.
+
+    With `worktree`, the agent works in a git worktree of the repository around `directory`, on a branch of its own. It
+    begins at the last commit, without files that are not committed.
     """
 
     agent: str | None = None
@@ -72,6 +76,7 @@ class CreateSession(Struct, frozen=True, kw_only=True, omit_defaults=True, renam
     system_prompt: str | None = None
     metadata: dict[str, str] = {}
     runner: RunnerChoice | None = None
+    worktree: bool = False
 
 
 class UpdateSession(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -135,7 +140,8 @@ class SessionInfo(Struct, frozen=True, kw_only=True, rename="camel"):
     """`env` and `mcp` show what is configured, without the secrets. Times are milliseconds since 1970.
 
     `isolation` is the level of the session's agent, never `auto`; null in a session of an earlier version. `limits` and
-    `turnTimeout` are those that the session asked for. `runner` is the name of the runner of its agent.
+    `turnTimeout` are those that the session asked for. `runner` is the name of the runner of its agent. With a
+    `worktree`, `directory` is in it.
     """
 
     session_id: str
@@ -172,6 +178,7 @@ class SessionInfo(Struct, frozen=True, kw_only=True, rename="camel"):
     queued_messages: int
     forked_from: ForkOrigin | None
     runner: str | None = None
+    worktree: WorktreeInfo | None = None
 
 
 class AskInfo(Struct, frozen=True, kw_only=True, rename="camel"):

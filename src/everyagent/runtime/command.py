@@ -55,6 +55,7 @@ def start(
     directory: Path,
     stdout: int | IO[bytes],
     stderr: int | IO[bytes],
+    stdin: int | IO[bytes] = subprocess.DEVNULL,
 ) -> "subprocess.Popen[bytes]":
     """A program that must be given to `finish` by the same thread."""
     if sys.platform != "linux":
@@ -65,7 +66,7 @@ def start(
         environment=environment,
         reaper=_reaper(),
         bound=True,
-        stdin=subprocess.DEVNULL,
+        stdin=stdin,
         stdout=stdout,
         stderr=stderr,
     )

@@ -40,7 +40,7 @@ def spawn(
     limits: ProcessLimits = UNLIMITED,
     network: socket.socket | None = None,
     bound: bool = False,
-    stdin: int = subprocess.PIPE,
+    stdin: int | IO[bytes] = subprocess.PIPE,
     stdout: int | IO[bytes] = subprocess.PIPE,
     stderr: int | IO[bytes] = subprocess.PIPE,
 ) -> Spawned:

@@ -38,6 +38,7 @@ from everyagent.sessions.machine.session_mask import masked_data
 from everyagent.sessions.machine.transaction import Position, Transaction
 from everyagent.sessions.refusals import too_many_sessions
 from everyagent.sessions.runner_sessions import RunnerSessions
+from everyagent.sessions.worktrees import Worktrees
 
 _SESSION_ID = re.compile(r"[A-Za-z0-9._~:-]{1,128}")
 #: Events that a worker thread encodes at a time for a fork.
@@ -54,6 +55,7 @@ class Creation:
         log: Log,
         agents: Agents,
         launcher: Launcher,
+        worktrees: Worktrees,
         clock: Clock,
         default_agent: str,
         directory: Path,
@@ -63,6 +65,7 @@ class Creation:
         runners: RunnerSessions | None = None,
         prices: Prices = UNPRICED,
     ) -> None:
+        self._worktrees = worktrees
         self._prices = prices
         self._runners = runners or RunnerSessions()
         self._log = log
@@ -122,7 +125,16 @@ class Creation:
         )
         masker = self._launcher.masker(secrets, config)
         config, secrets = _masked(config, secrets, masker)
-        record = self._record(_checked_id(session_id), agent, choice, config, secrets)
+        session_id = _checked_id(session_id)
+        made = None
+        if request.worktree:
+            if runner is not None:
+                raise BadRequest(
+                    "A session on a runner cannot have a worktree. Leave one of both out.", field="worktree"
+                )
+            made, directory = await self._worktrees.make(session_id, config.directory)
+            config = replace(config, directory=directory, worktree=made)
+        record = self._record(session_id, agent, choice, config, secrets)
         record = replace(
             record,
             title=None if request.title is None else masker.mask_text(request.title),
@@ -134,7 +146,8 @@ class Creation:
         transaction = Transaction(Position(record), self._clock.micros(), masker=masker)
         transaction.begin_frame("from_client", msgspec.json.encode(cause), actor=current_actor())
         transaction.emit([Emission(SessionStarted(metadata=_started(agent, choice)), True)])
-        return await self._write(record, transaction.finish(), receipt, projection)
+        async with self._worktrees.unless_failed(made):
+            return await self._write(record, transaction.finish(), receipt, projection)
 
     async def fork(self, session_id: str, request: ForkSession, receipt: RecordReceipt | None) -> SessionInfo:
         """A new session with this one's past up to a sequence; its agent is seeded with the transcript."""
@@ -161,7 +174,11 @@ class Creation:
         enforceable(config.tool_policies, adapter, catalog, config.tools)
         await keepable(config.allowed_hosts, choice.permission_mode, adapter.title, catalog, config.isolation)
         secrets = self._launcher.secrets_of(origin)
-        record = self._record(_checked_id(request.session_id), agent, choice, config, secrets)
+        new_id, made = _checked_id(request.session_id), None
+        if config.worktree is not None:
+            made, directory = await self._worktrees.copy(new_id, config)
+            config = replace(config, directory=directory, worktree=made)
+        record = self._record(new_id, agent, choice, config, secrets)
         masker = self._launcher.masker(secrets, config)
         title = origin.title if request.title is None else masker.mask_text(request.title)
         record = replace(record, title=title, topic=origin.topic, metadata=origin.metadata)
@@ -169,7 +186,8 @@ class Creation:
         metadata["forked_from"] = {"session_id": session_id, "sequence": cut}
         cause = msgspec.json.encode({"request": "fork", "session_id": session_id, "sequence": cut})
         fork = Fork(record, metadata, cause, self._clock, masker)
-        return await self._write(record, await self._forked(origin.number, cut, fork), receipt)
+        async with self._worktrees.unless_failed(made):
+            return await self._write(record, await self._forked(origin.number, cut, fork), receipt)
 
     async def _forked(self, session: int, cut: int, fork: Fork) -> Append:
         """Encoded in slices by worker threads: a long past would stop the event loop for seconds."""

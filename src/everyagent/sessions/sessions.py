@@ -65,6 +65,7 @@ from everyagent.sessions.services import Services
 from everyagent.sessions.supervisor import Supervisor
 from everyagent.sessions.tool_calls import call_tool
 from everyagent.sessions.usage_report import UsageRequest, usage_report
+from everyagent.sessions.worktrees import Worktrees
 
 
 class EventsRequest(Struct, frozen=True, kw_only=True):
@@ -90,9 +91,11 @@ class Sessions:
         creation: Creation,
         launcher: Launcher,
         services: Services,
+        worktrees: Worktrees,
     ) -> None:
         self.agents = agents
         self.services = services
+        self.worktrees = worktrees
         self._launcher = launcher
         self._log = log
         self._supervisor = supervisor
@@ -171,11 +174,16 @@ class Sessions:
                 await actor.terminate()
         await self._launcher.scratch.remove(record.number)
 
-    async def delete(self, session_id: str) -> None:
-        """End it, then delete it with all its events."""
+    async def delete(self, session_id: str) -> str | None:
+        """End it, then delete it with all its events. Returns where its worktree's work is, if it was not merged."""
         await self.terminate(session_id)
+        left = await self.worktrees.release(await self._log.session(session_id))
         await self._supervisor.forget(session_id)
         await self._log.delete(session_id)
+        return left
+
+    async def drop_worktree(self, session_id: str, *, discard: bool) -> None:
+        await self.worktrees.drop(session_id, self.terminate, discard=discard)
 
     async def delete_unused(self, session_id: str) -> bool:
         """Delete it unless something happens in it: a turn, an ask, a waiting message, or an agent that runs."""

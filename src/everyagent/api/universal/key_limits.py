@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from everyagent.api.context import ApiSettings
 from everyagent.errors import Forbidden
+from everyagent.git.repository import find
 from everyagent.model.principals import OWNER_ID, current
 from everyagent.model.sessions import CreateSession, SendMessage
 
@@ -36,7 +37,18 @@ def checked_creation(request: CreateSession, settings: ApiSettings) -> CreateSes
             field="directory",
         )
     refuse_data_folder(directory, settings)
+    repository = find(directory) if request.worktree else None
+    if repository is not None and (repository.borrows or not _within(root, repository.root, repository.common)):
+        raise Forbidden(
+            f"The git repository of {str(directory)!r} has parts outside of {root}, so an API key cannot have a "
+            "worktree of it. Choose another directory, or leave `worktree` out.",
+            field="worktree",
+        )
     return replace(request, directory=str(directory))
+
+
+def _within(root: Path, *folders: Path) -> bool:
+    return all(folder.is_relative_to(root.resolve()) for folder in folders)
 
 
 def checked_message(message: SendMessage) -> SendMessage:

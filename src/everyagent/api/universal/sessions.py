@@ -15,6 +15,8 @@ from everyagent.errors import (
     AgentNotInstalled,
     BadRequest,
     Forbidden,
+    GitFailed,
+    NoRepository,
     SessionExists,
     SessionHasEnded,
     SessionNotFound,
@@ -98,6 +100,8 @@ _CREATE_ERRORS = (
     UnsupportedChoice,
     AgentNotInstalled,
     AgentFailed,
+    NoRepository,
+    GitFailed,
     StorageFull,
     Unavailable,
 )
@@ -131,8 +135,9 @@ async def update_session(call: Call[Nothing, UpdateSession]) -> SessionInfo:
 
 @routes.add("DELETE", "/v1/sessions/{session_id}", SessionNotFound, StorageFull)
 async def delete_session(call: Call[Nothing, Nothing]) -> None:
-    """Stop a session and delete all its data."""
-    await call.sessions.delete(call.path["session_id"])
+    """Stop a session and delete all its data. Work in its worktree that was not merged stays on a branch."""
+    left = await call.sessions.delete(call.path["session_id"])
+    call.warnings += [left] if left else []
 
 
 @routes.add("POST", "/v1/sessions/{session_id}/cancel", SessionNotFound, StorageFull, effect=True)

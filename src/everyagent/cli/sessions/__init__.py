@@ -38,6 +38,21 @@ app.command(
     help="Copy a session and print the id of the copy, which continues separately.",
 )
 app.command(
+    "everyagent.cli.sessions.worktree:worktree",
+    name="worktree",
+    help="Show a session's git worktree and what is not merged yet.",
+)
+app.command(
+    "everyagent.cli.sessions.worktree:merge",
+    name="merge",
+    help="Merge the work of a session's worktree into a branch.",
+)
+app.command(
+    "everyagent.cli.sessions.worktree:drop",
+    name="drop",
+    help="End a session and remove its worktree and its branches.",
+)
+app.command(
     "everyagent.cli.sessions.export:export",
     name="export",
     help="Export a session as Markdown, HTML, JSONL or a test case.",

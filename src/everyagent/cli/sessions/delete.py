@@ -31,7 +31,8 @@ def delete(
         confirm(sessions)
     with options.client() as client:
         for session in sessions:
-            client.delete(session)
+            if left := client.delete(session):
+                say(f"{session}: {left}")
     if options.json:
         print_json({"deleted": sessions})
     else:

@@ -65,6 +65,7 @@ def _facts(info: SessionInfo) -> list[tuple[str, str]]:
         ("ask timeout", _ask_timeout(info.ask_timeout)),
         ("budget", _budget(info)),
         ("directory", info.directory),
+        ("worktree", f"{info.worktree.branch} of {info.worktree.repository}" if info.worktree else None),
         ("native id", info.native_session_id),
         ("forked from", f"{origin.session_id} at {origin.sequence}" if origin else None),
         ("created", age(info.created_at)),

@@ -53,6 +53,7 @@ from everyagent.client.calls.webhooks import (
     webhook,
     webhooks,
 )
+from everyagent.client.calls.worktrees import drop, merge, worktree
 
 __all__ = [
     "DecodedEvents",
@@ -72,6 +73,7 @@ __all__ = [
     "delete",
     "delete_file",
     "deliveries",
+    "drop",
     "event_page",
     "export",
     "feed",
@@ -84,6 +86,7 @@ __all__ = [
     "list_files",
     "make_directory",
     "me",
+    "merge",
     "metrics",
     "models",
     "modes",
@@ -118,5 +121,6 @@ __all__ = [
     "webhook",
     "webhooks",
     "withdraw",
+    "worktree",
     "write_file",
 ]

@@ -84,6 +84,7 @@ def create(
     system_prompt: str | None = None,
     metadata: Mapping[str, str] | None = None,
     runner: RunnerChoice | None = None,
+    worktree: bool = False,
 ) -> ApiCall[SessionInfo]:
     """Create a session. Without an id the daemon generates one; without an agent it uses its default agent."""
     request = CreateSession(
@@ -97,6 +98,7 @@ def create(
         env=dict(env or {}),
         secrets=dict(secrets or {}),
         runner=runner,
+        worktree=worktree,
         mcp=dict(mcp or {}),
         tools=list(tools),
         tool_policies=tool_policies,
@@ -145,9 +147,9 @@ def update(
     return ApiCall(method="PATCH", path=call.path, decode=_info, body=call.body)
 
 
-def delete(session_id: str) -> ApiCall[None]:
-    """Delete a session with its events and frames."""
-    return ApiCall(method="DELETE", path=path("sessions", session_id), decode=nothing)
+def delete(session_id: str) -> ApiCall[str | None]:
+    """Delete a session with its events and frames. Returns where its work is, if its worktree had some to merge."""
+    return ApiCall(method="DELETE", path=path("sessions", session_id), decode=_warning)
 
 
 def send(
@@ -205,6 +207,10 @@ def fork(
 def search(text: str, *, session_id: str | None = None, limit: int | None = None) -> ApiCall[list[SearchHit]]:
     """Search the transcripts of all sessions, or of one."""
     return get(path("search"), _hit_list, params(q=text, session=session_id, limit=limit))
+
+
+def _warning(response: ApiResponse) -> str | None:
+    return response.headers.get("x-everyagent-warning")
 
 
 def _item_id(response: ApiResponse) -> str:

@@ -42,4 +42,5 @@ def info_of(record: SessionRecord) -> SessionInfo:
         queued_messages=record.queued_inputs,
         forked_from=config.forked_from,
         runner=config.runner,
+        worktree=config.worktree.info if config.worktree else None,
     )

@@ -3,6 +3,7 @@
 import msgspec
 from msgspec import Struct
 
+from everyagent.git.worktree import Worktree
 from everyagent.log.log import SessionRecord
 from everyagent.model.asks import AskTimeout
 from everyagent.model.isolation import Isolation
@@ -29,10 +30,13 @@ class SessionConfig(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `system_messages` came with turns: they follow the system prompt. Secrets in them are masked.
 
+    With a `worktree`, `directory` is in it.
+
     The agent runs on the machine of `runner`, if that is set. `runner_mark` is how far its conversation is in the log.
     """
 
     directory: str
+    worktree: Worktree | None = None
     system_prompt: str | None = None
     system_messages: list[str] = []
     tools: list[CustomTool] = []

@@ -10,8 +10,9 @@ from secrets import token_urlsafe
 import msgspec
 from msgspec.structs import replace
 
-from everyagent.agents.adapter import ALWAYS_HOOKED, Launch, joined_instructions
+from everyagent.agents.adapter import ALWAYS_HOOKED, GitFolders, Launch, joined_instructions
 from everyagent.errors import VaultError
+from everyagent.git.worktree import Worktree, branch_folders
 from everyagent.log.intact_events import intact_events
 from everyagent.log.log import EventQuery, Input, Log, SessionRecord
 from everyagent.logs import get_logger
@@ -96,6 +97,7 @@ class Launcher:
             containers=self._isolation.containers if isolation == "container" else None,
             limits=ProcessLimits(limits, (Path(config.directory), scratch) if limits.disk else ()),
             hidden=(self.scratch.data_folder,),
+            git=None if config.worktree is None else _git_folders(config.worktree),
             native_session_id=record.native_session_id,
             seed=await self._seed(record) if fresh else None,
         )
@@ -148,3 +150,10 @@ class Launcher:
                 entries.extend(transcriber.feed(decode_event(stored.body)))
         entries.extend(transcriber.finish())
         return as_seed(entries) if entries else None
+
+
+def _git_folders(worktree: Worktree) -> GitFolders:
+    """Files, commits and branches of the worktree, and nothing that other checkouts run or read as settings."""
+    common = Path(worktree.common)
+    folders = (Path(worktree.folder), Path(worktree.own), common / "objects")
+    return GitFolders(common=common, writable=(*folders, *branch_folders(worktree)))
