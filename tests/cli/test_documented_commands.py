@@ -225,7 +225,7 @@ def test_the_example_of_worktrees_works(shell: Shell):
     repository = shell.folder / "repository"
     commit = "git -c user.name=A -c user.email=a@example.org commit -q --allow-empty -m First"
     shell.paste(f"git init -q {repository}\ncd {repository}\n{commit}", {})
-    shell.paste(f"cd {repository}\n{begin}", {"claude": "mock", "Fix the failing test": "[diff]"})
+    shell.paste(f"cd {repository}\n{begin}", {"claude": "mock", "Fix the failing test": "[hello]"})
     session = shell.paste("everyagent sessions list --limit 1 --json", {})
     session_id = json.loads(session)["sessions"][0]["sessionId"]
     printed = [shell.paste(line, {"SESSION": session_id}) for line in later]

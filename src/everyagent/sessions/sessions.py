@@ -2,10 +2,8 @@
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
-from typing import Literal
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from everyagent.clock import millis
@@ -41,6 +39,7 @@ from everyagent.model.usage import UsageReport
 from everyagent.runtime import command
 from everyagent.sessions.ask_deadlines import deadline_of
 from everyagent.sessions.creation import Creation, InfoReceipt, with_info
+from everyagent.sessions.history.events_request import EventsRequest
 from everyagent.sessions.history.export import Export, ExportFormat, open_export
 from everyagent.sessions.history.info import info_of
 from everyagent.sessions.history.tails import Tails, feed_position, type_numbers
@@ -66,19 +65,6 @@ from everyagent.sessions.supervisor import Supervisor
 from everyagent.sessions.tool_calls import call_tool
 from everyagent.sessions.usage_report import UsageRequest, usage_report
 from everyagent.sessions.worktrees import Worktrees
-
-
-class EventsRequest(Struct, frozen=True, kw_only=True):
-    """`after` is the last sequence seen; times are RFC 3339."""
-
-    after: int = 0
-    limit: int = 1000
-    types: Sequence[str] = ()
-    order: Literal["asc", "desc"] = "asc"
-    since: int | None = None
-    until: int | None = None
-    raw: bool = False
-    text: str = ""
 
 
 class Sessions:
