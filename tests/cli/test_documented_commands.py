@@ -227,6 +227,6 @@ def test_the_example_of_worktrees_works(shell: Shell):
     shell.paste(f"git init -q {repository}\ncd {repository}\n{commit}", {})
     shell.paste(f"cd {repository}\n{begin}", {"claude": "mock", "Fix the failing test": "[hello]"})
     session = shell.paste("everyagent sessions list --limit 1 --json", {})
-    session_id = json.loads(session)["sessions"][0]["sessionId"]
+    session_id = json.loads(session)[0]["sessionId"]
     printed = [shell.paste(line, {"SESSION": session_id}) for line in later]
     assert "everyagent/" in printed[0]
