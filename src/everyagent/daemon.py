@@ -157,6 +157,7 @@ async def sessions_of(
                 clock=clock,
                 default_agent=settings.default_agent,
                 directory=Path.cwd(),
+                key_directory=settings.key_directory or Path.cwd(),
                 isolation=isolation,
                 limits=limits,
                 max_sessions=policy.max_sessions,

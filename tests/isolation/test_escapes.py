@@ -68,6 +68,17 @@ def test_variables_of_a_session_take_effect_only_behind_the_wall(daemon: WalledD
     assert not list(daemon.data.glob("loaded.*"))
 
 
+def test_files_that_a_session_names_are_not_the_daemons(daemon: WalledDaemon) -> None:
+    """Neither in a session of the owner nor in one of an API key, which may name its own files only."""
+    work, secrets = daemon.base / "work", [daemon.data / "vault.key", daemon.data / "token"]
+    env = {"KEY": str(secrets[0]), "TOKEN_FILE": str(secrets[1]), "PATH": f"{daemon.data}:{os.environ['PATH']}"}
+    server = {"type": "local", "command": ["/usr/bin/env", *map(str, secrets)]}
+    session = daemon.session(work, env=env, mcp={"server": server})
+    for secret in secrets:
+        assert secret.exists()
+        assert daemon.shell(session, f"cat {secret} >/dev/null 2>&1 && echo seen || echo absent").strip() == "absent"
+
+
 def test_without_a_wall_attempts_succeed(daemon: WalledDaemon) -> None:
     """So the attempts are able to succeed."""
     names = ("read_the_token", "read_the_vault_key", "read_another_session", "see_the_daemon", "read_through_dots")

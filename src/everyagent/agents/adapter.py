@@ -152,6 +152,7 @@ class Launch(Struct, frozen=True, kw_only=True):
       `tools_token` and `hook_token`. The agent does not get them from here.
     * `hosts` are the only hosts that commands may reach; None for no limit. An agent without a sandbox of its own must
       then run its commands in `shell`, even if its settings name another one.
+    * Behind a wall, paths that the session's `env` and `mcp` name are shown; only those in `confined_to`, if it is set.
     * `git` are the folders that git needs for a session with a worktree of its own.
     * `isolation` is the level at which the agent's processes run. Behind a wall (`walls.py`), `hidden` paths are not
       there. `containers` is set for the level `container`. `limits` are those of the processes.
@@ -182,6 +183,7 @@ class Launch(Struct, frozen=True, kw_only=True):
     limits: ProcessLimits = UNLIMITED
     hidden: tuple[Path, ...] = ()
     git: GitFolders | None = None
+    confined_to: Path | None = None
     native_session_id: str | None = None
     seed: str | None = None
 

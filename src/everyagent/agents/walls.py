@@ -2,12 +2,14 @@
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from anyio import to_thread
 
 from everyagent.agents.adapter import Launch
+from everyagent.errors import AgentFailed
 from everyagent.git.repository import find
 from everyagent.model.tools import McpLocal
 from everyagent.runtime import wall as walls
@@ -44,24 +46,34 @@ def _around(
     native: Iterable[Path],
     needed: Iterable[Path],
 ) -> Wall:
+    if os.path.realpath(launch.directory) != str(launch.directory):
+        raise AgentFailed(
+            f"The session's directory {str(launch.directory)!r} has become a symbolic link, or lies in one. Put the "
+            "folder back, or create another session."
+        )
+    native = list(native)
+    for path in native:
+        _require_own(path, launch)
     home = Path(environment.get("HOME") or Path.home())
     guarded = [home, *launch.hidden]
     repository, git = _git(launch, guarded)
     for folder in (launch.scratch.parent, launch.scratch):
         folder.mkdir(exist_ok=True, mode=0o700)
     writable = [launch.directory, launch.scratch, *git, *_made(native)]
-    folders = walls.programs(environment.get("PATH", os.defpath), home, launch.hidden)
+    may_name = partial(_may_name, launch=launch, writable=[*map(str, writable)])
+    folders = walls.programs(_searched(environment, launch, may_name), home, launch.hidden)
     if launch.containers:
         folders = [folder for folder in folders if not any(walls.below(str(folder), each) for each in walls.SYSTEM)]
+    others = {name: value for name, value in environment.items() if name not in launch.env}
     read_only = [
         *needed,
         *(_program(program, home, launch.hidden) if program else ()),
         *folders,
-        *_named(launch.env, guarded, folders=True),
-        *_named(environment, guarded, folders=False),
-        *(Path(environment[name]) for name in ("SSL_CERT_DIR",) if name in environment),
-        *(home / name for name in _GIT_SETTINGS),
-        *_mcp_programs(launch, home, guarded),
+        *filter(may_name, _named(launch.env, guarded, folders=True)),
+        *_named(others, guarded, folders=False),
+        *_mcp_programs(launch, home, guarded, may_name),
+        *(Path(others[name]) for name in ("SSL_CERT_DIR",) if name in others),
+        *(home / name for name in _GIT_SETTINGS if "HOME" not in launch.env or may_name(home / name)),
         *repository,
     ]
     podman = None
@@ -70,6 +82,45 @@ def _around(
 
         podman = Podman.of(launch.containers)
     return walls.build(home=home, read_only=read_only, writable=writable, hidden=launch.hidden, podman=podman)
+
+
+def _may_name(path: Path, *, launch: Launch, writable: Sequence[str]) -> bool:
+    """Whether the session's creator may have a path shown by naming it: nothing of the daemon's.
+
+    An agent can make links in its folders, so they may lead outside only to a Python, as those of virtual environments.
+    """
+    real = os.path.realpath(path)
+    if any(walls.below(real, os.path.realpath(each)) for each in launch.hidden):
+        return False
+    if launch.confined_to is not None and not walls.below(real, os.path.realpath(launch.confined_to)):
+        return False
+    return not walls.is_led_by(str(path), writable) or _is_python(Path(real))
+
+
+def _searched(environment: Mapping[str, str], launch: Launch, may_name: Callable[[Path], bool]) -> str:
+    """The folders of the PATH. Those that only the session's PATH has are named by its creator."""
+    path, ours = environment.get("PATH", os.defpath), os.environ.get("PATH", os.defpath).split(":")
+    if "PATH" not in launch.env:
+        return path
+    return ":".join(each for each in path.split(":") if each in ours or may_name(Path(each)))
+
+
+def _require_own(native: Path, launch: Launch) -> None:
+    """Refuses folders of the agent's own that variables of an API key's session lead to another place."""
+    if launch.confined_to is None or walls.below(os.path.realpath(native), os.path.realpath(launch.confined_to)):
+        return
+    for name, value in launch.env.items():
+        if value.startswith("/") and walls.below(os.path.realpath(native), os.path.realpath(value)):
+            raise AgentFailed(
+                f"The variable {name} leads the agent's own files to {str(native)!r}. In a session of an API key, that "
+                f"must be in {str(launch.confined_to)!r}."
+            )
+
+
+def _is_python(program: Path) -> bool:
+    """Whether it is the interpreter of an installation: an agent cannot make one outside of its folders."""
+    prefix = program.parent.parent
+    return program.name.startswith("python") and any(prefix.glob("lib/python3.*/os.py"))
 
 
 def shared_scratch(launch: Launch) -> Path:
@@ -97,13 +148,13 @@ def _named(variables: Mapping[str, str], guarded: Iterable[Path], *, folders: bo
     return found
 
 
-def _mcp_programs(launch: Launch, home: Path, guarded: Iterable[Path]) -> list[Path]:
+def _mcp_programs(launch: Launch, home: Path, guarded: Iterable[Path], may_name: Callable[[Path], bool]) -> list[Path]:
     """The programs of the session's MCP servers, the files in their arguments, and the folders of both."""
     found: list[Path] = []
     for server in launch.mcp.values():
         if isinstance(server, McpLocal):
             words = [word for word in (*server.command, server.cwd or "", *server.env.values()) if word.startswith("/")]
-            for word in words:
+            for word in filter(lambda word: may_name(Path(word)), words):
                 folder = Path(word) if os.path.isdir(word) else Path(word).parent
                 found += (
                     [Path(word)] if _contains(folder, guarded) else [folder, *_program(Path(word), home, launch.hidden)]
@@ -117,6 +168,9 @@ def _git(launch: Launch, guarded: Iterable[Path]) -> tuple[list[Path], list[Path
         return [launch.git.common], [path for path in launch.git.writable if os.path.realpath(path) == str(path)]
     repository = find(launch.directory)
     if repository is None or repository.root == repository.common.parent == launch.directory.resolve():
+        return [], []
+    confined = launch.confined_to and launch.confined_to.resolve()
+    if confined and not (repository.root.is_relative_to(confined) and repository.common.is_relative_to(confined)):
         return [], []
     shown = [repository.root] if not _contains(repository.root, guarded) else []
     if repository.own != repository.common:

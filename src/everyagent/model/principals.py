@@ -43,6 +43,11 @@ class Principal(Struct, frozen=True, kw_only=True):
     def key_id(self) -> str:
         return self.actor.key_id if self.actor else ""
 
+    @property
+    def limited(self) -> bool:
+        """Whether it is an API key, not the owner's token or the daemon."""
+        return self.key_id not in ("", OWNER_ID, DAEMON_ID)
+
     def sees(self, workspace: str) -> bool:
         return self.workspace is None or self.workspace == workspace
 

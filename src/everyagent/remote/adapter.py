@@ -68,6 +68,7 @@ def _remote(agent: str, launch: Launch, isolation: Isolation | None) -> RemoteLa
         hosts=None if launch.hosts is None else [*launch.hosts],
         isolation=isolation,
         limits=launch.limits.values,
+        confined=launch.confined_to is not None,
         native_session_id=launch.native_session_id,
         seed=launch.seed,
     )

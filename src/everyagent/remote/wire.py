@@ -61,7 +61,8 @@ class Hello(Struct, frozen=True, kw_only=True):
 class RemoteLaunch(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A `Launch` without what the runner decides itself: folders, and the address of the tools.
 
-    `directory` is on the runner's machine; empty for the runner's own. So is `isolation`, if it is not named.
+    `directory` is on the runner's machine; empty for the runner's own. So is `isolation`, if it is not named. With
+    `confined`, the session's creator may name files in the runner's folder only.
     """
 
     agent: str
@@ -83,6 +84,7 @@ class RemoteLaunch(Struct, frozen=True, kw_only=True, omit_defaults=True):
     hosts: list[str] | None = None
     isolation: Isolation | None = None
     limits: AgentLimits = NO_LIMITS
+    confined: bool = False
     native_session_id: str | None = None
     seed: str | None = None
 

@@ -144,6 +144,7 @@ class Host:
             hosts=None if launch.hosts is None else tuple(launch.hosts),
             isolation=await self._level(launch.isolation),
             limits=ProcessLimits(limits, (directory, scratch) if limits.disk else ()),
+            confined_to=self._settings.directory.resolve() if launch.confined else None,
             hidden=(self._settings.data_dir.resolve(), self._settings.folder.resolve()),
             native_session_id=launch.native_session_id,
             seed=launch.seed,

@@ -73,7 +73,8 @@ def build(
 ) -> Wall:
     """The wall of a program. A deeper path wins over a shallower one, but nothing below a writable path is read-only.
 
-    Paths that do not exist are left out. `hidden` paths are covered if a shown path contains them. With `podman`, the
+    Paths that do not exist are left out. `hidden` paths are covered if a shown path contains them; only the programs
+    among `read_only` may be below one. With `podman`, the
     system's files are those of an image. Blocking.
     """
     words: dict[str, str] = {}
@@ -92,8 +93,10 @@ def build(
     for path in (*system, *(each for each in _interpreter() if each not in SYSTEM)):
         add("ro", path)
     changeable = [os.path.realpath(path) for path in wanted]
+    covered = [os.path.realpath(path) for path in hidden]
     for path in map(str, read_only):
-        if not any(below(os.path.realpath(path), each) for each in changeable):
+        real = os.path.realpath(path)
+        if not any(below(real, each) for each in changeable) or any(below(real, each) for each in covered):
             add("ro", path)
     resolver = os.path.realpath("/etc/resolv.conf")
     if not resolver.startswith("/etc/") and not podman:
@@ -165,6 +168,13 @@ def _shown(path: str, steps: Sequence[tuple[str, str]]) -> bool:
 
 def _depth(path: str) -> int:
     return 0 if path == "/" else path.count("/")
+
+
+def is_led_by(path: str, folders: Iterable[str]) -> bool:
+    """Whether a symbolic link in one of the folders is on the way of a path, so that whoever made it chose its end."""
+    links: dict[str, str] = {}
+    _resolved(path, links)
+    return any(below(link, os.path.realpath(folder)) for link in links for folder in folders)
 
 
 def below(path: str, above: str) -> bool:

@@ -19,7 +19,7 @@ from everyagent.model.ids import new_id
 from everyagent.model.limits import NO_LIMITS, AgentLimits
 from everyagent.model.parts import Json
 from everyagent.model.prices import UNPRICED, Prices
-from everyagent.model.principals import current_actor
+from everyagent.model.principals import current, current_actor
 from everyagent.model.sessions import CreateSession, ForkOrigin, ForkSession, SessionInfo
 from everyagent.sessions.history.fork import Fork
 from everyagent.sessions.history.info import info_of
@@ -59,6 +59,7 @@ class Creation:
         clock: Clock,
         default_agent: str,
         directory: Path,
+        key_directory: Path,
         isolation: IsolationPolicy = DEFAULT_ISOLATION,
         limits: AgentLimits = NO_LIMITS,
         max_sessions: int = 0,
@@ -74,6 +75,7 @@ class Creation:
         self._clock = clock
         self._default_agent = default_agent
         self._default_directory = directory
+        self._key_directory = key_directory
         self._isolation = isolation
         self._limits = limits
         self._max_sessions = max_sessions
@@ -119,6 +121,7 @@ class Creation:
             env=sorted({**request.env, **_checked_secrets(request)}),
             mcp=redacted(request.mcp),
             runner=runner,
+            confined_to=self._confinement(),
         )
         secrets = SessionSecrets(
             env={**request.env, **request.secrets}, secrets=sorted(request.secrets), mcp=request.mcp
@@ -171,6 +174,7 @@ class Creation:
         config = replace(
             config_of(origin), forked_from=forked_from, lifetime="open", answered=AnsweredIds(), runner_mark=None
         )
+        config = replace(config, confined_to=self._confinement() or config.confined_to)
         enforceable(config.tool_policies, adapter, catalog, config.tools)
         await keepable(config.allowed_hosts, choice.permission_mode, adapter.title, catalog, config.isolation)
         secrets = self._launcher.secrets_of(origin)
@@ -235,6 +239,9 @@ class Creation:
             model=choice.model,
             variant=choice.variant,
         )
+
+    def _confinement(self) -> str | None:
+        return str(self._key_directory.resolve()) if current().limited else None
 
     def _directory(self, asked: str | None) -> str:
         directory = Path(asked).expanduser() if asked else self._default_directory

@@ -11,18 +11,13 @@ from msgspec.structs import replace
 from everyagent.api.context import ApiSettings
 from everyagent.errors import Forbidden
 from everyagent.git.repository import find
-from everyagent.model.principals import OWNER_ID, current
+from everyagent.model.principals import current
 from everyagent.model.sessions import CreateSession, SendMessage
-
-
-def is_limited() -> bool:
-    """Whether the request was made with a key, not with the owner's token."""
-    return current().key_id not in ("", OWNER_ID)
 
 
 def checked_creation(request: CreateSession, settings: ApiSettings) -> CreateSession:
     """The request with a directory that a key may use. Raises `Forbidden`."""
-    if not is_limited():
+    if not current().limited:
         return request
     if request.isolation == "none":
         raise Forbidden("An API key cannot turn off isolation. Leave `isolation` out.", field="isolation")
@@ -52,7 +47,7 @@ def _within(root: Path, *folders: Path) -> bool:
 
 
 def checked_message(message: SendMessage) -> SendMessage:
-    if is_limited() and any(each.path is not None for each in message.attachments):
+    if current().limited and any(each.path is not None for each in message.attachments):
         raise Forbidden(
             "An API key cannot attach files by `path`. Send their `data`, or upload them and send their `fileId`.",
             field="attachments",
@@ -63,7 +58,7 @@ def checked_message(message: SendMessage) -> SendMessage:
 def refuse_data_folder(directory: Path, settings: ApiSettings) -> None:
     """A folder with the daemon's data in it is not for keys: its files have the owner's token among them."""
     data = settings.data_dir
-    if is_limited() and data is not None and data.resolve().is_relative_to(directory.resolve()):
+    if current().limited and data is not None and data.resolve().is_relative_to(directory.resolve()):
         raise Forbidden(
             "This folder contains the daemon's data, so an API key cannot use it. Use a folder below it.",
             field="directory",

@@ -14,9 +14,9 @@ from anyio import to_thread
 
 from everyagent.api.universal.atomic_write import AtomicWrite
 from everyagent.api.universal.confined_directory import ConfinedDirectory
-from everyagent.api.universal.key_limits import is_limited
 from everyagent.api.universal.session_requests import SkillSource
 from everyagent.errors import BadRequest, EveryagentError, Forbidden, TooLarge
+from everyagent.model.principals import current
 from everyagent.model.tools import SKILL_FOLDERS
 
 MAX_BYTES = 64 << 20
@@ -58,7 +58,7 @@ async def fetched(sources: list[SkillSource]) -> AsyncGenerator[FetchedSkills]:
 async def _folder(source: SkillSource, scratch: Path) -> Path:
     """The folder of a source; a repository is cloned into `scratch`."""
     if source.type == "local":
-        if is_limited():
+        if current().limited:
             raise Forbidden("An API key cannot name folders of the machine. Use a git repository.", field="skills")
         root = Path(source.source).expanduser()
         if not root.is_absolute():

@@ -30,13 +30,15 @@ class SessionConfig(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `system_messages` came with turns: they follow the system prompt. Secrets in them are masked.
 
-    With a `worktree`, `directory` is in it.
+    With a `worktree`, `directory` is in it. Files that the request named are shown to the agent behind its wall only in
+    the folder `confined_to`, if that is set: an API key created the session.
 
     The agent runs on the machine of `runner`, if that is set. `runner_mark` is how far its conversation is in the log.
     """
 
     directory: str
     worktree: Worktree | None = None
+    confined_to: str | None = None
     system_prompt: str | None = None
     system_messages: list[str] = []
     tools: list[CustomTool] = []

@@ -97,6 +97,7 @@ class Launcher:
             containers=self._isolation.containers if isolation == "container" else None,
             limits=ProcessLimits(limits, (Path(config.directory), scratch) if limits.disk else ()),
             hidden=(self.scratch.data_folder,),
+            confined_to=None if config.confined_to is None else Path(config.confined_to),
             git=None if config.worktree is None else _git_folders(config.worktree),
             native_session_id=record.native_session_id,
             seed=await self._seed(record) if fresh else None,
