@@ -29,7 +29,7 @@ from everyagent.runtime.framing import Line
 from everyagent.sessions.machine.sequencer import Sequencer
 from tests.agents.acp import recorded_agents
 from tests.agents.sequenced_session import SequencedSession, violations
-from tests.torture.decoders import DECODERS, transcripts
+from tests.torture.decoders import ALWAYS_IN_TURN, DECODERS, transcripts
 
 
 def sent(frames: Sequence[DecodedFrame]) -> list[DecodedFrame]:
@@ -91,6 +91,8 @@ def played(
     decode = DECODERS[agent]()
     session.prompted()
     for number, body in enumerate(lines):
+        if agent in ALWAYS_IN_TURN and not session.order.turn_id:
+            session.prompted()
         if number in restarts and isinstance(session, RemoteSession):
             session.restart()
         for draft in decode(Line(body)).drafts:

@@ -63,6 +63,8 @@ def _acp(agent: str) -> Decode:
     return decode
 
 
+#: Agents of the Agent Client Protocol, whose decoders are in a turn at all times here.
+ALWAYS_IN_TURN = ("copilot", "gemini", "qwen", "kimi", "goose")
 #: Makes a decoder without any history.
 DECODERS: dict[str, Callable[[], Decode]] = {
     "amp": lambda: AmpDecoder().decode,
@@ -70,7 +72,7 @@ DECODERS: dict[str, Callable[[], Decode]] = {
     "codex": _codex,
     "mock": lambda: mock.decode,
     "opencode": _opencode,
-    **{agent: partial(_acp, agent) for agent in ("copilot", "gemini", "qwen", "kimi", "goose")},
+    **{agent: partial(_acp, agent) for agent in ALWAYS_IN_TURN},
 }
 
 _MOCK_LINES = (
