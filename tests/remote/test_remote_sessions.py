@@ -116,13 +116,10 @@ async def test_a_message_with_reasoning_goes_on_after_a_restart_of_the_daemon(tm
             [("reasoning", "so")],
         ]
         deltas = [event["data"] for event in events if event["type"] == "item.delta"]
-        assert [(one["item_id"], one["delta"], one["content_index"]) for one in deltas[-5:]] == [
-            (done[-3]["item_id"], "why", 0),
-            (done[-3]["item_id"], " not", 1),
-            (done[-2]["item_id"], "a ", 0),
-            (done[-2]["item_id"], "b ", 0),
-            (done[-1]["item_id"], "so", 0),
-        ]
+        # A letter with which a secret begins is held back until the next one, so pieces are not as they came.
+        for one, whole in zip(done[-3:], ("why not", "a b ", "so"), strict=True):
+            assert "".join(each["delta"] for each in deltas if each["item_id"] == one["item_id"]) == whole
+        assert {each["item_id"] for each in deltas if each["content_index"] == 1} == {done[-3]["item_id"]}
 
 
 async def test_a_message_that_was_lost_with_the_daemon_is_sent_again(tmp_path: Path) -> None:
