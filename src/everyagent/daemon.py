@@ -37,6 +37,7 @@ from everyagent.private_files import private_folder
 from everyagent.runtime.memory_tuning import tune
 from everyagent.runtime.reaper import Reaper
 from everyagent.sessions import Agents, Sessions
+from everyagent.sessions.checkpoints import Checkpoints
 from everyagent.sessions.creation import Creation
 from everyagent.sessions.launch.isolation import IsolationPolicy
 from everyagent.sessions.launch.known_secrets import environment_secrets
@@ -137,6 +138,7 @@ async def sessions_of(
                 limits,
             )
             worktrees = Worktrees(settings.data_dir.resolve(), log)
+            checkpoints = Checkpoints(settings.data_dir.resolve(), log)
             managed = managed or LazyManaged()
             supervisor = Supervisor(
                 log=log,
@@ -148,6 +150,7 @@ async def sessions_of(
                 prices=prices,
                 projections=managed,
                 runners=runners,
+                checkpoints=checkpoints,
             )
             creation = Creation(
                 log=log,
@@ -185,6 +188,7 @@ async def sessions_of(
                 launcher=launcher,
                 services=services,
                 worktrees=worktrees,
+                checkpoints=checkpoints,
             )
 
             def charged(session: int, charges: Sequence[Charge]) -> None:
@@ -225,6 +229,7 @@ async def sessions_of(
                 await webhooks.refresh()
                 tasks.start_soon(keep_running, "sweep", supervisor.sweep)
                 tasks.start_soon(keep_running, "sweep of worktrees", worktrees.sweep)
+                tasks.start_soon(keep_running, "sweep of checkpoints", checkpoints.sweep, log.session_by_number)
                 tasks.start_soon(keep_running, "deployments", managed.run_deployments, log)
                 yield sessions
             finally:

@@ -1,4 +1,4 @@
-"""`everyagent run --worktree`, and the commands that show, merge and drop the worktree of a session."""
+"""`everyagent run --worktree` and `--checkpoints`, and the commands that merge, drop and rewind."""
 
 import json
 from pathlib import Path
@@ -44,3 +44,15 @@ def test_a_directory_without_a_repository_is_an_error_that_says_what_to_do(cli: 
     refused = cli("run", "mock", "[hello]", "--worktree", "-C", str(tmp_path))
     assert refused.code != 0
     assert "git init" in refused.err
+
+
+def test_a_rewind_brings_back_files(cli: Cli, client: Client, tmp_path: Path):
+    words = ("--checkpoints", "--permission-mode", "bypass", "-C", str(tmp_path), "--session", "rewound")
+    assert cli("run", "mock", '[tool name=bash command="echo one > a.txt"]', *words).code == 0
+    end = client.session("rewound").event_count
+    assert cli("run", "mock", '[tool name=bash command="echo two > a.txt"]', "--session", "rewound").code == 0
+    done = cli("sessions", "rewind", "rewound", "--to", str(end))
+    assert (done.code, "a.txt" in done.err) == (0, True)
+    assert (tmp_path / "a.txt").read_text() == "one\n"
+    assert cli("sessions", "rewind", "rewound", "--to", "9999").code != 0
+    client.delete("rewound")

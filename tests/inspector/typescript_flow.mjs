@@ -49,6 +49,11 @@ assert.deepEqual((await apart.merge({ message: "Add a file" })).files, ["new.txt
 await apart.drop();
 assert.equal((await apart.worktree()).exists, false);
 
+// A rewind of the conversation, and the reason why files cannot be brought back.
+const { eventCount } = await session.info();
+assert.equal((await session.rewind(eventCount, "conversation")).conversation, true);
+await assert.rejects(session.rewind(eventCount, "files"), { name: "ApiError", code: "invalid_request" });
+
 // A request whose answer was lost is sent again, and has its effect once.
 let posts = 0;
 const flaky = new Client({

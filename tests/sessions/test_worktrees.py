@@ -98,7 +98,7 @@ async def test_the_agent_works_in_its_own_checkout_and_its_work_is_merged(opened
         assert git(repository, "log", "-1", "--format=%s %p").startswith("Both ")
         assert (repository / "docs" / "new.txt").read_text() == "new\nlater\n"
 
-        await sessions.drop_worktree(talk.id, discard=False)
+        await sessions.worktrees.drop(talk.id, sessions.terminate, discard=False)
         assert not folder.exists()
         assert (await talk.info()).ended
         assert not (await sessions.worktrees.state(talk.id)).exists
@@ -174,7 +174,7 @@ async def test_work_that_is_not_merged_is_never_lost_silently(opened: Opened, re
             await run(talk, "echo agent >> a.txt; mkdir -p deep/er; echo x > deep/er/x; chmod 500 deep deep/er")
         await run(merged, f"git {NAME} commit -q --allow-empty -m nothing")
         with pytest.raises(WorkNotMerged) as refused:
-            await sessions.drop_worktree(dropped.id, discard=False)
+            await sessions.worktrees.drop(dropped.id, sessions.terminate, discard=False)
         assert refused.value.facts["files"] == ["a.txt", "deep/er/x"]
         assert (await dropped.info()).status == "idle"
         assert "worked" in await run(dropped, "echo worked")
@@ -187,7 +187,7 @@ async def test_work_that_is_not_merged_is_never_lost_silently(opened: Opened, re
         assert git(repository, "show", f"{branch}:deep/er/x") == "x"
         assert await sessions.delete(merged.id) is None
 
-        await sessions.drop_worktree(dropped.id, discard=True)
+        await sessions.worktrees.drop(dropped.id, sessions.terminate, discard=True)
         assert git(repository, "branch", "--list", "--format=%(refname:short)") == f"{branch}\nmain"
         assert git(repository, "worktree", "list", "--porcelain").count("worktree ") == 1
         assert list((Path((await dropped.info()).directory or "").parent.parent).iterdir()) == []

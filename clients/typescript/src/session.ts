@@ -9,6 +9,8 @@ import type {
   MergedWorktree,
   MergeWorktree,
   PermissionReply,
+  RewindSession,
+  RewoundSession,
   SessionInfo,
   ToolReply,
   UpdateSession,
@@ -138,6 +140,11 @@ export class Session {
   /** End the session and remove its worktree. Refused if some of its work is not merged, unless that is to be discarded. */
   async drop(discard = false): Promise<void> {
     await this.client.call("delete", "/v1/sessions/{session_id}/worktree", { path: this.path, query: { discard } });
+  }
+
+  /** Bring back the files, the conversation or both, as they were at an event. Throws `ApiError` if files of a person are in the way. */
+  rewind(sequence: number, restore: NonNullable<RewindSession["restore"]> = "both"): Promise<RewoundSession> {
+    return this.client.call("post", "/v1/sessions/{session_id}/rewind", { path: this.path, body: { sequence, restore } });
   }
 
   async delete(): Promise<void> {

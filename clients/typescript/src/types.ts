@@ -22,4 +22,6 @@ export type ToolReply = Schemas["ReplyToTool"];
 export type WorktreeState = Schemas["WorktreeState"];
 export type MergeWorktree = Schemas["MergeWorktree"];
 export type MergedWorktree = Schemas["MergedWorktree"];
+export type RewindSession = Schemas["RewindSession"];
+export type RewoundSession = Schemas["RewoundSession"];
 export type StopReason = Schemas["TurnEnded"]["stop_reason"];

@@ -12,6 +12,7 @@ from everyagent.api.universal.files import FsMove
 from everyagent.api.universal.session_requests import CreateSessionRequest, McpRemoteRequest
 from everyagent.api.universal.sessions import CreatedSession
 from everyagent.model.asks import AskTimeout
+from everyagent.model.checkpoints import RewindSession, RewoundSession
 from everyagent.model.keys import CreateKey, KeyInfo, KeyList, NewKey
 from everyagent.model.policies import ToolPolicies
 from everyagent.model.responses import AskList, Cancelled, Health, MessageQueue, SearchHits, SessionPage
@@ -105,6 +106,8 @@ _ALL: Final[tuple[Struct, ...]] = (
     ),
     UpdateSession(title="Fix the login page", metadata={"ticket": None}, budget_usd=10.0),
     ForkSession(session_id="another-way", sequence=30),
+    RewindSession(sequence=30),
+    RewoundSession(sequence=30, files=["src/login.py"], conversation=True),
     MergeWorktree(message="Fix the login"),
     MergedWorktree(branch="main", commit="9b2c1f7e0d4a4f5f8a3c6b1d2e3f4a5b6c7d8e9f", files=["src/login.py"]),
     SendMessage(message="The login fails with an empty password. Find out why, and add a test."),

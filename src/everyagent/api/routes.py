@@ -9,6 +9,7 @@ from everyagent.api.routing import Route
 from everyagent.api.universal import (
     agents,
     asks,
+    checkpoints,
     custom_tools,
     events,
     export,
@@ -34,6 +35,7 @@ ROUTES: tuple[Route, ...] = tuple(
         agents.routes,
         sessions.routes,
         worktrees.routes,
+        checkpoints.routes,
         messages.routes,
         events.routes,
         frames.routes,

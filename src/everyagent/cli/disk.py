@@ -16,6 +16,7 @@ _PARTS = {
     "blobs": "large events, and files",
     "uploads": "files that are being uploaded",
     "scratch": "configuration of running sessions",
+    "checkpoints": "files of sessions, for a rewind",
     "worktrees": "git worktrees of sessions",
     "agents": "installed agents",
 }

@@ -40,6 +40,7 @@ def run(
     offline: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     directory: Annotated[Path | None, Parameter(name=["--directory", "-C"])] = None,
     worktree: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    checkpoints: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     env: Names = (),
     mcp: Names = (),
     attach: Annotated[tuple[Path, ...], Parameter(negative=(), show_default=False)] = (),
@@ -87,6 +88,8 @@ def run(
         The agent's working directory. [default: the current directory]
     worktree
         Work in a git worktree of the directory's repository, on a new branch. `everyagent sessions merge` merges it.
+    checkpoints
+        Keep the files before and after every turn. `everyagent sessions rewind` brings them back.
     env
         A variable of the agent's environment: NAME=VALUE, or NAME for its value here. Can be given several times.
     mcp
@@ -153,10 +156,10 @@ def run(
                 if known.agent != agent:
                     raise CliFailure(f"Session {session} belongs to {known.agent}, not to {agent}.", ExitCode.USAGE)
                 given = (title, timeout, budget)
-                if variables or servers or worktree or any(each is not None for each in given):
+                if variables or servers or worktree or checkpoints or any(each is not None for each in given):
                     raise CliFailure(
-                        f"There is a session {session} already: --env, --mcp, --title, --worktree, --ask-timeout and "
-                        "--budget are for a new one.",
+                        f"There is a session {session} already: --env, --mcp, --title, --worktree, --checkpoints, "
+                        "--ask-timeout and --budget are for a new one.",
                         ExitCode.USAGE,
                     )
                 return session, False
@@ -179,6 +182,7 @@ def run(
             directory=_place(directory, runner),
             runner=runner,
             worktree=worktree,
+            checkpoints=checkpoints,
         )
         return info.session_id, True
 

@@ -99,6 +99,8 @@ class AsyncSession:
     worktree = _SessionMethod(calls.worktree)
     merge = _SessionMethod(calls.merge)
     drop = _SessionMethod(calls.drop)
+    checkpoints = _SessionMethod(calls.checkpoints)
+    rewind = _SessionMethod(calls.rewind)
     asks = _SessionMethod(calls.asks)
     answer = _SessionMethod(calls.answer)
 
@@ -191,6 +193,8 @@ class AsyncClient:
     worktree = _Method(calls.worktree)
     merge = _Method(calls.merge)
     drop = _Method(calls.drop)
+    checkpoints = _Method(calls.checkpoints)
+    rewind = _Method(calls.rewind)
     search = _Method(calls.search)
     usage = _Method(calls.usage)
 

@@ -1,1 +1,1 @@
-"""Git for repositories that nobody trusts: worktrees, snapshots of folders, merges."""
+"""Git for repositories that nobody trusts: worktrees, snapshots of folders, merges, checkpoints."""

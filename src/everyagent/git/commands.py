@@ -58,12 +58,12 @@ class Done(Struct, frozen=True):
 
 
 class RepositorySettings(Struct, frozen=True, kw_only=True):
-    """What is taken from the settings of a repository and of the daemon's user. `excludes` is a file with patterns."""
+    """What is taken from the settings of a repository and of the daemon's user. `excludes` are files with patterns."""
 
     format: ObjectFormat
     kept: dict[str, str]
     identity: dict[str, str]
-    excludes: str | None
+    excludes: tuple[Path, ...]
 
 
 class Git:
@@ -73,16 +73,21 @@ class Git:
         self._folder = folder
 
     def open(self, repository: Repository) -> "RepositoryGit":
+        return RepositoryGit(self, repository, self.settings_of(repository.common))
+
+    def settings_of(self, common: Path) -> RepositorySettings:
         home = Path.home()
-        files = (home / ".config" / "git" / "config", home / ".gitconfig", repository.common / "config")
+        files = (home / ".config" / "git" / "config", home / ".gitconfig", common / "config")
         found = {name: value for file in files if file.is_file() for name, value in self._listed(file).items()}
-        settings = RepositorySettings(
+        return RepositorySettings(
             format="sha256" if found.get("extensions.objectformat") == "sha256" else "sha1",
             kept={name: found[name].lower() for name in _KEPT if _SWITCH.fullmatch(found.get(name, "").lower())},
             identity=_identity(found.get("user.name"), found.get("user.email")),
-            excludes=found.get("core.excludesfile"),
+            excludes=(
+                Path(found.get("core.excludesfile") or home / ".config" / "git" / "ignore").expanduser(),
+                common / "info" / "exclude",
+            ),
         )
-        return RepositoryGit(self, repository, settings)
 
     def empty(self, format: ObjectFormat) -> Path:
         """A repository without settings, hooks and objects."""
@@ -155,15 +160,18 @@ class Git:
 class RepositoryGit:
     """Git on one repository. Every method blocks, and raises `GitFailed`."""
 
-    def __init__(self, git: Git, repository: Repository, settings: RepositorySettings) -> None:
+    def __init__(
+        self, git: Git, repository: Repository, settings: RepositorySettings, limit: float = LIMIT_SECONDS
+    ) -> None:
         self.git = git
         self.repository = repository
         self.settings = settings
+        self._limit = limit
 
     def names(self, *words: str, accept: Sequence[int] = (0,)) -> Done:
         """A command that reads or writes names of commits in the repository, and touches no files of a checkout."""
         variables = {"GIT_DIR": str(self.repository.common), **self.settings.identity}
-        return self.git.run(words, variables, accept=accept)
+        return self.git.run(words, variables, accept=accept, limit=self._limit)
 
     def commit_of(self, name: str) -> str | None:
         """The commit of a branch or another name, None if there is none."""
@@ -187,7 +195,7 @@ class RepositoryGit:
             **({} if index is None else {"GIT_INDEX_FILE": str(index)}),
         }
         given = {**self.settings.kept, **({"core.excludesFile": str(excludes)} if excludes else {})}
-        return self.git.run(words, variables, given, stdin=stdin, accept=accept)
+        return self.git.run(words, variables, given, stdin=stdin, accept=accept, limit=self._limit)
 
     def tree_of(self, commit: str) -> str:
         return self.objects("rev-parse", "--verify", f"{commit}^{{tree}}").text

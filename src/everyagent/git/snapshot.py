@@ -1,6 +1,7 @@
 """Snapshots of a folder's files as trees of a repository, without the index and the settings of that folder."""
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from everyagent.git.commands import RepositoryGit
@@ -16,28 +17,49 @@ def snapshot(git: RepositoryGit, folder: Path, base: str, workspace: Path) -> st
     """
     index = workspace / "index"
     git.objects("read-tree", base, index=index)
-    return updated(git, folder, index, workspace)
+    return written(git, folder, index, listed(git, folder, index, excludes(git, workspace)))
 
 
-def updated(git: RepositoryGit, folder: Path, index: Path, workspace: Path) -> str:
-    """Brings an index up to date with the files, and writes its tree."""
-    excludes = _excludes(git, workspace)
+def listed(git: RepositoryGit, folder: Path, index: Path, excludes: Path, inside: Path = Path()) -> list[bytes]:
+    """The files of a folder, or of one `inside` it, and those that an index has."""
     staged = git.objects("ls-files", "-z", "--stage", index=index).output.split(b"\0")
     links = {entry.partition(b"\t")[2] for entry in staged if entry.startswith(_GITLINK)}
-    listing = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
-    found = git.objects(*listing, index=index, files=folder, excludes=excludes).output.split(b"\0")
-    paths = [path for path in dict.fromkeys(found) if path and not path.endswith(b"/") and path not in links]
+    within = ":(top)" if inside == Path() else f":(top,literal){inside}"
+    words = ("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", within)
+    found = git.objects(*words, index=index, files=folder, excludes=excludes).output.split(b"\0")
+    return [path for path in dict.fromkeys(found) if path and not path.endswith(b"/") and path not in links]
+
+
+def written(git: RepositoryGit, folder: Path, index: Path, paths: Iterable[bytes]) -> str:
+    """Brings an index up to date with files of a folder, and writes its tree."""
+    links, here, beyond = dict[bytes, bool](), list[bytes](), list[bytes]()
+    for path in paths:
+        (beyond if _behind_link(os.fsencode(folder), os.path.dirname(path), links) else here).append(path)
+    if beyond:  # a folder was replaced by a link, and git refuses to look through it
+        git.objects(
+            "update-index", "-z", "--force-remove", "--stdin", index=index, files=folder, stdin=_listing(beyond)
+        )
     update = ("update-index", "-z", "--add", "--remove", "--replace", "--stdin")
-    git.objects(*update, index=index, files=folder, stdin=b"".join(path + b"\0" for path in paths))
+    git.objects(*update, index=index, files=folder, stdin=_listing(here))
     return git.objects("write-tree", index=index).text
 
 
-def _excludes(git: RepositoryGit, workspace: Path) -> Path:
+def _behind_link(root: bytes, folder: bytes, known: dict[bytes, bool]) -> bool:
+    """Whether a folder below the root is a link, or one above it is."""
+    if not folder:
+        return False
+    if folder not in known:
+        known[folder] = _behind_link(root, os.path.dirname(folder), known) or os.path.islink(root + b"/" + folder)
+    return known[folder]
+
+
+def _listing(paths: Iterable[bytes]) -> bytes:
+    return b"".join(path + b"\0" for path in paths)
+
+
+def excludes(git: RepositoryGit, workspace: Path) -> Path:
     """One file with the patterns of the user and of the repository beside those of `.gitignore`."""
-    home = Path.home()
-    named = git.settings.excludes
-    own = Path(os.path.expanduser(named)) if named else home / ".config" / "git" / "ignore"
-    texts = [read_text(own), read_text(git.repository.common / "info" / "exclude")]
+    texts = [read_text(file) for file in git.settings.excludes]
     place = workspace / "excludes"
     place.write_text("\n".join(text for text in texts if text), errors="surrogateescape")
     return place

@@ -51,6 +51,8 @@ class CreateSession(Struct, frozen=True, kw_only=True, omit_defaults=True, renam
 
     With `worktree`, the agent works in a git worktree of the repository around `directory`, on a branch of its own. It
     begins at the last commit, without files that are not committed.
+
+    With `checkpoints`, the files in `directory` are kept before and after every turn: the session can be rewound.
     """
 
     agent: str | None = None
@@ -77,6 +79,7 @@ class CreateSession(Struct, frozen=True, kw_only=True, omit_defaults=True, renam
     metadata: dict[str, str] = {}
     runner: RunnerChoice | None = None
     worktree: bool = False
+    checkpoints: bool = False
 
 
 class UpdateSession(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -179,6 +182,7 @@ class SessionInfo(Struct, frozen=True, kw_only=True, rename="camel"):
     forked_from: ForkOrigin | None
     runner: str | None = None
     worktree: WorktreeInfo | None = None
+    checkpoints: bool = False
 
 
 class AskInfo(Struct, frozen=True, kw_only=True, rename="camel"):

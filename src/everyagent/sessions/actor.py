@@ -159,6 +159,11 @@ class Actor:
                 conversation = self._link.drop() if decision and decision.accepted else None
             await self._link.close(conversation, force=False)
 
+    @property
+    def paused(self) -> asyncio.Lock:
+        """While it is held, no agent is started, stopped or given a turn."""
+        return self._talk
+
     async def terminate(self, *, if_unused: bool = False) -> None:
         """End the agent and everything it started, then the session. Idempotent. `if_unused`: unless it is in use."""
         if not if_unused:
@@ -321,11 +326,11 @@ class Actor:
 
     async def _prompt(self, turn: ActiveTurn, delay: float) -> None:
         """Give the turn to the agent, started or resumed if it does not run."""
-        machine, projections = self.machine, self._context.projections
+        machine = self.machine
         try:
             await anyio.sleep(delay)
-            if turn is machine.state.turn and machine.projection and projections:
-                await projections.turn_begins(machine.projection, self.record.session_id)
+            if turn is machine.state.turn:
+                await self._context.turn_begins(self)
             if not await self._link.instructed(turn.prompt):
                 await self.hibernate(restart=True)
             async with self._talk:
@@ -387,13 +392,8 @@ class Actor:
             self._context.spawn(self._link.interrupt, self._link.conversation, self._interrupted[1])
 
     async def _after_turn(self) -> None:
-        """Lets the projection finish the turn, then begins the next one."""
-        session_id, projections = self.record.session_id, self._context.projections
-        if self.projected and projections:
-            try:
-                await projections.turn_over(session_id)
-            except Exception:
-                logger.exception("work after a turn failed; the session goes on", session=session_id)
+        """Finishes the work that belongs to the turn, then begins the next one."""
+        await self._context.turn_over(self)
         if self.machine.state.restart_wanted:
             await self.hibernate(restart=True)
         await self.next_turn()

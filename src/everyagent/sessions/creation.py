@@ -118,6 +118,7 @@ class Creation:
             ask_timeout=request.ask_timeout,
             budget_usd=request.budget_usd,
             budget_tokens=request.budget_tokens,
+            checkpoints=request.checkpoints,
             env=sorted({**request.env, **_checked_secrets(request)}),
             mcp=redacted(request.mcp),
             runner=runner,
@@ -174,7 +175,11 @@ class Creation:
         config = replace(
             config_of(origin), forked_from=forked_from, lifetime="open", answered=AnsweredIds(), runner_mark=None
         )
-        config = replace(config, confined_to=self._confinement() or config.confined_to)
+        config = replace(
+            config,
+            confined_to=self._confinement() or config.confined_to,
+            rewound=[(after, min(until, cut)) for after, until in config.rewound],
+        )
         enforceable(config.tool_policies, adapter, catalog, config.tools)
         await keepable(config.allowed_hosts, choice.permission_mode, adapter.title, catalog, config.isolation)
         secrets = self._launcher.secrets_of(origin)

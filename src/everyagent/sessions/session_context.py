@@ -9,9 +9,11 @@ from msgspec.structs import replace
 from everyagent.agents.adapter import Launch
 from everyagent.clock import Clock
 from everyagent.log.log import Append, Input, Log, SessionRecord
+from everyagent.logs import get_logger
 from everyagent.masking.masker import NOTHING, Masker
 from everyagent.model.prices import Prices
 from everyagent.sessions.backlog import TotalBacklog
+from everyagent.sessions.checkpoints import Checkpoints
 from everyagent.sessions.counts import Counts
 from everyagent.sessions.launch.known_secrets import launch_secrets
 from everyagent.sessions.limits import Limits
@@ -22,6 +24,8 @@ from everyagent.sessions.machine.session_mask import SessionMask
 
 if TYPE_CHECKING:
     from everyagent.sessions.actor import Actor
+
+logger = get_logger(__name__)
 
 
 class SessionContext(NamedTuple):
@@ -44,6 +48,25 @@ class SessionContext(NamedTuple):
     admit: "Callable[[Actor], Awaitable[None]]"
     masker_of: Callable[[SessionRecord], Masker] = lambda _: NOTHING
     seal_input: Callable[[Masker, Input, str], Input] = lambda _masker, input, _session: input
+    checkpoints: Checkpoints | None = None
+
+    async def turn_begins(self, actor: "Actor") -> None:
+        """Before an agent is given its turn."""
+        if actor.machine.projection and self.projections:
+            await self.projections.turn_begins(actor.machine.projection, actor.record.session_id)
+        if self.checkpoints:
+            await self.checkpoints.before_turn(actor)
+
+    async def turn_over(self, actor: "Actor") -> None:
+        """Before the next turn begins."""
+        session_id = actor.record.session_id
+        try:
+            if self.checkpoints:
+                await self.checkpoints.after_turn(actor)
+            if actor.projected and self.projections:
+                await self.projections.turn_over(session_id)
+        except Exception:
+            logger.exception("work after a turn failed; the session goes on", session=session_id)
 
     async def launch(self, machine: Machine) -> Launch:
         """The launch of a session's agent, as the session is now. Its secrets are masked from now on."""

@@ -3,14 +3,11 @@
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
-import msgspec
 from msgspec.structs import replace
 
-from everyagent.clock import millis
 from everyagent.errors import BadRequest
 from everyagent.log.chunk import EventChunk
 from everyagent.log.log import (
-    AskRecord,
     EventQuery,
     JoinedPage,
     Log,
@@ -19,6 +16,7 @@ from everyagent.log.log import (
     SessionRecord,
 )
 from everyagent.model.asks import Answer, ToolAnswer
+from everyagent.model.checkpoints import RewindSession, RewoundSession
 from everyagent.model.ids import new_id
 from everyagent.model.parts import Json
 from everyagent.model.principals import current
@@ -37,11 +35,11 @@ from everyagent.model.sessions import (
 from everyagent.model.tools import CustomTool
 from everyagent.model.usage import UsageReport
 from everyagent.runtime import command
-from everyagent.sessions.ask_deadlines import deadline_of
+from everyagent.sessions.checkpoints import Checkpoints
 from everyagent.sessions.creation import Creation, InfoReceipt, with_info
 from everyagent.sessions.history.events_request import EventsRequest
 from everyagent.sessions.history.export import Export, ExportFormat, open_export
-from everyagent.sessions.history.info import info_of
+from everyagent.sessions.history.info import ask_info_of, info_of
 from everyagent.sessions.history.tails import Tails, feed_position, type_numbers
 from everyagent.sessions.launch.agents import Agents
 from everyagent.sessions.launch.attachments import checked
@@ -78,10 +76,12 @@ class Sessions:
         launcher: Launcher,
         services: Services,
         worktrees: Worktrees,
+        checkpoints: Checkpoints,
     ) -> None:
         self.agents = agents
         self.services = services
         self.worktrees = worktrees
+        self.checkpoints = checkpoints
         self._launcher = launcher
         self._log = log
         self._supervisor = supervisor
@@ -163,13 +163,16 @@ class Sessions:
     async def delete(self, session_id: str) -> str | None:
         """End it, then delete it with all its events. Returns where its worktree's work is, if it was not merged."""
         await self.terminate(session_id)
-        left = await self.worktrees.release(await self._log.session(session_id))
+        record = await self._log.session(session_id)
+        left = await self.worktrees.release(record)
+        await self.checkpoints.remove(record)
         await self._supervisor.forget(session_id)
         await self._log.delete(session_id)
         return left
 
-    async def drop_worktree(self, session_id: str, *, discard: bool) -> None:
-        await self.worktrees.drop(session_id, self.terminate, discard=discard)
+    async def rewind(self, session_id: str, request: RewindSession) -> RewoundSession:
+        require_writable(self._log)
+        return await self.checkpoints.rewind(session_id, request, self._supervisor.hold)
 
     async def delete_unused(self, session_id: str) -> bool:
         """Delete it unless something happens in it: a turn, an ask, a waiting message, or an agent that runs."""
@@ -252,14 +255,14 @@ class Sessions:
 
     async def asks(self, session_id: str | None, *, pending: bool) -> "list[AskInfo]":
         session = (await self._log.session(session_id)).number if session_id else None
-        return [_ask_info(ask) for ask in await self._log.asks(session, pending=pending)]
+        return [ask_info_of(ask) for ask in await self._log.asks(session, pending=pending)]
 
     async def ask(self, session_id: str, ask_id: str) -> AskInfo:
         session = (await self._log.session(session_id)).number
         found = await self._log.ask(session, ask_id)
         if found is None:
             raise await closed_ask(self._log, session, ask_id)
-        return _ask_info(found)
+        return ask_info_of(found)
 
     async def answer(self, session_id: str, ask_id: str, answer: Answer) -> None:
         """The first answer counts; it is on disk before the agent gets it."""
@@ -371,18 +374,3 @@ class Sessions:
     async def _writable(self, session_id: str) -> None:
         if (await self._log.session(session_id)).status == "ended":
             raise session_ended(session_id)
-
-
-def _ask_info(ask: AskRecord) -> AskInfo:
-    expires_at = deadline_of(ask.request)
-    return AskInfo(
-        ask_id=ask.ask_id,
-        kind=ask.kind,
-        session_id=ask.session_id,
-        sequence=ask.sequence,
-        asked_at=ask.asked_at // 1000,
-        expires_at=None if expires_at is None else millis(expires_at),
-        pending=ask.answer is None,
-        request=msgspec.json.decode(ask.request),
-        answer=msgspec.json.decode(ask.answer) if ask.answer else None,
-    )

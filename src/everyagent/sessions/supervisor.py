@@ -19,6 +19,7 @@ from everyagent.model.principals import DAEMON, Principal, set_current
 from everyagent.sessions.actor import Actor
 from everyagent.sessions.ask_deadlines import AskDeadlines
 from everyagent.sessions.backlog import TotalBacklog
+from everyagent.sessions.checkpoints import Checkpoints
 from everyagent.sessions.counts import Counts
 from everyagent.sessions.isolated_faults import faults_of
 from everyagent.sessions.launch.agents import Agents
@@ -51,6 +52,7 @@ class Supervisor:
         prices: Prices = UNPRICED,
         projections: Projections | None = None,
         runners: RunnerSessions | None = None,
+        checkpoints: Checkpoints | None = None,
     ) -> None:
         self._runners = runners or RunnerSessions()
         self._log = log
@@ -75,6 +77,7 @@ class Supervisor:
             admit=self._running.admit,
             masker_of=launcher.masker_of,
             seal_input=launcher.seal_input,
+            checkpoints=checkpoints,
         )
         self._launcher = launcher
         self._actors: dict[str, Actor] = {}

@@ -57,4 +57,5 @@ async def merge_worktree(call: Call[Nothing, MergeWorktree]) -> MergedWorktree:
 )
 async def drop_worktree(call: Call[DropQuery, Nothing]) -> None:
     """End a session, and remove its worktree and its branches. Its events are kept."""
-    await call.sessions.drop_worktree(call.path["session_id"], discard=call.query.discard)
+    sessions = call.sessions
+    await sessions.worktrees.drop(call.path["session_id"], sessions.terminate, discard=call.query.discard)

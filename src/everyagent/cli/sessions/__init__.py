@@ -38,6 +38,11 @@ app.command(
     help="Copy a session and print the id of the copy, which continues separately.",
 )
 app.command(
+    "everyagent.cli.sessions.rewind:rewind",
+    name="rewind",
+    help="Bring back a session's files and conversation, as they were at an event.",
+)
+app.command(
     "everyagent.cli.sessions.worktree:worktree",
     name="worktree",
     help="Show a session's git worktree and what is not merged yet.",

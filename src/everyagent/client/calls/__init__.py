@@ -14,6 +14,7 @@ from everyagent.client.calls.agents import (
     unknown_frames,
 )
 from everyagent.client.calls.asks import answer, asks, reject_question, reply_permission, reply_question, reply_tool
+from everyagent.client.calls.checkpoints import checkpoints, rewind
 from everyagent.client.calls.events import DecodedEvents, ExportFormat, event_page, export, feed, frames, tail
 from everyagent.client.calls.files import (
     delete_file,
@@ -65,6 +66,7 @@ __all__ = [
     "audit",
     "cancel",
     "cancel_subagent",
+    "checkpoints",
     "cluster",
     "create",
     "create_key",
@@ -102,6 +104,7 @@ __all__ = [
     "reply_tool",
     "revoke_key",
     "revoke_runner_key",
+    "rewind",
     "runner_keys",
     "runners",
     "search",

@@ -85,6 +85,7 @@ def create(
     metadata: Mapping[str, str] | None = None,
     runner: RunnerChoice | None = None,
     worktree: bool = False,
+    checkpoints: bool = False,
 ) -> ApiCall[SessionInfo]:
     """Create a session. Without an id the daemon generates one; without an agent it uses its default agent."""
     request = CreateSession(
@@ -99,6 +100,7 @@ def create(
         secrets=dict(secrets or {}),
         runner=runner,
         worktree=worktree,
+        checkpoints=checkpoints,
         mcp=dict(mcp or {}),
         tools=list(tools),
         tool_policies=tool_policies,

@@ -1,7 +1,11 @@
-"""A session's row as clients see it."""
+"""Sessions and asks as clients see them."""
 
-from everyagent.log.log import SessionRecord
-from everyagent.model.sessions import SessionInfo
+import msgspec
+
+from everyagent.clock import millis
+from everyagent.log.log import AskRecord, SessionRecord
+from everyagent.model.sessions import AskInfo, SessionInfo
+from everyagent.sessions.ask_deadlines import deadline_of
 from everyagent.sessions.launch.config import config_of
 
 
@@ -42,5 +46,21 @@ def info_of(record: SessionRecord) -> SessionInfo:
         queued_messages=record.queued_inputs,
         forked_from=config.forked_from,
         runner=config.runner,
+        checkpoints=config.checkpoints,
         worktree=config.worktree.info if config.worktree else None,
+    )
+
+
+def ask_info_of(ask: AskRecord) -> AskInfo:
+    expires_at = deadline_of(ask.request)
+    return AskInfo(
+        ask_id=ask.ask_id,
+        kind=ask.kind,
+        session_id=ask.session_id,
+        sequence=ask.sequence,
+        asked_at=ask.asked_at // 1000,
+        expires_at=None if expires_at is None else millis(expires_at),
+        pending=ask.answer is None,
+        request=msgspec.json.decode(ask.request),
+        answer=msgspec.json.decode(ask.answer) if ask.answer else None,
     )

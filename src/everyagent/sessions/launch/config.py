@@ -33,12 +33,16 @@ class SessionConfig(Struct, frozen=True, kw_only=True, omit_defaults=True):
     With a `worktree`, `directory` is in it. Files that the request named are shown to the agent behind its wall only in
     the folder `confined_to`, if that is set: an API key created the session.
 
+    Each pair of `rewound` stands for events that no longer count: those after the first number, up to the second.
+
     The agent runs on the machine of `runner`, if that is set. `runner_mark` is how far its conversation is in the log.
     """
 
     directory: str
     worktree: Worktree | None = None
     confined_to: str | None = None
+    checkpoints: bool = False
+    rewound: list[tuple[int, int]] = []
     system_prompt: str | None = None
     system_messages: list[str] = []
     tools: list[CustomTool] = []

@@ -142,12 +142,13 @@ class Launcher:
 
     async def _seed(self, record: SessionRecord) -> str | None:
         """The transcript, for an agent that has no history of this session."""
-        before = record.open_turn or record.last_sequence + 1
+        before, rewound = record.open_turn or record.last_sequence + 1, config_of(record).rewound
         transcriber = Transcriber()
         entries: deque[AnyEntry] = deque(maxlen=_SEED_ENTRIES)
         query = EventQuery(session=record.number, limit=500, types=_SEED_EVENTS)
         async for stored in intact_events(self._log, query):
-            if stored.sequence < before:
+            at = stored.sequence
+            if at < before and not any(after < at <= until for after, until in rewound):
                 entries.extend(transcriber.feed(decode_event(stored.body)))
         entries.extend(transcriber.finish())
         return as_seed(entries) if entries else None

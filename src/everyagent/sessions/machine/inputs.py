@@ -29,6 +29,7 @@ class Batch(Struct, frozen=True, kw_only=True):
     `withdrawn` is the item of a message that waits, and will not be sent; True stands for all of them.
     `updated` is emitted; `config` is the row's new one; `change` is applied to the live agent, if it can be;
     `restart`: the agent must be started again to know of it.
+    `forgets`: the agent begins with a new session of its own, and is given the conversation.
     `late`: the batch is taken even after the session's end.
     `receipt` is called when all events are emitted; what it returns is stored with them.
     `actor` is the client for whom the batch was made.
@@ -50,6 +51,7 @@ class Batch(Struct, frozen=True, kw_only=True):
     config: bytes | None = None
     change: Change | None = None
     restart: bool = False
+    forgets: bool = False
     late: bool = False
     receipt: Callable[[], Receipt | None] | None = None
     actor: EventActor | UnsetType = field(default_factory=current_actor)

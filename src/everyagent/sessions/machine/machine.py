@@ -137,6 +137,8 @@ class Machine:
             transaction.emit(state.sequencer.apply(data, synthetic=True) if data else ())
         if batch.config:
             state.configure(batch.config, transaction)
+        if batch.forgets:
+            transaction.set_native_session(None)
         if batch.change and state.live:
             decision.effects.append(effects.ChangeAgent(batch.change))
         if batch.restart or (batch.change and not state.live):

@@ -1,0 +1,168 @@
+"""Checkpoints of sessions: kept before and after their turns, brought back by a rewind, deleted with them."""
+
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+import msgspec
+from anyio import to_thread
+from msgspec.structs import replace
+
+from everyagent.agents import items
+from everyagent.errors import BadRequest, EveryagentError, OffsetOutOfRange, SessionBusy, SessionNotFound
+from everyagent.git.checkpoints import Moment, Store, chosen, forget
+from everyagent.git.commands import Git
+from everyagent.log.intact_events import intact_events
+from everyagent.log.log import EventQuery, Log, SessionRecord
+from everyagent.logs import get_logger
+from everyagent.model.checkpoints import CheckpointInfo, RewindSession, RewoundSession
+from everyagent.model.decoding import decode_event
+from everyagent.model.events import TYPE_NUMBERS, ItemCompleted, TurnEnded, TurnStarted
+from everyagent.model.ids import new_id
+from everyagent.model.parts import StatusPart
+from everyagent.sessions.launch.config import config_of
+from everyagent.sessions.locks import Locks
+from everyagent.sessions.machine.inputs import Batch
+from everyagent.sessions.refusals import session_ended
+
+if TYPE_CHECKING:
+    from everyagent.sessions.actor import Actor
+
+_TURNS = frozenset(TYPE_NUMBERS[data.type] for data in (TurnStarted, TurnEnded))
+Hold: TypeAlias = "Callable[[str], AbstractAsyncContextManager[Actor]]"
+_T = TypeVar("_T")
+logger = get_logger(__name__)
+
+
+class Checkpoints:
+    """`folder` is the daemon's data folder."""
+
+    def __init__(self, folder: Path, log: Log) -> None:
+        self._git = Git(folder / "git")
+        self._place = folder / "checkpoints"
+        self._log = log
+        self._locks = Locks()
+        #: Sessions whose last checkpoint failed: trying again would delay each of their turns.
+        self._failed: set[int] = set()
+
+    async def before_turn(self, actor: "Actor") -> None:
+        if actor.record.open_turn:
+            await self._keep(actor, actor.record.open_turn, "before")
+
+    async def after_turn(self, actor: "Actor") -> None:
+        await self._keep(actor, actor.machine.state.position.head, "after")
+
+    async def _keep(self, actor: "Actor", sequence: int, moment: Moment) -> None:
+        record = actor.record
+        if not config_of(record).checkpoints or record.number in self._failed or record.status == "ended":
+            return
+        try:
+            await self._run(record, lambda store: store.keep(sequence, moment))
+        except (EveryagentError, OSError) as error:
+            self._failed.add(record.number)
+            logger.warning("a checkpoint was skipped", session=record.session_id, error=str(error))
+            detail = f"{error} No more checkpoints are made until the daemon is started again."
+            await actor.submit(_notice("checkpoint_skipped", "No checkpoint of the files", detail))
+
+    async def all(self, session_id: str) -> list[CheckpointInfo]:
+        record = await self._log.session(session_id)
+        if not self._folder(record).is_dir():
+            return []
+        found = await self._run(record, lambda store: store.all())
+        return [CheckpointInfo(sequence=each.sequence, moment=each.moment) for each in found]
+
+    async def rewind(self, session_id: str, request: RewindSession, hold: Hold) -> RewoundSession:
+        """Of a session that has ended, only the files can be brought back."""
+        record = await self._log.session(session_id)
+        head, talks, files = record.last_sequence, request.restore != "files", list[str]()
+        if not 1 <= request.sequence <= head:
+            raise OffsetOutOfRange(f"This session's events are 1 to {head}.", head=head)
+        sequence, next_turn = await self._boundary(record, request.sequence)
+        if record.status == "ended":
+            if talks:
+                raise session_ended(session_id)
+            files = await self._restored(record, sequence, next_turn, head)
+            return RewoundSession(sequence=sequence, files=files, conversation=False)
+        async with hold(session_id) as actor, actor.paused:
+            _require_idle(actor)
+            if request.restore != "conversation":
+                head = actor.machine.state.position.head
+                files = await self._restored(actor.record, sequence, next_turn, head)
+            await actor.submit(lambda _, __: _rewound(actor, sequence, files, talks=talks))
+        return RewoundSession(sequence=sequence, files=files, conversation=talks)
+
+    async def _restored(self, record: SessionRecord, sequence: int, next_turn: int | None, head: int) -> list[str]:
+        if not self._folder(record).is_dir():
+            raise BadRequest(
+                "The session has no checkpoints of its files. Create it with `checkpoints`, or rewind the "
+                "`conversation` alone.",
+                field="restore",
+            )
+
+        def restore(store: Store) -> list[str]:
+            if store.all() and store.all()[-1].moment == "before":  # its turn has just ended
+                store.keep(head, "after")
+            return store.restore(chosen(store.all(), sequence, next_turn), head)
+
+        return await self._run(record, restore)
+
+    async def _boundary(self, record: SessionRecord, sequence: int) -> tuple[int, int | None]:
+        """The event between two turns that a sequence stands for, and the beginning of the turn after it."""
+        begun = None
+        async for stored in intact_events(self._log, EventQuery(session=record.number, limit=500, types=_TURNS)):
+            if isinstance(decode_event(stored.body).data, TurnEnded):
+                begun = begun if stored.sequence > sequence else None
+            elif stored.sequence > sequence:
+                return (sequence, stored.sequence) if begun is None else (begun - 1, begun)
+            else:
+                begun = stored.sequence
+        return (sequence, None) if begun is None else (begun - 1, begun)
+
+    async def remove(self, record: SessionRecord) -> None:
+        self._failed.discard(record.number)
+        await to_thread.run_sync(forget, self._folder(record))
+
+    async def sweep(self, session_of: Callable[[int], Awaitable[SessionRecord]]) -> None:
+        """Removes the checkpoints of sessions that are not there any more, as a crash leaves them."""
+        folders = await to_thread.run_sync(lambda: list(self._place.iterdir()) if self._place.is_dir() else [])
+        for folder in folders:
+            try:
+                await session_of(int(folder.name))
+            except (SessionNotFound, ValueError):
+                await to_thread.run_sync(forget, folder)
+
+    def _folder(self, record: SessionRecord) -> Path:
+        return self._place / str(record.number)
+
+    async def _run(self, record: SessionRecord, function: Callable[[Store], _T]) -> _T:
+        directory = Path(config_of(record).directory)
+        async with self._locks.hold(str(record.number)):
+            store = await to_thread.run_sync(partial(Store, self._git, self._folder(record), directory))
+            return await to_thread.run_sync(function, store)
+
+
+def _require_idle(actor: "Actor") -> None:
+    state = actor.machine.state
+    if state.busy or state.queue:
+        raise SessionBusy("A turn of the session runs or waits. Wait until it ends, or cancel it; then rewind.")
+
+
+def _rewound(actor: "Actor", sequence: int, files: list[str], *, talks: bool) -> Batch:
+    """The event that tells of the rewind. The agent begins again, with the conversation as it was."""
+    _require_idle(actor)
+    what = [f"Files: {', '.join(files)}."] if files else []
+    if talks:
+        what.append("The agent does not know what was said since.")
+    notice = _notice("rewound", f"Rewound to event {sequence}", " ".join(what) or "No file had to be changed.")
+    if not talks:
+        return notice
+    config = config_of(actor.record)
+    config = replace(config, rewound=[*config.rewound, (sequence, actor.machine.state.position.head)])
+    return replace(notice, config=msgspec.json.encode(config), forgets=True, restart=True)
+
+
+def _notice(name: str, label: str, detail: str) -> Batch:
+    item = ItemCompleted(item=items.status(new_id("itm_"), name, [StatusPart(label=label, detail=detail)]))
+    return Batch(frame=msgspec.json.encode({"cause": name}), direction="daemon", notice=item)
