@@ -157,6 +157,16 @@ async def test_the_conversation_is_what_was_said_until_then(opened: Opened, tmp_
         assert "cherry" in seed
 
 
+async def test_the_event_of_a_rewind_names_only_some_of_many_files(opened: Opened, tmp_path: Path) -> None:
+    async with opened() as sessions:
+        talk = await begun(sessions, tmp_path / "work")
+        await run(talk, "touch $(seq 200)")
+        assert len((await rewound(talk, 1)).files) == 200
+        notes = [event.data.item for event in await talk.events() if isinstance(event.data, ItemCompleted)]
+        details = [part.detail or "" for item in notes for part in item.content if isinstance(part, StatusPart)]
+        assert details[0].endswith(" and 180 more.")
+
+
 async def test_a_rewind_is_refused_where_it_makes_no_sense(opened: Opened, create: Create, tmp_path: Path) -> None:
     async with opened() as sessions:
         plain = await create(sessions)

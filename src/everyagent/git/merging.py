@@ -116,7 +116,7 @@ def _read_tree(git: RepositoryGit, checkout: Repository, old: str, new: str) -> 
 
 
 def named(files: Iterable[str]) -> str:
-    """Some files of a list, for an error."""
+    """The first files of a list, for people."""
     every = list(files)
     more = f" and {len(every) - _MOST_NAMED} more" if len(every) > _MOST_NAMED else ""
     return ", ".join(every[:_MOST_NAMED]) + more

@@ -14,6 +14,7 @@ from everyagent.agents import items
 from everyagent.errors import BadRequest, EveryagentError, OffsetOutOfRange, SessionBusy, SessionNotFound
 from everyagent.git.checkpoints import Moment, Store, chosen, forget
 from everyagent.git.commands import Git
+from everyagent.git.merging import named
 from everyagent.log.intact_events import intact_events
 from everyagent.log.log import EventQuery, Log, SessionRecord
 from everyagent.logs import get_logger
@@ -152,7 +153,7 @@ def _require_idle(actor: "Actor") -> None:
 def _rewound(actor: "Actor", sequence: int, files: list[str], *, talks: bool) -> Batch:
     """The event that tells of the rewind. The agent begins again, with the conversation as it was."""
     _require_idle(actor)
-    what = [f"Files: {', '.join(files)}."] if files else []
+    what = [f"Files: {named(files)}."] if files else []
     if talks:
         what.append("The agent does not know what was said since.")
     notice = _notice("rewound", f"Rewound to event {sequence}", " ".join(what) or "No file had to be changed.")

@@ -2,6 +2,7 @@
 
 from everyagent.cli.daemon_options import DEFAULT_OPTIONS, DaemonOptions
 from everyagent.cli.output import print_json, say
+from everyagent.git.merging import named
 from everyagent.model.checkpoints import Restored
 
 
@@ -25,4 +26,4 @@ def rewind(session: str, /, *, to: int, restore: Restored = "both", options: Dae
     if options.json:
         print_json(rewound)
         return
-    say(f"Rewound to event {rewound.sequence}. Files: {', '.join(rewound.files) or 'none had to be changed'}.")
+    say(f"Rewound to event {rewound.sequence}. Files: {named(rewound.files) or 'none had to be changed'}.")

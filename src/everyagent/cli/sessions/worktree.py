@@ -6,6 +6,7 @@ from cyclopts import Parameter
 
 from everyagent.cli.daemon_options import DEFAULT_OPTIONS, DaemonOptions
 from everyagent.cli.output import print_facts, print_json, say
+from everyagent.git.merging import named
 
 
 def worktree(session: str, /, *, options: DaemonOptions = DEFAULT_OPTIONS) -> None:
@@ -58,7 +59,7 @@ def merge(
     if options.json:
         print_json(merged)
     elif merged.files:
-        say(f"Merged into {merged.branch}, which is at {merged.commit[:12]} now. Files: {', '.join(merged.files)}.")
+        say(f"Merged into {merged.branch}, which is at {merged.commit[:12]} now. Files: {named(merged.files)}.")
     else:
         say(f"{merged.branch} has all of it already.")
 
