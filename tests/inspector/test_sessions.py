@@ -212,7 +212,8 @@ async def test_keys_move_between_sessions_views_and_help(inspector: Inspector, d
 
 
 async def test_agents_show_their_capabilities_and_unknown_frames(inspector: Inspector, daemon: Daemon) -> None:
-    daemon.turn(daemon.session("Odd"), "[unparsed]")
+    odd = daemon.session("Odd")
+    daemon.turn(odd, "[unparsed]")
     await inspector.go("#/agents")
     mock = inspector.page.get_by_role("article", name="Mock agent")
     await expect(mock).to_contain_text("installed")
@@ -220,6 +221,7 @@ async def test_agents_show_their_capabilities_and_unknown_frames(inspector: Insp
     await expect(mock).to_contain_text("Mock Large")
     await mock.get_by_text("show samples").click()
     await expect(mock.get_by_label("Sample of an unknown frame").first).to_contain_text("telemetry.v9")
+    await expect(mock).to_contain_text(f"everyagent sessions export {odd} --format case")
     await mock.get_by_text(re.compile("abilities of")).click()
     await expect(mock).to_contain_text("file attachments")
     claude = inspector.page.get_by_role("article", name="Claude Code")

@@ -29,7 +29,8 @@ class OwnAgent(Struct, frozen=True, kw_only=True, rename="kebab", forbid_unknown
 
     `env` is its environment, besides variables of the daemon's own that `pass-env` names. `modes` maps permission modes
     to the agent's own. `auth-method` is sent with `authenticate`, for an agent that needs that. With `client-methods`
-    it may use the daemon's files and terminals.
+    it may use the daemon's files and terminals. `asks-for` are the universal names of the tools for which it asks
+    permission in its `default` mode: tool policies can be set for these.
     """
 
     command: Annotated[list[str], Meta(min_length=1)]
@@ -39,3 +40,4 @@ class OwnAgent(Struct, frozen=True, kw_only=True, rename="kebab", forbid_unknown
     modes: dict[str, str] = {}
     auth_method: str | None = None
     client_methods: bool = True
+    asks_for: list[str] = []

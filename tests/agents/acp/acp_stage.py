@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
 from platformdirs import user_cache_path
 from tests.agents.stage import Stage
 from tests.scripted.chat_server import ChatServer
@@ -85,6 +86,14 @@ def installed(agent: str) -> Path | str:
         return packages.install(program.pinned(profile.npm), AGENTS_CACHE / agent)
     except AgentFailed as failure:
         return failure.detail
+
+
+def surroundings(agent: str, home: Path) -> dict[str, str]:
+    """The environment of a daemon for the tested program. Skips the test if that cannot be had on this machine."""
+    program = installed(agent)
+    if isinstance(program, str):
+        pytest.skip(f"{agent} cannot be installed here: {program}")
+    return {"HOME": str(home), profiles.load(agent).variable: str(program)}
 
 
 class AcpSession(Stage[ChatServer | GeminiServer]):

@@ -14,8 +14,10 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("config") / "config.toml"
     agents: dict[str, dict[str, object]] = {
         "mine": own_agent(title="My agent", modes={"default": "ask", "bypass": "yolo"}),
+        "asking": own_agent(modes={"default": "ask", "bypass": "yolo"}, **{"asks-for": ["bash", "write"]}),
         "newer": own_agent("version", "2"),
         "locked": own_agent("locked"),
+        "keyed": own_agent("keyed", **{"auth-method": "api-key"}),
         **{word: own_agent(word) for word in UNABLE},
         "expired": own_agent("expired"),
         "gone": {"command": ["no-such-program"]},

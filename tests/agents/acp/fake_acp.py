@@ -1,8 +1,8 @@
 """An ACP agent without a model: it follows the first word of a prompt. For what real agents do not do on demand.
 
-Arguments: `version N` answers with that protocol version, `mute` never answers, `locked` wants a login. `forgetful`
-cannot load sessions; `lost`, `garbled`, `dying`, `silent` and `expired` fail to. Sessions are kept in the file that
-FAKE_ACP_SESSIONS names.
+Arguments: `version N` answers with that protocol version, `mute` never answers, `locked` needs a login, `keyed` too and
+takes `authenticate` for it. `forgetful` cannot load sessions; `lost`, `garbled`, `dying`, `silent` and `expired` fail
+to. Sessions are kept in the file that FAKE_ACP_SESSIONS names.
 """
 
 import json
@@ -31,6 +31,7 @@ class Agent:
         self.lock = threading.Lock()
         self.kept = Path(os.environ.get("FAKE_ACP_SESSIONS", "/dev/null"))
         self.history: list[str] = []
+        self.key = ""
 
     # -- lines ----------------------------------------------------------------------------------------------------
 
@@ -83,7 +84,10 @@ class Agent:
                         "sessionCapabilities": {"close": {}},
                     }
                     self.send(id=id, result={"protocolVersion": version, "agentCapabilities": load})
-            case "session/new" if "locked" in self.words:
+            case "authenticate":
+                self.key = params["methodId"]
+                self.send(id=id, result={})
+            case "session/new" if "locked" in self.words or ("keyed" in self.words and not self.key):
                 self.send(id=id, error={"code": -32000, "message": "Authentication required"})
             case "session/new":
                 self.kept.write_text("[]") if self.kept.name != "null" else None
@@ -240,6 +244,11 @@ class Agent:
         answer = self.request("fs/write_text_file", {"sessionId": self.session, "path": path, "content": content})
         self.say(f"Wrote {json.dumps(answer.get('result') or answer.get('error') or {})}")
 
+    def do_asked(self, command: str) -> None:
+        """A command in a terminal, for which it asks first. It runs the command whatever the answer is."""
+        self.do_ask(command)
+        self.do_terminal(command)
+
     def do_terminal(self, command: str) -> None:
         made = self.request("terminal/create", {"sessionId": self.session, "command": command})
         if "error" in made:
@@ -255,6 +264,26 @@ class Agent:
         self.request("terminal/release", {"sessionId": self.session, **terminal})
         self.update("tool_call_update", toolCallId="t1", status="completed")
         self.say(f"Exit {done['exitCode']}: {output['output']}")
+
+    def do_terminals(self, outside: str) -> None:
+        """Terminals that are killed, that write too much, and in a directory of another."""
+        session = {"sessionId": self.session}
+
+        def run(command: str, **more: object) -> dict[str, Any]:
+            answer = self.request("terminal/create", {**session, "command": command, **more})
+            return {**session, **(answer.get("result") or answer)}
+
+        endless = run("echo begun; tail -f /dev/null")
+        while "begun" not in self.request("terminal/output", endless)["result"]["output"]:
+            pass
+        self.request("terminal/kill", endless)
+        killed = self.request("terminal/wait_for_exit", endless)["result"]
+        loud = run("head -c 5000 /dev/zero | tr '\\0' x; echo", outputByteLimit=10)
+        self.request("terminal/wait_for_exit", loud)
+        output = self.request("terminal/output", loud)["result"]
+        unknown = self.request("terminal/output", {**session, "terminalId": "no-such"})
+        told = [killed, output["output"], output["truncated"], run("pwd", cwd=outside)["error"], unknown["error"]]
+        self.say(json.dumps(told))
 
     def do_environment(self, name: str) -> None:
         self.say(f"{name}={os.environ.get(name)}")

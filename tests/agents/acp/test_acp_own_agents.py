@@ -12,6 +12,8 @@ import pytest
 from own_session import FAKE, UNABLE, OwnSession
 from recorded_agents import AcpPlayer, exchanges
 from tests.agents.sequenced_session import violations
+from tests.agents.stage import daemon_of
+from tests.managed.raw import TOOLSET, Raw, texts
 
 from everyagent.agents.registry import ACP_AGENTS
 from everyagent.cli.sessions.case import write_case
@@ -75,6 +77,62 @@ def test_the_daemon_runs_commands_for_the_agent(session: OwnSession) -> None:
     (result,) = session.items("tool_result")
     (part,) = [part for part in result.content if isinstance(part, ToolResultPart)]
     assert (part.output, part.exit_code) == ("out\nerr\n", 3)
+
+
+def test_tool_policies_hold_for_what_the_agent_asks_for_and_for_files_and_terminals(session: OwnSession) -> None:
+    session.create(agent="asking", permissionMode="bypass", toolPolicies={"tools": {"bash": "deny", "write": "ask"}})
+    assert "Outcome noRefused The session's tool policies do not allow bash" in session.said("asked touch made")
+    assert "Request a permission" in session.said(f"write {session.workspace}/made no")
+    session.change(toolPolicies={"tools": {"bash": "ask"}})
+    assert session.said("terminal touch made").startswith("Refused The session's tool policies ask for bash")
+    assert not (session.workspace / "made").exists()
+    session.send("asked touch made")
+    session.permit(session.next(PermissionRequested).permission_id, "once")
+    session.next(TurnEnded, 4)
+    assert (session.workspace / "made").exists()
+    problem = session.call(
+        "PATCH", f"/sessions/{session.id}", {"toolPolicies": {"tools": {"read": "deny"}}}, expect=400
+    )
+    assert "cannot be enforced on asking's tool 'read'" in problem.json()["detail"]
+
+
+def test_an_agent_that_says_nothing_of_its_tools_has_no_policies(session: OwnSession) -> None:
+    session.create()
+    problem = session.call("PATCH", f"/sessions/{session.id}", {"toolPolicies": {"default": "deny"}}, expect=400)
+    assert problem.json()["code"] == "not_supported"
+
+
+def test_terminals_are_limited_killed_and_inside_the_sessions_directory(session: OwnSession, tmp_path: Path) -> None:
+    killed, output, truncated, outside, unknown = msgspec.json.decode(session.create().said(f"terminals {tmp_path}"))
+    assert (killed["exitCode"], killed["signal"] in ("SIGTERM", "SIGKILL")) == (None, True)
+    assert (output, truncated) == ("x" * 9 + "\n", True)
+    assert "is not inside the session's directory" in outside["message"]
+    assert "no terminal 'no-such'" in unknown["message"]
+
+
+def test_an_agent_is_authenticated_by_the_method_of_its_settings(session: OwnSession) -> None:
+    assert session.create(agent="keyed").said("say In") == "In"
+
+
+def test_a_session_at_rest_is_closed_and_goes_on_with_its_native_history(tmp_path: Path, config: Path) -> None:
+    with (
+        daemon_of(tmp_path, "--idle-timeout", "0.2", EVERYAGENT_CONFIG=str(config), HOME=str(tmp_path)) as daemon,
+        OwnSession(daemon, tmp_path).played() as session,
+    ):
+        session.create().said("say one")
+        session.until(lambda: session.info()["status"] == "hibernated" or None)
+        assert session.kept.with_suffix(".closed").read_text() == "s-1"
+        assert session.processes("fake_acp") == []
+        assert session.said("history") == "2 prompts: say one | history"
+
+
+def test_managed_agents_run_agents_of_the_users_own(own_daemon: DaemonProcess) -> None:
+    raw = Raw(own_daemon)
+    raw.create(TOOLSET, agent="mine", model="mine")
+    raw.say("say Managed")
+    raw.wait_idle("end_turn")
+    assert '"text": "Managed"' in texts(raw.events())
+    raw.close()
 
 
 def test_in_plan_mode_nothing_is_changed(session: OwnSession) -> None:

@@ -12,7 +12,7 @@ from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from acp_stage import DIALECTS, AcpSession, installed
+from acp_stage import DIALECTS, AcpSession, surroundings
 from tests.agents import adding_mcp_server
 from tests.agents.offline import needs_isolation
 from tests.agents.stage import daemon_of, daemon_with_runner
@@ -52,13 +52,9 @@ def agent(place: str) -> str:
 
 @pytest.fixture(scope="module")
 def daemon(agent: str, place: str, tmp_path_factory: pytest.TempPathFactory) -> Generator[DaemonProcess]:
-    program = installed(agent)
-    if isinstance(program, str):
-        pytest.skip(f"{agent} cannot be installed here: {program}")
     folder = tmp_path_factory.mktemp(agent)
-    environment = {"HOME": str(folder), profiles.load(agent).variable: str(program)}
     start = daemon_of if place == agent else daemon_with_runner
-    with start(folder, **environment) as running:
+    with start(folder, **surroundings(agent, folder)) as running:
         yield running
 
 

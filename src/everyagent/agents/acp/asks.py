@@ -16,13 +16,14 @@ YES, NO = "yes", "no"
 
 
 class AcpPermissionAsk(Struct, frozen=True):
-    """A tool call to be allowed. `always` is the option for it, if the profile prefers one.
+    """A call of `tool` to be allowed. `always` is the option for it, if the profile prefers one.
 
     `each_time`: a policy demands a question for each call, so `always` is not stored.
     """
 
     id: wire.Id
     options: list[wire.PermissionOption]
+    tool: str = ""
     always: str | None = None
     each_time: bool = False
 

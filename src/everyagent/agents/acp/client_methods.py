@@ -20,6 +20,8 @@ _creations = msgspec.json.Decoder(wire.CreateTerminal)
 _on_terminals = msgspec.json.Decoder(wire.OnTerminal)
 #: The universal name of the tool that a method stands for.
 _TOOLS = {"fs/read_text_file": "read", "fs/write_text_file": "write", "terminal/create": "bash"}
+#: A permission to edit a file is one to write it.
+_ALIKE = {"write": {"write", "edit"}}
 
 
 class ClientMethods:
@@ -66,10 +68,16 @@ class ClientMethods:
                 return {}
 
     def _check(self, tool: str | None) -> None:
-        """Refuse what policies deny, and any change in plan mode. Everything else the agent asks for by itself."""
+        """Refuse what policies deny, what they ask for and nobody allowed in this turn, and any change in plan mode.
+
+        Everything else the agent asks for by itself.
+        """
         if tool is None:
             return
-        if self._decoder.policies.verdict(AgentTool(name=tool, kinds=[tool])) == "deny":
+        verdict = self._decoder.policies.verdict(AgentTool(name=tool, kinds=[tool]))
+        if verdict == "deny":
             raise AgentFailed(refusal(tool))
+        if verdict == "ask" and not self._decoder.permitted & _ALIKE.get(tool, {tool}):
+            raise AgentFailed(f"The session's tool policies ask for {tool}. Request a permission for the call first.")
         if self._decoder.mode == "plan" and tool != "read":
             raise AgentFailed("The session is in plan mode, so nothing may be changed.")

@@ -54,6 +54,7 @@ class AcpDecoder:
     * `sent` are the methods of our requests that wait for an answer, by id; `prompt` is the id of the running one.
     * `replaying`: the agent repeats the history of a loaded session, which the log has already.
     * `titled`: the session has a title, which the agent's does not replace.
+    * `permitted` are the tools of which the user or a policy allowed a call in this turn.
     * `native` is the agent's own mode, `mode` the session's permission mode; `cancelled`: the turn is to stop.
     """
 
@@ -71,6 +72,7 @@ class AcpDecoder:
         self.native: str | None = None
         self.policies = policies
         self.asks: dict[str, AcpAsk] = {}
+        self.permitted: set[str] = set()
         self.asides: list[Aside] = []
         self.sent: dict[int, str] = {}
         self.prompt: int | None = None
@@ -96,6 +98,7 @@ class AcpDecoder:
         self.cancelled = self._worked = self._messages.spoken = False
         self._failure = None
         self._retries = 0
+        self.permitted.clear()
 
     def decode(self, line: Line) -> DecodedFrame:
         """Never raises: a line that it does not understand becomes an `Unparsed`, with the line as its frame."""
@@ -272,13 +275,15 @@ class AcpDecoder:
         decision = policies.decide(ruled, self.profile, self.mode, call, tool)
         if decision:
             ask = AcpPermissionAsk(id, options)
+            if decision == "allow":
+                self.permitted.add(tool.tool)
             self.asides.append(
                 SettledAcpRequest(id, answers.permitted(ask, "once" if decision == "allow" else "reject"))
             )
             return drafts
         if asks.is_choice(options):
             return self._ask(id, AcpChoiceAsk(id, options), asks.choice(key, update, options, call.key), drafts)
-        ask = AcpPermissionAsk(id, options, self.profile.always_option, each_time=ruled == "ask")
+        ask = AcpPermissionAsk(id, options, tool.tool, self.profile.always_option, each_time=ruled == "ask")
         input = asks.input_of(call.arguments)
         return self._ask(id, ask, asks.permission(key, tool.tool, update, input, call.key, ask), drafts)
 

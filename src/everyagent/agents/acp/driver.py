@@ -15,6 +15,7 @@ from everyagent.agents import attached_files
 from everyagent.agents.acp import answers, attachments, encode, failures, policies, wire
 from everyagent.agents.acp import launch as launching
 from everyagent.agents.acp.asides import AcpReply, ClientRequest, SettledAcpRequest, UnservedAcpRequest
+from everyagent.agents.acp.asks import AcpPermissionAsk
 from everyagent.agents.acp.client_methods import ClientMethods
 from everyagent.agents.acp.decode import AcpDecoder
 from everyagent.agents.acp.offers import Offers, SetRequest
@@ -25,7 +26,7 @@ from everyagent.agents.line_conversation import LineConversation, LineProtocol, 
 from everyagent.agents.supervision import TaskSupervisor
 from everyagent.errors import AgentFailed, AgentNotLoggedIn
 from everyagent.logs import get_logger
-from everyagent.model.asks import Answer
+from everyagent.model.asks import Answer, PermissionAnswer
 from everyagent.model.events import ErrorCode
 from everyagent.runtime.exit import Exit
 from everyagent.runtime.process import Process
@@ -252,6 +253,8 @@ class AcpConversation:
         ask = self._decoder.asks.pop(ask_key, None)
         if ask is None:
             raise AgentFailed("The agent no longer waits for this answer.")
+        if isinstance(ask, AcpPermissionAsk) and isinstance(answer, PermissionAnswer) and answer.reply != "reject":
+            self._decoder.permitted.add(ask.tool)
         await self._lines.send(encode.result(ask.id, answers.response(ask, answer)))
 
     async def interrupt(self) -> None:
