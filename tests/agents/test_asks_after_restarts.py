@@ -5,6 +5,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from tests.agents.acp.acp_stage import DIALECTS, surroundings
 from tests.agents.stage import daemon_of
 from tests.managed.real_models import real_model
 from tests.managed.test_managed_on_real_agents import SURROUNDINGS
@@ -14,10 +15,12 @@ from everyagent.testing.daemon import NO_TLS, DaemonProcess
 from everyagent.testing.rules import Rules
 
 
-@pytest.fixture(params=sorted(SURROUNDINGS))
+@pytest.fixture(params=[*sorted(SURROUNDINGS), *DIALECTS])
 def staged(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[tuple[str, DaemonProcess]]:
-    with daemon_of(tmp_path, **SURROUNDINGS[request.param](tmp_path)) as daemon:
-        yield request.param, daemon
+    agent: str = request.param
+    around = SURROUNDINGS[agent](tmp_path) if agent in SURROUNDINGS else surroundings(agent, tmp_path)
+    with daemon_of(tmp_path, **around) as daemon:
+        yield agent, daemon
 
 
 class Client:
@@ -60,12 +63,12 @@ def test_what_was_allowed_after_a_restart_is_not_asked_again(staged: tuple[str, 
     work.mkdir()
     client = Client(daemon)
     with real_model(agent, daemon, tmp_path) as model:
+        model.say("I see.", when="They said: Not that one.")  # first: a transcript may hold the words of the others
         model.run("touch one", when="First of all")
         model.run("touch one", when="The user allowed")
         model.say("Made.", when="The user allowed")
         model.say("Hello.", when="Say hello")
         model.run("touch two", when="And another")
-        model.say("I see.", when="They said: Not that one.")
         created = client.call(
             "POST",
             body={

@@ -10,6 +10,7 @@ import msgspec
 
 from everyagent.model.parts import Json
 from everyagent.testing.daemon import DaemonProcess
+from tests.agents.acp.acp_stage import AcpSession
 from tests.agents.amp.amp_stage import AmpSession
 from tests.agents.claude.claude_stage import ClaudeSession
 from tests.agents.codex.codex_stage import CodexSession
@@ -18,6 +19,7 @@ from tests.agents.opencode.opencode_stage import OpencodeSession
 from tests.scripted import amp_replies, chat_replies, messages_replies, responses_replies
 from tests.scripted.amp_server import AmpServer
 from tests.scripted.chat_server import ChatServer
+from tests.scripted.gemini_server import GeminiServer
 from tests.scripted.messages_server import MessagesServer
 from tests.scripted.responses_server import ResponsesServer
 
@@ -372,6 +374,51 @@ class AmpModel(RealModel):
         self._script.add(amp_replies.fail("Scripted failure", when=when))
 
 
+class AcpModel(RealModel):
+    model = "fake-model"
+
+    def __init__(self, agent: str, server: ChatServer | GeminiServer, daemon: DaemonProcess, folder: Path) -> None:
+        self._session = AcpSession(agent, daemon, server, folder)
+        self._script = server.script
+        self.environment = self._session.environment()
+
+    def say(self, text: str, *, when: str = "", thought: str = "") -> None:
+        said = chat_replies.think(thought, text, when=when) if thought else chat_replies.say(text, when=when)
+        self._script.add(said)
+
+    def run(self, command: str, *, when: str = "") -> None:
+        self._script.add(chat_replies.call(*self._session.shell(command), when=when))
+
+    def read(self, path: str, *, when: str = "") -> None:
+        self.run(f"cat {path}", when=when)
+
+    def get_weather(self, *, when: str = "") -> None:
+        self._script.add(chat_replies.call(self._session.tool("everyagent", "get_weather"), {**CITY}, when=when))
+
+    def together(self, *steps: str, when: str = "", text: str = "") -> None:
+        weather = self._session.tool("everyagent", "get_weather")
+        calls = [
+            self._session.shell(step.removeprefix("$ ")) if step.startswith("$ ") else (weather, {"city": step})
+            for step in steps
+        ]
+        self._script.add(chat_replies.calls(*calls, when=when, text=text))
+
+    def add(self, *, when: str = "") -> None:
+        self._script.add(chat_replies.call(self._session.tool("sums", "add"), {**SUM}, when=when))
+
+    def last_input(self) -> str:
+        return msgspec.json.encode(self._script.requests[-1].messages).decode()
+
+    def instructions(self) -> str:
+        return ""
+
+    def hold(self, *, when: str) -> None:
+        self._script.add(chat_replies.say(LONG, when=when, held=2))
+
+    def fail(self, *, when: str) -> None:
+        self._script.add(chat_replies.fail(400, "invalid_request_error", when=when))
+
+
 def _step(step: str, custom: str, shell: str) -> tuple[str, dict[str, Json]]:
     """The tool and its input."""
     if step.startswith("$ "):
@@ -396,4 +443,5 @@ def real_model(agent: str, daemon: DaemonProcess, folder: Path) -> Generator[Rea
             with AmpServer() as server:
                 yield AmpModel(server, daemon, folder)
         case _:
-            raise ValueError(agent)
+            with GeminiServer() if agent == "gemini" else ChatServer() as other:
+                yield AcpModel(agent, other, daemon, folder)
