@@ -8,7 +8,8 @@ import httpx2
 import pytest
 from tests.agents.mortal_program import LINES, WAYS, end, mortal
 from tests.agents.stage import daemon_of
-from tests.managed.real_models import RealModel, real_model
+from tests.managed.real_model import RealModel
+from tests.managed.real_models import real_model
 from tests.managed.test_managed_on_real_agents import SURROUNDINGS
 from tests.waiting import LIMIT_SECONDS, wait_until
 

@@ -1,108 +1,26 @@
 """Scripted models of the real agents, with one interface for all of them."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import ClassVar
 
 import msgspec
 
 from everyagent.model.parts import Json
 from everyagent.testing.daemon import DaemonProcess
-from tests.agents.acp.acp_stage import AcpSession
 from tests.agents.amp.amp_stage import AmpSession
 from tests.agents.claude.claude_stage import ClaudeSession
 from tests.agents.codex.codex_stage import CodexSession
 from tests.agents.opencode.opencode_stage import MODEL as OPENCODE_MODEL
 from tests.agents.opencode.opencode_stage import OpencodeSession
+from tests.managed.acp_model import AcpModel
+from tests.managed.real_model import CITY, ERRAND, FOUND, LONG, OPTIONS, SUM, RealModel
 from tests.scripted import amp_replies, chat_replies, messages_replies, responses_replies
 from tests.scripted.amp_server import AmpServer
 from tests.scripted.chat_server import ChatServer
 from tests.scripted.gemini_server import GeminiServer
 from tests.scripted.messages_server import MessagesServer
 from tests.scripted.responses_server import ResponsesServer
-
-CITY = {"city": "Oslo"}
-SUM = {"a": 2, "b": 3}
-LONG = "word " * 400
-OPTIONS = [{"label": "Red", "description": "Warm"}, {"label": "Green", "description": "Calm"}]
-#: The prompt and the answer of a sub-agent.
-ERRAND, FOUND = "Count them for me", "There are three."
-
-
-class RealModel(ABC):
-    """Each method adds a reply for a request that contains `when`. Replies are used in the order of addition.
-
-    `helpers` is the model that can start sub-agents, if the agent reports them; `helpers_retry` is whether it reports
-    which of them retries a request.
-    """
-
-    agent: ClassVar[str]
-    model: ClassVar[str]
-    helpers: ClassVar[str | None] = None
-    helpers_retry: ClassVar[bool] = False
-    environment: dict[str, str]
-
-    @abstractmethod
-    def say(self, text: str, *, when: str = "", thought: str = "") -> None: ...
-
-    @abstractmethod
-    def run(self, command: str, *, when: str = "") -> None: ...
-
-    @abstractmethod
-    def read(self, path: str, *, when: str = "") -> None:
-        """Read a file with the agent's own tool; Codex has none but its shell."""
-
-    def fetch(self, url: str, *, when: str) -> bool:
-        """Get a web page with the agent's own tool. False if the agent has none."""
-        return False
-
-    @abstractmethod
-    def get_weather(self, *, when: str = "") -> None:
-        """Call the custom tool for `CITY`."""
-
-    @abstractmethod
-    def together(self, *steps: str, when: str = "", text: str = "") -> None:
-        """Make several calls in one message: of the custom tool for a city, or of a command, which begins with `$ `."""
-
-    @abstractmethod
-    def add(self, *, when: str = "") -> None:
-        """Call the tool `add` of the MCP server `sums` for `SUM`."""
-
-    @abstractmethod
-    def last_input(self) -> str:
-        """The last request to the model."""
-
-    @abstractmethod
-    def instructions(self) -> str:
-        """The privileged part of the last request."""
-
-    @abstractmethod
-    def hold(self, *, when: str) -> None:
-        """Reply with text that does not end."""
-
-    @abstractmethod
-    def fail(self, *, when: str) -> None:
-        """Fail the request and its retries."""
-
-    def fail_once(self) -> bool:
-        """Fail once, so that the agent reports a retry. False if the agent reports none."""
-        return False
-
-    def delegate(self, *, when: str) -> None:  # noqa: B027
-        """Start a sub-agent and repeat its answer, if the agent has sub-agents."""
-
-    def wait_for_helper(self, command: str, *, when: str) -> None:  # noqa: B027
-        """Start a sub-agent that runs a command and wait for it, if the agent has sub-agents."""
-
-    def ask(self, *, when: str) -> bool:
-        """Ask the user for a colour. False if the agent has no questions."""
-        return False
-
-    def compact(self) -> bool:
-        """Reply with a summary for a compaction. False if compaction cannot be requested."""
-        return False
 
 
 class ClaudeModel(RealModel):
@@ -372,51 +290,6 @@ class AmpModel(RealModel):
 
     def fail(self, *, when: str) -> None:
         self._script.add(amp_replies.fail("Scripted failure", when=when))
-
-
-class AcpModel(RealModel):
-    model = "fake-model"
-
-    def __init__(self, agent: str, server: ChatServer | GeminiServer, daemon: DaemonProcess, folder: Path) -> None:
-        self._session = AcpSession(agent, daemon, server, folder)
-        self._script = server.script
-        self.environment = self._session.environment()
-
-    def say(self, text: str, *, when: str = "", thought: str = "") -> None:
-        said = chat_replies.think(thought, text, when=when) if thought else chat_replies.say(text, when=when)
-        self._script.add(said)
-
-    def run(self, command: str, *, when: str = "") -> None:
-        self._script.add(chat_replies.call(*self._session.shell(command), when=when))
-
-    def read(self, path: str, *, when: str = "") -> None:
-        self.run(f"cat {path}", when=when)
-
-    def get_weather(self, *, when: str = "") -> None:
-        self._script.add(chat_replies.call(self._session.tool("everyagent", "get_weather"), {**CITY}, when=when))
-
-    def together(self, *steps: str, when: str = "", text: str = "") -> None:
-        weather = self._session.tool("everyagent", "get_weather")
-        calls = [
-            self._session.shell(step.removeprefix("$ ")) if step.startswith("$ ") else (weather, {"city": step})
-            for step in steps
-        ]
-        self._script.add(chat_replies.calls(*calls, when=when, text=text))
-
-    def add(self, *, when: str = "") -> None:
-        self._script.add(chat_replies.call(self._session.tool("sums", "add"), {**SUM}, when=when))
-
-    def last_input(self) -> str:
-        return msgspec.json.encode(self._script.requests[-1].messages).decode()
-
-    def instructions(self) -> str:
-        return ""
-
-    def hold(self, *, when: str) -> None:
-        self._script.add(chat_replies.say(LONG, when=when, held=2))
-
-    def fail(self, *, when: str) -> None:
-        self._script.add(chat_replies.fail(400, "invalid_request_error", when=when))
 
 
 def _step(step: str, custom: str, shell: str) -> tuple[str, dict[str, Json]]:

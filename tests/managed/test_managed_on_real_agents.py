@@ -25,7 +25,8 @@ from tests.agents.stage import daemon_of
 from tests.managed import parity
 from tests.managed.conftest import rebuilt
 from tests.managed.raw import ASKING, TOOLSET, WEATHER, Event, Raw, required, texts
-from tests.managed.real_models import RealModel, real_model
+from tests.managed.real_model import RealModel
+from tests.managed.real_models import real_model
 from tests.managed.sdks import NEWEST
 from tests.managed.sums_stage import sums_stage
 from tests.managed.test_client_loop import FROM_START, MESSAGES, loop, step_of

@@ -21,7 +21,8 @@ from everyagent.testing.daemon import DaemonProcess
 from tests.agents.offline import needs_isolation
 from tests.agents.stage import daemon_of
 from tests.managed.raw import ASKING, TOOLSET, Event, Raw, texts
-from tests.managed.real_models import RealModel, real_model
+from tests.managed.real_model import RealModel
+from tests.managed.real_models import real_model
 from tests.managed.test_managed_on_real_agents import SURROUNDINGS
 
 #: Tries a direct connection, then the configured proxy, then a host that is not allowed.

@@ -13,7 +13,8 @@ from everyagent.testing.daemon import DaemonProcess
 from tests.agents.stage import daemon_of
 from tests.managed.conftest import rebuilt
 from tests.managed.raw import ASKING, TOOLSET, Event, Raw, required, texts
-from tests.managed.real_models import RealModel, real_model
+from tests.managed.real_model import RealModel
+from tests.managed.real_models import real_model
 from tests.managed.test_managed_on_real_agents import SURROUNDINGS, of
 from tests.waiting import wait_until
 

@@ -1,4 +1,4 @@
-"""`everyagent agents check`: runs a real session of an agent and reports what of the schema it covers."""
+"""`everyagent agents check`: runs a real session of an agent, checks the order rules, and reports what it covers."""
 
 import tempfile
 from contextlib import aclosing
@@ -26,6 +26,7 @@ from everyagent.model.events import (
     Unparsed,
 )
 from everyagent.model.parts import FileRefPart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
+from everyagent.testing import rules
 
 _FILE = "everyagent-check.txt"
 #: The time that each step may take.
@@ -114,8 +115,16 @@ async def _events(client: AsyncClient, session: str) -> list[Coverage]:
     parts = [part for each in data if isinstance(each, ItemCompleted) for part in each.item.content]
     ended = [each for each in data if isinstance(each, TurnEnded)]
     results = [part for part in parts if isinstance(part, ToolResultPart)]
-    unknown = [event.data for event in events if isinstance(event.data, Unparsed)]
+    unknown = [each.error for each in (event.data for event in events) if isinstance(each, Unparsed)]
+    unknown += [
+        f"unknown item {each.item.name!r}"
+        for each in data
+        if isinstance(each, ItemCompleted) and each.item.kind == "unknown"
+    ]
+    case = f"; everyagent sessions export {session} --format case" if unknown else ""
+    violations = [str(each) for each in rules.check(events)]
     return [
+        Coverage("the order rules hold", not violations, "; ".join(violations)[:200]),
         Coverage("messages", any(isinstance(part, TextPart) for part in parts)),
         Coverage("deltas", any(isinstance(each, ItemDelta) for each in data)),
         Coverage("reasoning", any(isinstance(part, ReasoningPart) for part in parts) or None),
@@ -130,7 +139,7 @@ async def _events(client: AsyncClient, session: str) -> list[Coverage]:
         Coverage("usage of requests", any(isinstance(each, ModelResponded) for each in data) or None),
         Coverage("cost", any(each.cost_usd for each in ended) or None),
         Coverage("no errors", not any(isinstance(each, Error) for each in data)),
-        Coverage("no unknown frames", not unknown, "; ".join(dict.fromkeys(each.error for each in unknown))[:200]),
+        Coverage("no unknown frames", not unknown, "; ".join(dict.fromkeys(unknown))[:200] + case),
     ]
 
 

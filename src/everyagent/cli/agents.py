@@ -125,7 +125,7 @@ def add(
 
 @app.command
 def check(name: str, /, *, options: DaemonOptions = DEFAULT_OPTIONS) -> None:
-    """Run a real session of an agent, and report what it covers. It needs the agent's login and spends a few requests.
+    """Run and check a real session of an agent, and report what it covers. It needs a login and spends a few requests.
 
     Parameters
     ----------

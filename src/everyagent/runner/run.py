@@ -11,7 +11,8 @@ import httpx2
 import msgspec
 from anyio.abc import TaskGroup
 
-from everyagent.agents.registry import known_adapters
+from everyagent.agents.registry import known_adapters, own_adapters
+from everyagent.config import ConfigError, own_agents
 from everyagent.logs import get_logger
 from everyagent.private_files import private_folder
 from everyagent.remote import wire
@@ -33,13 +34,19 @@ async def run(settings: RunnerSettings, key_id: str, secret: bytes, connected: C
     """Until SIGINT or SIGTERM. `connected` is called at each connection. Raises `RunnerStopped`."""
     private_folder(settings.folder)
     try:
+        own = own_agents()
+    except ConfigError as problem:
+        raise RunnerStopped(str(problem)) from problem
+    try:
         spool = Spool(settings.folder / "spool.db")
     except apsw.BusyError as error:
         raise RunnerStopped(f"Another runner with this key uses {settings.folder}. Stop it first.") from error
     uplink, reaper = Uplink(settings.url, key_id, secret), Reaper()
     try:
         async with anyio.create_task_group() as tasks:
-            adapters = known_adapters(tasks, settings.data_dir / "agents", reaper)
+            folder = settings.data_dir / "agents"
+            known = known_adapters(tasks, folder, reaper)
+            adapters = [*own_adapters(own, tasks, folder, reaper), *known]  # a known agent keeps its name
             host = Host(settings, adapters, spool, uplink, _guarded(tasks), secrets.token_hex(16))
             try:
                 with anyio.CancelScope() as serving:

@@ -12,7 +12,7 @@ import pytest
 from own_session import FAKE, UNABLE, OwnSession
 from recorded_agents import AcpPlayer, exchanges
 from tests.agents.sequenced_session import violations
-from tests.agents.stage import daemon_of
+from tests.agents.stage import daemon_of, daemon_with_runner
 from tests.managed.raw import TOOLSET, Raw, texts
 
 from everyagent.agents.registry import ACP_AGENTS
@@ -53,6 +53,7 @@ def test_an_agent_that_is_added_is_there_at_once_and_can_be_checked(
     checked = cli(own_daemon, config, "check", "later", "--url", own_daemon.url, "--json")
     report = {each["what"]: each["seen"] for each in msgspec.json.decode(checked.stdout)}
     assert (report["a turn ends"], report["messages"], report["its work is done"]) == (True, True, False)
+    assert (report["the order rules hold"], report["no unknown frames"]) == (True, True)
     assert checked.returncode == 1
     again = cli(own_daemon, config, "add", "later", "--", "x")
     assert (again.returncode, "already" in again.stderr) == (2, True)
@@ -121,9 +122,17 @@ def test_a_session_at_rest_is_closed_and_goes_on_with_its_native_history(tmp_pat
     ):
         session.create().said("say one")
         session.until(lambda: session.info()["status"] == "hibernated" or None)
+        session.until(lambda: not session.processes("fake_acp") or None)
         assert session.kept.with_suffix(".closed").read_text() == "s-1"
-        assert session.processes("fake_acp") == []
         assert session.said("history") == "2 prompts: say one | history"
+
+
+def test_a_runner_has_the_agents_of_its_own_settings(tmp_path: Path, config: Path) -> None:
+    with (
+        daemon_with_runner(tmp_path, EVERYAGENT_CONFIG=str(config), HOME=str(tmp_path)) as daemon,
+        OwnSession(daemon, tmp_path).played() as session,
+    ):
+        assert session.create().said("say I am elsewhere") == "I am elsewhere"
 
 
 def test_managed_agents_run_agents_of_the_users_own(own_daemon: DaemonProcess) -> None:
