@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 MODES = {"currentModeId": "ask", "availableModes": [{"id": "ask", "name": "Ask"}, {"id": "yolo", "name": "Yolo"}]}
+INFO = {"name": "fake", "version": "0.3.1"}
 OPTIONS = [
     {"optionId": "always", "name": "Always", "kind": "allow_always"},
     {"optionId": "yes", "name": "Yes", "kind": "allow_once"},
@@ -83,7 +84,7 @@ class Agent:
                         "mcpCapabilities": {"http": True},
                         "sessionCapabilities": {"close": {}},
                     }
-                    self.send(id=id, result={"protocolVersion": version, "agentCapabilities": load})
+                    self.send(id=id, result={"protocolVersion": version, "agentCapabilities": load, "agentInfo": INFO})
             case "authenticate":
                 self.key = params["methodId"]
                 self.send(id=id, result={})

@@ -40,6 +40,8 @@ def test_agents_of_the_users_own_are_listed_beside_the_known_ones(session: OwnSe
     assert (listed["mine"]["title"], listed["mine"]["installed"]) == ("My agent", True)
     assert (listed["gone"]["installed"], "no program" in str(listed["gone"]["problem"])) == (False, True)
     assert {"claude", *ACP_AGENTS} <= set(listed)
+    session.said("say hi")
+    assert agents(session)["mine"]["version"] == "0.3.1"
 
 
 def test_an_agent_that_is_added_is_there_at_once_and_can_be_checked(

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from anyio import to_thread
+from msgspec.structs import replace
 
 from everyagent.agents import walls
 from everyagent.agents.acp import catalog
@@ -39,13 +40,16 @@ class AcpAdapter:
         self._program = program_of(profile, around.folder, around.environment)
         self._unasked = catalog.unasked(profile)
         self._ask_again = 0.0
+        self._version: str | None = None
 
     @property
     def capabilities(self) -> Capabilities:
         return catalog.capabilities(self._profile)
 
     async def state(self) -> AgentState:
-        return await self._program.state()
+        """A program of the user's own has the version that it reported when it was last started."""
+        state = await self._program.state()
+        return state if state.version else replace(state, version=self._version)
 
     async def catalog(self) -> Catalog:
         """Without a login the agent lists nothing, so it is not started. A failure is remembered for a while."""
@@ -64,6 +68,7 @@ class AcpAdapter:
     async def open(self, launch: Launch, listener: Listener) -> AcpConversation:
         conversation = await self._start(self._program.located(), launch, listener)
         await conversation.begin()
+        self._version = conversation.version or self._version
         return conversation
 
     async def close(self) -> None:
@@ -108,6 +113,7 @@ class AcpAdapter:
             conversation = await self._start(path, launch, _Nobody())
             try:
                 offers, _ = await conversation.offers()
+                self._version = conversation.version or self._version
             finally:
                 await conversation.close(force=True)
         return catalog.catalog(self._profile, offers)

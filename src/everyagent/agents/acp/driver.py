@@ -64,7 +64,7 @@ class AcpEnded(AgentFailed):
 
 
 class AcpConversation:
-    """A running session of an ACP agent. `run` needs a task; `begin` follows it."""
+    """A running session of an ACP agent. `run` needs a task; `begin` follows it. `version` is the agent's own."""
 
     def __init__(
         self,
@@ -88,6 +88,7 @@ class AcpConversation:
         )
         self._decoder.titled = launch.title is not None
         self._session = ""
+        self.version: str | None = None
         self._offers = Offers(wire.SessionOpened())
         self._capabilities = wire.AgentCapabilities()
         self._before = [text for text in (launch.system_prompt, launch.seed) if text]
@@ -138,6 +139,7 @@ class AcpConversation:
                 f"everyagent speaks version {encode.PROTOCOL_VERSION}. Use a version of the agent that speaks it, too."
             )
         self._capabilities = answer.agent_capabilities
+        self.version = answer.agent_info.version if answer.agent_info else None
         if self._profile.auth_method:
             await self._request("authenticate", {"methodId": self._profile.auth_method})
 
