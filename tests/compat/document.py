@@ -24,7 +24,7 @@ _DIFFERENCES = """
 
 ## Not run
 
-Editors themselves, the `ant` command, the notebooks of Anthropic's cookbook, and the suite of its SDK for Go.
+Editors themselves, and the cookbook's notebooks for MongoDB Atlas and Slack.
 """
 
 
@@ -42,7 +42,7 @@ def _row(result: Result) -> str:
 def _refused(result: Result) -> str:
     lines = "".join(f"* {refusal.count}: {refusal.reason}\n" for refusal in result.refusals)
     title = f"## {result.program}: {result.total - result.passed} of {result.total} fail"
-    return f"\n{title}\n\nEach does something that is refused on purpose:\n\n{lines}"
+    return f"\n{title}\n\nEach wants something that is refused, or done otherwise, on purpose:\n\n{lines}"
 
 
 if __name__ == "__main__":

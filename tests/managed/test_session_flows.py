@@ -7,7 +7,7 @@ from tests.managed import parity
 from tests.managed.sdks import PYTHON, Sdk
 
 
-@pytest.mark.parametrize("flow", ["conversation", "actions", "lifecycle"])
+@pytest.mark.parametrize("flow", ["conversation", "actions", "lifecycle", "cookbook"])
 @pytest.mark.parametrize("sdk", PYTHON, ids=lambda sdk: sdk.name)
 def test_every_sdk_works_with_sessions(flow: str, sdk: Sdk, daemon: DaemonProcess) -> None:
     parity.check(sdk, flow, "mock", sdk.run(flow, daemon.url))
