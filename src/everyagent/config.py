@@ -69,6 +69,7 @@ class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
     prefix that requests may have. `X-Forwarded-...` headers count from `trusted_proxy`, networks with commas between
     them. With `tls_cert` it serves HTTPS; without `tls_key`, the key is in the same file.
     Sessions are deleted as `retain_...` says; `retention` reads them.
+    Traces are sent to the collector at `otel_endpoint`, with what was said if `otel_content`.
     One of `vault_key...` gives the key that encrypts secrets, by default the data folder's `vault.key`.
     `agents` are agents of the user's own, `oidc` is the sign-in of the inspector; only `config.toml` has them.
     """
@@ -120,6 +121,8 @@ class Settings(Struct, frozen=True, kw_only=True, rename="kebab"):
     log_format: LogFormat = "auto"
     log_level: LogLevel = "info"
     access_log: bool = False
+    otel_endpoint: Annotated[str, Meta(pattern=r"^https?://[^/?#]+(/[^?#]*)?$")] | None = None
+    otel_content: bool = False
     agents: dict[AgentName, OwnAgent] = {}
     oidc: OidcSettings | None = None
 
@@ -166,6 +169,8 @@ def load(flags: Mapping[str, object] | None = None, environ: Mapping[str, str] =
         raise ConfigError(f"The setting bus ({given['bus'].origin}) is for nodes of a cluster: add --cluster.")
     if settings.oidc is not None and not is_safe_url(settings.oidc.issuer):
         raise ConfigError(f"The issuer {settings.oidc.issuer} ({given['oidc'].origin}) must be an https address.")
+    if settings.otel_endpoint is not None and find_spec("opentelemetry") is None:
+        raise ConfigError("Telemetry needs more packages: pip install 'everyagent[otel]'.")
     if settings.oidc is not None and find_spec("jwt") is None:
         raise ConfigError("The sign-in with OpenID Connect needs one more package: pip install 'everyagent[oidc]'.")
     return settings

@@ -230,6 +230,17 @@ async def sessions_of(
                 tasks.start_soon(keep_running, "sweep", supervisor.sweep)
                 tasks.start_soon(keep_running, "sweep of worktrees", worktrees.sweep)
                 tasks.start_soon(keep_running, "sweep of checkpoints", checkpoints.sweep, log.session_by_number)
+                if settings.otel_endpoint:
+                    from everyagent.telemetry.courier import TraceCourier
+                    from everyagent.telemetry.otlp import OtlpSender
+
+                    traces = TraceCourier(
+                        log,
+                        OtlpSender(settings.otel_endpoint),
+                        content=settings.otel_content,
+                        nodes=node.ids if node else None,
+                    )
+                    tasks.start_soon(keep_running, "telemetry", traces.run)
                 tasks.start_soon(keep_running, "deployments", managed.run_deployments, log)
                 yield sessions
             finally:

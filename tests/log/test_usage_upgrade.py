@@ -23,8 +23,6 @@ async def _fill(log: Log) -> None:
     base = replace(record("used"), model="m", usage=_USED, cost_usd=0.25, last_at=START)
     await log.create(base, [event(1)])
     await log.create(replace(base, session_id="unused", usage=Usage(), cost_usd=0.0), [event(1)])
-    fork = b'{"directory":"/","forked_from":{"session_id":"used","sequence":1}}'
-    await log.create(replace(base, session_id="fork", config=fork), [event(1)])
     await log.close()
 
 

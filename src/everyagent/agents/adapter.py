@@ -191,13 +191,15 @@ class Launch(Struct, frozen=True, kw_only=True):
 class Prompt(Struct, frozen=True, kw_only=True):
     """A user's message. `item_id` is its universal item, for agents that accept an id from their client.
 
-    `system` came with it: the agent has it already when it gets the prompt, by its launch or by a change.
+    `system` came with it: the agent has it already when it gets the prompt, by its launch or by a change. An agent that
+    takes a trace context gets `traceparent`.
     """
 
     item_id: str
     text: str
     system: str = ""
     attachments: list[Attachment] = []
+    traceparent: str | None = None
 
 
 class Change(Struct, frozen=True, kw_only=True):

@@ -59,6 +59,8 @@ def serve(
     log_format: LogFormat | None = None,
     log_level: LogLevel | None = None,
     access_log: Annotated[bool | None, Parameter(negative=())] = None,
+    otel_endpoint: str | None = None,
+    otel_content: Annotated[bool | None, Parameter(negative=())] = None,
     json: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
 ) -> int:
     """Start the daemon.
@@ -177,6 +179,11 @@ def serve(
         The least important lines of the log: info, warning or error. [default: info]
     access_log
         Write a line of level info for each response, without tokens and queries.
+    otel_endpoint
+        The address of an OpenTelemetry collector that takes OTLP over HTTP, such as http://127.0.0.1:4318: each turn is
+        sent to it as a trace. Headers are those of OTEL_EXPORTER_OTLP_HEADERS. [default: nothing is sent]
+    otel_content
+        Send what was said, and what tools were given and returned, too.
     json
         Print the address and the token as one JSON document.
     """
@@ -228,6 +235,8 @@ def serve(
             "log-format": log_format,
             "log-level": log_level,
             "access-log": access_log,
+            "otel-endpoint": otel_endpoint,
+            "otel-content": otel_content,
             "json": json,
         }
     )

@@ -92,11 +92,12 @@ class SessionEnded(Data, frozen=True, kw_only=True):
 
 
 class TurnStarted(Data, frozen=True, kw_only=True, tag_field="phase", tag="started"):
-    """`phase` is missing in events of earlier versions."""
+    """`phase` is missing in events of earlier versions. The turn is in the trace of `traceparent`, if that is set."""
 
     type: ClassVar[str] = "turn.started"
     turn_id: str
     input_item_ids: list[str]
+    traceparent: str | None = None
 
 
 class TurnEnded(Data, frozen=True, kw_only=True, tag_field="phase", tag="ended"):

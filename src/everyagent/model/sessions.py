@@ -111,9 +111,12 @@ class Attachment(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="
 
 
 class SendMessage(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", forbid_unknown_fields=True):
+    """`traceparent` is a trace context of W3C, which can also come as a header: the turn belongs to that trace."""
+
     message: str
     attachments: list[Attachment] = []
     delivery: Delivery = "queue"
+    traceparent: Annotated[str, Meta(pattern="^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$")] | None = None
 
 
 class QueuedMessage(Struct, frozen=True, kw_only=True, rename="camel"):

@@ -258,3 +258,12 @@ def _made(events: Iterable[AnyEvent], kinds: Sequence[str]) -> list[str]:
     """The kinds of the agent's completed items, in order."""
     items = [event.data.item for event in events if isinstance(event.data, ItemCompleted)]
     return [item.kind for item in items if item.kind in kinds and item.role != "user"]
+
+
+def test_the_trace_of_a_message_is_given_to_the_agent(session: OwnSession) -> None:
+    session.create()
+    traceparent = f"00-{'ab' * 16}-{'cd' * 8}-01"
+    assert session.turn("say hi", traceparent=traceparent).stop_reason == "end_turn"
+    frames = msgspec.json.decode(session.call("GET", f"/sessions/{session.id}/frames?limit=1000").content)["frames"]
+    (prompt,) = [each["body"] for each in frames if "session/prompt" in str(each["body"])]
+    assert prompt["params"]["_meta"] == {"traceparent": traceparent}

@@ -227,3 +227,13 @@ def test_items_of_a_sub_agent_belong_to_the_call_that_made_it(session: CodexSess
     assert ended.usage
     assert ended.usage.output_tokens >= 90
     assert len(session.all(TurnEnded)) == 1
+
+
+def test_the_trace_of_a_message_is_given_to_the_app_server(session: CodexSession) -> None:
+    session.model.script.add(say("Traced"))
+    session.create()
+    traceparent = f"00-{'ab' * 16}-{'cd' * 8}-01"
+    assert session.turn("hello", traceparent=traceparent).stop_reason == "end_turn"
+    frames = msgspec.json.decode(session.call("GET", f"/sessions/{session.id}/frames?limit=1000").content)["frames"]
+    (start,) = [each["body"] for each in frames if "'turn/start'" in str(each["body"])]
+    assert start["trace"] == {"traceparent": traceparent}

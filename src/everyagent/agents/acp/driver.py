@@ -245,7 +245,8 @@ class AcpConversation:
         id = self._requests
         self._decoder.sent[id] = "session/prompt"
         self._decoder.prompted(id, prompt.text)
-        await self._lines.send_or_die(encode.request(id, "session/prompt", encode.prompt(self._session, blocks)))
+        params = encode.prompt(self._session, blocks, prompt.traceparent)
+        await self._lines.send_or_die(encode.request(id, "session/prompt", params))
         self._before = []
 
     async def steer(self, prompt: Prompt) -> None:

@@ -33,8 +33,10 @@ def open_session(directory: str, servers: Sequence[object], native: str | None =
     return {**known, "cwd": directory, "mcpServers": servers}
 
 
-def prompt(session: str, blocks: Sequence[object]) -> dict[str, object]:
-    return {"sessionId": session, "prompt": blocks}
+def prompt(session: str, blocks: Sequence[object], traceparent: str | None = None) -> dict[str, object]:
+    """The protocol reserves `traceparent` in `_meta` for the trace context of W3C."""
+    meta = {"_meta": {"traceparent": traceparent}} if traceparent else {}
+    return {"sessionId": session, "prompt": blocks, **meta}
 
 
 def text(words: str) -> dict[str, object]:

@@ -3,7 +3,9 @@
 from typing import TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from everyagent.api.request_decoding import header
 from everyagent.api.routing import Call, NoContent, Nothing, Routes
 from everyagent.api.streaming import EventStream
 from everyagent.api.universal.key_limits import checked_message
@@ -19,6 +21,7 @@ from everyagent.errors import (
 )
 from everyagent.model.responses import MessageQueue
 from everyagent.model.sessions import SendMessage
+from everyagent.model.trace_context import parsed
 
 routes = Routes("messages")
 _ERRORS = (Forbidden, SessionNotFound, RecordNotFound, SessionHasEnded, UnsupportedChoice, AgentFailed, StorageFull)
@@ -81,6 +84,8 @@ async def stream_message(call: Call[TurnQuery, SendMessage]) -> EventStream:
 async def _with_files(call: Call[Q, SendMessage], message: SendMessage) -> SendMessage:
     """Check attachments and resolve their file ids. Loads the Managed Agents services only if there are any."""
     checked_message(message)
+    if message.traceparent is None and (parent := parsed(header(call.scope, b"traceparent"))):
+        message = replace(message, traceparent=parent.traceparent)
     named = any(attachment.file_id is not None for attachment in message.attachments)
     return await call.managed.with_files(message) if named else message
 

@@ -20,9 +20,10 @@ def begin(
     """Instructions follow the users' messages in the log, and are repeated by no agent."""
     users = [input_item(entry) for entry in entries if entry.role == "user"]
     others = [input_item(entry) for entry in entries if entry.role == "system"]
-    decision.transaction.emit(state.sequencer.start_turn(users, echo=capabilities.message_echo))
+    parent = next((entry.message.traceparent for entry in entries if entry.message.traceparent), None)
+    decision.transaction.emit(state.sequencer.start_turn(users, echo=capabilities.message_echo, parent=parent))
     decision.transaction.emit(state.sequencer.say(others))
-    prompt = joined_prompt(entries, system_messages=capabilities.system_messages)
+    prompt = replace(joined_prompt(entries, system_messages=capabilities.system_messages), traceparent=parent)
     if prompt.system:
         _keep(state, prompt.system, decision)
     return ActiveTurn(state.sequencer.turn_id, prompt, announced_in(state.record))

@@ -99,11 +99,11 @@ class Sequencer:
 
     # -- events of the daemon -------------------------------------------------------------------------------
 
-    def start_turn(self, inputs: Sequence[Item], *, echo: bool = False) -> list[Emission]:
+    def start_turn(self, inputs: Sequence[Item], *, echo: bool = False, parent: str | None = None) -> list[Emission]:
         """A turn for these user messages, which get their items at once. `echo`: the agent completes them."""
         turn_id = self._new_turn()
         self._speaker = None
-        started = TurnStarted(turn_id=turn_id, input_item_ids=[item.item_id for item in inputs])
+        started = TurnStarted(turn_id=turn_id, input_item_ids=[item.item_id for item in inputs], traceparent=parent)
         return [Emission(started, True), *self.say(inputs, echo=echo)]
 
     def _new_turn(self) -> str:

@@ -139,7 +139,7 @@ class CodexConversation(SharedConversation[CodexMessage]):
                 if prompt.text.strip() == COMPACT and not prompt.attachments:
                     await self._compact()
                 else:
-                    await self._start_turn(await self._input(prompt, self._seed), prompt.item_id)
+                    await self._start_turn(await self._input(prompt, self._seed), prompt)
                     self._seed = None
             except CodexRefused:
                 raise
@@ -157,7 +157,7 @@ class CodexConversation(SharedConversation[CodexMessage]):
         try:
             await self._steer(input)
         except (CodexRefused, NotRunning):
-            await self._start_turn(input, prompt.item_id)
+            await self._start_turn(input, prompt)
 
     async def answer(self, ask_key: str, answer: Answer) -> None:
         open = self._decoder.asks.take(ask_key)
@@ -255,12 +255,12 @@ class CodexConversation(SharedConversation[CodexMessage]):
         with anyio.move_on_after(BEGIN_LIMIT):
             await self._until(lambda: self._decoder.turns > begun)
 
-    async def _start_turn(self, input: list[dict[str, object]], item_id: str) -> None:
+    async def _start_turn(self, input: list[dict[str, object]], prompt: Prompt) -> None:
         launch, opened, choices = self._launch, self._opened, self._choices
         assert choices, "the thread is open"
         choice = await choices.of(launch)
-        params = encode.start_turn(launch, opened, choice, choices.standing, input, item_id)
-        await self._exchange.request("turn/start", params)
+        params = encode.start_turn(launch, opened, choice, choices.standing, input, prompt.item_id)
+        await self._exchange.request("turn/start", params, prompt.traceparent)
         choices.standing = choice
 
     async def _steer(self, input: list[dict[str, object]]) -> None:

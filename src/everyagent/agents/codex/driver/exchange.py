@@ -42,12 +42,12 @@ class RpcExchange:
         if waiting and not waiting.done():
             waiting.set_result(reply)
 
-    async def request(self, method: str, params: object) -> Raw:
+    async def request(self, method: str, params: object, traceparent: str | None = None) -> Raw:
         """The result. Raises `CodexRefused`, `Gone`, or `AgentFailed` if there is no answer in time."""
         id = self._next_id(method)
         reply = self._replies[id] = asyncio.get_running_loop().create_future()
         try:
-            await self.write(rpc.request(id, method, params))
+            await self.write(rpc.request(id, method, params, traceparent))
             with anyio.fail_after(REPLY_LIMIT):
                 answered = await reply
         except TimeoutError:

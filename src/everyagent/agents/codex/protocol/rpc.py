@@ -63,8 +63,9 @@ def _head(body: bytes) -> RpcHead:
         return RpcHead(method=name.method, id=name.id)
 
 
-def request(id: Id, method: str, params: object) -> bytes:
-    return _encoder.encode({"id": id, "method": method, "params": params}) + b"\n"
+def request(id: Id, method: str, params: object, traceparent: str | None = None) -> bytes:
+    trace = {"trace": {"traceparent": traceparent}} if traceparent else {}
+    return _encoder.encode({"id": id, "method": method, "params": params, **trace}) + b"\n"
 
 
 def notification(method: str) -> bytes:

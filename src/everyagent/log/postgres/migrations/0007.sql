@@ -19,7 +19,7 @@ CREATE TABLE usage (
 ) WITH (fillfactor = 60);
 CREATE INDEX usage_by_day ON usage (day);
 
--- Sessions from before count as a whole on the day of their last event; the beginning of a fork is its origin's.
+-- Sessions from before count as a whole on the day of their last event.
 INSERT INTO usage
 SELECT
     number, last_at / 86400000000, coalesce(model, ''), '', agent, workspace, 0,
@@ -30,8 +30,7 @@ SELECT
     least(coalesce((used ->> 'reasoning_tokens')::bigint, 0), 1099511627776),
     round(least(cost_usd, 1000000) * 1e9)::bigint, 0
 FROM (SELECT *, convert_from(usage, 'UTF8')::json AS used FROM sessions) AS sessions
-WHERE (used::text <> '{}' OR cost_usd > 0)
-    AND convert_from(config, 'UTF8')::json ->> 'forked_from' IS NULL;
+WHERE used::text <> '{}' OR cost_usd > 0;
 
 -- When an ask was answered.
 ALTER TABLE asks ADD COLUMN closed_at bigint;

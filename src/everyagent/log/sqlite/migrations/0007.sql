@@ -19,7 +19,7 @@ CREATE TABLE usage (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX usage_by_day ON usage (day);
 
--- Sessions from before count as a whole on the day of their last event; the beginning of a fork is its origin's.
+-- Sessions from before count as a whole on the day of their last event.
 INSERT INTO usage
 SELECT
     number, last_at / 86400000000, coalesce(model, ''), '', agent, workspace, 0,
@@ -30,8 +30,7 @@ SELECT
     min(coalesce(json_extract(CAST(usage AS TEXT), '$.reasoning_tokens'), 0), 1099511627776),
     CAST(round(min(cost_usd, 1000000) * 1e9) AS INTEGER), 0
 FROM sessions
-WHERE (CAST(usage AS TEXT) <> '{}' OR cost_usd > 0)
-    AND json_extract(CAST(config AS TEXT), '$.forked_from') IS NULL;
+WHERE CAST(usage AS TEXT) <> '{}' OR cost_usd > 0;
 
 -- When an ask was answered.
 ALTER TABLE asks ADD COLUMN closed_at INTEGER;
