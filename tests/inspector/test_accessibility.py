@@ -36,6 +36,8 @@ def places(daemon: Daemon, node_tools: Path) -> dict[str, tuple[str, str]]:
         "events": (f"#/session/{busy}/events", ".event-row .type"),
         "event": (f"#/session/{busy}/events?at={last - 3}", ".sides"),
         "timeline": (f"#/session/{busy}/timeline", ".lanes"),
+        "changes": (f"#/session/{busy}/changes", ".changed-file"),
+        "compare": (f"#/compare/{busy}/{asks}", ".compared"),
         "inbox": ("#/inbox", ".waiting-ask"),
         "agents": ("#/agents", ".agent"),
         "usage": ("#/usage", ".records"),

@@ -7,6 +7,7 @@ import { Icon } from "../parts/Icon";
 import { AgentsView } from "./AgentsView";
 import { AuditView } from "./AuditView";
 import { Banner } from "./Banner";
+import { CompareView } from "./CompareView";
 import { Help } from "./Help";
 import { Home } from "./Home";
 import { Inbox } from "./Inbox";
@@ -41,6 +42,7 @@ export function App() {
       </div>
       <main id="main" tabIndex={-1}>
         {here.view === "session" && <SessionView key={here.id} id={here.id} tab={here.tab} at={here.at} />}
+        {here.view === "compare" && <CompareView key={here.ids.join(" ")} ids={here.ids} />}
         {here.view === "inbox" && <Inbox />}
         {here.view === "agents" && <AgentsView />}
         {here.view === "usage" && <UsageView />}

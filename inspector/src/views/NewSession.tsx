@@ -9,6 +9,7 @@ import { createSession, recentDirectories, unsent } from "../state/sessions";
 import { overlay } from "../state/shown";
 import { go, href } from "../state/route";
 import { basename } from "../text/format";
+import { limitsOf } from "../text/sessionlimits";
 import { servers, variables } from "../text/sessionoptions";
 import { Dialog } from "../parts/Dialog";
 import { FieldFault, FormFault, useFault } from "../parts/Fault";
@@ -34,6 +35,7 @@ function requested(agent: string, form: CreateSession, options: Options): Create
     secrets: variables("secrets", options.secrets),
     mcp: servers(options.mcp),
     lifetime: options.lifetime,
+    ...limitsOf(options.limits),
     ...(Object.keys(options.policies).length && { toolPolicies: { default: every ?? "auto", tools } }),
     ...(options.isolation && { isolation: options.isolation as NonNullable<CreateSession["isolation"]> }),
   };

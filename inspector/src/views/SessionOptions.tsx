@@ -1,6 +1,8 @@
-/** What a new session may have beside its agent: variables, MCP servers, tool policies, isolation, lifetime. */
+/** What a new session may have beside its agent: variables, MCP servers, tool policies, isolation, lifetime, budgets. */
 import type { Agent, CreateSession } from "../api/types";
 import { type Fault, FieldFault } from "../parts/Fault";
+import { type LimitFields, NO_LIMITS } from "../text/sessionlimits";
+import { LIMIT_FIELDS, LimitInputs } from "./LimitsDialog";
 
 type Verdict = "auto" | "allow" | "ask" | "deny";
 
@@ -12,11 +14,12 @@ export interface Options {
   policies: Record<string, Verdict>;
   isolation: string;
   lifetime: NonNullable<CreateSession["lifetime"]>;
+  limits: LimitFields;
 }
 
-export const NO_OPTIONS: Options = { env: "", secrets: "", mcp: "", policies: {}, isolation: "", lifetime: "open" };
+export const NO_OPTIONS: Options = { env: "", secrets: "", mcp: "", policies: {}, isolation: "", lifetime: "open", limits: NO_LIMITS };
 /** Faults of these are shown at their fields. */
-export const OPTION_FIELDS = ["env", "secrets", "mcp", "toolPolicies", "isolation", "lifetime"];
+export const OPTION_FIELDS = ["env", "secrets", "mcp", "toolPolicies", "isolation", "lifetime", ...LIMIT_FIELDS];
 
 const EVERY_TOOL = "default";
 const TOOLS: [id: string, name: string][] = [
@@ -35,7 +38,7 @@ export function SessionOptions({ agent, value, fault, onChange }: { agent: Agent
   const set = (change: Partial<Options>) => onChange({ ...value, ...change });
   return (
     <details class="options">
-      <summary>Environment, MCP servers, tool policies, isolation</summary>
+      <summary>Environment, MCP servers, tool policies, isolation, budgets</summary>
       <label>
         Environment
         <textarea rows={2} spellcheck={false} placeholder="NAME=value, one on each line" value={value.env} onInput={(e) => set({ env: e.currentTarget.value })} />
@@ -97,6 +100,7 @@ export function SessionOptions({ agent, value, fault, onChange }: { agent: Agent
           <FieldFault of={fault} field="lifetime" />
         </label>
       </div>
+      <LimitInputs value={value.limits} fault={fault} onChange={(limits) => set({ limits })} />
     </details>
   );
 }

@@ -6,14 +6,18 @@ import { conversation } from "../state/live";
 import { attempt } from "../state/notices";
 import { deleteSession, exportSession, forkSession, refresh, sessions, terminateSession, updateSession } from "../state/sessions";
 import { go, href, sessionHref, type Tab } from "../state/route";
+import { limitWords } from "../text/sessionlimits";
 import { count, money, plural, tokenParts, tokensOf } from "../text/format";
 import { Dialog } from "../parts/Dialog";
 import { FormFault, useFault } from "../parts/Fault";
 import { Icon } from "../parts/Icon";
 import { Menu } from "../parts/Menu";
 import { StatusPill } from "../parts/Status";
+import { ChangesView } from "./ChangesView";
+import { CompareDialog } from "./CompareView";
 import { ConversationView } from "./ConversationView";
 import { EventsView } from "./EventsView";
+import { LimitsDialog } from "./LimitsDialog";
 import { titleOf } from "./Sidebar";
 import { Timeline } from "./Timeline";
 
@@ -21,6 +25,7 @@ const TABS: [Tab, string][] = [
   ["conversation", "Conversation"],
   ["events", "Events"],
   ["timeline", "Timeline"],
+  ["changes", "Changes"],
 ];
 
 export function SessionView({ id, tab, at }: { id: string; tab: Tab; at: number | null }) {
@@ -50,12 +55,13 @@ export function SessionView({ id, tab, at }: { id: string; tab: Tab; at: number 
       {tab === "conversation" && conversation.value?.id === id && <ConversationView session={session} conversation={conversation.value} at={at} />}
       {tab === "events" && <EventsView session={session} at={at} />}
       {tab === "timeline" && <Timeline session={session} />}
+      {tab === "changes" && <ChangesView session={session} />}
     </div>
   );
 }
 
 function Header({ session, tab }: { session: Session; tab: Tab }) {
-  const [asking, setAsking] = useState<"rename" | "delete" | "terminate" | null>(null);
+  const [asking, setAsking] = useState<"rename" | "delete" | "terminate" | "compare" | "limits" | null>(null);
   const id = session.sessionId;
   const usage = session.usage;
   const tokens = tokensOf(usage);
@@ -81,6 +87,9 @@ function Header({ session, tab }: { session: Session; tab: Tab }) {
             </span>
           )}
           {session.costUsd > 0 && <span>{money(session.costUsd)}</span>}
+          {limitWords(session).map((words) => (
+            <span key={words}>{words}</span>
+          ))}
           {session.forkedFrom && (
             <a href={sessionHref(session.forkedFrom.sessionId, "conversation", session.forkedFrom.sequence)}>forked from {session.forkedFrom.sessionId}</a>
           )}
@@ -101,8 +110,10 @@ function Header({ session, tab }: { session: Session; tab: Tab }) {
             ? [
                 { label: "Rename…", act: () => setAsking("rename") },
                 { label: "Fork", act: fork },
+                ...(session.ended ? [] : [{ label: "Limits…", act: () => setAsking("limits") }]),
               ]
             : []),
+          { label: "Compare with…", act: () => setAsking("compare") },
           { label: "Export as Markdown", act: () => attempt(() => exportSession(id, "markdown")) },
           { label: "Export as HTML", act: () => attempt(() => exportSession(id, "html")) },
           { label: "Export as JSON lines", act: () => attempt(() => exportSession(id, "jsonl")) },
@@ -112,6 +123,8 @@ function Header({ session, tab }: { session: Session; tab: Tab }) {
       >
         <Icon name="more" />
       </Menu>
+      {asking === "compare" && <CompareDialog session={session} onClose={() => setAsking(null)} />}
+      {asking === "limits" && <LimitsDialog session={session} onClose={() => setAsking(null)} />}
       {asking === "rename" && <Rename session={session} onClose={() => setAsking(null)} />}
       {(asking === "delete" || asking === "terminate") && <Confirm session={session} what={asking} onClose={() => setAsking(null)} />}
     </header>

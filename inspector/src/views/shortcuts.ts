@@ -18,7 +18,7 @@ export const KEYS: [keys: string, what: string, needs?: Scope][] = [
   ["g k", "Keys", "admin"],
   ["g w", "Webhooks", "admin"],
   ["g u", "Audit", "admin"],
-  ["1  2  3", "Conversation, events, timeline"],
+  ["1  2  3  4", "Conversation, events, timeline, changes"],
   ["c", "Write a message", "run"],
   ["Enter", "Send; queue it while the agent works", "run"],
   ["Ctrl Enter", "Steer: send into the running turn", "run"],
@@ -32,7 +32,7 @@ export const KEYS: [keys: string, what: string, needs?: Scope][] = [
 ];
 
 const PLACES: Record<string, Place> = { i: "inbox", a: "agents", s: "usage", k: "keys", w: "webhooks", u: "audit" };
-const TABS: Record<string, Tab> = { 1: "conversation", 2: "events", 3: "timeline" };
+const TABS: Record<string, Tab> = { 1: "conversation", 2: "events", 3: "timeline", 4: "changes" };
 let pendingG = false;
 
 export function listenToKeys(): void {
