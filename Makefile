@@ -1,4 +1,4 @@
-# make serve · make test · make check · make bench · make bench-peers · make torture · make inspector · make client · make generate
+# make serve · make test · make check · make site · make bench · make bench-peers · make torture · make inspector · make client · make generate
 # Each does its own set-up: a .venv, pinned by the lock files. Only Python 3.11+ and make are needed.
 
 PYTHON ?= python3
@@ -7,7 +7,7 @@ ARGS ?=
 
 INSPECTOR := $(shell find inspector -path '*/node_modules' -prune -o -type f -print)
 
-.PHONY: serve inspector client test check format generate bench bench-peers torture lock clean
+.PHONY: serve site inspector client test check format generate bench bench-peers torture lock clean
 
 serve: .venv/.ready
 	@$(MAKE) --no-print-directory inspector || echo "It is served without the inspector; 'make inspector' tries again."
@@ -32,6 +32,10 @@ check: .venv/.ready-dev
 format: .venv/.ready-dev
 	@$(BIN)/ruff format
 	@$(BIN)/ruff check --fix
+
+# The documentation as a site, in site/.
+site: .venv/.ready-dev
+	@$(BIN)/mkdocs build
 
 # The sync client is generated from the async one.
 generate: .venv/.ready-dev
