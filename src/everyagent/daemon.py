@@ -242,6 +242,7 @@ async def sessions_of(
                     )
                     tasks.start_soon(keep_running, "telemetry", traces.run)
                 tasks.start_soon(keep_running, "deployments", managed.run_deployments, log)
+                tasks.start_soon(keep_running, "threads of rosters", managed.report_threads)
                 yield sessions
             finally:
                 with anyio.CancelScope(shield=True):

@@ -13,7 +13,9 @@ from everyagent.log.log import Log, SessionRecord
 from everyagent.log.projections import ProjectionQuery, ProjectionRecord
 from everyagent.log.records import Record, RecordQuery
 from everyagent.logs import get_logger
-from everyagent.model.principals import acting_in
+from everyagent.model.asks import ToolAnswer
+from everyagent.model.parts import Json
+from everyagent.model.principals import EventActor, acting_in
 from everyagent.sessions import Sessions
 from everyagent.sessions.machine.projection import Projection, Projections
 
@@ -25,8 +27,8 @@ T = TypeVar("T")
 WithoutOwner: TypeAlias = Callable[[Iterable[str]], Awaitable[set[str]]]
 #: The maximum number of records of each kind that crash recovery handles.
 _RECOVERED = 10_000
-#: The prefix of the ids of managed sessions.
-_MANAGED: Final = "sesn_"
+#: The prefixes of the ids of managed sessions, and of those that run threads of their rosters.
+_MANAGED: Final = ("sesn_", "sthr_")
 logger = get_logger(__name__)
 
 
@@ -72,6 +74,12 @@ class LazyManaged:
     async def turn_over(self, session_id: str) -> None:
         await self._projections.turn_over(session_id)
 
+    async def run_tool(self, record: SessionRecord, payer: EventActor | None, name: str, input: Json) -> ToolAnswer:
+        return await self._projections.run_tool(record, payer, name, input)
+
+    async def ended(self, session_id: str) -> None:
+        await self._projections.ended(session_id)
+
     async def going(self, session_id: str) -> None:
         if session_id.startswith(_MANAGED):
             await self._projections.going(session_id)
@@ -107,9 +115,15 @@ class LazyManaged:
             await self._loaded.wait()
         await self.managed.scheduler.run()
 
+    async def report_threads(self) -> None:
+        """Reports the threads of rosters that are at work to their coordinators."""
+        await self._loaded.wait()
+        await self.managed.reports.run()
+
     async def _turn_over(self, projection: ProjectionRecord) -> None:
         with acting_in(projection.workspace):
             await self.turn_over(projection.session_id)
+            await self.managed.reports.catch_up(projection.session_id)
 
     async def _guarded(self, function: Callable[[T], Awaitable[None]], what: T) -> None:
         """Log a failed recovery, so that the others continue."""

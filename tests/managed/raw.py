@@ -26,6 +26,7 @@ class Raw:
         self._daemon = daemon
         self._client = httpx2.Client(headers={"authorization": f"Bearer {TOKEN}"}, timeout=LIMIT, verify=NO_TLS)
         self.session_id = ""
+        self.url = daemon.url
 
     def close(self) -> None:
         self._client.close()
@@ -106,6 +107,15 @@ class Raw:
         answer = self._client.request(method, f"{self._daemon.url}/v1{path}")
         assert answer.status_code == 200, answer.text
         return cast("Event", answer.json())
+
+    def post_universal(self, path: str, body: object) -> Event:
+        answer = self._client.post(f"{self.url}/v1{path}", json=body)
+        assert answer.is_success, answer.text
+        return cast("Event", answer.json()) if answer.content else {}
+
+    def use(self, token: str) -> None:
+        """Send this token from now on."""
+        self._client.headers["authorization"] = f"Bearer {token}"
 
     def status(self) -> object:
         return self.call("GET", self.path)["status"]

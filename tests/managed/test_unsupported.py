@@ -35,7 +35,11 @@ def raw(daemon: DaemonProcess) -> Generator[Raw]:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"multiagent": {"type": "coordinator", "agents": [{"type": "self"}]}}, "`multiagent`"),
+        (
+            {"multiagent": {"type": "coordinator", "agents": [{"type": "self"}, {"type": "advisor", "model": "m"}]}},
+            "the advisor of `multiagent`",
+        ),
+        ({"multiagent": {"type": "multiagent_20261001"}}, "`workflows` of `multiagent`"),
         (
             {
                 "tools": [

@@ -111,6 +111,17 @@ def test_time_in_which_a_person_is_asked_does_not_count() -> None:
     assert actor.look(1) == ["item.started", "item.completed"]
 
 
+def test_time_in_which_a_tool_of_the_daemon_runs_does_not_count() -> None:
+    session = started_session()
+    actor = SilentActor(session, turn_timeout=100)
+    assert session.state.turn
+    session.state.turn.own_calls = 1
+    assert actor.look(10_000) == []
+    session.state.turn.own_calls = 0
+    assert actor.look(75) == []
+    assert actor.look(2) == ["item.started", "item.completed"]
+
+
 def test_a_pause_of_the_daemon_does_not_count() -> None:
     """The agent's output waits in its pipe meanwhile."""
     actor = SilentActor(started_session(), turn_timeout=100)

@@ -71,7 +71,9 @@ async def _rebuild(settings: config.Settings, only: str | None, *, check: bool) 
 async def _all(log: Log) -> list[str]:
     found: list[str] = []
     after = 0
-    while page := await log.projections(ProjectionQuery(archived=True, order="asc", after=after, limit=500)):
+    while page := await log.projections(
+        ProjectionQuery(archived=True, unlisted=True, order="asc", after=after, limit=500)
+    ):
         found += [projection.session_id for projection in page]
         after = page[-1].session
     return found

@@ -20,7 +20,10 @@ SUPERSEDED: Final = 62
 
 
 class NewProjection(Struct, frozen=True, kw_only=True):
-    """`document` changes seldom, `state` with nearly every step; the log reads neither."""
+    """`document` changes seldom, `state` with nearly every step; the log reads neither.
+
+    One with an empty `environment_id` is not listed, unless a query asks for it.
+    """
 
     agent_id: str
     agent_version: int
@@ -63,7 +66,8 @@ class ProjectionRecord(Struct, frozen=True, kw_only=True):
 class ProjectionQuery(Struct, frozen=True, kw_only=True):
     """`after` and `before` are sessions' numbers, exclusive; times are microseconds, `since` inclusive, `until` not.
 
-    `owning` narrows it to sessions to which a record of this kind and key belongs.
+    `owning` narrows it to sessions to which a record of this kind and key belongs. `unlisted`: also those without an
+    environment.
     """
 
     statuses: Sequence[str] = ()
@@ -73,6 +77,7 @@ class ProjectionQuery(Struct, frozen=True, kw_only=True):
     since: int | None = None
     until: int | None = None
     archived: bool = False
+    unlisted: bool = False
     after: int | None = None
     before: int | None = None
     order: Literal["asc", "desc"] = "desc"

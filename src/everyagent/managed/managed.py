@@ -19,6 +19,8 @@ from everyagent.managed.resources.record_store import Deleted
 from everyagent.managed.resources.skills.store import SkillStore
 from everyagent.managed.resources.vaults.credentials import CredentialStore
 from everyagent.managed.resources.vaults.store import VaultStore
+from everyagent.managed.roster.calls import RosterCalls
+from everyagent.managed.roster.reports import ThreadReports
 from everyagent.managed.sessions.conversation import Talking
 from everyagent.managed.sessions.creation import SessionCreation
 from everyagent.managed.sessions.initial_events import InitialEvents
@@ -72,10 +74,11 @@ class Managed:
         self.queue = WorkQueue(sessions.projected, records, self.keys, self.mounts.access, services.clock)
         self.keys.sessions = self.queue
         prompts = Prompts(self.files)
-        self.talking = Talking(sessions.projected, prompts, self.workspaces.place)
+        self.reports = ThreadReports(sessions)
+        self.talking = Talking(sessions.projected, prompts, self.workspaces.place, self.reports)
         self.initial_events = InitialEvents(sessions, records, self.talking, self.workspaces)
         self.judge = OutcomeJudge(sessions, prompts, self.credentials)
-        self.threads = SessionThreads(sessions.projected, self.talking)
+        self.threads = SessionThreads(sessions, self.talking)
         creating = SessionCreation(
             sessions,
             agents=self.agents,
@@ -86,6 +89,7 @@ class Managed:
             talking=self.talking,
             beginnings=self.initial_events,
         )
+        self.roster = RosterCalls(sessions, creating, self.reports)
         self.deployments = DeploymentStore(
             records,
             services.vault,

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -21,6 +21,7 @@ from everyagent.model.parts import Json
 from everyagent.model.prices import UNPRICED, Prices
 from everyagent.model.principals import current, current_actor
 from everyagent.model.sessions import CreateSession, ForkOrigin, ForkSession, SessionInfo
+from everyagent.model.tools import CustomTool
 from everyagent.sessions.history.fork import Fork
 from everyagent.sessions.history.info import info_of
 from everyagent.sessions.launch.agent_limits import permitted
@@ -87,6 +88,7 @@ class Creation:
         request: CreateSession,
         receipt: RecordReceipt | None,
         projection: NewProjection | None = None,
+        own_tools: Sequence[CustomTool] = (),
     ) -> SessionInfo:
         agent = request.agent or self._default_agent
         adapter = self._agents.adapter(agent)
@@ -107,6 +109,7 @@ class Creation:
             directory=self._directory(request.directory) if runner is None else request.directory or "",
             system_prompt=request.system_prompt,
             tools=request.tools,
+            own_tools=[*own_tools],
             tool_policies=enforceable(request.tool_policies, adapter, catalog, request.tools),
             allowed_hosts=await keepable(
                 request.allowed_hosts, choice.permission_mode, adapter.title, catalog, isolation
@@ -173,7 +176,12 @@ class Creation:
         )
         forked_from = ForkOrigin(session_id=session_id, sequence=cut)
         config = replace(
-            config_of(origin), forked_from=forked_from, lifetime="open", answered=AnsweredIds(), runner_mark=None
+            config_of(origin),
+            own_tools=[],
+            forked_from=forked_from,
+            lifetime="open",
+            answered=AnsweredIds(),
+            runner_mark=None,
         )
         config = replace(
             config,

@@ -1,6 +1,6 @@
 """Sessions that have a projection, for the API that shows it."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 
 from msgspec.structs import replace
 
@@ -10,6 +10,7 @@ from everyagent.log.chunk import EventChunk
 from everyagent.log.log import EventPage, EventQuery, JoinedPage, Log, SessionRecord, TailPair
 from everyagent.log.projections import PROJECTION, NewProjection, ProjectionQuery, ProjectionRecord, ProjectionStep
 from everyagent.model.sessions import CreateSession, SessionInfo
+from everyagent.model.tools import CustomTool
 from everyagent.sessions.creation import Creation, RecordReceipt
 from everyagent.sessions.machine.inputs import Batch
 from everyagent.sessions.machine.projection import Projection
@@ -25,10 +26,16 @@ class ProjectedSessions:
         self._creation = creation
 
     async def create(
-        self, session_id: str, request: CreateSession, projection: NewProjection, receipt: RecordReceipt | None = None
+        self,
+        session_id: str,
+        request: CreateSession,
+        projection: NewProjection,
+        receipt: RecordReceipt | None = None,
+        own_tools: Sequence[CustomTool] = (),
     ) -> SessionInfo:
+        """`own_tools` are tools that the projection runs."""
         require_writable(self.log)
-        return await self._creation.create(session_id, request, receipt, projection)
+        return await self._creation.create(session_id, request, receipt, projection, own_tools)
 
     async def submit(self, session_id: str, plan: Callable[[Projection], Batch]) -> None:
         """`plan` sees the projection as it is just before the batch is decided; it may refuse by raising."""

@@ -158,6 +158,7 @@ class Sessions:
         if record.status != "ended":
             async with self._supervisor.hold(session_id) as actor:
                 await actor.terminate()
+                await self._supervisor.ended(actor)
         await self._launcher.scratch.remove(record.number)
 
     async def delete(self, session_id: str) -> str | None:
@@ -273,8 +274,9 @@ class Sessions:
             await actor.submit(answer_batch(ask_id, answer))
 
     async def tools(self, session_id: str) -> "list[CustomTool]":
-        """The session's custom tools, which its client runs."""
-        return config_of(await self._log.session(session_id)).tools
+        """The tools that the daemon offers to the session's agent."""
+        config = config_of(await self._log.session(session_id))
+        return [*config.tools, *config.own_tools]
 
     def tools_token(self, session_id: str) -> str:
         return self._launcher.tools_token(session_id)
@@ -283,7 +285,10 @@ class Sessions:
         if not self._supervisor.live(session_id):
             return ToolAnswer(output="The session is not running.", is_error=True)
         async with self._supervisor.hold(session_id) as actor:
-            return await call_tool(actor.ask, config_of(actor.record).tool_policies, name, input)
+            config = config_of(actor.record)
+            if any(tool.name == name for tool in config.own_tools):
+                return await self._supervisor.run_own_tool(actor, name, input)
+            return await call_tool(actor.ask, config.tool_policies, name, input)
 
     # -- reading --------------------------------------------------------------------------------------------
 

@@ -14,6 +14,8 @@ from everyagent.log.log import Log
 from everyagent.log.pending_audit import set_pending
 from everyagent.log.workspace_log import require_visible
 from everyagent.logs import get_logger
+from everyagent.model.asks import ToolAnswer
+from everyagent.model.parts import Json
 from everyagent.model.prices import UNPRICED, Prices
 from everyagent.model.principals import DAEMON, Principal, set_current
 from everyagent.sessions.actor import Actor
@@ -34,6 +36,7 @@ from everyagent.sessions.refusals import shutting_down
 from everyagent.sessions.runner_sessions import RunnerSessions
 from everyagent.sessions.running_agents import RunningAgents
 from everyagent.sessions.session_context import SessionContext
+from everyagent.sessions.tool_calls import UNANSWERED
 from everyagent.sessions.watchdog import Watchdog
 
 logger = get_logger(__name__)
@@ -101,6 +104,17 @@ class Supervisor:
         """Refuses a message before it is stored, if no agent could be started for it."""
         self._running.require_room(actor)
 
+    async def run_own_tool(self, actor: Actor, name: str, input: Json) -> ToolAnswer:
+        """Runs a tool of the session's projection, for the running turn."""
+        turn, payer = actor.machine.state.turn, actor.machine.state.position.payer
+        if self._projections is None or turn is None:
+            return ToolAnswer(output=UNANSWERED, is_error=True)
+        turn.own_calls += 1
+        try:
+            return await self._projections.run_tool(actor.record, payer, name, input)
+        finally:
+            turn.own_calls -= 1
+
     def actors(self) -> list[Actor]:
         return list(self._actors.values())
 
@@ -157,6 +171,11 @@ class Supervisor:
     async def _submit_if_open(self, actor: Actor, batch: Batch) -> None:
         with suppress(SessionHasEnded):
             await actor.submit(batch)
+
+    async def ended(self, actor: Actor) -> None:
+        """A client has ended the session."""
+        if self._projections and actor.projected:
+            await self._projections.ended(actor.record.session_id)
 
     async def forget(self, session_id: str) -> None:
         """The session has ended, and will be deleted."""

@@ -12,7 +12,7 @@ from everyagent.model.policies import ToolPolicies, refusal
 
 #: Sends an ask of the daemon to the client; None if no turn runs, or the turn ended first.
 AskClient: TypeAlias = Callable[[PermissionRequested | ToolRequested], Awaitable[Answer | None]]
-_UNANSWERED = "No turn is running that could answer this call."
+UNANSWERED = "No turn is running that could answer this call."
 
 
 class OpenCalls:
@@ -72,11 +72,11 @@ async def call_tool(ask: AskClient, policies: ToolPolicies, name: str, input: Js
                 case PermissionAnswer():
                     pass
                 case _:
-                    return _failed(_UNANSWERED)
+                    return _failed(UNANSWERED)
         case "allow" | "auto":
             pass
     answer = await ask(ToolRequested(tool_id=new_id("call_"), name=name, input=input, status="requested"))
-    return answer if isinstance(answer, ToolAnswer) else _failed(_UNANSWERED)
+    return answer if isinstance(answer, ToolAnswer) else _failed(UNANSWERED)
 
 
 def _failed(why: str) -> ToolAnswer:

@@ -59,6 +59,8 @@ class ManagedRules:
             self._requested.add(made)
             if event.get("session_thread_id") is None:  # a sub-agent's result is on its own thread
                 self._uses[made] = kind
+        elif kind.startswith("user.") and kind in _RESULTS and event.get("session_thread_id") is not None:
+            _rule(str(event[_RESULTS[kind]]) in self._requested, event, "a result for a thread names a use")
         elif kind in _RESULTS:
             use = str(event[_RESULTS[kind]])
             _rule(use in self._uses, event, "a result has its use before it, and is its only one")

@@ -8,20 +8,12 @@ from everyagent.api.request_decoding import header
 from everyagent.api.routing import Call, Encoded, Nothing, Routes
 from everyagent.api.streaming import EventStream
 from everyagent.errors import BudgetExceeded, Conflict, SessionNotFound
-from everyagent.managed.sessions.client_events import (
-    SystemMessage,
-    UserCustomToolResult,
-    UserDefineOutcome,
-    UserMessage,
-    UserToolConfirmation,
-    UserToolResult,
-)
+from everyagent.managed.sessions.client_events import ANSWERS, SystemMessage, UserDefineOutcome, UserMessage
 from everyagent.managed.sessions.shape import EventListQuery, EventTail, SendEvents
 from everyagent.model.principals import current
 from everyagent.sessions import JoinedPage
 
 routes = Routes("managed events")
-_ANSWERS = (UserToolConfirmation, UserCustomToolResult, UserToolResult)
 _TURNS = (UserMessage, UserDefineOutcome)
 
 
@@ -51,7 +43,7 @@ class SentEvents(Struct, frozen=True, kw_only=True):
 )
 async def send_managed_events(call: Call[Nothing, SendEvents]) -> Encoded[SentEvents]:
     """Send events: all or none. A key needs the scope `answer` for results and confirmations, `run` for the others."""
-    answers = [isinstance(event, _ANSWERS) for event in call.body.events]
+    answers = [isinstance(event, ANSWERS) for event in call.body.events]
     if any(answers):
         require_scope(current(), ("answer",))
     if not all(answers):

@@ -114,6 +114,8 @@ def listing(connection: Connection, query: ProjectionQuery) -> list[ProjectionRe
         values += query.owning
     if not query.archived:
         conditions.append("views.archived_at IS NULL")
+    if not query.unlisted:
+        conditions.append("views.environment_id <> ''")
     where = f"WHERE {' AND '.join(conditions)} " if conditions else ""
     rows = connection.execute(
         f"{_SELECT}{where}ORDER BY views.session {query.order} LIMIT ?", (*values, query.limit + 1)

@@ -5,11 +5,13 @@ import hashlib
 from typing import assert_never
 
 import msgspec
+from msgspec.structs import replace
 
+from everyagent.managed.projection.commands import ThreadReport
 from everyagent.managed.projection.emitter import Emitter
 from everyagent.managed.projection.events import CustomToolUse, Stop, ToolResult, ToolUse
 from everyagent.managed.projection.naming import QUESTION_TOOL, TOOLSET, as_input, event_id, tool_name
-from everyagent.managed.projection.state import Action, Grant
+from everyagent.managed.projection.state import Action, Grant, Thread
 from everyagent.managed.projection.statuses import Statuses
 from everyagent.managed.projection.tools import Tools, evaluated
 from everyagent.managed.sessions.blocks import ResultBlock, Text
@@ -18,6 +20,7 @@ from everyagent.managed.sessions.client_events import (
     UserCustomToolResult,
     UserToolConfirmation,
     UserToolResult,
+    answered_use,
 )
 from everyagent.model.asks import Question, QuestionOption
 from everyagent.model.events import (
@@ -172,17 +175,18 @@ class Actions:
         """Closes confirmations that the agent did not ask for before their call, or the turn, was over."""
         state = self._emitter.state
         for event, action in list(state.actions.items()):
-            if not action.ask_id and (turn_over or action.item not in state.uses):
+            if not action.ask_id and not action.session and (turn_over or action.item not in state.uses):
                 state.unsettled = True
                 self._end(event, action)
                 self._emit_closed(event, action, NOT_ASKED)
 
     def take_answer(self, event: str, given: ClientEvent) -> None:
         action = self._emitter.state.actions.get(event)
-        if action and not action.ask_id:
+        if action and (action.session or not action.ask_id):
             self._emitter.state.unsettled = True
             self._end(event, action)
-            self._emitter.state.uses[action.item or ""].early = True
+            if not action.session:
+                self._emitter.state.uses[action.item or ""].early = True
         self.answered.add(event)
         answers = self._emitter.state.answers
         answers[event] = digest_of(given)
@@ -195,6 +199,40 @@ class Actions:
         if action is not None:
             self._emitter.state.unsettled = True
             action.unconfirmed = False
+
+    def follow(self, thread: Thread, report: ThreadReport) -> None:
+        """Surfaces what a thread of the roster requires, and closes what it requires no more."""
+        emitter, state = self._emitter, self._emitter.state
+        for answer in report.answers:
+            self._answered_in(thread, answer)
+        for event, action in list(state.actions.items()):
+            if action.session == thread.session and event not in report.asks:
+                state.unsettled = True
+                self._end(event, action)
+        for event, ask in report.asks.items():
+            if event in state.answers:
+                continue
+            if event not in state.actions:
+                state.unsettled = True
+                emitter.emit(replace(ask.use, processed_at=emitter.time, session_thread_id=thread.id))
+            state.actions[event] = replace(ask.action, item=None, thread=thread.id, session=thread.session)
+
+    def _answered_in(
+        self, thread: Thread, answer: UserToolConfirmation | UserCustomToolResult | UserToolResult
+    ) -> None:
+        """Shows an answer that a thread got, unless the session has it."""
+        used = answered_use(answer) or ""
+        action = self._emitter.state.actions.get(used)
+        if action is None:
+            return
+        allowed = isinstance(answer, UserToolConfirmation) and action.kind == "result" and answer.result == "allow"
+        if allowed and not action.unconfirmed:
+            return
+        self._echo(replace(answer, session_thread_id=thread.id))
+        if allowed:
+            self.confirm(used)
+        else:
+            self.take_answer(used, answer)
 
     def outlive(self) -> None:
         """The turn has ended, and its actions are still open."""
@@ -285,7 +323,7 @@ class Actions:
             return
         if state.actions and state.calling:
             return  # the model's message is not complete
-        if state.actions and state.waiting:
+        if state.actions and (state.waiting or any(action.session for action in state.actions.values())):
             state.unsettled = False
             self._announce()
             self._statuses.rest(Stop(type="requires_action", event_ids=self._in_order()))

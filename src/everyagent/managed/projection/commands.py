@@ -7,9 +7,24 @@ from typing import TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
 
-from everyagent.managed.projection.events import ModelRequestUsage, SessionFailure
-from everyagent.managed.sessions.client_events import ClientEvent
+from everyagent.managed.projection.events import (
+    CustomToolUse,
+    McpToolUse,
+    ModelRequestUsage,
+    SessionFailure,
+    Stop,
+    ToolUse,
+)
+from everyagent.managed.projection.state import Action, Status
+from everyagent.managed.sessions.blocks import MessageBlock
+from everyagent.managed.sessions.client_events import (
+    ClientEvent,
+    UserCustomToolResult,
+    UserToolConfirmation,
+    UserToolResult,
+)
 from everyagent.model.parts import Json
+from everyagent.model.usage import Usage
 
 
 class SentEvent(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -69,7 +84,57 @@ class Evaluated(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field
     item: str | None = None
 
 
-Command: TypeAlias = Sent | SessionChanged | Archived | ThreadArchived | Troubled | Evaluating | Evaluated
+class ThreadCalled(Struct, frozen=True, kw_only=True, tag_field="type", tag="thread_called"):
+    """The coordinator gave a message to a thread of its roster, which is created if it is new."""
+
+    key: str
+    session: str
+    name: str
+    message: str
+
+
+class ThreadMessage(Struct, frozen=True, kw_only=True, tag_field="type", tag="thread_message"):
+    """The same in the thread's own session."""
+
+    message: str
+
+
+class ThreadAsk(Struct, frozen=True, kw_only=True):
+    """A required action of a thread, and the event that asks for it."""
+
+    action: Action
+    use: ToolUse | McpToolUse | CustomToolUse
+
+
+class ThreadReport(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type", tag="thread_report"):
+    """The state of a thread's session after its event `reached`, for the session of its coordinator.
+
+    `asks` are all that are open. `answers` came since the last report, `reply` is the thread's last message.
+    """
+
+    key: str
+    reached: int
+    status: Status
+    stop: Stop = Stop(type="end_turn")
+    usage: Usage = Usage()
+    cost_usd: float = 0.0
+    asks: dict[str, ThreadAsk] = {}
+    answers: list[UserToolConfirmation | UserCustomToolResult | UserToolResult] = []
+    reply: list[MessageBlock] = []
+
+
+Command: TypeAlias = (
+    Sent
+    | SessionChanged
+    | Archived
+    | ThreadArchived
+    | Troubled
+    | Evaluating
+    | Evaluated
+    | ThreadCalled
+    | ThreadMessage
+    | ThreadReport
+)
 
 
 class CommandFrame(Struct, frozen=True, kw_only=True, omit_defaults=True):

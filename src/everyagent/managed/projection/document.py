@@ -11,11 +11,20 @@ from everyagent.model.parts import Object
 PolicyType: TypeAlias = Literal["always_allow", "always_ask", "auto"]
 
 
+class ThreadOf(Struct, frozen=True, kw_only=True):
+    """The coordinator's session, in which a session is the thread `thread`, under the key `key`."""
+
+    session: str
+    thread: str
+    key: str
+
+
 class SessionDocument(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`agent` is the snapshot that clients see, `environment` the one that the session was created with.
 
     `self_hosted`: the client runs the toolset. `threads` are all threads, by the item id of the call that
     started each: as they were when they were created or came to rest last. `outcomes` are those that ended.
+    `thread_of`: the session is a thread of another one's roster.
     """
 
     agent: Object
@@ -27,6 +36,7 @@ class SessionDocument(Struct, frozen=True, kw_only=True, omit_defaults=True):
     deployment_id: str | None = None
     threads: dict[str, Thread] = {}
     outcomes: list[SessionOutcome] = []
+    thread_of: ThreadOf | None = None
 
     @property
     def agent_name(self) -> str:

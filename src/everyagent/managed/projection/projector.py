@@ -21,6 +21,9 @@ from everyagent.managed.projection.commands import (
     SentEvent,
     SessionChanged,
     ThreadArchived,
+    ThreadCalled,
+    ThreadMessage,
+    ThreadReport,
     Troubled,
 )
 from everyagent.managed.projection.document import SessionDocument, settle
@@ -34,6 +37,7 @@ from everyagent.managed.projection.events import (
 )
 from everyagent.managed.projection.naming import event_id
 from everyagent.managed.projection.outcomes import Outcomes
+from everyagent.managed.projection.roster_threads import RosterThreads
 from everyagent.managed.projection.spans import Spans
 from everyagent.managed.projection.state import State, Thread
 from everyagent.managed.projection.statuses import Statuses
@@ -46,7 +50,6 @@ from everyagent.model import events as universal
 from everyagent.model.events import EventData
 from everyagent.model.items import Item
 from everyagent.model.parts import ImagePart, Object, ReasoningPart, StatusPart, TextPart, ToolCallPart
-from everyagent.sessions.machine.parked import RESUMPTION
 
 _frames = msgspec.json.Decoder(CommandFrame)
 
@@ -62,10 +65,11 @@ class Projector:
         spans = Spans(emitter)
         self._threads = SubagentThreads(emitter, spans, self._document.threads)
         self._tools = Tools(emitter, self._threads, self._document)
-        self._statuses = Statuses(emitter)
+        self._statuses = Statuses(emitter, self._document)
         self._actions = Actions(emitter, self._tools, self._statuses)
         self._outcomes = Outcomes(emitter)
         self._turns = Turns(emitter, self._statuses, self._tools, self._threads, self._outcomes, spans)
+        self._roster = RosterThreads(emitter, self._threads, self._statuses, self._actions, self._turns)
         self._arriving: list[SentEvent] = []
         self._updates: dict[str, object] = {}
         self._archived_at: int | None = None
@@ -137,6 +141,12 @@ class Projector:
                     self._turns.done()
                 elif command.item:
                     self.state.taken.append(command.item)
+            case ThreadCalled():
+                self._roster.called(command)
+            case ThreadMessage():
+                self._roster.receive(command, self._document)
+            case ThreadReport():
+                self._roster.report(command)
             case _:
                 assert_never(command)
 
@@ -159,13 +169,14 @@ class Projector:
     def _interrupted(self) -> None:
         state = self._emitter.state
         state.stopping = state.turn
+        of_threads = any(action.session for action in state.actions.values())  # they are withdrawn there
         parked = bool(state.actions) and not state.turn
         evaluated = state.outcome is not None and state.outcome.evaluating is not None
         if parked:
             state.grants = []
         if evaluated:
             self._outcomes.leave("interrupted", "The session was interrupted.")
-        if parked or evaluated:
+        if (parked or evaluated) and not of_threads:
             self._turns.done()
 
     def _changed(self, command: SessionChanged) -> None:
@@ -208,6 +219,7 @@ class Projector:
             case universal.TurnEnded():
                 self.state.calling = []
                 self._actions.withdraw(turn_over=True)
+                self._roster.reply(data, self._document)
                 self._turns.end(data)
                 if self.state.actions:
                     self._actions.outlive()
@@ -281,7 +293,7 @@ class Projector:
     def _message(self, item: Item) -> None:
         emitter = self._emitter
         if item.role == "user":
-            if item.item_id not in self.state.taken and not item.subagent and item.name != RESUMPTION:
+            if item.item_id not in self.state.taken and not item.subagent and item.name is None:
                 emitter.echo(UserMessage(id=self._id(item, "message"), content=_content(item)), processed=True)
             return
         if item.role == "system":  # its event was emitted with that of the user's message
@@ -291,6 +303,8 @@ class Projector:
         texts: list[Text | Redacted] = [
             Text(text=part.text) for part in item.content if isinstance(part, TextPart) and part.text
         ]
+        if texts and self._document.thread_of and not item.subagent:
+            self.state.last_text = "\n\n".join(part.text for part in texts if isinstance(part, Text))
         if texts:
             self._emit_on(item, AgentMessage(id=self._id(item, "message"), processed_at=emitter.time, content=texts))
 

@@ -20,6 +20,7 @@ class Action(Struct, kw_only=True, omit_defaults=True):
     `parked`: an earlier version has closed its ask, so nobody waits for the answer.
     `granted`: the client has allowed the same call before.
     `unconfirmed`: the client runs the tool once it is allowed.
+    `session`: runs the thread of the roster that asks.
     """
 
     ask_id: str
@@ -31,6 +32,7 @@ class Action(Struct, kw_only=True, omit_defaults=True):
     parked: bool = False
     granted: bool = False
     unconfirmed: bool = False
+    session: str | None = None
 
 
 class Use(Struct, kw_only=True, omit_defaults=True):
@@ -53,7 +55,12 @@ class Use(Struct, kw_only=True, omit_defaults=True):
 
 
 class Thread(Struct, kw_only=True, omit_defaults=True):
-    """A sub-agent's thread, under the item id of the call that started it. `span` and `called` are as in `State`."""
+    """A sub-agent's thread, under the item id of the call that started it. `span` and `called` are as in `State`.
+
+    One of the roster is under a key of its own. `session` runs it, whose events are reported up to `reported`;
+    `usage` and `cost_usd` are its own. `owes`: it has a message of its coordinator to reply to. `awaited`: a call of
+    the running turn waits for that.
+    """
 
     id: str
     name: str
@@ -64,6 +71,12 @@ class Thread(Struct, kw_only=True, omit_defaults=True):
     archived_at: int | None = None
     span: str | None = None
     called: bool = False
+    session: str | None = None
+    reported: int = 0
+    usage: Usage = Usage()
+    cost_usd: float = 0.0
+    owes: bool = False
+    awaited: bool = False
 
 
 class HeldError(Struct, kw_only=True, omit_defaults=True):
@@ -102,7 +115,8 @@ class State(Struct, kw_only=True, omit_defaults=True):
     the client has interrupted the turn. `threads`: those at work. `outcomes`: those that ended in the current frame.
     Threads at rest and outcomes that ended earlier are in the document. `answers`: digests of the latest answers
     to required actions, by the event that asked. `calling`: calls whose input the model still writes.
-    `unsettled`: required actions changed, and no status event shows it yet.
+    `unsettled`: required actions changed, and no status event shows it yet. `last_text`: the latest message of the
+    running turn, in a thread of a roster. `roster_usage`, `roster_cost_usd`: those of all threads of the roster.
     """
 
     status: Status = "idle"
@@ -127,8 +141,20 @@ class State(Struct, kw_only=True, omit_defaults=True):
     outcomes: list[SessionOutcome] = []
     usage: Usage = Usage()
     cost_usd: float = 0.0
+    roster_usage: Usage = Usage()
+    roster_cost_usd: float = 0.0
     over_budget: bool = False
+    last_text: str = ""
     active_micros: int = 0
     running_since: int = 0
     hidden: int = 0
     head: int = 0
+
+    @property
+    def total_usd(self) -> float:
+        """The cost so far, with that of the running turn and of the roster."""
+        return self.cost_usd + self.spent_usd + self.roster_cost_usd
+
+    @property
+    def roster_at_work(self) -> bool:
+        return any(thread.session and thread.status in AT_WORK for thread in self.threads.values())

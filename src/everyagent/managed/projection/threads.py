@@ -43,7 +43,7 @@ class SubagentThreads:
         A thread at rest runs again when something `begins` on it. Items that were cut off may end after it.
         """
         emitter, state = self._emitter, self._emitter.state
-        thread = self._find(item_id)
+        thread = self.find(item_id)
         if thread is None:
             thread = state.threads[item_id] = Thread(
                 id=thread_id(emitter.session_id, item_id),
@@ -65,21 +65,21 @@ class SubagentThreads:
 
     def called(self, id: str | None) -> None:
         """A tool was called on the thread."""
-        self._spans.called(self._known(id))
+        self._spans.called(self.known(id))
 
     def returned(self, id: str | None) -> None:
         """A call on the thread has its result."""
-        thread = self._known(id)
+        thread = self.known(id)
         if thread.status == "running" if thread else self._emitter.state.turn:
             self._spans.go_on(thread)
 
-    def _known(self, id: str | None) -> Thread | None:
+    def known(self, id: str | None) -> Thread | None:
         known = (
             (item_id, each) for threads in (self._emitter.state.threads, self.kept) for item_id, each in threads.items()
         )
-        return next((self._find(item_id) for item_id, each in known if each.id == id), None) if id else None
+        return next((self.find(item_id) for item_id, each in known if each.id == id), None) if id else None
 
-    def _find(self, item_id: str) -> Thread | None:
+    def find(self, item_id: str) -> Thread | None:
         """The thread in the state, where it may change; one at rest is copied back from the document."""
         threads = self._emitter.state.threads
         if item_id not in threads and item_id in self.kept:
@@ -119,22 +119,29 @@ class SubagentThreads:
 
     def interrupted(self, event: UserInterrupt) -> bool:
         """Shows an interrupt of one sub-agent on its thread. False: the event is for the whole session."""
-        known = self._known(event.session_thread_id)
+        known = self.known(event.session_thread_id)
         if known is None:
             return False
+        if known.session:
+            return True
         shown = replace(event, processed_at=self._emitter.time, session_thread_id=None)
         self._emitter.emit_on_thread(known.id, shown)
         return True
 
     def rest(self) -> None:
-        """The turn ended, and the work of its sub-agents with it."""
-        for thread in self._emitter.state.threads.values():
-            if thread.status in AT_WORK:
+        """The turn ended, and the work of its sub-agents with it; a thread of the roster may not belong to it."""
+        state = self._emitter.state
+        for asking in {action.thread for action in state.actions.values() if action.session}:
+            if thread := self.known(asking):
+                thread.awaited = False
+        for thread in state.threads.values():
+            if thread.status in AT_WORK and (thread.awaited or not thread.session):
+                thread.awaited = thread.owes = False
                 self._rest(thread)
 
     def archive(self, thread_id: str) -> None:
         """Archives a thread."""
-        thread = self._known(thread_id)
+        thread = self.known(thread_id)
         if thread and thread.archived_at is None:
             thread.status, thread.archived_at = "terminated", self._emitter.at
             self._emit(ThreadTerminated, thread)
@@ -170,9 +177,10 @@ class SubagentThreads:
         return kind(id=id, processed_at=time, session_thread_id=thread.id, agent_name=thread.name)
 
     def _emit_both(self, thread: Thread, event: ManagedEvent) -> None:
-        """Adds a status event to the thread and to the session."""
+        """Adds a status event to the thread and to the session. A session of its own has its events itself."""
         self._emitter.emit(event)
-        self._emitter.emit_on_thread(thread.id, event)
+        if not thread.session:
+            self._emitter.emit_on_thread(thread.id, event)
 
     def _hand_over(self, thread: Thread, call: Use | None) -> None:
         """Shows the prompt on the parent's thread and on its own."""

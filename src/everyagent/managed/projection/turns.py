@@ -128,13 +128,14 @@ class Turns:
             self._statuses.fail(failure, "exhausted")
             self._statuses.rest(Stop(type="retries_exhausted"))
         done, self._done = self._done, False
-        if done and not self._emitter.state.queued:
+        state = self._emitter.state
+        if done and not state.queued and not state.roster_at_work:
             self._statuses.rest(Stop(type="end_turn"))
 
     def check_budget(self) -> None:
         limit = self._tools.document.limit_usd
         state = self._emitter.state
-        state.over_budget = limit is not None and state.cost_usd + state.spent_usd >= limit
+        state.over_budget = limit is not None and state.total_usd >= limit
 
     def _rest(self, data: TurnEnded) -> None:
         state = self._emitter.state
@@ -180,14 +181,16 @@ class Turns:
         )
 
 
-def usage_of(state: State) -> Object:
-    """The usage of a session so far, as the API shows it."""
-    usage = state.usage + state.spent
+def usage_of(state: State, *, roster: bool = True) -> Object:
+    """The usage of a session so far, as the API shows it, or without its roster's that of its own thread."""
+    usage, cost = state.usage + state.spent, state.cost_usd + state.spent_usd
+    if roster:
+        usage, cost = usage + state.roster_usage, state.total_usd
     return {
         "input_tokens": usage.input_tokens,
         "output_tokens": usage.output_tokens,
         "cache_read_input_tokens": usage.cache_read_tokens,
         "cache_creation": {"ephemeral_1h_input_tokens": 0, "ephemeral_5m_input_tokens": usage.cache_write_tokens},
         "active_seconds": state.active_micros / 1_000_000,
-        "list_cost": {"amount": f"{(state.cost_usd + state.spent_usd) * 100:.4f}", "currency": "USD"},
+        "list_cost": {"amount": f"{cost * 100:.4f}", "currency": "USD"},
     }

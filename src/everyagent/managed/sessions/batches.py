@@ -87,6 +87,7 @@ class Planner:
         self._answers: dict[str, tuple[str, Answer]] = {}
         self._early: dict[str, Answer] = {}
         self._confirmed: set[str] = set()
+        self._of_threads: set[str] = set()
         self._interrupt = False
         self._subagents: list[str] = []
 
@@ -113,11 +114,11 @@ class Planner:
                 self._entries.append(entry)
                 self._sent.append(SentEvent(event=event, item=entry.item_id))
             case UserInterrupt():
-                alone = self._subagent(event, index)
-                if alone:
-                    self._subagents.append(alone)
-                else:
+                alone = self._thread(event, index)
+                if alone is None:
                     self._interrupt = True
+                elif not self._projection.threads[alone].session:
+                    self._subagents.append(alone)
                 self._sent.append(SentEvent(event=event))
             case UserToolConfirmation() | UserToolResult():
                 self._answer(index, event, event.tool_use_id, prepared.result)
@@ -140,6 +141,9 @@ class Planner:
         if action is None and state.answers.get(use_id) == digest_of(event):
             self._sent.append(SentEvent(event=event, repeated=True))
             return
+        if action and action.session and isinstance(event, UserToolConfirmation) and _confirmed(action):
+            self._sent.append(SentEvent(event=event, repeated=True))  # the thread has it already
+            return
         if action is not None and use_id in self._confirmed:
             action = replace(action, unconfirmed=False)
         if action is None or not isinstance(event, _answered_by(action)):
@@ -151,9 +155,11 @@ class Planner:
             self._confirmed.add(use_id)
             self._sent.append(SentEvent(event=stored, confirms=use_id))
             return
-        self._answers[use_id] = (action.ask_id, answer_to(action, event, result))
+        self._answers[use_id] = ("" if action.session else action.ask_id, answer_to(action, event, result))
         if action.item and not action.ask_id:
             self._early[action.item] = self._answers[use_id][1]
+        if action.session:
+            self._of_threads.add(use_id)
         self._sent.append(SentEvent(event=stored, answers=use_id))
 
     def _privileged(self, event: SystemMessage) -> None:
@@ -164,6 +170,10 @@ class Planner:
         if before.item:
             message = SendMessage(message=text)
             self._entries.append(InputMessage(item_id=new_id("itm_"), message=message, role="system"))
+        elif before.answers in self._of_threads:
+            raise BadRequest(
+                "`system.message` is for the session's own agent, not for that of a thread.", field="events"
+            )
         elif before.answers:
             ask_id, answer = self._answers[before.answers]
             if isinstance(answer, ToolAnswer):
@@ -179,8 +189,8 @@ class Planner:
                 error_code="budget_reached",
             )
 
-    def _subagent(self, event: UserInterrupt, index: int) -> str | None:
-        """The call that started the sub-agent to stop; None to stop the whole session."""
+    def _thread(self, event: UserInterrupt, index: int) -> str | None:
+        """The key of the thread to stop; None to stop the whole session."""
         thread = event.session_thread_id
         if thread is None or thread == thread_id(self._session_id):
             return None
@@ -194,6 +204,10 @@ def _not_open(event: ClientEvent, use_id: str, action: Action | None) -> str:
     if action is None:
         return f"No action of this session waits for an answer to {use_id!r}. It may have been answered before."
     return f"{use_id!r} is answered by `{_answered_by(action).__struct_config__.tag}`, not by `{type_of(event)}`."
+
+
+def _confirmed(action: Action) -> bool:
+    return action.kind == "result" and not action.unconfirmed
 
 
 def _answered_by(action: Action) -> type[ClientEvent]:

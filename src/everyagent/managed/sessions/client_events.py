@@ -1,6 +1,6 @@
 """Events that clients send to a session. Stored ones have an `id`, and no time while they are queued."""
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
@@ -71,6 +71,21 @@ ClientEvent: TypeAlias = (
     | UserDefineOutcome
     | SystemMessage
 )
+
+
+#: Events that answer a required action.
+ANSWERS: Final = (UserToolConfirmation, UserCustomToolResult, UserToolResult)
+
+
+def answered_use(event: ClientEvent) -> str | None:
+    """The event that an answer is for."""
+    match event:
+        case UserToolConfirmation() | UserToolResult():
+            return event.tool_use_id
+        case UserCustomToolResult():
+            return event.custom_tool_use_id
+        case _:
+            return None
 
 
 def type_of(event: ClientEvent) -> str:

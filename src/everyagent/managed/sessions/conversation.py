@@ -1,6 +1,7 @@
 """Sends, lists and streams the events of managed sessions."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -8,21 +9,28 @@ from everyagent.errors import BadRequest
 from everyagent.log.chunk import EventChunk
 from everyagent.log.log import EventQuery, JoinedPage, Receipt
 from everyagent.managed.projection.events import TYPE_NUMBERS
+from everyagent.managed.projection.naming import thread_id
 from everyagent.managed.projection.projector import Projector
+from everyagent.managed.projection.state import AT_WORK
 from everyagent.managed.resources.pages import cursor, micros, position
+from everyagent.managed.roster.reports import ThreadReports
 from everyagent.managed.sessions.batches import Planner, PreparedEvent, check_order, with_ids
 from everyagent.managed.sessions.client_events import (
+    ANSWERS,
     ClientEvent,
     UserCustomToolResult,
     UserDefineOutcome,
+    UserInterrupt,
     UserMessage,
     UserToolResult,
+    answered_use,
 )
-from everyagent.managed.sessions.presentation import document_of
+from everyagent.managed.sessions.presentation import document_of, state_of, subagents_of
 from everyagent.managed.sessions.prompts import Prompts, ToolOutput, outcome_text
 from everyagent.managed.sessions.shape import EventListQuery, EventTail, SessionListQuery
 from everyagent.managed.sessions.streams import Streams
 from everyagent.managed.workspace.shape import RESULTS
+from everyagent.model.principals import current
 from everyagent.model.sessions import SendMessage
 from everyagent.sessions.machine.inputs import Batch
 from everyagent.sessions.machine.projection import Projection
@@ -30,9 +38,16 @@ from everyagent.sessions.projected import ProjectedSessions
 
 
 class Talking:
-    def __init__(self, projected: ProjectedSessions, prompts: Prompts, folder: Callable[[str, str], Path]) -> None:
+    def __init__(
+        self,
+        projected: ProjectedSessions,
+        prompts: Prompts,
+        folder: Callable[[str, str], Path],
+        reports: ThreadReports,
+    ) -> None:
         """`folder` is the path in a session's workspace for a path of the API."""
         self._folder = folder
+        self._reports = reports
         self._projected = projected
         self._prompts = prompts
         self.streams = Streams(projected)
@@ -56,21 +71,50 @@ class Talking:
         prepared = [
             PreparedEvent(event, await self._message(event), await self._result(session_id, event)) for event in events
         ]
+        of_threads = await self._of_threads(session_id, prepared)
+        for thread, answers in of_threads.items():
+            await self._projected.submit(thread, partial(_planned, thread, answers))
+            self._reports.follow(thread, current().actor)
         response: list[bytes] = []
 
         def plan(projection: Projection) -> Batch:
             projector = cast("Projector", projection)
-            if any(isinstance(event, UserToolResult) for event in events) and not projector.document.self_hosted:
-                raise BadRequest("`user.tool_result` is for sessions in a self-hosted environment.", field="events")
 
             def answered() -> Receipt | None:
                 response.append(b'{"data":[%b]}' % b",".join(projector.echoes[event.id] for event in events))
                 return receipt(response[0]) if receipt else None
 
-            return Planner(projector, session_id).plan(prepared, answered)
+            return _planned(session_id, prepared, projection, answered)
 
         await self._projected.submit(session_id, plan)
+        for event in events:
+            if isinstance(event, UserInterrupt):
+                await self._interrupt_threads(session_id, event)
         return response[0]
+
+    async def _of_threads(self, session_id: str, prepared: Sequence[PreparedEvent]) -> dict[str, list[PreparedEvent]]:
+        """The answers to what threads of the roster ask, by the threads' sessions."""
+        found: dict[str, list[PreparedEvent]] = {}
+        if any(isinstance(each.event, ANSWERS) for each in prepared):
+            actions = state_of(await self._projected.log.projection(session_id)).actions
+            for each in prepared:
+                action = actions.get(answered_use(each.event) or "")
+                if action and action.session:
+                    found.setdefault(action.session, []).append(each)
+        return found
+
+    async def _interrupt_threads(self, session_id: str, event: UserInterrupt) -> None:
+        """Stops the thread of the roster that the event names, or all of them."""
+        projection = await self._projected.log.projection(session_id)
+        asking = {action.session for action in state_of(projection).actions.values()}
+        everything = event.session_thread_id in (None, thread_id(session_id))
+        for thread in subagents_of(projection).values():
+            if thread.session is None:
+                continue
+            if event.session_thread_id == thread.id:
+                await self._reports.interrupt(thread.session, event)
+            elif everything and (thread.status in AT_WORK or thread.session in asking):
+                await self._reports.interrupt(thread.session)
 
     async def _message(self, event: ClientEvent) -> SendMessage | None:
         match event:
@@ -107,6 +151,18 @@ class Talking:
         projection = await self._projected.log.projection(session_id)
         after = projection.head if last_event_id is None else _seen(last_event_id, projection.head)
         return self.streams.open(projection, after, frozenset(asked.event_deltas), thread)
+
+
+def _planned(
+    session_id: str,
+    prepared: Sequence[PreparedEvent],
+    projection: Projection,
+    receipt: Callable[[], Receipt | None] = lambda: None,
+) -> Batch:
+    projector = cast("Projector", projection)
+    if any(isinstance(each.event, UserToolResult) for each in prepared) and not projector.document.self_hosted:
+        raise BadRequest("`user.tool_result` is for sessions in a self-hosted environment.", field="events")
+    return Planner(projector, session_id).plan(prepared, receipt)
 
 
 def time_bounds(asked: EventListQuery | SessionListQuery) -> tuple[int | None, int | None]:

@@ -6,12 +6,14 @@ from typing import NamedTuple
 
 import anyio
 import msgspec
+from msgspec.structs import replace
 
 from everyagent.agents.adapter import Catalog
+from everyagent.errors import BadRequest
 from everyagent.log.log import Receipt, SessionRecord
 from everyagent.log.projections import NewProjection
 from everyagent.managed.field_limits import checked_metadata
-from everyagent.managed.projection.document import SessionDocument
+from everyagent.managed.projection.document import SessionDocument, ThreadOf
 from everyagent.managed.projection.state import State
 from everyagent.managed.resources.agents.coding_agents import coding_agent, model_for, variant_for
 from everyagent.managed.resources.agents.shape import SessionAgent
@@ -21,6 +23,8 @@ from everyagent.managed.resources.environments.networking import hosts_of
 from everyagent.managed.resources.environments.shape import Environment, SelfHosted
 from everyagent.managed.resources.environments.store import EnvironmentStore
 from everyagent.managed.resources.vaults.store import VaultStore
+from everyagent.managed.roster.members import TOOL as ROSTER_TOOL
+from everyagent.managed.roster.members import members_of, roster_tool
 from everyagent.managed.sessions.budgets import refuse_spent
 from everyagent.managed.sessions.conversation import Talking
 from everyagent.managed.sessions.initial_events import InitialEvents, PendingEvent
@@ -34,6 +38,9 @@ from everyagent.model.sessions import CreateSession
 from everyagent.sessions import Sessions
 from everyagent.sessions.launch.allowed_hosts import no_shell
 from everyagent.sessions.launch.known_costs import require_known_costs
+
+#: The metadata key with which the session of a thread names its coordinator's.
+THREAD_OF = "everyagent.thread_of"
 
 
 class Origin(NamedTuple):
@@ -76,6 +83,8 @@ class SessionCreation:
         agent = await self._agents.for_session(asked.agent)
         environment = await self._environments.retrieve_active(asked.environment_id)
         metadata = checked_metadata(asked.metadata or {})
+        if asked.budget:
+            refuse_spent(asked.budget, 0.0)
         for vault_id in asked.vault_ids or []:
             await self._vaults.retrieve_active(vault_id)
         session_id = origin.session_id if origin else new_id("sesn_")
@@ -104,9 +113,18 @@ class SessionCreation:
                 msgspec.to_builtins(each) for each in await self._resources.give(session_id, asked.resources or [])
             ]
             directory = await asyncio.to_thread(self._workspaces.directory, session_id)
-            request = await self._request(asked, agent, document, str(directory))
-            request = msgspec.structs.replace(request, metadata=metadata)
-            await self._sessions.projected.create(session_id, request, _projection(document, agent), created)
+            request = await self._request(agent, document, str(directory), asked.title)
+            request = replace(request, metadata=metadata)
+            members = members_of(document.agent)
+            if members and any(tool.name == ROSTER_TOOL for tool in request.tools):
+                raise BadRequest(f"{ROSTER_TOOL!r} is the tool of the roster. Name the custom tool otherwise.")
+            await self._sessions.projected.create(
+                session_id,
+                request,
+                _projection(document, agent),
+                created,
+                own_tools=[roster_tool(members)] if members else [],
+            )
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await (self._beginnings.give_up(session_id) if staged else self._workspaces.remove(session_id))
@@ -115,8 +133,35 @@ class SessionCreation:
             await self._beginnings.begin(session_id, events)
         return made[0]
 
+    async def create_thread(
+        self,
+        session_id: str,
+        coordinator: SessionRecord,
+        of: ThreadOf,
+        document: SessionDocument,
+        agent: SessionAgent,
+    ) -> None:
+        """Creates the session of a thread of the roster. `document` is the coordinator's: they share a folder."""
+        document = SessionDocument(
+            agent={name: value for name, value in msgspec.to_builtins(agent).items() if name != "multiagent"},
+            environment_id=document.environment_id,
+            environment=document.environment,
+            budget=document.budget,
+            self_hosted=document.self_hosted,
+            thread_of=of,
+        )
+        directory = await asyncio.to_thread(self._workspaces.directory, of.session)
+        title = f"{agent.name} for {coordinator.shown_title or of.session}"
+        request = await self._request(agent, document, str(directory), title)
+        document = replace(document, budget=None)  # counted in the coordinator's session
+        await self._sessions.projected.create(
+            session_id,
+            replace(request, metadata={THREAD_OF: of.session}),
+            replace(_projection(document, agent), environment_id=""),
+        )
+
     async def _request(
-        self, asked: SessionCreate, agent: SessionAgent, document: SessionDocument, directory: str
+        self, agent: SessionAgent, document: SessionDocument, directory: str, title: str | None
     ) -> CreateSession:
         """The request for the universal session behind it."""
         default = self._sessions.services.default_agent
@@ -124,8 +169,7 @@ class SessionCreation:
         adapter = self._sessions.agents.adapter(name)
         catalog: Catalog = await adapter.catalog()
         model = model_for(catalog, agent.model.id)
-        if asked.budget:
-            refuse_spent(asked.budget, 0.0)
+        if document.budget:
             require_known_costs(adapter, catalog, model, self._sessions.services.prices)
         policies = policies_of(agent.tools, self_hosted=document.self_hosted)
         trusting = policies == ToolPolicies(default="allow")
@@ -138,7 +182,7 @@ class SessionCreation:
             model=model,
             variant=variant_for(catalog, model, agent.model.effort.type if agent.model.effort else None),
             directory=directory,
-            title=asked.title,
+            title=title,
             permission_mode=_mode(catalog, hosts, trusting=trusting),
             allowed_hosts=hosts,
             system_prompt=agent.system,

@@ -1,6 +1,7 @@
 """Renders sessions and threads from their stored form. Pure."""
 
 import msgspec
+from msgspec.structs import replace
 
 from everyagent.clock import rfc3339
 from everyagent.log.log import SessionRecord
@@ -92,7 +93,7 @@ def threads_of(projection: ProjectionRecord, now: int) -> list[SessionThread]:
         updated_at=rfc3339(projection.updated_at),
         archived_at=moment(projection.archived_at),
         stats=_stats(state, projection, now),
-        usage=usage_of(state),
+        usage=usage_of(state, roster=False),
     )
     return [primary, *(_thread(projection, thread, agent) for thread in subagents_of(projection).values())]
 
@@ -108,6 +109,13 @@ def _thread(projection: ProjectionRecord, thread: Thread, agent: Object) -> Sess
         updated_at=rfc3339(thread.updated_at),
         archived_at=moment(thread.archived_at),
     )
+
+
+def roster_thread(thread: SessionThread, own: ProjectionRecord, now: int) -> SessionThread:
+    """A thread of the roster, with what its own session knows."""
+    state = state_of(own)
+    agent = {name: value for name, value in document_of(own).agent.items() if name != "multiagent"}
+    return replace(thread, agent=agent, stats=_stats(state, own, now), usage=usage_of(state))
 
 
 def _stats(state: State, projection: ProjectionRecord, now: int) -> SessionStats:

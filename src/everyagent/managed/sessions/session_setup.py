@@ -16,8 +16,12 @@ from everyagent.managed.projection.projector import Projector
 from everyagent.managed.resources.agents.shape import SessionAgent
 from everyagent.managed.resources.environments.networking import limited
 from everyagent.managed.resources.environments.shape import Environment
+from everyagent.managed.roster.members import members_of, roster_note
 from everyagent.managed.sessions.presentation import document_of
 from everyagent.managed.workspace.workspace import Prepared
+from everyagent.model.asks import ToolAnswer
+from everyagent.model.parts import Json
+from everyagent.model.principals import EventActor
 from everyagent.sessions.machine.inputs import Batch
 from everyagent.sessions.machine.projection import Projection
 
@@ -42,19 +46,27 @@ class ManagedProjections:
         return Projector(record.session_id, found.state, found.document)
 
     async def launch(self, record: SessionRecord, launch: Launch) -> Launch:
-        """Adds the workspace's current folder, variables and MCP servers: credentials may have been renewed."""
+        """Adds the workspace's current folder, variables and MCP servers: credentials may have been renewed.
+
+        A thread of a roster shares its coordinator's folder and vaults.
+        """
         document = document_of(await self._projected.log.projection(record.session_id))
         environment = msgspec.convert(document.environment, Environment)
+        owner, vault_ids = record.session_id, document.vault_ids
+        if document.thread_of is not None:
+            owner = document.thread_of.session
+            vault_ids = document_of(await self._projected.log.projection(owner)).vault_ids
         prepared = await self._managed.workspaces.prepare(
-            record.session_id,
-            msgspec.convert(document.agent, SessionAgent),
+            owner,
+            msgspec.convert({"multiagent": None, **document.agent}, SessionAgent),
             environment,
-            document.vault_ids,
+            vault_ids,
         )
         if limited(environment.config) and launch.hosts is None:
             prepared = replace(prepared, problems=[*prepared.problems, _UNLIMITED])
         await self._report(record.session_id, _failures(prepared))
-        prompts = (launch.system_prompt, prepared.note)
+        members = members_of(document.agent)
+        prompts = (launch.system_prompt, roster_note(members) if members else "", prepared.note)
         return replace(
             launch,
             directory=prepared.directory,
@@ -66,15 +78,34 @@ class ManagedProjections:
 
     async def turn_begins(self, projection: Projection, session_id: str) -> None:
         """Queues work for a self-hosted environment, or synchronizes the memory stores."""
-        if isinstance(projection, Projector) and projection.document.self_hosted:
-            await self._managed.queue.turn_begins(projection.document.environment_id, session_id)
-        else:
+        assert isinstance(projection, Projector)
+        document = projection.document
+        if document.thread_of is not None:
+            self._managed.reports.follow(session_id)
+        if document.self_hosted:
+            owner = document.thread_of.session if document.thread_of else session_id
+            await self._managed.queue.turn_begins(document.environment_id, owner)
+        elif document.thread_of is None:
             await self._sync(session_id, self._managed.mounts.turn_begins)
 
     async def turn_over(self, session_id: str) -> None:
-        if not document_of(await self._projected.log.projection(session_id)).self_hosted:
+        projection = await self._projected.log.projection(session_id)
+        document = document_of(projection)
+        if document.thread_of is not None:
+            return
+        await self._managed.roster.turn_over(session_id)
+        if projection.status == "terminated":
+            await self._managed.roster.ended(session_id)
+        if not document.self_hosted:
             await self._sync(session_id, self._managed.mounts.turn_over)
         await self._managed.judge.turn_over(session_id)
+
+    async def run_tool(self, record: SessionRecord, payer: EventActor | None, name: str, input: Json) -> ToolAnswer:
+        """`call_agents` is the one tool."""
+        return await self._managed.roster.run(record, payer, input)
+
+    async def ended(self, session_id: str) -> None:
+        await self._managed.roster.ended(session_id)
 
     async def going(self, session_id: str) -> None:
         """Before a session is deleted: synchronizes its memory stores, then removes its workspace."""
@@ -82,6 +113,9 @@ class ManagedProjections:
             document = document_of(await self._projected.log.projection(session_id))
         except SessionNotFound:
             return  # a universal session
+        if document.thread_of is not None:
+            return
+        await self._managed.roster.ended(session_id, deleted=True)
         if not document.self_hosted:
             await self._managed.mounts.last(session_id)
         await self._managed.workspaces.remove(session_id)

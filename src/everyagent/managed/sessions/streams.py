@@ -13,11 +13,13 @@ from everyagent.log.projections import SUPERSEDED, ProjectionRecord
 from everyagent.managed.projection.emitter import OnThread
 from everyagent.managed.projection.events import ON_THREAD, TYPE_NUMBERS, SessionDeleted
 from everyagent.managed.projection.naming import event_id, thread_id
-from everyagent.managed.sessions.presentation import subagents_of
+from everyagent.managed.sessions.presentation import document_of, subagents_of
 from everyagent.managed.sessions.previews import Previews
 from everyagent.sessions.projected import ProjectedSessions
 
 _TERMINATED = TYPE_NUMBERS["session.status_terminated"]
+#: The last event of a session that is a thread of another one.
+_THREAD_TERMINATED = TYPE_NUMBERS["session.thread_status_terminated"]
 _wrapped = msgspec.json.Decoder(OnThread)
 
 
@@ -43,14 +45,15 @@ class Streams:
         """Everything after a sequence, then live. Ends with the session: terminated, or deleted."""
         if projection.status == "terminated" and after >= projection.head:
             return _nothing()
+        ends = _TERMINATED if document_of(projection).thread_of is None else _THREAD_TERMINATED
         own = thread is None or thread == thread_id(projection.session_id)
         if not previews:
-            return self._plain(projection, after, None if own else thread)
+            return self._plain(projection, after, ends, None if own else thread)
         head = self._projected.log.head(projection.session)
-        return self._previewed(projection, after, head, previews, None if own else thread)
+        return self._previewed(projection, after, ends, head, previews, None if own else thread)
 
     async def _plain(
-        self, projection: ProjectionRecord, after: int, thread: str | None
+        self, projection: ProjectionRecord, after: int, ends: int, thread: str | None
     ) -> AsyncIterator[EventChunk | None]:
         last = after
         async for chunk in self._projected.tail(projection.session, after):
@@ -59,14 +62,20 @@ class Streams:
                 continue
             if wanted := _on_thread(chunk, thread):
                 yield wanted
-            if _terminates(chunk) and projection.session_id not in self._deleting:
+            if _has(chunk, ends) and projection.session_id not in self._deleting:
                 return
             last = chunk.last
         if deleted := await self._deleted(projection, last):
             yield deleted
 
     async def _previewed(
-        self, projection: ProjectionRecord, after: int, head: int | None, kinds: frozenset[str], thread: str | None
+        self,
+        projection: ProjectionRecord,
+        after: int,
+        ends: int,
+        head: int | None,
+        kinds: frozenset[str],
+        thread: str | None,
     ) -> AsyncIterator[EventChunk | None]:
         if head is None:
             head = (await self._projected.log.session(projection.session_id)).last_sequence
@@ -81,7 +90,7 @@ class Streams:
             if pair.projection:
                 if wanted := _on_thread(pair.projection, thread):
                     yield wanted
-                if _terminates(pair.projection) and projection.session_id not in self._deleting:
+                if _has(pair.projection, ends) and projection.session_id not in self._deleting:
                     return
                 last = pair.projection.last
         if deleted := await self._deleted(projection, last):
@@ -106,9 +115,8 @@ async def _nothing() -> AsyncIterator[EventChunk | None]:
     yield
 
 
-def _terminates(chunk: EventChunk) -> bool:
-    """Whether the session's last event is in it."""
-    return any(event.type == _TERMINATED for event in chunk.events)
+def _has(chunk: EventChunk, type_number: int) -> bool:
+    return any(event.type == type_number for event in chunk.events)
 
 
 def _on_thread(chunk: EventChunk, thread: str | None) -> EventChunk | None:

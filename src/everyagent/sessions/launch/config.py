@@ -28,6 +28,8 @@ class SessionConfig(Struct, frozen=True, kw_only=True, omit_defaults=True):
     `isolation` is None for a session of an earlier version, `turn_timeout` for one that named none: they get the
     server's default.
 
+    The client runs `tools`, the daemon `own_tools`.
+
     `system_messages` came with turns: they follow the system prompt. Secrets in them are masked.
 
     With a `worktree`, `directory` is in it. Files that the request named are shown to the agent behind its wall only in
@@ -46,6 +48,7 @@ class SessionConfig(Struct, frozen=True, kw_only=True, omit_defaults=True):
     system_prompt: str | None = None
     system_messages: list[str] = []
     tools: list[CustomTool] = []
+    own_tools: list[CustomTool] = []
     tool_policies: ToolPolicies = UNRESTRICTED
     allowed_hosts: list[str] | None = None
     env: list[str] = []

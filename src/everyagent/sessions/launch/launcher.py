@@ -68,7 +68,8 @@ class Launcher:
     async def launch_for(self, record: SessionRecord) -> Launch:
         config = config_of(record)
         secrets = self.secrets_of(record)
-        offered = bool(config.tools and self._url)
+        tools = [*config.tools, *config.own_tools]
+        offered = bool(tools and self._url)
         hooked = record.agent in ALWAYS_HOOKED or config.tool_policies != UNRESTRICTED
         fresh = record.native_session_id is None and record.last_sequence > 0
         scratch = self.scratch.make(record.number)
@@ -87,7 +88,7 @@ class Launcher:
             env=secrets.env,
             mcp=secrets.mcp,
             secrets=secrets.named,
-            tools=config.tools,
+            tools=tools,
             tools_url=f"{self._url}/v1/sessions/{record.session_id}/mcp" if offered else None,
             tools_token=self.tools_token(record.session_id) if offered else None,
             hook_token=token_urlsafe(32) if hooked else None,

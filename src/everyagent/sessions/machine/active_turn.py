@@ -14,11 +14,12 @@ class ActiveTurn:
 
     `prompted`: the agent was given the prompt; `responded`: it has sent something since. `failure` is the error with
     which the daemon stops it; without one, a turn that is stopped ends with `stop_reason`. `announced` are the calls of
-    custom tools in its messages.
+    custom tools in its messages; `own_calls` counts those of the daemon's own tools that run.
     """
 
     __slots__ = (
-        *("announced", "cancelled", "failure", "prompt", "prompted", "responded", "stop_reason", "tries", "turn_id"),
+        *("announced", "cancelled", "failure", "own_calls", "prompt", "prompted", "responded", "stop_reason", "tries"),
+        "turn_id",
     )
 
     def __init__(self, turn_id: str | None, prompt: Prompt | None, announced: AnnouncedCalls | None = None) -> None:
@@ -30,6 +31,7 @@ class ActiveTurn:
         self.failure: str | None = None
         self.stop_reason: Literal["interrupted", "budget"] = "interrupted"
         self.tries = 0
+        self.own_calls = 0
         self.announced = announced or AnnouncedCalls()
 
     def stop_for(self, reason: Literal["interrupted", "budget"], notice: EventData | None) -> None:

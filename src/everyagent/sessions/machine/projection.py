@@ -8,7 +8,10 @@ from typing import Protocol
 from everyagent.agents.adapter import Launch
 from everyagent.log.log import FrameDirection, SessionRecord
 from everyagent.log.projections import ProjectionStep
+from everyagent.model.asks import ToolAnswer
 from everyagent.model.events import EventData
+from everyagent.model.parts import Json
+from everyagent.model.principals import EventActor
 
 
 class Projection(Protocol):
@@ -60,6 +63,14 @@ class Projections(Protocol):
 
     async def turn_over(self, session_id: str) -> None:
         """A turn has ended, and that is committed. The next one begins after this."""
+        ...
+
+    async def run_tool(self, record: SessionRecord, payer: EventActor | None, name: str, input: Json) -> ToolAnswer:
+        """The agent called one of the projection's own tools. `payer` has the key that pays for the running turn."""
+        ...
+
+    async def ended(self, session_id: str) -> None:
+        """A session has ended by a request of a client."""
         ...
 
     async def going(self, session_id: str) -> None:

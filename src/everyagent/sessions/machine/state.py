@@ -97,9 +97,10 @@ class SessionState:
 
     @property
     def awaited(self) -> ActiveTurn | None:
-        """The running turn, while the agent is expected to send something: nobody is asked, and nobody stopped it."""
+        """The running turn, while the agent is expected to send something: it waits for nothing, and is not stopped."""
         turn = self.turn
-        return turn if turn and turn.prompted and not turn.cancelled and not len(self.sequencer.asks) else None
+        waits = turn is not None and (turn.own_calls or len(self.sequencer.asks))
+        return turn if turn and turn.prompted and not turn.cancelled and not waits else None
 
     @property
     def over_budget(self) -> bool:

@@ -65,7 +65,7 @@ SAMPLE_BYTES = 2048
 class Position:
     """The end of a session's log as its owner knows it, and the totals of its row. Transactions move it on.
 
-    `payer` is the key that pays for the running turn; `unpaid` is the cost that it was charged before the turn's
+    `payer` has the key that pays for the running turn; `unpaid` is the cost that it was charged before the turn's
     whole cost is known, below zero.
     """
 
@@ -95,7 +95,7 @@ class Position:
         self.usage = record.usage
         self.cost_usd = record.cost_usd
         self.at = record.last_at
-        self.payer: str | None = None
+        self.payer: EventActor | None = None
         self.unpaid = 0.0
 
     def copy(self) -> "Position":
@@ -271,7 +271,7 @@ class Transaction:
                     self._use(None)
             case TurnStarted():
                 self.change(open_turn=sequence)
-                self._position.payer = self.actor.key_id if self.actor else None
+                self._position.payer = self.actor or None
             case ModelResponded():
                 self._charge(data.cost_usd or 0.0)
             case TurnEnded():
@@ -309,7 +309,7 @@ class Transaction:
         """Each response of the model is charged at once, and the rest at the end of the turn."""
         if usd and self._position.payer is not None:
             self._position.unpaid -= usd
-            self._charges.append(Charge(self._position.payer, usd))
+            self._charges.append(Charge(self._position.payer.key_id, usd))
 
     def _unknown(self, error: str, sequence: int) -> None:
         self.unparsed += 1

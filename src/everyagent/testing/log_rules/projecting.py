@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from msgspec.structs import replace
 
 from everyagent.errors import LogConflict, SessionNotFound
 from everyagent.log.log import Append, EventQuery, Input, Log, SessionRecord
@@ -151,6 +152,13 @@ class ViewingRules:
         assert await ids(ProjectionQuery(before=two.number)) == ["one"]
         assert await ids(ProjectionQuery(since=START + 1, archived=True)) == []
         assert await ids(ProjectionQuery(until=START + 1, limit=1)) == ["two", "one"]
+
+    async def test_views_without_an_environment_are_not_listed(self, log: Log) -> None:
+        await projected_session(log, "one", new_projection("agent_1", 1))
+        await projected_session(log, "two", replace(new_projection("agent_1", 1), environment_id=""))
+        assert [found.session_id for found in await log.projections(ProjectionQuery())] == ["one"]
+        listed = await log.projections(ProjectionQuery(unlisted=True, order="asc"))
+        assert [found.session_id for found in listed] == ["one", "two"]
 
     async def test_views_are_listed_by_what_belongs_to_their_sessions(self, log: Log) -> None:
         for name in ("one", "two", "three"):

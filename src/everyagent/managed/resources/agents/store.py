@@ -166,7 +166,8 @@ class AgentStore(RecordStore[AgentBody, Agent]):
 
     async def _expanded(self, agent: Agent) -> Json:
         async def show(reference: AgentReference) -> Json:
-            member = await self.retrieve(reference.id, reference.version)
+            itself = (reference.id, reference.version) == (agent.id, agent.version)
+            member = agent if itself else await self.retrieve(reference.id, reference.version)
             shown: dict[str, object] = msgspec.to_builtins(_session_agent(member, None))
             del shown["multiagent"]
             return shown

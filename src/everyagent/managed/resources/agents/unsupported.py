@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import cast
 
+from everyagent.managed.resources.agents.multiagent import Advisor, Coordinator, Multiagent, Multiagent20261001
 from everyagent.managed.resources.agents.shape import AgentBody, AwsRole
 from everyagent.managed.resources.agents.tools import AgentToolset, BuiltInConfig
 
@@ -16,8 +17,8 @@ def limits_of_agent(agent: AgentBody) -> list[str]:
 
 
 def _limits(agent: AgentBody) -> Iterator[tuple[str, str]]:
-    if agent.multiagent is not None:
-        yield "`multiagent`", ": coding agents start sub-agents of their own, and none of these"
+    for part in _unused(agent.multiagent):
+        yield f"{part} of `multiagent`", ""
     for tool in agent.tools:
         for config in tool.configs if isinstance(tool, AgentToolset) else ():
             applied = _DOMAINS if config.name == "web_fetch" else ()
@@ -35,3 +36,20 @@ def _limits(agent: AgentBody) -> Iterator[tuple[str, str]]:
 
 def _given(config: BuiltInConfig, name: str) -> bool:
     return bool(cast("object", getattr(config, name)))
+
+
+def _unused(multiagent: Multiagent | None) -> Iterator[str]:
+    """The parts of a roster that have no effect."""
+    match multiagent:
+        case Coordinator(agents=members):
+            if any(isinstance(each, Advisor) for each in members):
+                yield "the advisor"
+        case Multiagent20261001(advisor=advisor, subagents=subagents, workflows=workflows):
+            if advisor and advisor.type == "enabled":
+                yield "the advisor"
+            if workflows and workflows.type == "enabled":
+                yield "`workflows`"
+            if subagents and subagents.inline_agents and subagents.inline_agents.type == "enabled":
+                yield "`inline_agents`"
+        case None:
+            return

@@ -1,0 +1,1 @@
+"""Agents of a roster as threads of their coordinator's session: each is a session of its own."""
