@@ -87,6 +87,7 @@ class Supervisor:
         self._loading = Locks()
         self._reloading: set[str] = set()
         self._closing = False
+        self._own_calls: set[anyio.CancelScope] = set()
         #: In a cluster: lets another node have a session, as soon as it has ended here.
         self.release: Callable[[int], Awaitable[None]] | None = None
         self._deferred: asyncio.Queue[tuple[str | None, Callable[..., object], tuple[object, ...]]] = asyncio.Queue()
@@ -105,15 +106,19 @@ class Supervisor:
         self._running.require_room(actor)
 
     async def run_own_tool(self, actor: Actor, name: str, input: Json) -> ToolAnswer:
-        """Runs a tool of the session's projection, for the running turn."""
+        """Runs a tool of the session's projection, for the running turn. It fails when the daemon stops."""
         turn, payer = actor.machine.state.turn, actor.machine.state.position.payer
         if self._projections is None or turn is None:
             return ToolAnswer(output=UNANSWERED, is_error=True)
-        turn.own_calls += 1
-        try:
-            return await self._projections.run_tool(actor.record, payer, name, input)
-        finally:
-            turn.own_calls -= 1
+        with anyio.CancelScope() as call:
+            self._own_calls.add(call)
+            turn.own_calls += 1
+            try:
+                return await self._projections.run_tool(actor.record, payer, name, input)
+            finally:
+                turn.own_calls -= 1
+                self._own_calls.discard(call)
+        return ToolAnswer(output=UNANSWERED, is_error=True)
 
     def actors(self) -> list[Actor]:
         return list(self._actors.values())
@@ -299,6 +304,8 @@ class Supervisor:
     async def close(self) -> None:
         """End every agent and every turn; nothing new is taken."""
         self._closing = True
+        for call in self._own_calls:
+            call.cancel()
         async with anyio.create_task_group() as tasks:
             for actor in self._actors.values():
                 tasks.start_soon(self._guarded, actor.record.workspace, self._end, (actor,))

@@ -146,7 +146,7 @@ class RosterCalls:
             results[number] = TaskResult(agent=task.name, thread_id=task.session, error=str(error))
         except BaseException:
             with anyio.CancelScope(shield=True):
-                await self._reports.interrupt(task.session)
+                await self._stop(task.session)
             raise
         else:
             text = rested.text
@@ -161,6 +161,13 @@ class RosterCalls:
             opened.discard(task.session)
             if not opened:
                 self._open.pop(record.session_id, None)
+
+    async def _stop(self, session_id: str) -> None:
+        """Stops a thread whose call was cancelled."""
+        try:
+            await self._reports.interrupt(session_id)
+        except EveryagentError as error:
+            logger.info("a thread could not be interrupted", session=session_id, why=str(error))
 
     async def _begin(self, record: SessionRecord, payer: EventActor | None, task: _Assignment) -> None:
         """Creates the thread if it is new, and gives it the message."""
