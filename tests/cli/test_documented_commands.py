@@ -37,7 +37,7 @@ _FENCED = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}|…|\.\.\.")
 
 #: The blocks that tests below paste into a shell.
-PASTED = [(f"docs/{page}.md", "sh") for page in ("deploy", "keys", "runners", "webhooks", "worktrees")]
+PASTED = [(f"docs/{page}.md", "sh") for page in ("deploy", "keys", "runners", "webhooks", "worktrees", "checkpoints")]
 #: What tries the blocks of a document in a language, if it is not a test below.
 TRIED_BY = {
     ("README.md", "sh"): "tests/test_readme.py",
@@ -50,6 +50,7 @@ TRIED_BY = {
     ("docs/webhooks.md", "typescript"): "tests/webhooks/test_webhook_docs.py",
     ("docs/managed-agents.md", "python"): "tests/managed/flows/worker.py",
     ("docs/managed-agents.md", "sh"): "tests/managed/flows/worker.py",
+    ("docs/telemetry.md", "sh"): "tests/telemetry/test_telemetry.py",
     ("examples/README.md", "sh"): "tests/examples/test_examples.py",
     ("docs/security.md", "sh"): "tests/isolation/test_containers.py",
     ("CONTRIBUTING.md", "sh"): "Makefile",
@@ -230,3 +231,17 @@ def test_the_example_of_worktrees_works(shell: Shell):
     session_id = json.loads(session)[0]["sessionId"]
     printed = [shell.paste(line, {"SESSION": session_id}) for line in later]
     assert "everyagent/" in printed[0]
+
+
+def test_the_example_of_checkpoints_works(shell: Shell):
+    (block,) = shell_blocks("checkpoints.md")
+    begin, tail, *rewinds = block.splitlines()
+    own = {"claude": "mock", "Try another layout": "[hello]"}
+    folder = shell.folder / "layout"
+    folder.mkdir()
+    shell.paste(f"cd {folder}\n{begin}", own)
+    shell.paste(tail, {})
+    lines = shell.paste("everyagent sessions tail layout --json", {}).splitlines()
+    (ended,) = [each["sequence"] for each in map(json.loads, lines) if each["type"] == "turn.ended"]
+    for rewind in rewinds:
+        shell.paste(rewind, {"42": str(ended)})

@@ -297,7 +297,7 @@ class Transaction:
 
     def _use(self, ended: TurnEnded | None) -> None:
         """Counts a turn that ended, or the time in which the answer to an ask was waited for."""
-        model, payer = self._position.costs.model, self._position.payer or ""
+        model, payer = self._position.costs.model, self._position.payer.key_id if self._position.payer else ""
         if ended is None:
             use = Use(model=model, key_id=payer, answered=True)
         else:
