@@ -8,9 +8,11 @@ from pathlib import Path
 
 from everyagent.config import ConfigError, Settings
 from everyagent.errors import VaultError
+from everyagent.logs import get_logger
 from everyagent.sessions.launch.secrets import KEY_BYTES, SecretVault, decoded_key
 
 _COMMAND_SECONDS = 60
+logger = get_logger(__name__)
 
 
 def vault_file(settings: Settings) -> Path:
@@ -22,6 +24,12 @@ def open_vault(settings: Settings) -> SecretVault:
     """Raises `ConfigError`. Only the file in the data folder is made if it is missing."""
     path, origin = vault_file(settings), given_by(settings)
     if origin is None:
+        if not path.exists() and settings.store is None and (settings.data_dir / "everyagent.db").exists():
+            logger.warning(
+                "a new key for stored secrets is made, although there is a log: what an older key encrypted cannot be "
+                "read. If you have that key, stop the daemon now, and put it there before you give new secrets",
+                file=str(path),
+            )
         return SecretVault.open(path)
     if origin == "vault-key-file":
         if not path.is_file():

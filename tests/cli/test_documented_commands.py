@@ -33,6 +33,7 @@ DOCUMENTS = [
 ]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 _INLINE = re.compile(r"`everyagent ([^`]+)`")
+_PRINTED = re.compile(r"^\s*f?\"  everyagent ([^\"]+)\"", re.MULTILINE)
 _FENCED = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}|…|\.\.\.")
 
@@ -77,10 +78,11 @@ def texts_of(source: Path) -> str:
 
 
 def commands(document: Path) -> Iterator[str]:
-    yield from _INLINE.findall(
-        re.sub(r"\n", " ", document.read_text() if document.suffix == ".md" else texts_of(document))
-    )
-    if document.suffix == ".md":
+    prose = document.suffix == ".md"
+    yield from _INLINE.findall((document.read_text() if prose else texts_of(document)).replace("\n", " "))
+    if not prose:
+        yield from _PRINTED.findall(document.read_text())
+    else:
         for block in blocks(document):
             if block.language in ("", "sh"):
                 for line in block.text.replace("\\\n", "").splitlines():

@@ -15,6 +15,7 @@ import pytest
 
 from everyagent.runtime.ports import free_port
 from everyagent.testing.daemon import TOKEN, DaemonProcess
+from tests.managed.git_stage import git
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -61,11 +62,14 @@ def running(daemon: DaemonProcess, *argv: str) -> Generator[IO[str]]:
 def test_the_result_that_a_command_accepts_is_kept(
     daemon: DaemonProcess, tmp_path: Path, check: str, code: int
 ) -> None:
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "commit", "-qm", "first", "--allow-empty")
     words = ["--agents", "mock", "mock", "--check", check, str(tmp_path), "[tool name=bash command='touch made.txt']"]
     returned, printed = run(daemon, "examples/best_of_two.py", *words)
     assert returned == code, printed
     assert (tmp_path / "made.txt").exists() == (code == 0)
-    assert ("kept the result of 1-mock" if code == 0 else "nothing was changed") in printed
+    assert ("mock: accepted, 1 files merged" if code == 0 else "nothing was changed") in printed
+    assert not (tmp_path / ".git" / "worktrees").exists()
 
 
 def test_a_batch_ends_when_its_tasks_or_its_money_do(daemon: DaemonProcess, tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ async def test_a_key_that_may_only_read_is_offered_nothing_else(
     await expect(page.get_by_text("Your key may not answer this.").first).to_be_visible()
     await page.get_by_role("button", name="What to do with this session").click()
     offered = await page.get_by_role("menuitem").all_inner_texts()
-    assert offered == ["Export as Markdown", "Export as HTML", "Export as JSON lines"]
+    assert offered == ["Compare with…", "Export as Markdown", "Export as HTML", "Export as JSON lines"]
     await page.keyboard.press("Escape")
     for place in ("#/", "#/inbox", "#/agents", f"#/session/{waiting}"):
         await reader.go(place)

@@ -156,3 +156,15 @@ async def test_secrets_that_cannot_be_masked_are_refused(
     async with opened() as sessions:
         with pytest.raises(BadRequest):
             await create(sessions, **request_)
+
+
+@pytest.mark.parametrize("name", ["", "A=B", "A\0B"])
+@pytest.mark.parametrize("field", ["env", "secrets", "mcp"])
+async def test_variables_that_no_program_can_have_are_refused(
+    opened: Opened, create: Create, field: str, name: str
+) -> None:
+    given = {name: "a long enough value"}
+    server = McpLocal(command=["true"], env=given)
+    async with opened() as sessions:
+        with pytest.raises(BadRequest, match="variable"):
+            await create(sessions, **{field: {"server": server} if field == "mcp" else given})

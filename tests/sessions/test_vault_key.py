@@ -55,3 +55,15 @@ def test_a_key_in_a_file_of_its_own_is_never_made(tmp_path: Path):
     assert os.listdir(tmp_path) == []
     opened(tmp_path)
     assert stat.S_IMODE((tmp_path / "data" / "vault.key").stat().st_mode) == 0o600
+
+
+def test_a_new_key_beside_an_older_log_is_warned_of(tmp_path: Path, capfd: pytest.CaptureFixture[str]):
+    (tmp_path / "data").mkdir()
+    opened(tmp_path)
+    assert "a new key" not in capfd.readouterr().err
+    (tmp_path / "data" / "vault.key").unlink()
+    (tmp_path / "data" / "everyagent.db").touch()
+    opened(tmp_path)
+    assert "a new key" in capfd.readouterr().err
+    opened(tmp_path)
+    assert "a new key" not in capfd.readouterr().err

@@ -58,7 +58,7 @@ def _introduction(cluster: DevCluster) -> str:
             "",
             "Try in another terminal:",
             f"  export EVERYAGENT_TOKEN={cluster.token}",
-            f"  everyagent run --url {first.url} --agent mock '[text words=20]'",
+            f"  everyagent run mock '[text words=20]' --url {first.url}",
             f"  everyagent sessions list --url {second.url}",
             f"  everyagent cluster status --url {second.url}",
             f"  kill -9 {first.pid}    # the other nodes take over its sessions within 15 seconds",

@@ -21,7 +21,7 @@ from everyagent.model.parts import Json
 from everyagent.model.prices import UNPRICED, Prices
 from everyagent.model.principals import current, current_actor
 from everyagent.model.sessions import CreateSession, ForkOrigin, ForkSession, SessionInfo
-from everyagent.model.tools import CustomTool
+from everyagent.model.tools import CustomTool, McpLocal
 from everyagent.sessions.history.fork import Fork
 from everyagent.sessions.history.info import info_of
 from everyagent.sessions.launch.agent_limits import permitted
@@ -122,7 +122,7 @@ class Creation:
             budget_usd=request.budget_usd,
             budget_tokens=request.budget_tokens,
             checkpoints=request.checkpoints,
-            env=sorted({**request.env, **_checked_secrets(request)}),
+            env=sorted({**_checked_variables(request), **_checked_secrets(request)}),
             mcp=redacted(request.mcp),
             runner=runner,
             confined_to=self._confinement(),
@@ -281,6 +281,21 @@ def _checked_id(session_id: str | None) -> str:
             field="sessionId",
         )
     return session_id
+
+
+def _checked_variables(request: CreateSession) -> dict[str, str]:
+    """The session's own variables. Raises `BadRequest` if one of them, or one of an MCP server, cannot be set."""
+    given = [("env", request.env), ("secrets", request.secrets)]
+    given += [("mcp", server.env) for server in request.mcp.values() if isinstance(server, McpLocal)]
+    for field, variables in given:
+        for name, value in variables.items():
+            if not name or "=" in name or "\0" in name + value:
+                raise BadRequest(
+                    f"{name!r} cannot be a variable: a name is not empty and has no `=`, and neither the name nor the "
+                    "value has a NUL character.",
+                    field=field,
+                )
+    return request.env
 
 
 def _checked_secrets(request: CreateSession) -> dict[str, str]:

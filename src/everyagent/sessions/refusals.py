@@ -116,6 +116,8 @@ async def closed_ask(log: Log, session: int, ask_id: str) -> EveryagentError:
     """The error for an ask that is not open: answered before, or never asked."""
     record = await log.ask(session, ask_id)
     if record is None or record.answer is None:
-        return AskNotFound(f"This session has no ask {ask_id!r}. GET /asks lists the open ones.", askId=ask_id)
+        return AskNotFound(
+            f"This session has no ask {ask_id!r}. GET /v1/sessions/{{id}}/asks lists the open ones.", askId=ask_id
+        )
     first: Json = msgspec.json.decode(record.answer)
     return AskClosed("This ask was answered before; the first answer stands.", askId=ask_id, firstAnswer=first)
