@@ -56,10 +56,10 @@ async def test_a_body_nested_too_deeply_is_400(served: Served) -> None:
     ("body", "field"),
     [
         ({"title": 3}, "title"),
-        ({"env": {"A": 1}}, "env[...]"),
-        ({"mcp": {"x": {"type": "local"}}}, "mcp[...].command"),
+        ({"env": {"FINE": "", "A": 1}}, 'env["A"]'),
+        ({"mcp": {"x": {"type": "local"}}}, 'mcp["x"].command'),
         ({"colour": "red"}, "colour"),
-        ({"mcp": {"x": {"type": "local", "command": [], "colour": 1}}}, "mcp[...].colour"),
+        ({"mcp": {"x": {"type": "local", "command": [], "colour": 1}}}, 'mcp["x"].colour'),
         ({"tools": [{"name": "t"}, {"name": 7}]}, "tools[1].name"),
     ],
 )
@@ -69,6 +69,48 @@ async def test_a_wrong_type_or_an_unknown_field_is_400_that_names_it(
     refused = problem(await served.client.post("/v1/sessions", json=body), 400, "invalid_request")
     assert refused["field"] == field
     assert field in str(refused["detail"])
+
+
+@pytest.mark.parametrize(
+    ("body", "field", "allowed"),
+    [
+        ({"lifetime": "long"}, "lifetime", "Allowed values: open, process, turn."),
+        (
+            {"toolPolicies": {"mcp": {"fine": {}, "docs": {"tools": {"get": "maybe"}}}}},
+            'toolPolicies.mcp["docs"].tools["get"]',
+            "Allowed values: allow, ask, deny, auto.",
+        ),
+        ({"mcp": {"x": {"type": "radio"}}}, 'mcp["x"].type', "Allowed values: local, stdio, remote, http."),
+        ({"limits": {"colour": 1}}, "limits.colour", "Known fields: memory,"),
+        (
+            {"mcp": {"x": {"type": "local", "command": ["a"], "url": ""}}},
+            'mcp["x"].url',
+            "Known fields: type, command,",
+        ),
+    ],
+)
+async def test_a_wrong_choice_or_an_unknown_field_lists_the_known_ones(
+    served: Served, body: dict[str, object], field: str, allowed: str
+) -> None:
+    refused = problem(await served.client.post("/v1/sessions", json=body), 400, "invalid_request")
+    assert refused["field"] == field
+    assert f"(at `{field}`). {allowed}" in str(refused["detail"])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"lifetime": "long" * 10_000},
+        {"lifetime": "Object contains unknown field `a` - at `$.mcp[...]`"},
+        {"k" * 50_000: 1},
+        {"env": {"A`$.b[...]" * 5_000: 1}},
+        {"env": {f"K{number}": "" for number in range(4_000)} | {"LAST": []}},
+        {"mcp": {"x": {"type": ["deep", {}], "command": 1}}},
+    ],
+)
+async def test_the_error_of_a_hostile_body_is_short(served: Served, body: dict[str, object]) -> None:
+    refused = problem(await served.client.post("/v1/sessions", json=body), 400, "invalid_request")
+    assert len(str(refused["detail"])) < 1_500
 
 
 async def test_a_missing_field_is_400_that_names_it(served: Served) -> None:
@@ -97,6 +139,19 @@ async def test_a_body_that_is_no_object_is_400(served: Served) -> None:
 async def test_a_wrong_query_parameter_is_400_that_names_it(served: Served, query: str, field: str) -> None:
     refused = problem(await served.client.get(f"/v1/sessions?{query}"), 400, "invalid_request")
     assert refused.get("field", field) == field
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [
+        ("?status=runing", "Allowed values: idle, running, waiting, "),
+        ("/mine/export?format=pdf", "Allowed values: markdown, html, "),
+    ],
+)
+async def test_a_wrong_choice_in_a_query_lists_the_allowed_ones(served: Served, path: str, allowed: str) -> None:
+    served.sessions.add("mine")
+    refused = problem(await served.client.get(f"/v1/sessions{path}"), 400, "invalid_request")
+    assert allowed in str(refused["detail"])
 
 
 async def test_an_unknown_event_type_is_400(served: Served) -> None:

@@ -97,6 +97,11 @@ async def test_mistakes_are_results_that_a_model_can_read(server: Keyed) -> None
         assert "nobody" in await mine.failure("start_session", agent="nobody", message="x")
         assert "do not fit" in await mine.failure("start_session", agent="mock")
         assert "do not fit" in await mine.failure("wait_for_session", session_id="s", wait_seconds=10_000)
+        wrong = {"session_id": "s", "ask_id": "a"}
+        refused = await mine.failure("answer_ask", reply="maybe", **wrong)
+        assert refused.endswith("'maybe' (at `reply`). Allowed values: once, always, reject.")
+        refused = await mine.failure("answer_ask", answer="once", **wrong)
+        assert "`answer` (at `answer`). Known fields: session_id, ask_id, reply, " in refused
         assert "none" in await mine.failure("wait_for_session", session_id="none")
         schemas = {tool.name: tool.input_schema for tool in (await mine.client.list_tools()).tools}
         assert schemas["start_session"]["required"] == ["agent", "message"]

@@ -170,7 +170,8 @@ def test_plain_options_of_serve_are_parsed_without_cyclopts(words: str, options:
     assert plain_options(words.split()) == options
 
 
-def test_the_daemon_does_not_load_modules_that_only_other_commands_need():
-    code = "import sys, everyagent.cli.main, everyagent.cli.daemon_start; print(*sys.modules)"
+def test_the_daemon_does_not_load_modules_that_only_other_commands_or_invalid_requests_need():
+    code = "import sys, everyagent.cli.main, everyagent.cli.daemon_start, everyagent.daemon; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout.decode().split()
-    assert not {"cyclopts", "httpx2"} & set(loaded)
+    assert "everyagent.api.app" in loaded
+    assert not {"cyclopts", "httpx2", "everyagent.api.invalid_input"} & set(loaded)

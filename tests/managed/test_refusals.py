@@ -40,6 +40,21 @@ def test_a_404_names_the_resource_type(daemon: DaemonProcess, path: str, code: s
     assert error["details"]["error_code"] == code
 
 
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ({"tools": [{"type": "nope"}]}, "'nope' (at `tools[0].type`). Allowed values: agent_toolset_20260401, "),
+        ({"metadata": {"fine": "", "count": 1}}, 'Expected `str`, got `int` (at `metadata["count"]`).'),
+    ],
+)
+def test_an_invalid_body_names_the_key_and_the_allowed_values(
+    daemon: DaemonProcess, body: dict[str, object], expected: str
+) -> None:
+    status, error = refusal(daemon, "POST", "/agents", {"name": "a", "model": "m", **body})
+    assert status == 400
+    assert expected in str(error["message"])
+
+
 def test_an_unknown_path_links_to_the_openapi_document(daemon: DaemonProcess) -> None:
     _, error = refusal(daemon, "GET", "/nowhere")
     assert "GET /anthropic/openapi.json" in str(error["message"])

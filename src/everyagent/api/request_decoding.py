@@ -1,9 +1,8 @@
 """Decodes query strings and bodies of requests. An invalid field is a 400 that names it."""
 
 import hashlib
-import re
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from functools import cache
 from typing import BinaryIO, TypeVar, get_origin
 from urllib.parse import unquote_plus
@@ -19,8 +18,6 @@ T = TypeVar("T")
 
 _PIECE = 1 << 20
 _ANYTHING = msgspec.json.Decoder(object)
-_AT = re.compile(r" - at `\$\.?(?P<path>.*)`$")
-_FIELD = re.compile(r"(?:unknown|required) field `(?P<name>[^`]*)`")
 
 
 def header(scope: Scope, name: bytes) -> str | None:
@@ -58,7 +55,9 @@ def decode_query(raw: bytes, into: type[S]) -> S:
     try:
         query = msgspec.convert(values, into, strict=False)
     except msgspec.ValidationError as error:
-        raise invalid("query", error, sent) from None
+        from everyagent.api.invalid_input import invalid
+
+        raise invalid("query", error, into, values, sent) from None
     for name in values:
         if getattr(query, fields[name].name) is None:
             raise BadRequest(f"The query parameter `{sent[name]}` cannot be null. Leave it out.", field=sent[name])
@@ -74,7 +73,9 @@ def decode_json(body: bytes, decoder: msgspec.json.Decoder[S]) -> S:
     try:
         return _decoded(body or b"{}", decoder)
     except msgspec.ValidationError as error:
-        raise invalid("body", error) from None
+        from everyagent.api.invalid_input import invalid, undecoded
+
+        raise invalid("body", error, decoder.type, undecoded(body)) from None
 
 
 def decoded(body: bytes) -> object:
@@ -157,18 +158,6 @@ async def spool(scope: Scope, receive: Receive, limit: int) -> tuple[BinaryIO, b
 
 def _too_large(limit: int) -> TooLarge:
     return TooLarge(f"The body is larger than the limit of {limit} bytes.", limit=limit)
-
-
-def invalid(where: str, error: msgspec.ValidationError, sent: Mapping[str, str] | None = None) -> BadRequest:
-    """The error for invalid input, with msgspec's message and the path of the field, as the client `sent` it."""
-    text = str(error)
-    at, named = _AT.search(text), _FIELD.search(text)
-    path = [at["path"]] if at and at["path"] else []
-    path += [named["name"]] if named else []
-    what = _AT.sub("", text)
-    first, *rest = ".".join(path).split(".", 1)
-    field = ".".join([(sent or {}).get(first, first), *rest])
-    return BadRequest(f"Invalid {where}: {what}{f' (at `{field}`)' if field else ''}.", field=field or None)
 
 
 def _unquoted(text: str) -> str:

@@ -61,7 +61,10 @@ class SessionTools:
         try:
             given = msgspec.convert(arguments or {}, inputs.INPUTS[name])
         except msgspec.ValidationError as error:
-            return tool_result(f"The arguments do not fit: {error}.", failed=True)
+            from everyagent.api.invalid_input import explained
+
+            text, _ = explained(error, inputs.INPUTS[name], arguments)
+            return tool_result(f"The arguments do not fit: {text}", failed=True)
         try:
             if isinstance(given, inputs.COMMANDS) and (owner := await self._owner(given.session_id)):
                 return await self._passed_on(owner, name, arguments)

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 import msgspec
 from msgspec import Struct
 
-from everyagent.api.request_decoding import decoded, invalid
+from everyagent.api.request_decoding import decoded
 from everyagent.errors import BadRequest
 
 #: Query parameters that older SDKs send with every request.
@@ -34,7 +34,9 @@ def read_query(raw: bytes, into: type[Struct], ignored: list[str]) -> Struct:
     try:
         return msgspec.convert(values, into, strict=False)
     except msgspec.ValidationError as error:
-        raise invalid("query", error) from None
+        from everyagent.api.invalid_input import invalid
+
+        raise invalid("query", error, into, values) from None
 
 
 def _pairs(raw: bytes) -> list[tuple[str, str]]:
@@ -61,7 +63,9 @@ def read_body(raw: bytes, into: type[Struct], ignored: list[str]) -> Struct:
         body = msgspec.convert(found, into)
         ignored += _unknown(found, msgspec.to_builtins(body), "")
     except msgspec.ValidationError as error:
-        raise invalid("body", error) from None
+        from everyagent.api.invalid_input import invalid
+
+        raise invalid("body", error, into, found) from None
     except RecursionError:
         raise BadRequest("The body is nested too deeply.") from None
     return body
