@@ -102,7 +102,9 @@ async def test_mistakes_are_results_that_a_model_can_read(server: Keyed) -> None
         assert refused.endswith("'maybe' (at `reply`). Allowed values: once, always, reject.")
         refused = await mine.failure("answer_ask", answer="once", **wrong)
         assert "`answer` (at `answer`). Known fields: session_id, ask_id, reply, " in refused
-        assert "none" in await mine.failure("wait_for_session", session_id="none")
+        for tool in ("wait_for_session", "read_session", "cancel_turn", "end_session"):
+            refused = await mine.failure(tool, session_id="none")
+            assert refused == "There is no session 'none'. `list_sessions` lists those there are."
         schemas = {tool.name: tool.input_schema for tool in (await mine.client.list_tools()).tools}
         assert schemas["start_session"]["required"] == ["agent", "message"]
         assert all(schema["type"] == "object" for schema in schemas.values())

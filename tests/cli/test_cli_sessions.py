@@ -68,6 +68,47 @@ def test_show_prints_pending_asks_and_how_to_answer(cli: Cli, client: Client):
     assert cli("sessions", "answer", name, "perm_none", "once").code == 4
 
 
+@pytest.mark.parametrize(
+    ("command", "hint"),
+    [
+        *(
+            (f"sessions {words}", "`everyagent sessions list`")
+            for words in (
+                "show nope",
+                "tail nope",
+                "tail nope -f",
+                "send nope hello",
+                "answer nope perm_x once",
+                "cancel nope",
+                "terminate nope",
+                "delete nope --yes",
+                "export nope",
+                "export nope --format case",
+                "fork nope",
+                "queue nope",
+                "rename nope name",
+                "set nope --budget 1",
+                "worktree nope",
+                "merge nope",
+                "drop nope",
+            )
+        ),
+        ("search word --session nope", "`everyagent sessions list`"),
+        ("keys revoke nope", "`everyagent keys list`"),
+        ("runner keys revoke nope", "`everyagent runner keys list`"),
+        *((f"webhooks {words} nope", "`everyagent webhooks list`") for words in ("test", "remove", "replay")),
+        ("webhooks deliveries nope", "`everyagent webhooks list`"),
+        ("models nope", ""),
+    ],
+)
+def test_an_unknown_id_is_an_error_that_names_the_command_that_lists_them(cli: Cli, command: str, hint: str):
+    outcome = cli(*command.split())
+    assert outcome.code == 4
+    assert "'nope'" in outcome.err
+    assert hint in outcome.err
+    assert "/v1/" not in outcome.err
+
+
 def test_questions_are_answered_one_by_one(cli: Cli, client: Client):
     name = client.create(agent="mock").session_id
     stream = client.stream_turn(name, "[question]")

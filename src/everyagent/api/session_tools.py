@@ -39,6 +39,8 @@ MAX_RUNNING = 8
 MAX_TEXT = 50_000
 _SETTLING = ("turn.ended", "permission.requested", "question.requested", "tool.requested", "session.ended")
 _OUTCOME = ("turn.started", "turn.ended", "item.completed")
+#: Routes that errors of the daemon name, and the tools for them.
+_TOOLS = {"GET /v1/sessions": "`list_sessions`", "GET /asks": "`wait_for_session`"}
 _READ: tuple[Scope, ...] = ("read",)
 
 
@@ -70,7 +72,7 @@ class SessionTools:
                 return await self._passed_on(owner, name, arguments)
             result = await self._result(given)
         except EveryagentError as error:
-            return tool_result(str(error), failed=True)
+            return tool_result(_with_tools(str(error)), failed=True)
         return tool_result(msgspec.json.encode(result).decode(), failed=False)
 
     async def _owner(self, session_id: str) -> "OwningNode | None":
@@ -238,6 +240,13 @@ def _entry(item: Item) -> dict[str, object]:
     if calls:
         entry["name"] = calls[0].name
     return {**entry, "text": _cut("\n".join(text for text in texts if text))}
+
+
+def _with_tools(text: str) -> str:
+    """The text of an error, with tools in place of the routes that it names."""
+    for route, tool in _TOOLS.items():
+        text = text.replace(route, tool)
+    return text
 
 
 def _cut(text: str) -> str:

@@ -7,6 +7,14 @@ from everyagent.errors import EveryagentError, NotFound
 #: The reader of our output closed it, as `head` does: there is nothing to report.
 OUTPUT_CLOSED = ("", ExitCode.FAILED)
 
+#: Routes that the daemon's errors name, and the commands for them.
+_COMMANDS = {
+    "GET /v1/sessions": "`everyagent sessions list`",
+    "GET /v1/keys": "`everyagent keys list`",
+    "GET /v1/webhooks": "`everyagent webhooks list`",
+    "GET /asks": "`everyagent asks`",
+}
+
 
 def explain(error: BaseException) -> tuple[str, ExitCode] | None:
     """The message and exit code of an expected error; None for any other, which needs its traceback."""
@@ -24,7 +32,7 @@ def explain(error: BaseException) -> tuple[str, ExitCode] | None:
         case ApiError(status=401):
             return f"{error} Pass the right one with --token or EVERYAGENT_TOKEN.", ExitCode.FAILED
         case ApiError(status=404) | ApiError(code="unsupported_agent") | NotFound():
-            return str(error), ExitCode.NOT_FOUND
+            return with_commands(str(error)), ExitCode.NOT_FOUND
         case Unreachable():
             return str(error), ExitCode.NO_DAEMON
         case AskPending():
@@ -33,6 +41,13 @@ def explain(error: BaseException) -> tuple[str, ExitCode] | None:
             return str(error), ExitCode.FAILED
         case _:
             return None
+
+
+def with_commands(text: str) -> str:
+    """The text of an error, with commands in place of the routes that it names."""
+    for route, command in _COMMANDS.items():
+        text = text.replace(route, command)
+    return text
 
 
 def _explain_group(group: BaseExceptionGroup[BaseException]) -> tuple[str, ExitCode] | None:

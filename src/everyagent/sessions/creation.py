@@ -277,7 +277,7 @@ def _checked_id(session_id: str | None) -> str:
     if not _SESSION_ID.fullmatch(session_id) or session_id in (".", ".."):
         raise BadRequest(
             "A session id is 1 to 128 letters, digits or any of `._~:-`, and neither `.` nor `..`. "
-            "Choose another, or let one be made: POST /v1/sessions.",
+            "Choose another, or leave it out: then one is made.",
             field="sessionId",
         )
     return session_id
