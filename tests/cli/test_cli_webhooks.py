@@ -49,6 +49,11 @@ def test_an_endpoint_is_added_tested_listed_replayed_and_removed(tmp_path: Path,
         receiver.behave = lambda received: 500
         assert "answered 500" in cli("webhooks", "test", webhook, code=1)[1]
         assert "--webhook-networks 10.0.0.1" in cli("webhooks", "add", "http://10.0.0.1/", code=1)[1]
+        _, said = cli("webhooks", "add", receiver.url(), "--event", "foo", code=2)
+        assert 'Invalid value "foo" for --event. Choose from: "turn.ended", ' in said
+        assert '"session.status_idled"' in said
+        _, said = cli("webhooks", "add", "notaurl", code=2)
+        assert said == "error: 'notaurl' is no address. Write one like https://example.org/hook.\n"
         assert "Removed" in cli("webhooks", "remove", webhook)[1]
         assert cli("webhooks", "list", "--json")[0].strip() == "[]"
     finally:

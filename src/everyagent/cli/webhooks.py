@@ -8,7 +8,7 @@ from cyclopts import App, Parameter
 
 from everyagent.cli.daemon_connection import connect
 from everyagent.cli.daemon_options import DEFAULT_OPTIONS, DaemonOptions
-from everyagent.cli.exit_codes import EPILOGUE, CliFailure
+from everyagent.cli.exit_codes import EPILOGUE, CliFailure, ExitCode
 from everyagent.cli.output import age, one_line, print_json, print_table, say
 from everyagent.client import AsyncClient
 from everyagent.model.webhooks import Delivery, WebhookEventType, WebhookInfo
@@ -40,6 +40,8 @@ def add(
     answer_links
         Add a link to each request for a permission or an answer, with which anybody who has it can answer once.
     """
+    if not url.startswith(("http://", "https://")):
+        raise CliFailure(f"{url!r} is no address. Write one like https://example.org/hook.", ExitCode.USAGE)
     new = _asked(options, lambda client: client.create_webhook(url, events=event, name=name, answer_links=answer_links))
     if options.json:
         print_json(new)

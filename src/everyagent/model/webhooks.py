@@ -18,11 +18,11 @@ ManagedEventType: TypeAlias = Literal[
     "session.status_terminated",
     "session.budget_reached",
 ]
-WebhookEventType: TypeAlias = SessionEventType | ManagedEventType
+WebhookEventType: TypeAlias = Literal[SessionEventType, ManagedEventType]
 SESSION_EVENTS: tuple[SessionEventType, ...] = get_args(SessionEventType)
 MANAGED_EVENTS: tuple[ManagedEventType, ...] = get_args(ManagedEventType)
 
-EndpointUrl: TypeAlias = Annotated[str, Meta(min_length=8, max_length=2000, pattern=r"^https?://[!-~]+$")]
+EndpointUrl: TypeAlias = Annotated[str, Meta(max_length=2000, pattern=r"^https?://[!-~]+$")]
 EndpointName: TypeAlias = Annotated[str, Meta(max_length=100)]
 EventTypes: TypeAlias = Annotated[list[WebhookEventType], Meta(min_length=1)]
 #: A place in the feed of all sessions, as a delivery shows it.
