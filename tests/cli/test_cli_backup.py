@@ -2,6 +2,7 @@
 
 import stat
 import subprocess
+import tarfile
 import threading
 from pathlib import Path
 
@@ -83,7 +84,14 @@ def test_a_running_daemon_a_damaged_file_and_a_missing_one_are_refused(
     assert refused.code == ExitCode.FAILED
     assert not (tmp_path / "new" / "everyagent.db").exists()
     damaged.write_bytes(b"no archive")
-    assert "is no backup" in cli("restore", str(damaged), "--data-dir", str(tmp_path / "new")).err
+    again = cli("backup", str(damaged))
+    assert (again.code, damaged.read_bytes()) == (ExitCode.FAILED, b"no archive")
+    assert again.err == f"error: {damaged} exists already, and was not changed. Pass --force to replace it.\n"
+    for wrong in (damaged, tmp_path):
+        refused = cli("restore", str(wrong), "--data-dir", str(tmp_path / "new"))
+        assert refused.err == f"error: {wrong} is no backup, or it is damaged. Nothing was changed.\n"
+    assert cli("backup", str(damaged), "--force").code == 0
+    assert tarfile.is_tarfile(damaged)
     assert "There is no file" in cli("restore", str(tmp_path / "none"), "--data-dir", str(tmp_path / "new")).err
     restored = cli("restore", str(whole), "--data-dir", str(tmp_path / "new"))
     assert (restored.code, "before you start the daemon" in restored.err) == (0, True)

@@ -3,6 +3,8 @@
 import shutil
 import tarfile
 import tempfile
+import zlib
+from gzip import BadGzipFile
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +23,7 @@ def backup(
     /,
     *,
     with_key: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    force: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     data_dir: Path | None = None,
 ) -> None:
     """Back up all sessions, files and keys into one file, and check it. The daemon may run.
@@ -33,6 +36,8 @@ def backup(
         The file to write; it is compressed if its name ends in gz.
     with_key
         Put the key of stored secrets into it. Whoever has the file can then read them.
+    force
+        Replace the file if it exists.
     data_dir
         The data folder. [env: EVERYAGENT_DATA_DIR]
     """
@@ -40,6 +45,8 @@ def backup(
     from everyagent.vault_key import given_by, vault_file
 
     settings = _sqlite(data_dir)
+    if file.exists() and not force:
+        raise CliFailure(f"{file} exists already, and was not changed. Pass --force to replace it.")
     if not (settings.data_dir / backups.DATABASE).exists():
         raise CliFailure(f"There is no log in {settings.data_dir}. Choose another folder with --data-dir.")
     own_key = given_by(settings) in (None, "vault-key-file")
@@ -83,8 +90,8 @@ def restore(file: Path, /, *, data_dir: Path | None = None) -> None:
             try:
                 with waiting(f"Reading {file}"):
                     backups.unpack(file, Path(copy))
-            except (tarfile.TarError, EOFError) as error:
-                raise CliFailure(f"{file} is no backup, or it is damaged: {error}. Nothing was changed.") from error
+            except (tarfile.TarError, EOFError, zlib.error, BadGzipFile, IsADirectoryError) as error:
+                raise CliFailure(f"{file} is no backup, or it is damaged. Nothing was changed.") from error
             except FileNotFoundError as error:
                 raise CliFailure(f"There is no file {error.filename}.", ExitCode.USAGE) from error
             if not (Path(copy) / backups.DATABASE).exists():
