@@ -118,6 +118,7 @@ def test_commands_of_a_time_without_a_link_arrive_later(stage: Stage):
 
 def test_a_killed_daemon_goes_on_with_the_turn(stage: Stage):
     stage.create("killed")
+    before = len(stage.runner.output())
     stage.send("killed", "[flood events=3000 size=10 rate=1500] [ask command='echo permitted']")
     for number in range(3):
         stage.until_agent("killed", 100 * number + 4)
@@ -131,6 +132,9 @@ def test_a_killed_daemon_goes_on_with_the_turn(stage: Stage):
     stage.post(f"/v1/sessions/killed/permissions/{ask.permission_id}/reply", {"reply": "once"})
     stage.until("killed", "turn.ended")
     assert ends(stage, "killed") == ["end_turn"]
+    logged = stage.runner.output()[before:]
+    assert logged.count("connection to the daemon is lost") == logged.count("connection to the daemon is back") > 0
+    assert '"error": ""' not in logged
     events = stage.check("killed")
     deltas = [event for event in events if isinstance(event.data, ItemDelta) and event.source == "agent"]
     assert len(deltas) >= 3000

@@ -255,8 +255,7 @@ class HostedConversation:
                 await anyio.sleep(delay)
                 delay = min(2 * delay, _LONGEST_DELAY)
                 continue
-            except httpx2.TransportError as error:
-                logger.info("a callback was not taken, and is sent again", session=self.session_id, error=str(error))
+            except httpx2.TransportError:  # logged by the uplink
                 await anyio.sleep(delay)
                 delay = min(2 * delay, _LONGEST_DELAY)
                 continue

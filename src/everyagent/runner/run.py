@@ -12,6 +12,7 @@ import msgspec
 from anyio.abc import TaskGroup
 
 from everyagent.agents.registry import known_adapters, own_adapters
+from everyagent.client.transport import reason
 from everyagent.config import ConfigError, own_agents
 from everyagent.logs import get_logger
 from everyagent.private_files import private_folder
@@ -89,19 +90,21 @@ async def _stay_connected(host: Host, uplink: Uplink, connected: Callable[[], No
                 if not response.is_success:
                     await response.aread()
                     raise Refused(response)
+                uplink.outage.over()
                 connected()
                 delay = _FIRST_DELAY
                 async for line in response.aiter_lines():
                     if line:
                         _take(host, line)
+                uplink.outage.failed("the daemon closed the connection")
             finally:
                 await response.aclose()
         except Refused as error:
             if error.final:
                 raise RunnerStopped(str(error)) from error
-            logger.warning("the daemon refused the connection", error=str(error))
+            uplink.outage.failed(str(error))
         except httpx2.TransportError as error:
-            logger.info("the daemon cannot be reached; agents go on", error=str(error) or type(error).__name__)
+            uplink.outage.failed(reason(error))
         await anyio.sleep(delay * random.uniform(0.5, 1.0))
         delay = min(2 * delay, _LONGEST_DELAY)
 

@@ -7,9 +7,11 @@ import httpx2
 import msgspec
 
 from everyagent.client.discovery import is_loopback
+from everyagent.client.transport import reason
 from everyagent.model.ids import new_id
 from everyagent.model.runners import Acknowledged
 from everyagent.remote import wire
+from everyagent.runner.outage import Outage
 from everyagent.signatures import signed_headers
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -37,6 +39,7 @@ class Uplink:
 
     def __init__(self, url: str, key_id: str, secret: bytes) -> None:
         self.url = url.rstrip("/")
+        self.outage = Outage()
         self._key_id = key_id
         self._secret = secret
         plain = not self.url.startswith("https:")
@@ -56,7 +59,12 @@ class Uplink:
         timeout = httpx2.Timeout(_CALLBACK_SECONDS, connect=10.0)
         request = self._request(wire.CALLBACK_PATH, secret, _encode(callback), timeout)
         request.headers[wire.CONVERSATION_HEADER] = f"{callback.session_id} {callback.epoch}"
-        response = await self.client.send(request)
+        try:
+            response = await self.client.send(request)
+        except httpx2.TransportError as error:
+            self.outage.failed(reason(error))
+            raise
+        self.outage.over()
         if not response.is_success:
             raise Refused(response)
         return _acknowledged.decode(response.content)
