@@ -62,6 +62,23 @@ async def test_an_ask_that_the_daemon_resolved_needs_no_answer(daemon: FakeDaemo
         assert client.run_turn("s1", "Hi").text == "You said Hi"
 
 
+@pytest.mark.parametrize("wrong", ["once", None])
+async def test_a_wrong_return_value_of_the_answer_function_is_an_error_that_names_the_right_ones(
+    daemon: FakeDaemon, wrong: object
+):
+    async def answer(ask: Ask) -> object:
+        return wrong
+
+    daemon.ask_first = True
+    expected = rf"PermissionAnswer\(reply='once'\).* not {wrong!r} \({type(wrong).__name__}\)"
+    async with AsyncClient(daemon.url, TOKEN) as client:
+        with pytest.raises(TypeError, match=expected):
+            await client.run_turn("s1", "Hi", answer=answer)  # pyright: ignore[reportArgumentType]
+    with Client(daemon.url, TOKEN) as client, pytest.raises(TypeError, match=expected):
+        client.run_turn("s1", "Hi", answer=lambda ask: wrong)  # pyright: ignore[reportArgumentType]
+    assert not [request for request in daemon.requests if request.url.path.endswith("/reply")]
+
+
 async def test_asks_are_answered_by_the_answer_function(daemon: FakeDaemon):
     daemon.ask_first = True
 

@@ -31,6 +31,13 @@ assert.deepEqual(asked.toSorted(), ["permission.requested", "question.requested"
 assert.equal(turn.stopReason, "end_turn");
 assert.deepEqual(await session.asks(), []);
 
+// A wrong answer of the function is not sent.
+const misanswered = await client.create(mock);
+for (const wrong of ["once", null, { answer: "once" }]) {
+  await assert.rejects(misanswered.run("[ask]", { answer: () => wrong }), { name: "TypeError", message: /\{ reply: "once" \}, not / });
+  await misanswered.cancel();
+}
+
 // Refusals say what is wrong.
 await assert.rejects(client.create({ agent: "nobody" }), (error) => error instanceof ApiError && error.code === "unsupported_agent");
 await assert.rejects(new Client({ baseUrl: DAEMON, token: "wrong" }).agents(), { name: "ApiError", status: 401 });

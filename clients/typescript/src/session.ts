@@ -153,6 +153,7 @@ export class Session {
 
   /** An ask that somebody else has answered meanwhile is no error. */
   private async reply(ask: AskEvent, answer: AskAnswer): Promise<void> {
+    checkAnswer(ask, answer);
     try {
       if (ask.type === "permission.requested") await this.answerPermission(ask.data.permission_id, answer as PermissionReply);
       else if (ask.type === "question.requested") await this.answerQuestion(ask.data.question_id, (answer as { answers: string[][] | null }).answers);
@@ -165,6 +166,19 @@ export class Session {
   private get path(): { session_id: string } {
     return { session_id: this.id };
   }
+}
+
+const ANSWERS = {
+  "permission.requested": ["reply", '{ reply: "once" }'],
+  "question.requested": ["answers", '{ answers: [["label"]] }'],
+  "tool.requested": ["output", '{ output: "text" }'],
+} as const;
+
+/** What the function of a caller returned can be anything. */
+function checkAnswer(ask: AskEvent, answer: unknown): void {
+  const [field, example] = ANSWERS[ask.type];
+  if (typeof answer === "object" && answer !== null && field in answer) return;
+  throw new TypeError(`The answer to a ${ask.type} is an object like ${example}, not ${String(JSON.stringify(answer)).slice(0, 50)}. Nothing was sent.`);
 }
 
 function given(signal: AbortSignal | undefined): { signal?: AbortSignal } {

@@ -1,7 +1,6 @@
 """Calls that list and answer asks."""
 
 from collections.abc import Sequence
-from typing import assert_never
 
 from everyagent.client.call import ApiCall, ApiResponse, decoded, get, nothing, params, path, post
 from everyagent.model.asks import Answer, PermissionAnswer, PermissionReply, QuestionAnswer, ToolAnswer
@@ -28,8 +27,11 @@ def answer(session_id: str, ask_id: str, answer: Answer) -> ApiCall[None]:
             return reply_question(session_id, ask_id, answer.answers or [])
         case ToolAnswer():
             return reply_tool(session_id, ask_id, answer.output or "", is_error=answer.is_error)
-        case _:
-            assert_never(answer)
+        case _:  # pyright: ignore[reportUnnecessaryComparison] - a function of the caller may return anything
+            raise TypeError(
+                f"An answer is PermissionAnswer(reply='once'), QuestionAnswer(answers=[['label']]) or "
+                f"ToolAnswer(output='text') of everyagent.model.asks, not {_shown(answer)}. Nothing was sent."
+            )
 
 
 def reply_permission(
@@ -55,6 +57,10 @@ def reply_tool(session_id: str, tool_id: str, output: str, *, is_error: bool = F
     """Return the output of a custom tool to the agent."""
     body = {"output": output, "isError": is_error}
     return post(path("sessions", session_id, "tools", tool_id, "reply"), nothing, body)
+
+
+def _shown(answer: object) -> str:
+    return f"{repr(answer)[:50]} ({type(answer).__name__})"
 
 
 def _ask_list(response: ApiResponse) -> list[AskInfo]:
