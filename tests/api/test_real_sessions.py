@@ -55,6 +55,21 @@ async def turn(client: httpx2.AsyncClient, message: str) -> list[bytes]:
     return [line.removeprefix(b"data: ") for line in response.content.split(b"\n") if line.startswith(b"data: ")]
 
 
+async def test_a_name_in_tool_policies_that_nothing_has_is_warned_of(client: httpx2.AsyncClient) -> None:
+    policies = {"tools": {"bsh": "deny", "bash": "ask"}, "mcp": {"doc": {}, "fine": {}}}
+    servers = {name: {"type": "remote", "url": "http://127.0.0.1:9/"} for name in ("docs", "fine")}
+    created = await client.post("/v1/sessions", json={"agent": "mock", "toolPolicies": policies, "mcp": servers})
+    assert created.status_code == 200, created.text
+    warning = created.headers["x-everyagent-warning"]
+    assert "toolPolicies.tools.bsh: mock is not known to have this tool; did you mean bash?" in warning
+    assert "toolPolicies.mcp.doc: the session has no such MCP server; did you mean docs?" in warning
+    assert ("bash:" in warning, "fine" in warning) == (False, False)
+    many = {"tools": {f"{number}é" * 50: "deny" for number in range(1000)}}
+    created = await client.post("/v1/sessions", json={"agent": "mock", "toolPolicies": many})
+    assert created.status_code == 200, created.text
+    assert len(created.headers["x-everyagent-warning"]) < 4096
+
+
 async def test_deltas_that_name_no_role_are_the_text_of_the_agent_alone(client: httpx2.AsyncClient) -> None:
     events = [msgspec.json.decode(event) for event in await turn(client, "Repeat this. [tool command='echo out']")]
     deltas = [event["data"] for event in events if event["type"] == "item.delta"]

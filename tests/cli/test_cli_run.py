@@ -112,6 +112,14 @@ def test_without_a_terminal_it_prints_how_to_answer_and_the_session_waits(cli: C
     assert f"everyagent sessions answer {info.session_id} {ask.ask_id}" in outcome.err
 
 
+def test_names_in_tool_policies_that_nothing_has_are_warned_of(cli: Cli):
+    outcome = cli("run", "mock", "[hello]", "--deny", "bsh", "--ask", "docs/get", "--deny", "web_fetch")
+    assert outcome.code == 0
+    assert "toolPolicies.tools.bsh: mock is not known to have this tool; did you mean bash?" in outcome.err
+    assert "toolPolicies.mcp.docs: the session has no such MCP server" in outcome.err
+    assert "web_fetch" not in outcome.err
+
+
 def test_the_error_about_an_unknown_agent_or_mode_lists_the_known_ones(cli: Cli):
     unknown = cli("run", "nobody", "hi")
     assert unknown.code == 4

@@ -17,8 +17,10 @@ from everyagent.cli.policy_flags import tool_policies
 from everyagent.cli.session_flags import ask_timeout_of, attachments, environment, mcp_servers
 from everyagent.cli.terminal import TerminalLines, is_interactive
 from everyagent.cli.terminal_turn import TerminalTurn
-from everyagent.client import ApiError, AsyncClient
+from everyagent.client import ApiError, AsyncClient, calls
+from everyagent.client.call import ApiCall, ApiResponse
 from everyagent.model.isolation import IsolationChoice
+from everyagent.model.sessions import SessionInfo
 
 Names = Annotated[tuple[str, ...], Parameter(negative=(), show_default=False)]
 
@@ -163,7 +165,7 @@ def run(
                         ExitCode.USAGE,
                     )
                 return session, False
-        info = await client.create(
+        call = calls.create(
             session,
             agent=agent,
             agent_mode=mode,
@@ -184,9 +186,19 @@ def run(
             worktree=worktree,
             checkpoints=checkpoints,
         )
+        info, warning = await client.call(_with_warning(call))
+        if warning:
+            say(f"! {warning}", "yellow")
         return info.session_id, True
 
     return anyio.run(run_task, backend_options={"use_uvloop": True})
+
+
+def _with_warning(call: ApiCall[SessionInfo]) -> ApiCall[tuple[SessionInfo, str | None]]:
+    def decode(response: ApiResponse) -> tuple[SessionInfo, str | None]:
+        return call.decode(response), response.headers.get("x-everyagent-warning")
+
+    return ApiCall(method=call.method, path=call.path, decode=decode, body=call.body, key=call.key)
 
 
 def _place(directory: Path | None, runner: str | None) -> str | None:

@@ -8,6 +8,7 @@ from msgspec import Meta, Struct
 from everyagent.api.routing import Call, Encoded, Nothing, Routes, encoded
 from everyagent.api.universal.key_limits import checked_creation
 from everyagent.api.universal.moments import Moment, micros
+from everyagent.api.universal.policy_names import unknown_names
 from everyagent.api.universal.session_requests import CreateSessionRequest, translated
 from everyagent.api.universal.session_skills import fetched
 from everyagent.errors import (
@@ -90,6 +91,9 @@ async def _create(call: Call[Nothing, CreateSessionRequest], session_id: str | N
         info = await call.sessions.create(session_id, request, call.receipt(_created))
         if info.directory is not None:
             await skills.copy_into(info.directory, call.warnings)
+    if request.tool_policies.tools or request.tool_policies.mcp:
+        catalog = await call.sessions.agents.models(info.agent)
+        call.warnings += unknown_names(request, info.agent, catalog.tools)
     return _created(info)
 
 
