@@ -64,6 +64,9 @@ async def test_a_name_in_tool_policies_that_nothing_has_is_warned_of(client: htt
     assert "toolPolicies.tools.bsh: mock is not known to have this tool; did you mean bash?" in warning
     assert "toolPolicies.mcp.doc: the session has no such MCP server; did you mean docs?" in warning
     assert ("bash:" in warning, "fine" in warning) == (False, False)
+    changed = await client.patch("/v1/sessions/mine", json={"toolPolicies": policies})
+    assert "toolPolicies.mcp.fine: the session has no such MCP server" in changed.headers["x-everyagent-warning"]
+    assert "x-everyagent-warning" not in (await client.patch("/v1/sessions/mine", json={"title": "New"})).headers
     many = {"tools": {f"{number}é" * 50: "deny" for number in range(1000)}}
     created = await client.post("/v1/sessions", json={"agent": "mock", "toolPolicies": many})
     assert created.status_code == 200, created.text

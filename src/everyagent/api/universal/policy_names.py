@@ -3,18 +3,18 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from everyagent.model.policies import TOOLS, AgentTool
-from everyagent.model.sessions import CreateSession
+from everyagent.model.sessions import SessionInfo
 
 #: A response header holds the warnings, so they are few and short.
 _MOST, _LENGTH = 10, 60
 
 
-def unknown_names(request: CreateSession, agent: str, tools: Sequence[AgentTool]) -> list[str]:
+def unknown_names(session: SessionInfo, tools: Sequence[AgentTool]) -> list[str]:
     """`tools` are those that the agent is known to have; it may have more, so these names are not refused."""
-    policies = request.tool_policies
-    known = {*TOOLS, *(tool.name for tool in tools), *(tool.name for tool in request.tools)}
-    warnings = list(_unknown("tools", policies.tools, known, f"{agent} is not known to have this tool"))
-    return warnings + list(_unknown("mcp", policies.mcp, request.mcp, "the session has no such MCP server"))
+    policies = session.tool_policies
+    known = {*TOOLS, *(tool.name for tool in tools), *session.tools}
+    warnings = list(_unknown("tools", policies.tools, known, f"{session.agent} is not known to have this tool"))
+    return warnings + list(_unknown("mcp", policies.mcp, session.mcp, "the session has no such MCP server"))
 
 
 def _unknown(field: str, given: Iterable[str], known: Iterable[str], why: str) -> Iterator[str]:

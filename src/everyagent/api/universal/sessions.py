@@ -1,9 +1,9 @@
 """Routes that create, list, change, fork and end sessions."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct
 
 from everyagent.api.routing import Call, Encoded, Nothing, Routes, encoded
 from everyagent.api.universal.key_limits import checked_creation
@@ -31,6 +31,7 @@ from everyagent.model.responses import Cancelled, SessionPage
 from everyagent.model.sessions import ForkSession, SessionInfo, UpdateSession
 from everyagent.sessions import SessionQuery
 
+T = TypeVar("T")
 routes = Routes("sessions")
 
 
@@ -91,10 +92,14 @@ async def _create(call: Call[Nothing, CreateSessionRequest], session_id: str | N
         info = await call.sessions.create(session_id, request, call.receipt(_created))
         if info.directory is not None:
             await skills.copy_into(info.directory, call.warnings)
-    if request.tool_policies.tools or request.tool_policies.mcp:
-        catalog = await call.sessions.agents.models(info.agent)
-        call.warnings += unknown_names(request, info.agent, catalog.tools)
+    await _warn_of_names(call, info)
     return _created(info)
+
+
+async def _warn_of_names(call: Call[Nothing, T], session: SessionInfo) -> None:
+    if session.tool_policies.tools or session.tool_policies.mcp:
+        catalog = await call.sessions.agents.models(session.agent)
+        call.warnings += unknown_names(session, catalog.tools)
 
 
 _CREATE_ERRORS = (
@@ -134,7 +139,10 @@ async def get_session(call: Call[Nothing, Nothing]) -> SessionInfo:
 )
 async def update_session(call: Call[Nothing, UpdateSession]) -> SessionInfo:
     """Change a session's model, variant, modes, title, metadata or tool policies."""
-    return await call.sessions.update(call.path["session_id"], call.body)
+    info = await call.sessions.update(call.path["session_id"], call.body)
+    if call.body.tool_policies is not UNSET:
+        await _warn_of_names(call, info)
+    return info
 
 
 @routes.add("DELETE", "/v1/sessions/{session_id}", SessionNotFound, StorageFull)
