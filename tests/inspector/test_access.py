@@ -70,7 +70,7 @@ async def test_a_key_that_may_only_read_is_offered_nothing_else(
     offered = await page.get_by_role("menuitem").all_inner_texts()
     assert offered == ["Compare with…", "Export as Markdown", "Export as HTML", "Export as JSON lines"]
     await page.keyboard.press("Escape")
-    for place in ("#/", "#/inbox", "#/agents", f"#/session/{waiting}"):
+    for place in ("#/", "#/inbox", "#/agents", "#/usage", f"#/session/{waiting}"):
         await reader.go(place)
         await expect(page.get_by_role("navigation", name="Places")).to_be_visible()
         for name in ("New session", "Send", "Allow once", "Answer", "Send result", "Install"):
@@ -79,6 +79,7 @@ async def test_a_key_that_may_only_read_is_offered_nothing_else(
     assert [(await each.inner_text()).split("\n")[0].strip() for each in await places.get_by_role("link").all()] == [
         "Inbox",
         "Agents",
+        "Usage",
     ]
     await reader.go("#/keys")
     await expect(page.get_by_role("heading", name="Your key may not do this")).to_be_visible()

@@ -153,6 +153,7 @@ class Launch(Struct, frozen=True, kw_only=True):
     * `hosts` are the only hosts that commands may reach; None for no limit. An agent without a sandbox of its own must
       then run its commands in `shell`, even if its settings name another one.
     * Behind a wall, paths that the session's `env` and `mcp` name are shown; only those in `confined_to`, if it is set.
+      So are the `packages`, folders of the daemon in which it installed programs for the session.
     * `git` are the folders that git needs for a session with a worktree of its own.
     * `isolation` is the level at which the agent's processes run. Behind a wall (`walls.py`), `hidden` paths are not
       there. `containers` is set for the level `container`. `limits` are those of the processes.
@@ -184,6 +185,7 @@ class Launch(Struct, frozen=True, kw_only=True):
     hidden: tuple[Path, ...] = ()
     git: GitFolders | None = None
     confined_to: Path | None = None
+    packages: tuple[Path, ...] = ()
     native_session_id: str | None = None
     seed: str | None = None
 

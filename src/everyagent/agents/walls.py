@@ -67,6 +67,7 @@ def _around(
     others = {name: value for name, value in environment.items() if name not in launch.env}
     read_only = [
         *needed,
+        *launch.packages,
         *(_program(program, home, launch.hidden) if program else ()),
         *folders,
         *filter(may_name, _named(launch.env, guarded, folders=True)),
@@ -85,11 +86,13 @@ def _around(
 
 
 def _may_name(path: Path, *, launch: Launch, writable: Sequence[str]) -> bool:
-    """Whether the session's creator may have a path shown by naming it: nothing of the daemon's.
+    """Whether the session's creator may have a path shown by naming it: nothing of the daemon's but packages.
 
     An agent can make links in its folders, so they may lead outside only to a Python, as those of virtual environments.
     """
     real = os.path.realpath(path)
+    if any(walls.below(real, os.path.realpath(each)) for each in launch.packages):
+        return True
     if any(walls.below(real, os.path.realpath(each)) for each in launch.hidden):
         return False
     if launch.confined_to is not None and not walls.below(real, os.path.realpath(launch.confined_to)):

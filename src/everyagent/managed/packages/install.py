@@ -24,9 +24,12 @@ _ERROR_CHARS = 1000
 
 
 class InstalledPackages(Struct, frozen=True, kw_only=True):
-    """`env` has the variables by which programs find the packages; `problems` lists missing ones with the reason."""
+    """`env` has the variables by which programs find the packages in `folders`; `problems` lists missing ones with the
+    reason.
+    """
 
     env: dict[str, str]
+    folders: list[Path]
     problems: list[str]
 
 
@@ -50,6 +53,7 @@ def install(packages: Packages, folder: Path, path: str, child: Child) -> Instal
     env: dict[str, str] = {}
     problems = machine_limits(packages)
     places: list[str] = []
+    folders: list[Path] = []
     for manager in MANAGERS:
         wanted: list[str] = getattr(packages, manager)
         if not wanted or any(problem.startswith(f"{manager} ") for problem in problems):
@@ -63,10 +67,11 @@ def install(packages: Packages, folder: Path, path: str, child: Child) -> Instal
         found = _variables(manager, prefix)
         places += found.pop("PATH", "").split(os.pathsep)
         env |= found
+        folders.append(prefix)
     places = [*filter(None, places)]
-    return InstalledPackages(
-        env=env | ({"PATH": os.pathsep.join([*places, path])} if places else {}), problems=problems
-    )
+    if places:
+        env["PATH"] = os.pathsep.join([*places, path])
+    return InstalledPackages(env=env, folders=folders, problems=problems)
 
 
 def _once(prefix: Path, manager: str, wanted: Sequence[str], child: Child) -> None:

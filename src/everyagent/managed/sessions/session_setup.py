@@ -71,6 +71,7 @@ class ManagedProjections:
             launch,
             directory=prepared.directory,
             env={**launch.env, **prepared.env},
+            packages=tuple(prepared.packages),
             mcp={**launch.mcp, **prepared.mcp},
             secrets={**launch.secrets, **prepared.secrets},
             system_prompt="\n\n".join(text for text in prompts if text),

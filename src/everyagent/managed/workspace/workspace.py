@@ -45,12 +45,13 @@ _SESSION_ID = re.compile("[A-Za-z0-9_-]{1,128}")
 class Prepared(Struct, frozen=True, kw_only=True):
     """The folder, variables and servers that an agent starts with. Missing parts are reported and do not stop it.
 
-    `secrets` are masked. `note` goes at the end of the system prompt. `unreached` are MCP servers that the network does
+    `packages` are folders that programs named in `env` need. `secrets` are masked. `note` goes at the end of the system prompt. `unreached` are MCP servers that the network does
     not allow.
     """
 
     directory: Path
     env: dict[str, str]
+    packages: list[Path]
     mcp: dict[str, McpServer]
     secrets: dict[str, str]
     note: str
@@ -110,17 +111,20 @@ class Workspaces:
                 unplaced.append(f"nothing could be laid at {resource.mount_path}: {error.strerror}")
         skills = await self._skills.lay_out(agent.skills, [root / folder for folder in SKILL_FOLDERS])
         given = await self._credentials.given_by(vault_ids)
+        packages: list[Path] = []
         env, problems = given.env, [*unplaced, *skills.problems, *given.problems]
         if self._storage is not None and await self._storage.left_behind(session_id):
             problems.append(LEFT_BEHIND)
         if isinstance(environment.config, Cloud):
-            packages, path = environment.config.packages, os.environ.get("PATH", os.defpath)
-            installed = await in_thread(partial(install, packages, self._folder / "packages", path))
+            wanted, path = environment.config.packages, os.environ.get("PATH", os.defpath)
+            installed = await in_thread(partial(install, wanted, self._folder / "packages", path))
             env, problems = installed.env | given.env, [*problems, *installed.problems]
+            packages = installed.folders
         servers = [server for server in agent.mcp_servers if reaches(environment.config, server)]
         return Prepared(
             directory=root,
             env=env,
+            packages=packages,
             mcp={server.name: _server(server.url, given.bearers) for server in servers},
             secrets=given.hidden | {name: value for name, value in given.env.items() if not is_location(value)},
             note=workspace_note(root, resources, skills.found, hosted=isinstance(environment.config, SelfHosted)),
