@@ -18,6 +18,7 @@ from everyagent.agents.acp.program import login, program_of
 from everyagent.agents.acp.terminals import Terminals
 from everyagent.agents.adapter import AgentState, Capabilities, Catalog, Death, DecodedFrame, Launch, Listener
 from everyagent.agents.adapter_context import AdapterContext
+from everyagent.agents.line_conversation import ended_on_failure
 from everyagent.runtime.process import Process
 from everyagent.runtime.reaper import Reaper
 from everyagent.runtime.wall import Wall
@@ -67,7 +68,8 @@ class AcpAdapter:
 
     async def open(self, launch: Launch, listener: Listener) -> AcpConversation:
         conversation = await self._start(self._program.located(), launch, listener)
-        await conversation.begin()
+        async with ended_on_failure(conversation.process):
+            await conversation.begin()
         self._version = conversation.version or self._version
         return conversation
 

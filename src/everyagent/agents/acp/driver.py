@@ -75,6 +75,7 @@ class AcpConversation:
         tasks: TaskSupervisor,
         terminals: Terminals,
     ) -> None:
+        self.process = process
         self._profile = profile
         self._launch = launch
         self._tasks = tasks
@@ -114,9 +115,6 @@ class AcpConversation:
             await self._give_up(failure)
         except Exception as fault:
             await self._lines.fail(fault)
-            raise
-        except BaseException:
-            await self._lines.process.stop(0)
             raise
 
     async def offers(self) -> tuple[Offers, wire.AgentCapabilities]:
