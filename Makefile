@@ -3,6 +3,8 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
+# A daemon without its modules' bytecode takes twice as long to start.
+unexport PYTHONDONTWRITEBYTECODE
 ARGS ?=
 
 INSPECTOR := $(shell find inspector -path '*/node_modules' -prune -o -type f -print)

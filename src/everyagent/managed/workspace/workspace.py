@@ -45,8 +45,8 @@ _SESSION_ID = re.compile("[A-Za-z0-9_-]{1,128}")
 class Prepared(Struct, frozen=True, kw_only=True):
     """The folder, variables and servers that an agent starts with. Missing parts are reported and do not stop it.
 
-    `packages` are folders that programs named in `env` need. `secrets` are masked. `note` goes at the end of the system prompt. `unreached` are MCP servers that the network does
-    not allow.
+    `packages` are folders that programs named in `env` need. `secrets` are masked. `note` goes at the end of the system
+    prompt. `unreached` are MCP servers that the network does not allow.
     """
 
     directory: Path
